@@ -1,7 +1,7 @@
 """What a vocabulary is asked about, and what it answers: a log record or span in plain values, drafts of records."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, Changed, ChangedFile, ToolInput
-from aggregates.telemetry.otlp import Attributes, name, text
+from aggregates.telemetry.otlp import Attributes, count, name, text
 
 REDACTED = ("<REDACTED>", "[REDACTED]")
 
@@ -100,7 +100,8 @@ class SourceEvent(msgspec.Struct):
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""
         status = status_in(message) if status is None else status
-        return self.only("error", words=message, status_code=status, retry_after_ms=wait_in(message), **fields)
+        wait_ms = wait_told(self.attributes, message)
+        return self.only("error", words=message, status_code=status, retry_after_ms=wait_ms, **fields)
 
     def rejection(self, *, interrupts: bool, **fields: Any) -> list[RecordDraft]:
         """The user refused a call, and may have stopped the agent with it."""
@@ -129,10 +130,17 @@ def said(attributes: Attributes, *keys: str) -> str | None:
 
 _HEAD_CHARACTERS = 400
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+_UNIT = r"(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z])"
 _WAIT = re.compile(
-    r"(?:try again|retry|wait)\S* (?:in|after|for)[: ]+(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?|m|minutes?)\b", re.I
+    r"(?:(?:try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?) (?:in |after |for |at least )*"
+    r"|retry[-_ ]?(?:after|delay)[\"' ]*[:=]?[\"' ]*)"
+    rf"((?:{_NUMBER} ?{_UNIT}(?: and |, | )?){{1,3}})",
+    re.I,
 )
-_MS_OF = {"ms": 1, "s": 1_000, "sec": 1_000, "second": 1_000, "seconds": 1_000, "m": 60_000, "minute": 60_000}
+"""A wait as providers word it: `try again in 6m0s`, `retry after 20 seconds`, `"retryDelay": "34.07s"`."""
+_SECONDS_ALONE = re.compile(r"retry[-_]after[\"' ]*[:=][\"' ]*(\d{1,9})(?![\w.])", re.I)
+_PIECES = re.compile(rf"({_NUMBER}) ?({_UNIT})", re.I)
 _WAIT_MS_MAX = 30 * 24 * 3_600_000
 
 
@@ -141,10 +149,36 @@ def status_in(message: str | None) -> int | None:
     return int(match.group(1)) if match else None
 
 
+_WAIT_SECONDS = ("retry_after", "retry-after", "retry_after_seconds", "http.response.header.retry-after")
+_WAIT_MS = ("retry_after_ms", "retry-after-ms", "http.response.header.retry-after-ms")
+
+
+def wait_told(attributes: Attributes, message: str | None) -> int | None:
+    """Milliseconds that a provider asks to wait: as an attribute tells them, else as its message words them."""
+    told = count(_single(attributes, _WAIT_MS), *_WAIT_MS)
+    if told is None:
+        seconds = count(_single(attributes, _WAIT_SECONDS), *_WAIT_SECONDS)
+        told = wait_in(message) if seconds is None else seconds * 1_000
+    return told if told is not None and told <= _WAIT_MS_MAX else None
+
+
+def _single(attributes: Attributes, keys: Sequence[str]) -> Attributes:
+    """A header is told as a list of its lines."""
+    found = {key: attributes.get(key) for key in keys}
+    return {key: value[0] if isinstance(value, list) and value else value for key, value in found.items()}
+
+
 def wait_in(message: str | None) -> int | None:
-    """Milliseconds that a provider asks to wait, where its message says so."""
-    match = _WAIT.search((message or "")[:_HEAD_CHARACTERS])
-    if match is None:
-        return None
-    waited = round(float(match.group(1)) * _MS_OF.get(match.group(2).lower(), 60_000))
-    return waited if waited <= _WAIT_MS_MAX else None
+    """Milliseconds that a message says to wait."""
+    head = (message or "")[:_HEAD_CHARACTERS]
+    worded = _WAIT.search(head)
+    if worded is not None:
+        return round(sum(float(number) * _ms_of(unit) for number, unit in _PIECES.findall(worded[1])))
+    alone = _SECONDS_ALONE.search(head)
+    return None if alone is None else int(alone[1]) * 1_000
+
+
+def _ms_of(unit: str) -> int:
+    if unit.lower().startswith(("ms", "milli")):
+        return 1
+    return {"s": 1_000, "m": 60_000, "h": 3_600_000}[unit[0].lower()]

@@ -1,12 +1,14 @@
 """What throttling cost within a range, for one developer or for the members of a team.
 
-The detectors look at the requests of the range only; how long a model usually takes is told by those before it. Reads
-are bounded: a developer's own read is whole or is refused, a team's says that it is partial.
+What began within the range counts, with all that it cost: the detectors look past both edges, for as long as one
+failure follows another. How long a model usually takes is told by earlier requests. Reads are bounded: a developer's
+own read is whole or is refused, a team's says that it is partial.
 """
 
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -61,27 +63,35 @@ class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleImpact | None:
     """Of one developer, newest event first; None where the range holds more than may be read at once."""
-    requests = _requests(reader.db, scope, window, PERSONAL_REQUESTS_MAX + 1)
-    failures = _server_failures(reader.db, scope, window)
+    reach = _reach(reader.db, scope, window)
+    requests = _requests(reader.db, scope, reach, PERSONAL_REQUESTS_MAX + 1)
+    failures = _server_failures(reader.db, scope, reach)
     if len(requests) > PERSONAL_REQUESTS_MAX or len(failures) > OUTSIDE_FAILURES_MAX:
         return None
-    events = _events(reader.db, scope, requests, failures)
-    return _impact(events, len(requests), is_partial=False)
+    events = _events(reader.db, scope, requests, failures, window)
+    return _impact(events, sum(request.at_us in _within(window) for request in requests), is_partial=False)
 
 
 def team_throttle(reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window) -> ThrottleImpact:
     """Of the stays in a team of this organization within a window together; no event says whose it is."""
-    failures = _server_failures(reader.db, scope, window)
     members = [(Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)) for stay in stays]
+    reaches = [_reach(reader.db, *each) for each in members]
+    edges = [window, *reaches]
+    widest = Window(min(each.start_us for each in edges), max(each.end_us for each in edges))
+    failures = _server_failures(reader.db, scope, widest)
     count = f"SELECT count(*) {_MINE}"
-    counts = [int(reader.db.execute(count, bound(*each)).fetchone()[0]) for each in members]
-    most = _share(counts, TEAM_REQUESTS_MAX)
+    requests = sum(int(reader.db.execute(count, bound(*each)).fetchone()[0]) for each in members)
+    read = [
+        int(reader.db.execute(count, bound(member, reach)).fetchone()[0])
+        for (member, _), reach in zip(members, reaches, strict=True)
+    ]
+    most = _share(read, TEAM_REQUESTS_MAX)
     events: list[ThrottleEvent] = []
-    for member, days in members:
-        events += _events(reader.db, member, _requests(reader.db, member, days, most), failures)
+    for (member, days), reach in zip(members, reaches, strict=True):
+        events += _events(reader.db, member, _requests(reader.db, member, reach, most), failures, days)
     nameless = (msgspec.structs.replace(event, session_id=None) for event in _joined(events))
-    is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(counts, default=0) > most
-    return _impact(list(nameless), sum(counts), is_partial=is_partial)
+    is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(read, default=0) > most
+    return _impact(list(nameless), requests, is_partial=is_partial)
 
 
 def _share(counts: Sequence[int], budget: int) -> int:
@@ -171,6 +181,36 @@ def _requests(db: sqlite3.Connection, scope: Scope, window: Window, most: int) -
     return [ApiRequest(*row) for row in db.execute(_REQUESTS, bound(scope, window, most=most))]
 
 
+def _reach(db: sqlite3.Connection, scope: Scope, window: Window) -> Window:
+    """The range, on both sides for as long as one failure follows another, and then until nobody waits any more."""
+    start_us, last_us = window.start_us, window.end_us - 1
+    while (at_us := _failed(db, scope, "min", start_us - rules.WAIT_MAX_US, start_us - 1)) is not None:
+        start_us = at_us
+    while (at_us := _failed(db, scope, "max", last_us + 1, last_us + rules.WAIT_MAX_US)) is not None:
+        last_us = at_us
+    return Window(start_us, last_us + rules.WAIT_MAX_US + 1)
+
+
+def _failed(
+    db: sqlite3.Connection, scope: Scope, farthest: Literal["min", "max"], first_us: int, last_us: int
+) -> int | None:
+    """The first or last failure within a span: the developer's, or the provider's anywhere in the organization."""
+    least, greatest = rules.SERVER_ERRORS
+    span = f"SELECT {farthest}(at_us) AS at_us FROM requests WHERE at_us BETWEEN :first AND :last AND superseded = 0"
+    query = (
+        f"SELECT {farthest}(at_us) FROM ("
+        f"{span} AND developer_id = :developer AND +organization_id = :organization AND failed = 1 UNION ALL "
+        f"{span} AND organization_id = :organization AND failed = 1 AND status_code BETWEEN :least AND :greatest)"
+    )
+    values = bound(scope, first=first_us, last=last_us, least=least, greatest=greatest)
+    at_us: int | None = db.execute(query, values).fetchone()[0]
+    return at_us
+
+
+def _within(window: Window) -> range:
+    return range(window.start_us, window.end_us)
+
+
 def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> list[tuple[str, int]]:
     """(developer, time) of what failed by the provider's fault in the organization; one more than may be looked at."""
     query = (
@@ -184,11 +224,17 @@ def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> li
 
 
 def _events(
-    db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest], failures: Sequence[tuple[str, int]]
+    db: sqlite3.Connection,
+    scope: Scope,
+    requests: Sequence[ApiRequest],
+    failures: Sequence[tuple[str, int]],
+    window: Window,
 ) -> list[ThrottleEvent]:
+    """Those that began within a range."""
     own_id = str(scope.developer_id)
     elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
-    return rules.throttle_events(requests, _timings(db, scope, requests), elsewhere)
+    found = rules.throttle_events(requests, _timings(db, scope, requests), elsewhere)
+    return [event for event in found if event.at_us in _within(window)]
 
 
 def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest]) -> list[Timing]:

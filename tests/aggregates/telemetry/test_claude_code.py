@@ -8,6 +8,7 @@ import pytest
 
 from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
+from aggregates.telemetry.draft import wait_told
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 from svc.importing.importer import FORMATS, Import
@@ -160,6 +161,11 @@ def test_a_failed_request(attributes: dict[str, object], status: int | None) -> 
         ("Please retry after 30 seconds", 30_000),
         ("Try again in 250ms", 250),
         ("Please wait for 2 minutes", 120_000),
+        ("Rate limit reached. Please try again in 6m0s.", 360_000),
+        ("try again in 1 hour and 5 minutes", 3_900_000),
+        ('{"error": {"details": [{"retryDelay": "34.07s"}]}}', 34_070),
+        ("429 Too Many Requests, Retry-After: 20", 20_000),
+        ("retry after 3 attempts", None),
         ("Please try again later", None),
         ("try again in 99999999 minutes", None),
     ],
@@ -167,6 +173,23 @@ def test_a_failed_request(attributes: dict[str, object], status: int | None) -> 
 def test_how_long_the_provider_asks_to_wait(message: str, wait_ms: int | None) -> None:
     """As its message says."""
     assert only("api_error", {"error": message}).retry_after_ms == wait_ms
+
+
+@pytest.mark.parametrize(
+    ("attributes", "wait_ms"),
+    [
+        ({"retry_after": 20}, 20_000),
+        ({"retry_after": "20"}, 20_000),
+        ({"retry_after_ms": 250, "retry_after": 20}, 250),
+        ({"http.response.header.retry-after": ["7"]}, 7_000),
+        ({"http.response.header.retry-after": ["Wed, 21 Oct 2026 07:28:00 GMT"]}, None),
+        ({"retry_after": 99_999_999}, None),
+        ({"retry_after": 20, "error": "try again in 5s"}, 20_000),
+    ],
+)
+def test_how_long_an_attribute_says_to_wait(attributes: dict[str, Any], wait_ms: int | None) -> None:
+    """It goes before the message."""
+    assert wait_told(attributes, str(attributes.get("error", "429"))) == wait_ms
 
 
 def test_a_refusal_ends_a_request_unless_another_model_was_asked() -> None:

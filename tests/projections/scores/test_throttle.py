@@ -180,10 +180,65 @@ def test_a_read_over_its_budget_is_refused_or_says_that_it_is_partial(monkeypatc
 
 
 def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
-    """Half-open; neither another developer's nor another organization's."""
+    """Half-open by when an event began; neither another developer's nor another organization's."""
     log = Log().claim("s1").records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE))
     read = views(log)
-    assert fired(personal(read, window=Window(MONDAY, MONDAY + MINUTE))) == [("rate_limit", 0)]
+    assert fired(personal(read, window=Window(MONDAY, MONDAY + MINUTE))) == [("rate_limit", 60)]
     assert fired(personal(read, window=Window(MONDAY + 1, MONDAY + HOUR))) == []
     for scope in (BEN, Scope(ANA.developer_id, ANA.developer_id)):
         assert personal(read, scope).summary.total_api_requests == 0
+
+
+MIDNIGHT = MONDAY + 15 * HOUR
+EVE, MORROW = Window(MIDNIGHT - DAY, MIDNIGHT), Window(MIDNIGHT, MIDNIGHT + DAY)
+
+
+def test_what_begins_before_midnight_counts_there_with_all_that_it_cost() -> None:
+    """A refusal whose wait ends on the next day; no sentence says that nothing followed."""
+    log = Log().claim("s1")
+    log.records("s1", failed(MIDNIGHT - MINUTE, 429), request(MIDNIGHT + 5 * MINUTE))
+    impact = personal(views(log), window=EVE)
+    assert fired(impact) == [("rate_limit", 360)]
+    assert "No other request" not in impact.events[0].details
+    assert impact.summary.total_api_requests == 1
+    after = personal(views(log), window=MORROW)
+    assert (fired(after), after.summary.total_api_requests) == ([], 1)
+
+
+def test_a_burst_across_midnight_is_one_and_counts_where_it_began() -> None:
+    """Two failures before and two after: neither day alone had three."""
+    log = Log().claim("s1")
+    times = [MIDNIGHT - 40 * SECOND, MIDNIGHT - 20 * SECOND, MIDNIGHT + 10 * SECOND, MIDNIGHT + 30 * SECOND]
+    log.records("s1", *(failed(at_us, 400) for at_us in times), request(MIDNIGHT + MINUTE))
+    assert fired(personal(views(log), window=EVE)) == [("error_burst", 100)]
+    assert personal(views(log), window=EVE).events[0].details.startswith("4 requests failed within 70.0 s")
+    assert fired(personal(views(log), window=MORROW)) == []
+
+
+def test_an_outage_of_hours_across_midnight_is_whole_on_the_day_it_began() -> None:
+    """However long it goes on after the range; on the next day nothing of it is left to count."""
+    log = Log().claim("s1")
+    minutes = range(-30, 300)
+    log.records("s1", *(failed(MIDNIGHT + minute * MINUTE) for minute in minutes), request(MIDNIGHT + 300 * MINUTE))
+    (event,) = personal(views(log), window=EVE).events
+    assert (event.detector, event.estimated_delay_secs) == ("service_outage", 330 * 60)
+    assert fired(personal(views(log), window=MORROW)) == []
+
+
+def test_a_day_is_not_charged_for_time_that_an_earlier_event_stands_for() -> None:
+    """A refusal before midnight holds its session up beyond it; a slow answer meanwhile costs no more."""
+    log = Log().claim("s1")
+    usual = [request(MIDNIGHT - 2 * HOUR + place * MINUTE, model="opus", duration_ms=1_000) for place in range(20)]
+    slow = request(MIDNIGHT + MINUTE, model="opus", duration_ms=90_000)
+    log.records("s1", *usual, failed(MIDNIGHT - 10 * SECOND, 429), slow)
+    both = fired(personal(views(log), window=Window(EVE.start_us, MORROW.end_us)))
+    days = fired(personal(views(log), window=MORROW)) + fired(personal(views(log), window=EVE))
+    assert days == both == [("latency_spike", 19), ("rate_limit", 70)]
+
+
+def test_a_teams_events_count_where_they_began_as_well() -> None:
+    log = Log().claim("s1")
+    log.records("s1", failed(MIDNIGHT - MINUTE, 429), request(MIDNIGHT + 5 * MINUTE))
+    stay = [Stay(ANA.developer_id, EVE.start_us, EVE.end_us)]
+    impact = team_throttle(views(log), ANA, stay, EVE)
+    assert (fired(impact), impact.summary.total_api_requests) == ([("rate_limit", 360)], 1)
