@@ -17,7 +17,7 @@ from aggregates.reading.reading import ResponseReading
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
 from aggregates.turns.observation import Observation
-from aggregates.turns.turn import ANSWERED, UNKNOWN_MODEL, ModelUsage, Opening, Turn, sum_work
+from aggregates.turns.turn import ANSWERED, API_ERROR, UNKNOWN_MODEL, ModelUsage, Opening, Turn, sum_work
 
 SKEW_US = 10 * 60 * 1_000_000
 """A time further ahead of the server's than this is replaced by the time of receipt."""
@@ -164,7 +164,7 @@ def _build(
     responses = [each for each in own if each.observation.kind == "response"]
     work = sum_work([(each.position, each.observation) for each in own])
     if not work.usage:
-        work = msgspec.structs.replace(work, usage=_answers_usage(answers))
+        work = msgspec.structs.replace(work, usage=_answers_usage(answers, failed=API_ERROR in work.marks))
     active = [each for each in own if each.observation.kind not in NO_ACTIVITY]
     last_seen_us = max((each.at_us for each in active), default=0)
     answered_us, response, response_position = 0, None, None
@@ -214,13 +214,16 @@ def _answers(group: CaptureGroup, answers: Mapping[UUID, Answer]) -> list[Answer
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 
 
-def _answers_usage(answers: Iterable[Answer]) -> tuple[ModelUsage, ...]:
-    """Response captures' numbers stand in where no request log covers the turn."""
+def _answers_usage(answers: Iterable[Answer], *, failed: bool) -> tuple[ModelUsage, ...]:
+    """Response captures' numbers stand in where no request log covers the turn.
+
+    `failed`: whether telemetry saw requests of it fail; a response without a token or a cost is then no request.
+    """
     sums: dict[str, list[int]] = {}
     for answer in answers:
         tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
         cost = answer.cost_usd_nano
-        if cost is not None or any(count is not None for count in tokens):
+        if cost is not None or any(tokens) or (not failed and any(count is not None for count in tokens)):
             counts = (1, *(count or 0 for count in tokens), cost or 0, int(cost is None), int(answer.lower_bound), 1)
             before = sums.get(answer.model or UNKNOWN_MODEL, [0] * len(counts))
             sums[answer.model or UNKNOWN_MODEL] = [*map(sum, zip(before, counts, strict=True))]

@@ -37,6 +37,8 @@ class TranscriptReader(Reader):
         """Of the open exchange, by message and request."""
         self._started: tuple[str, int] | None = None
         self._spawning_prompt: str | None = None
+        self._speaking: Note | None = None
+        """The request whose answer, in words alone, has no end yet."""
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         line = transcript.line_of(value)
@@ -95,6 +97,7 @@ class TranscriptReader(Reader):
             case "interruption":
                 self._note("interruption", line, at_us)
                 self._running.clear()
+                self._break_off()
                 self._open.stopped = True
             case "compaction":
                 self._compaction(line, at_us, None)
@@ -104,6 +107,11 @@ class TranscriptReader(Reader):
     def _prompted(self, line: transcript.Line, at_us: int) -> None:
         text = None if line.is_sidechain else line.typed
         if text is None:
+            return
+        if text in ("/exit", "/quit"):
+            # The program's own commands: no model is asked, and no hook tells of them.
+            self._note("session_end", line, at_us + 1, "prompt_input_exit")
+            self._open.stopped = True
             return
         made = maker_of(text) is not None
         if not self._seen.add("prompt", (at_us, text)):
@@ -116,14 +124,17 @@ class TranscriptReader(Reader):
         if isinstance(line, transcript.AttachmentLine):
             at_us = max(at_us, self._open.last_us)  # typed while the agent worked, it was heard only now
         self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
-        if text in ("/exit", "/quit"):
-            # An end follows the command that asked for it.
-            self._note("session_end", line, at_us + 1, "prompt_input_exit")
-            self._open.stopped = True
 
     def _made(self, item: Note) -> None:
         """What comes after it is the last thing that its exchange led to."""
         self._add(item)
+
+    def _break_off(self) -> None:
+        """An answer that was stopped amid its words is none: so the agent's own log and its hooks have it."""
+        if self._speaking in self._open.items:
+            self._open.items = [item for item in self._open.items if item is not self._speaking]
+            self._open.answer = ""
+        self._speaking = None
 
     def _compaction(self, line: transcript.Line, at_us: int, trigger: str | None) -> None:
         last = self._open.items[-1] if self._open.items else None
@@ -147,6 +158,8 @@ class TranscriptReader(Reader):
         if line.message.model == _SYNTHETIC_MODEL:
             return
         self._request(line, at_us)
+        if not line.is_sidechain:
+            self._speaking = self._requests.get(line.request_key) if line.is_unended else None
         for index, block in enumerate(line.message.blocks):
             if block.type == "tool_use" and block.id is not None and self._seen.add("call", block.id):
                 name, arguments = block.name or "", block.input if isinstance(block.input, dict) else {}
@@ -174,7 +187,7 @@ class TranscriptReader(Reader):
 
     def _request(self, line: transcript.AssistantLine, at_us: int) -> None:
         """Each line of a message repeats the usage, and the last one is right."""
-        key = line.message.id or line.uuid or "", line.request_id
+        key = line.request_key
         known = self._requests.get(key)
         cost, usage = line.cost_usd, line.message.usage or transcript.Usage()
         writes = usage.cache_creation or transcript.CacheWrites()
@@ -222,7 +235,7 @@ class TranscriptReader(Reader):
         self._open.items = [item for item in items if item not in running]
         super()._cut(finished=finished)
         self._open.items += running
-        self._requests = {}
+        self._requests, self._speaking = {}, None
         self._session = next_session or self._session
 
 

@@ -146,6 +146,16 @@ class AssistantLine(Line, rename="camel", kw_only=True):
     error: Any = None
     cost_usd: float | None = msgspec.field(default=None, name="costUSD")
 
+    @property
+    def request_key(self) -> tuple[str, str | None]:
+        return self.message.id or self.uuid or "", self.request_id
+
+    @property
+    def is_unended(self) -> bool:
+        """Words, or thoughts, of which no end is told. Older versions tell none of any message."""
+        said = all(block.type in ("text", "thinking", "redacted_thinking") for block in self.message.blocks)
+        return said and self.message.stop_reason is None and not self.is_sidechain
+
 
 class SystemLine(Line, rename="camel", kw_only=True):
     """Something the agent notes: the end of a turn, a compaction, in newer versions a local command."""

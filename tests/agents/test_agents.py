@@ -79,6 +79,9 @@ class House(NamedTuple):
         found: list[dict[str, Any]] = self.get("/v1/telemetry/analytics")["models"]
         return found
 
+    def figures(self) -> tuple[Any, ...]:
+        return self.turns(), self.get("/v1/score_v3/tokens"), self.get("/v1/telemetry/analytics")
+
     def requests(self) -> int:
         return sum(each["requests"] for each in self.models())
 
@@ -146,9 +149,9 @@ def test_importing_the_same_sessions_changes_nothing(told: House) -> None:
     agent = next(name for name, cli in CLIS.items() if cli is told.person.cli)
     if agent not in IMPORTED:
         pytest.skip(f"svc imports nothing of {agent}")
-    before = told.turns(), told.get("/v1/score_v3/tokens"), told.get("/v1/telemetry/analytics")
+    before = told.figures()
     told.svc("import", agent, "--var", str(told.var))
-    assert (told.turns(), told.get("/v1/score_v3/tokens"), told.get("/v1/telemetry/analytics")) == before
+    assert told.figures() == before
 
 
 def test_disconnecting_leaves_the_files_as_they_were(told: House) -> None:
@@ -173,6 +176,10 @@ def test_an_interruption_is_no_answer_and_no_error(fresh: tuple[str, House]) -> 
     assert house.words() == [HELD, LATER]
     assert house.get("/v1/telemetry/analytics")["errors"] == []
     assert all("no response text" not in str(turn["response_text"]) for turn in house.turns())
+    if agent in IMPORTED:
+        before = house.figures()
+        house.svc("import", agent, "--var", str(house.var))
+        assert house.figures() == before
 
 
 def test_what_is_typed_while_the_agent_works_counts_once(fresh: tuple[str, House]) -> None:
