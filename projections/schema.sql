@@ -98,7 +98,7 @@ CREATE TABLE IF NOT EXISTS sub_sessions (
     floor_passed INTEGER, trivia_reason TEXT, intent TEXT, earned INTEGER, goal_complete INTEGER, reverts INTEGER,
     rework_of TEXT, input_tokens INTEGER, output_tokens INTEGER, cache_read_tokens INTEGER,
     cache_write_tokens INTEGER, cost_usd_nano INTEGER, requests INTEGER, unpriced_requests INTEGER,
-    lower_bound_requests INTEGER, active_us INTEGER, ended_us INTEGER, models BLOB, rework_view BLOB, detail BLOB,
+    lower_bound_requests INTEGER, unmeasured_requests INTEGER, active_us INTEGER, ended_us INTEGER, models BLOB, rework_view BLOB, detail BLOB,
     judged_intent TEXT,
     judged_goal_complete INTEGER, judged_rework_of TEXT, said_rework INTEGER, overridden INTEGER
 ) STRICT;
@@ -107,7 +107,7 @@ CREATE INDEX IF NOT EXISTS idx_sub_sessions_figures ON sub_sessions (
     organization_id, developer_id, started_us, settles_at_us, floor_passed, judged_intent, judged_goal_complete,
     judged_rework_of, intent, goal_complete, rework_of, overridden, ended_us, turns, input_tokens,
     output_tokens, cache_read_tokens, cache_write_tokens, cost_usd_nano, requests, unpriced_requests,
-    lower_bound_requests
+    lower_bound_requests, unmeasured_requests
 );
 CREATE INDEX IF NOT EXISTS idx_sub_sessions_last_agent_session_id_started_us ON sub_sessions (
     last_agent_session_id, started_us

@@ -217,6 +217,8 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
     unpriced_requests: int
     lower_bound_requests: int
     """Priced, but some of their tokens may have cost more."""
+    unmeasured_requests: int
+    """Their tokens are in none of these sums: nobody told them."""
 
 
 class SubSession(msgspec.Struct, frozen=True):

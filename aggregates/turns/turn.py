@@ -42,6 +42,8 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     """Priced, but some of their cache writes may have cost more."""
     response_requests: int = 0
     """How many of the requests a response capture told, no request log covering the turn."""
+    unmeasured_requests: int = 0
+    """How many told no tokens of any kind."""
 
     @property
     def tokens(self) -> int:
@@ -196,7 +198,8 @@ def _repeats(tools: Sequence[ToolUse]) -> int:
 def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
     sums: dict[str, list[int]] = {}
     for request in requests:
-        row = sums.setdefault(request.model or UNKNOWN_MODEL, [0] * 8)
+        row = sums.setdefault(request.model or UNKNOWN_MODEL, [0] * 9)
+        tokens = (request.input_tokens, request.output_tokens, request.cache_read_tokens, request.cache_write_tokens)
         row[0] += 1
         row[1] += request.input_tokens or 0
         row[2] += request.output_tokens or 0
@@ -205,7 +208,9 @@ def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
         row[5] += request.cost_usd_nano or 0
         row[6] += request.cost_usd_nano is None
         row[7] += request.lower_bound
-    return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))
+        row[8] += all(count is None for count in tokens)
+    told = {model: ModelUsage(model, *row[:8]) for model, row in sums.items()}
+    return tuple(msgspec.structs.replace(told[model], unmeasured_requests=sums[model][8]) for model in sorted(sums))
 
 
 def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
@@ -272,11 +277,14 @@ class ModelTotals(msgspec.Struct, array_like=True):
     cost_usd_nano: int = 0
     unpriced_requests: int = 0
     lower_bound_requests: int = 0
+    unmeasured_requests: int = 0
 
     def add(self, usage: ModelUsage) -> None:
         self.requests += usage.requests
         self.tokens += usage.tokens
-        self.reported &= usage.tokens > 0  # no request goes without a token: where none is counted, none was reported
+        self.unmeasured_requests += usage.unmeasured_requests
+        # No request goes without a token: where none is counted, none was reported.
+        self.reported &= usage.tokens > 0 and not usage.unmeasured_requests
         self.cost_usd_nano += usage.cost_usd_nano
         self.unpriced_requests += usage.unpriced_requests
         self.lower_bound_requests += usage.lower_bound_requests

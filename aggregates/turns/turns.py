@@ -224,7 +224,8 @@ def _answers_usage(answers: Iterable[Answer], *, failed: bool) -> tuple[ModelUsa
         tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
         cost = answer.cost_usd_nano
         if cost is not None or any(tokens) or (not failed and any(count is not None for count in tokens)):
-            counts = (1, *(count or 0 for count in tokens), cost or 0, int(cost is None), int(answer.lower_bound), 1)
+            known = (cost or 0, int(cost is None), int(answer.lower_bound), 1, int(tokens == (None,) * len(tokens)))
+            counts = (1, *(count or 0 for count in tokens), *known)
             before = sums.get(answer.model or UNKNOWN_MODEL, [0] * len(counts))
             sums[answer.model or UNKNOWN_MODEL] = [*map(sum, zip(before, counts, strict=True))]
     return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))

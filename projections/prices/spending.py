@@ -5,18 +5,19 @@ request; it counts at the time of its prompt.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add
 from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from aggregates.turns.turn import ModelUsage
+from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sub_session_rows import PromptBody
-from projections.reader import bodies, json_array, sum_in_halves, whole_sums
+from projections.reader import json_array, owner, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.rows import NANO
 
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -56,6 +57,11 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_BY_RESPONSE = (
+    *("requests", "unpriced_requests", "lower_bound_requests", "unmeasured_requests"),
+    *(*_TOKENS, "cost_usd_nano"),
+)
+"""The figures of a `Spent`, as a turn's `ModelUsage` has them."""
 _COUNTS, _COLUMNS = 4, 4 + 2 * (len(_TOKENS) + 1)
 SUMS = ", ".join(
     (
@@ -77,10 +83,6 @@ class Usage(Spent, frozen=True):
     told_cache_read_tokens: int = 0
     told_cache_write_tokens: int = 0
 
-    @property
-    def measured(self) -> bool:
-        return self.unmeasured < self.requests
-
     def shown_as(self, kind: type[_S], **more: object) -> _S:
         """The figures that a shape declares, with others that it needs."""
         tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
@@ -89,7 +91,7 @@ class Usage(Spent, frozen=True):
         figures: dict[str, object] = {
             **dict.fromkeys(("requests", "request_count"), self.requests),
             **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
-            **{name: in_all for name, (in_all, _) in tokens.items()},
+            **{name: None if self.unmeasured else in_all for name, (in_all, _) in tokens.items()},
             **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
             "unpriced_requests": self.unpriced,
             "unmeasured_requests": self.unmeasured,
@@ -151,7 +153,7 @@ _KEYS = (
     "AND +organization_id = :organization AND +at_us >= :start AND +at_us < :end"
 )
 _PROMPTS = (
-    "SELECT body FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
+    "SELECT at_us, body FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
     "ORDER BY at_us, turn_id"
 )
 
@@ -162,10 +164,9 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
     spent = spent_rows(db.execute(_LIVE, bound | {"stays": stays}))
     for stay in asked.stays:
-        own = (str(organization_id), str(stay.developer_id), stay.start_us, stay.end_us)
-        for usage in (each for prompt in bodies(db, PromptBody, _PROMPTS, own) for each in prompt.usage):
-            if usage.response_requests:
-                add_spent(spent, {stay.developer_id: _told_by_responses(usage)})
+        whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
+        for _, _, usage in told_by_responses(db, whose, days):
+            add_spent(spent, {stay.developer_id: Spent(*(getattr(usage, name) for name in Spent.__struct_fields__))})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(_KEYS, bound | window).fetchall())
 
@@ -180,11 +181,16 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
     return {UUID(row[0]): Spent.of(row[1:]) for row in rows}
 
 
-def _told_by_responses(usage: ModelUsage) -> Spent:
-    tokens = (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
-    unmeasured = 0 if any(tokens) else usage.requests
-    counts = (usage.requests, usage.unpriced_requests, usage.lower_bound_requests, unmeasured)
-    return Spent(*counts, *tokens, usage.cost_usd_nano)
+def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Usage]]:
+    """What only response captures tell: when it was asked, the model, and the figures. Each kind of tokens counts as
+    told where it is above 0."""
+    for at_us, body in db.execute(_PROMPTS, (*owner(scope), window.start_us, window.end_us)):
+        for usage in unpack(body, PromptBody).usage:
+            if usage.response_requests:
+                tokens = (getattr(usage, name) for name in _TOKENS)
+                told = (usage.requests if count else 0 for count in tokens)
+                model = None if usage.model == UNKNOWN_MODEL else usage.model
+                yield at_us, model, Usage(*(getattr(usage, name) for name in _BY_RESPONSE), *told)
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -19,7 +19,7 @@ from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, TOKENS, UNCLASSIFIED, started_in, turns_in
+from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, UNCLASSIFIED, WHOLE_TOKENS, started_in, turns_in
 
 LABELLED_MAX = 500
 """Sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts."""
@@ -202,6 +202,7 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
 class _Started(msgspec.Struct, frozen=True):
     trivia: int
     tokens: int
+    """0 where some are unknown."""
     requests: int
     cost_usd_nano: int
     unpriced: int
@@ -213,8 +214,8 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
     """The day that the bounds are of, in the zone that they were made in."""
     rate, graded = score(reader, scope, "daily", (day,)), insight_summary(reader, scope, "daily", (day,))
     query = (
-        f"SELECT {SETTLED} AND NOT s.floor_passed, {TOKENS}, s.requests, s.cost_usd_nano, s.unpriced_requests, "
-        f"s.lower_bound_requests, s.detail {started_in()}"
+        f"SELECT {SETTLED} AND NOT s.floor_passed, coalesce({WHOLE_TOKENS}, 0), s.requests, s.cost_usd_nano, "
+        f"s.unpriced_requests, s.lower_bound_requests, s.detail {started_in()}"
     )
     started = [_Started(*row) for row in reader.db.execute(query, bound(scope, day))]
     # Where there were only commands and acknowledgements, nothing need have been asked of a model.

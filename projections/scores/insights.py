@@ -14,7 +14,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging.evidence import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, Trouble, weakest
 from aggregates.judging.outcome import leading_against
-from aggregates.reading.verdicts import BooleanName, Intent
+from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import median
 from aggregates.scores.insights import corrected, had_friction, times_at_once
 from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_date, sorted_into
@@ -22,163 +22,29 @@ from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail
 from projections.reader import Reader, bound, unpack
 from projections.scores.activity import active_times
+from projections.scores.insights_payload import (
+    Activity,
+    ActivityDay,
+    AtAGlance,
+    Category,
+    CostOptimization,
+    Highlight,
+    HowYouUse,
+    ImpressiveThings,
+    Insights,
+    InsightsMeta,
+    QuickWin,
+    SkillPoint,
+    SkillSnapshot,
+    Stats,
+    TrendPoint,
+    Trends,
+    WasteAction,
+    WhereThingsGoWrong,
+    WorstPrompt,
+)
 from projections.scores.skill import graded_prompts, skill
-from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TOKENS, TURNS, started_in
-
-
-class Camel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Names as the dashboard reads them."""
-
-
-class InsightsMeta(Camel, frozen=True, kw_only=True):
-    period_start: str
-    period_end: str
-    """Exclusive."""
-    timezone: str
-    language: str
-    total_sessions: int
-    total_messages: int
-    """Prompts of these sessions."""
-    active_days: int
-    """Days of the zone with a prompt."""
-
-
-class SkillSnapshot(Camel, frozen=True, kw_only=True):
-    skill_index: float | None
-    tier: str
-    per_boolean: dict[BooleanName, float]
-    per_boolean_counts: dict[BooleanName, int]
-    worst_pillar: str
-    sample_count: int
-
-
-class SkillPoint(Camel, frozen=True, kw_only=True):
-    period_start: str
-    skill_index: float | None
-    sample_count: int
-
-
-class QuickWin(Camel, frozen=True, kw_only=True):
-    label: str
-
-
-class AtAGlance(Camel, frozen=True, kw_only=True):
-    """The two weakest habits; none where too few prompts were graded."""
-
-    quick_wins: list[QuickWin]
-
-
-class ActivityDay(Camel, frozen=True, kw_only=True):
-    date: str
-    sessions: int
-    messages: int
-
-
-class Activity(Camel, frozen=True, kw_only=True):
-    """Every day of the range, those without work too."""
-
-    points: list[ActivityDay]
-    total_active_seconds: float
-
-
-class Stats(Camel, frozen=True, kw_only=True):
-    avg_turns_per_session: float | None
-    median_response_time_secs: float | None
-    """Over the prompts whose answer was timed."""
-    sessions: int
-    first_try_rate: float | None
-    multi_clauding_events: int
-
-
-class HowYouUse(Camel, frozen=True, kw_only=True):
-    stats: Stats
-
-
-class Highlight(Camel, frozen=True, kw_only=True):
-    """A kind of task whose goals were reached."""
-
-    label: str
-    session_count: int
-
-
-class ImpressiveThings(Camel, frozen=True, kw_only=True):
-    win_rate: float | None
-    total_win_sessions: int
-    highlights: list[Highlight]
-
-
-class Category(Camel, frozen=True, kw_only=True):
-    """One reason for which goals were not reached."""
-
-    label: str
-    count: int
-    mitigation: str
-
-
-class WhereThingsGoWrong(Camel, frozen=True, kw_only=True):
-    categories: list[Category]
-
-
-class WasteAction(Camel, frozen=True, kw_only=True):
-    """What to do, and what the sub-sessions it is about have cost."""
-
-    action: str
-    savings_usd: float | None
-
-
-class CostOptimization(Camel, frozen=True, kw_only=True):
-    """What was spent, and on what did not come to its goal. None where a part of it has no price."""
-
-    total_cost_usd: float | None
-    wasted_cost_usd: float | None
-    waste_ratio: float | None
-    potential_savings_usd: float | None
-    model_rightsizing: list[str]
-    """There for its type; always empty."""
-    waste_actions: list[WasteAction]
-    unpriced_requests: int
-
-
-class WorstPrompt(Camel, frozen=True, kw_only=True):
-    """A graded prompt that stands low."""
-
-    score: float
-    session_id: str
-    """The agent session."""
-    sub_session_id: str
-    prompt_id: str
-    turn_index: int
-    """Of the sub-session, from 0."""
-    prompt_preview: str | None
-    """None once it has been forgotten."""
-
-
-class TrendPoint(Camel, frozen=True, kw_only=True):
-    period_start: str
-    first_try_rate: float | None
-    friction_rate: float | None
-    cost_usd: float | None
-
-
-class Trends(Camel, frozen=True, kw_only=True):
-    points: list[TrendPoint]
-
-
-class Insights(Camel, frozen=True, kw_only=True):
-    meta: InsightsMeta
-    skill_snapshot: SkillSnapshot
-    skill_trend: list[SkillPoint]
-    at_a_glance: AtAGlance
-    activity: Activity
-    how_you_use_cc: HowYouUse
-    impressive_things: ImpressiveThings
-    where_things_go_wrong: WhereThingsGoWrong
-    cost_optimization: CostOptimization
-    worst_prompts: list[WorstPrompt]
-    trends: Trends
-    total_input_tokens: int | None
-    total_output_tokens: int | None
-
+from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TURNS, WHOLE_TOKENS, started_in
 
 QUICK_WINS = 2
 HIGHLIGHTS_MAX = 5
@@ -208,6 +74,7 @@ class SubSessionWork(msgspec.Struct, frozen=True):
     input_tokens: int
     output_tokens: int
     tokens: int
+    """0 where some are unknown."""
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
@@ -224,8 +91,8 @@ class SubSessionWork(msgspec.Struct, frozen=True):
 _Missed = list[tuple[Trouble, list[SubSessionWork]]]
 _WORK = (
     f"SELECT s.sub_session_id, s.detail, s.started_us, {QUALIFIES}, {CRUSHED}, {SETTLED} AND s.rework_of IS NOT NULL, "
-    f"s.intent, s.input_tokens, s.output_tokens, {TOKENS}, s.cost_usd_nano, s.requests, s.unpriced_requests, t.body "
-    f"{started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id, t.started_us, t.turn_id"
+    f"s.intent, s.input_tokens, s.output_tokens, coalesce({WHOLE_TOKENS}, 0), s.cost_usd_nano, s.requests, "
+    f"s.unpriced_requests, t.body {started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id, t.started_us, t.turn_id"
 )
 
 
@@ -236,7 +103,9 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
     graded = skill(reader, scope, "monthly", (asked.window,))
     quick_wins = weakest(graded.per_boolean, graded.per_boolean_counts, QUICK_WINS)
     weekly = [(week, skill(reader, scope, "weekly", (week,))) for week in asked.periods("week")]
-    turns, timed = [turn for work in found for turn in work.turns], [ms for work in found for ms in work.timed_ms]
+    # What began in the range may go on after it: messages are those of the range, as in the days below.
+    turns = [turn for work in found for turn in work.turns if turn[1] < asked.window.end_us]
+    timed = [ms for work in found for ms in work.timed_ms]
     missed = _missed(found, asked.language)
     return Insights(
         meta=InsightsMeta(
@@ -254,7 +123,7 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
             for week, each in weekly
         ],
         at_a_glance=AtAGlance(quick_wins=[QuickWin(label=HABITS[asked.language][name].advice) for name in quick_wins]),
-        activity=_activity(reader, scope, asked, found),
+        activity=_activity(reader, scope, asked, found, [at_us for _, at_us, _ in turns]),
         how_you_use_cc=HowYouUse(
             stats=Stats(
                 avg_turns_per_session=_rate(len(turns), len(found)),
@@ -310,10 +179,16 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPr
     ]
 
 
-def _activity(reader: Reader, scope: Scope, asked: InsightsQuery, found: Sequence[SubSessionWork]) -> Activity:
+def _activity(
+    reader: Reader,
+    scope: Scope,
+    asked: InsightsQuery,
+    found: Sequence[SubSessionWork],
+    written_us: Sequence[int],
+) -> Activity:
     days = asked.periods("day")
     begun = sorted_into(days, ((work.started_us, work) for work in found))
-    written = sorted_into(days, ((at, at) for work in found for _, at, _ in work.turns if at < asked.window.end_us))
+    written = sorted_into(days, ((at_us, at_us) for at_us in written_us))
     return Activity(
         points=[
             ActivityDay(date=str(local_date(day.start_us, asked.zone)), sessions=len(first), messages=len(second))

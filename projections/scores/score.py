@@ -34,6 +34,8 @@ class Score(Counts, frozen=True, kw_only=True):
     crush_weight: float
     crush_weight_count: int
     """Over how many crushed ones that median is: those whose tokens were seen."""
+    unmeasured_requests: int
+    """Requests of the window's sub-sessions whose tokens nobody told: they are missing from that weight."""
     sparkline: list[float]
     sparkline_counts: list[int]
     """Over how many qualifying ones each rate is; a rate over none is 0, and no figure."""
@@ -75,6 +77,8 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
     tpt: float
     request_count: int
     """How many requests `tpt` and `breakdown` are sums of; 0: tokens are unknown."""
+    unmeasured_requests: int
+    """Of these, those whose tokens nobody told: `tpt`, `breakdown` and `crush_weight` are of the others."""
     cpcs_estimate: float
     cpcs_count: int
     """Over how many crushed ones it is: those whose every request has an exact price."""
@@ -130,11 +134,11 @@ _COUNTS = (
 )
 _KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _SUMS = (
-    "SELECT coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), "
+    "SELECT coalesce(sum(s.turns), 0), coalesce(sum(s.requests), 0), coalesce(sum(s.unmeasured_requests), 0), "
     f"{', '.join(map(sum_in_halves, _KINDS))} {_IN_WINDOW}"
 )
 _CRUSHED_ROWS = (
-    f"SELECT (s.ended_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests, {TOKENS}, NULL), "
+    f"SELECT (s.ended_us - s.started_us) / {US_PER_SECOND}.0, iif(s.requests > s.unmeasured_requests, {TOKENS}, NULL), "
     "s.cost_usd_nano, CASE WHEN NOT s.requests OR s.unpriced_requests THEN 'unknown' "
     f"WHEN s.lower_bound_requests THEN 'lower bound' ELSE 'exact' END {_IN_WINDOW} AND {CRUSHED}"
 )
@@ -152,6 +156,7 @@ def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
         personal_tier=personal_tier(rates[-1], counts.total_count),
         crush_weight=float(median(weights)),
         crush_weight_count=len(weights),
+        unmeasured_requests=_sums(reader, scope, windows[-1])[2],
         sparkline=rates,
         sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
@@ -200,7 +205,7 @@ def _token_figures(
     reader: Reader, scope: Scope, window: Window, crushed: Sequence[_CrushedRow], earlier: Sequence[_CrushedRow]
 ) -> dict[str, Any]:
     """The fields of `TokenFigures` for a window; `earlier`: what was crushed in the one before it."""
-    turns, requests, *halves = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
+    turns, requests, unmeasured, *halves = _sums(reader, scope, window)
     sums, prices = Breakdown(*whole_sums(halves)), Counter(row.price for row in crushed)
     weights, weights_before = _weights(crushed), _weights(earlier)
     weight, before = float(median(weights)), float(median(weights_before))
@@ -211,6 +216,7 @@ def _token_figures(
         "tet_count": min(len(weights), len(weights_before)) if weight and before else 0,
         "tpt": (sums.input + sums.output) / turns if turns else 0.0,
         "request_count": requests,
+        "unmeasured_requests": unmeasured,
         "cpcs_estimate": median(row.cost_usd_nano for row in crushed if row.price == "exact") / NANO,
         "cpcs_count": prices["exact"],
         "cpcs_lower_bound_count": prices["lower bound"],
@@ -218,6 +224,12 @@ def _token_figures(
         "breakdown": sums,
         **msgspec.structs.asdict(window_counts(reader, scope, window)),
     }
+
+
+def _sums(reader: Reader, scope: Scope, window: Window) -> Sequence[int]:
+    """Turns, requests, those that told no tokens, and the halves of each kind of tokens."""
+    row: Sequence[int] = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
+    return row
 
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:

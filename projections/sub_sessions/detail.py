@@ -51,6 +51,7 @@ class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
     total_tokens: int | None
     cost_usd: float | None
     unpriced_requests: int
+    unmeasured_requests: int
 
 
 class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
@@ -98,6 +99,7 @@ class PromptRow(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None
     """None where a request has no price, or none was seen."""
     unpriced_requests: int
+    unmeasured_requests: int
     judge_status: str
     rubric: OwnRubric | None
     """None unless it was judged and classified."""
@@ -137,7 +139,9 @@ def _files(reader: Reader, sub_session_id: str) -> list[FileShown]:
     rows = reader.db.execute(query, (sub_session_id, FILES_MAX)).fetchall()
     paths = [TextRef(position, "words", Span(start, end)) for position, start, end, *_ in rows]
     texts = reader.texts(paths)
-    return [FileShown(texts[path], *work) for path, (_, _, _, *work) in zip(paths, rows, strict=True)]
+    shown = [FileShown(texts[path], *work) for path, (_, _, _, *work) in zip(paths, rows, strict=True)]
+    # Digests are keyed: they would give another order on another machine.
+    return sorted(shown, key=lambda file: (-file.edits, file.path or ""))
 
 
 def _models(reader: Reader, sub_session_id: str) -> list[ModelShown]:
@@ -148,9 +152,10 @@ def _models(reader: Reader, sub_session_id: str) -> list[ModelShown]:
         ModelShown(
             model=each.model,
             requests=each.requests,
-            total_tokens=each.tokens or None,
+            total_tokens=each.tokens or None if not each.unmeasured_requests else None,
             cost_usd=None if each.unpriced_requests else each.cost_usd_nano / NANO,
             unpriced_requests=each.unpriced_requests,
+            unmeasured_requests=each.unmeasured_requests,
         )
         for each in sorted(totals, key=lambda each: (-each.requests, each.model or UNKNOWN_MODEL))
     ]
@@ -189,6 +194,7 @@ def _prompt(
     prompt, response = (None if ref is None else texts[ref] for ref in refs)
     tokens = sum(each.tokens for each in usage)
     unpriced = sum(each.unpriced_requests for each in usage)
+    unmeasured = sum(each.unmeasured_requests for each in usage)
     named = [each for each in usage if each.model != UNKNOWN_MODEL]
     return PromptRow(
         prompt_id=prompt_id(turn),
@@ -197,10 +203,11 @@ def _prompt(
         prompt_text=prompt,
         response_text=response,
         elapsed_ms=body.elapsed_ms,
-        tokens=tokens or None,
+        tokens=None if unmeasured else tokens or None,
         model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
         cost_usd=sum(each.cost_usd_nano for each in usage) / NANO if usage and not unpriced else None,
         unpriced_requests=unpriced,
+        unmeasured_requests=unmeasured,
         judge_status=body.rubric.status,
         rubric=_own_rubric(body.rubric),
         standing_score=score,

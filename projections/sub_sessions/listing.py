@@ -63,6 +63,7 @@ class SpeedRow(GradedItem, frozen=True, kw_only=True):
     cost_usd: float | None
     """None where a request has no price."""
     unpriced_requests: int
+    unmeasured_requests: int
     lower_bound_requests: int
     """Of the requests in `cost_usd`, those that may have cost more."""
     goal_complete: bool | None
@@ -106,6 +107,7 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     total_tokens: int | None
     cost_usd: float | None
     unpriced_requests: int
+    unmeasured_requests: int
     lower_bound_requests: int
 
 

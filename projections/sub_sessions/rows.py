@@ -27,6 +27,8 @@ QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
 CRUSHED = f"{QUALIFIES} AND s.goal_complete AND s.rework_of IS NULL"
 TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
 TOKENS = "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens"
+WHOLE_TOKENS = f"iif(s.unmeasured_requests, NULL, nullif({TOKENS}, 0))"
+"""NULL where a request told none, or nobody any."""
 IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
 NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -79,11 +81,12 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     rework_of: str | None
     """None also where it is rework and nobody knows of what."""
     total_tokens: int | None
-    """None where nobody reported any: no request goes without a token."""
+    """None where nobody reported any, or a request told none: no request goes without a token."""
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
     lower_bound_requests: int
+    unmeasured_requests: int
     judged_intent: Intent | None
     """Without anybody's override, as `judged_rework_of`."""
     judged_rework_of: str | None
@@ -157,8 +160,9 @@ _SELECT = (
     "s.floor_passed, s.trivia_reason, s.intent, s.earned, "
     f"iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
     f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, iif({SETTLED}, {CRUSHED}, NULL) AS crushed, "
-    f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of, nullif({TOKENS}, 0) AS total_tokens, "
-    f"s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.judged_intent, "
+    f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of, {WHOLE_TOKENS} AS total_tokens, "
+    f"s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.unmeasured_requests, "
+    "s.judged_intent, "
     f"s.judged_rework_of, s.detail {owned()}"
 )
 _FLAGS = ("settled", "floor_passed", "goal_complete", "rework", "crushed")

@@ -16,7 +16,7 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.observation import Observation
-from projections.prices.spending import USAGE, Usage
+from projections.prices.spending import USAGE, Usage, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.telemetry.records import Signal
@@ -57,10 +57,11 @@ class ModelSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     model: str | None
     requests: int
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_creation_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_creation_tokens: int | None
+    """These are None where a request told no tokens at all."""
     cost_usd: float | None
     unpriced_requests: int
     unmeasured_requests: int
@@ -99,11 +100,12 @@ class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One month of the caller's zone in which there was a request."""
 
     month: str
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_creation_tokens: int
-    total_tokens: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_creation_tokens: int | None
+    total_tokens: int | None
+    """These are None where a request told no tokens at all."""
     total_cost_usd: float | None
     request_count: int
     active_days: int
@@ -135,16 +137,17 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     tools: int
     tokens: TurnTokens | None
-    """None where no request told any."""
+    """None where there was no request, or one told none."""
     cost_usd: float | None
     """None where there was no request, or one has no price."""
     errors: int
     tool_errors: int
     unpriced_requests: int
+    unmeasured_requests: int
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """One hour, day or agent session in which there was a record. A number that nothing told is None."""
+    """One hour, day or agent session in which there was a record. Tokens that a request did not tell are None."""
 
     key: str | None
     """When the hour began, in UTC; the day of the zone; the agent session, None where records name none."""
@@ -202,7 +205,9 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
 
 def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
     found = reader.db.execute(_query("per_slot"), bound(scope, window))
-    return [(slot, model, Usage.of(sums)) for slot, model, *sums in found]
+    told = [(slot, model, Usage.of(sums)) for slot, model, *sums in found]
+    responses = told_by_responses(reader.db, scope, window)
+    return told + [(at_us // SLOT_US, model, usage) for at_us, model, usage in responses]
 
 
 def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence[str]) -> list[TurnUse]:
@@ -225,7 +230,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
                 TurnUse,
                 prompt_id=prompt_id,
                 tools=len(results),
-                tokens=TurnTokens(*tokens) if own.measured else None,
+                tokens=TurnTokens(*tokens) if own.requests and not own.unmeasured else None,
                 cost_usd=own.cost_usd if own.requests else None,
                 errors=usage[prompt_id, 1].requests,
                 tool_errors=sum(ok is False for ok in results),
@@ -283,9 +288,8 @@ def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
 
 
 def _of_requests(key: str | None, records: int, usage: Usage) -> Group:
-    untold = dict.fromkeys(() if usage.measured else ("input_tokens", "output_tokens"))
-    cost_usd = usage.cost_usd if usage.requests else None
-    return usage.shown_as(Group, key=key, records=records, cost_usd=cost_usd, **untold)
+    untold = dict.fromkeys(() if usage.requests else ("input_tokens", "output_tokens", "cost_usd"))
+    return usage.shown_as(Group, key=key, records=records, **untold)
 
 
 def _whole(tokens: float | None) -> int | None:

@@ -99,6 +99,7 @@ def usage(model: str = "opus", *, requests: int = 1, **counts: int) -> ModelUsag
         model,
         requests,
         *(counts.get(name, 0) for name in (*names, "unpriced_requests", "lower_bound_requests")),
+        *(counts.get(name, 0) for name in ("response_requests", "unmeasured_requests")),
     )
 
 

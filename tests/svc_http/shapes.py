@@ -46,6 +46,7 @@ class Score(Counts):
     personal_tier: Literal["unranked", "starting", "building", "scaling", "leading", "elite"]
     crush_weight: Amount
     crush_weight_count: Count
+    unmeasured_requests: Count
     sparkline: Annotated[list[Percent], Meta(min_length=4, max_length=4)]
     sparkline_counts: FourCounts
 
@@ -73,6 +74,7 @@ class TokenFigures(Counts):
     tet_count: Count
     tpt: Amount
     request_count: Count
+    unmeasured_requests: Count
     cpcs_estimate: Amount
     cpcs_count: Count
     cpcs_lower_bound_count: Count
@@ -190,6 +192,7 @@ class SpeedRow(Booleans):
     total_tokens: Count | None
     cost_usd: Amount | None
     unpriced_requests: Count
+    unmeasured_requests: Count
     lower_bound_requests: Count
     goal_complete: bool | None
     outcome_confidence: Share | None
@@ -220,6 +223,7 @@ class Model(Exact):
     total_tokens: Count | None
     cost_usd: Amount | None
     unpriced_requests: Count
+    unmeasured_requests: Count
 
 
 class Detail(SpeedRow):
@@ -254,6 +258,7 @@ class Prompt(Exact):
     model: str | None
     cost_usd: Amount | None
     unpriced_requests: Count
+    unmeasured_requests: Count
     judge_status: Status
     rubric: OwnRubric | None
     standing_score: Percent | None
@@ -307,6 +312,7 @@ class RealtimeRow(Exact):
     total_tokens: Count | None
     cost_usd: Amount | None
     unpriced_requests: Count
+    unmeasured_requests: Count
     lower_bound_requests: Count
 
 

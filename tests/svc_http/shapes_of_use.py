@@ -178,10 +178,10 @@ class Failure(Exact, rename="camel"):
 class ModelSums(Exact, rename="camel"):
     model: str | None
     requests: Annotated[int, Meta(ge=1)]
-    input_tokens: Count
-    output_tokens: Count
-    cache_read_tokens: Count
-    cache_creation_tokens: Count
+    input_tokens: Count | None
+    output_tokens: Count | None
+    cache_read_tokens: Count | None
+    cache_creation_tokens: Count | None
     cost_usd: Amount | None
     unpriced_requests: Count
     unmeasured_requests: Count
@@ -216,6 +216,7 @@ class TurnUse(Exact):
     errors: Count
     tool_errors: Count
     unpriced_requests: Count
+    unmeasured_requests: Count
 
 
 class TurnsUse(Exact):
@@ -275,11 +276,11 @@ class ModelUse(Exact, rename="camel"):
 
 class MonthUse(Exact, rename="camel"):
     month: Annotated[str, Meta(pattern=r"^\d{4}-\d\d$")]
-    input_tokens: Count
-    output_tokens: Count
-    cache_read_tokens: Count
-    cache_creation_tokens: Count
-    total_tokens: Count
+    input_tokens: Count | None
+    output_tokens: Count | None
+    cache_read_tokens: Count | None
+    cache_creation_tokens: Count | None
+    total_tokens: Count | None
     total_cost_usd: Amount | None
     request_count: Annotated[int, Meta(ge=1)]
     active_days: Annotated[int, Meta(ge=1)]

@@ -11,8 +11,9 @@ from aggregates.times import US_PER_DAY, Window, local_date, local_day_bounds
 from projections.reader import Reader
 from projections.reports.days import TodaySummary, own_work, today_summary
 from projections.scores import activity, skill
-from projections.scores.insights import Insights, InsightsQuery
+from projections.scores.insights import InsightsQuery
 from projections.scores.insights import insights as insights_of
+from projections.scores.insights_payload import Insights
 from svc_http.bodies import HttpError
 from svc_http.params import DATE, FROM_TO, PAGE, RANGE, TIMEZONE, ByKey, RangeEcho, text_parameter
 from svc_http.routing import Routes

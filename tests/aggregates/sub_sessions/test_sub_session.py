@@ -204,13 +204,13 @@ def test_only_the_goal_asks_to_undo() -> None:
 def test_tokens_and_costs_are_summed_over_turns_and_models() -> None:
     """And the files that any turn changed."""
     tokens = {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4}
-    rest = {"cost_usd_nano": 5, "unpriced_requests": 6, "lower_bound_requests": 7}
+    rest = {"cost_usd_nano": 5, "unpriced_requests": 6, "lower_bound_requests": 7, "unmeasured_requests": 2}
     both = (usage("opus", requests=8, **tokens, **rest), usage("haiku", **tokens))
     found = concluded(
         turn_at(1, ASKED, work=Work(usage=both, files=worked(changed=(1,), read=(2,)).files)),
         turn_at(2, ASKED, work=Work(usage=both[:1], files=worked(changed=(3,)).files)),
     )
-    assert found.totals == Totals(3, 6, 9, 12, 10, 17, 12, 14)
+    assert found.totals == Totals(3, 6, 9, 12, 10, 17, 12, 14, 4)
     assert found.changed_files == frozenset({1, 3})
 
 

@@ -154,7 +154,7 @@ def test_whose_text_and_answer_are_read(kinds: tuple[CaptureKind, ...], read: in
             answer(output_tokens=0), (ModelUsage("unknown", 1, 0, 0, 0, 0, 0, 1, 0, 1),), id="a zero that was told"
         ),
         pytest.param(
-            answer(cost_usd_nano=7), (ModelUsage("unknown", 1, 0, 0, 0, 0, 7, 0, 0, 1),), id="a price without tokens"
+            answer(cost_usd_nano=7), (ModelUsage("unknown", 1, 0, 0, 0, 0, 7, 0, 0, 1, 1),), id="a price without tokens"
         ),
         pytest.param(
             answer(

@@ -158,9 +158,9 @@ def test_requests_are_summed_by_model() -> None:
     whole = Observation("request", model="opus", lower_bound=True, **told)
     usage_of = work_of(whole, Observation("request"), whole, Observation("request", model="haiku"), ERROR).usage
     assert usage_of == (
-        ModelUsage("haiku", 1, 0, 0, 0, 0, 0, 1, 0, 0),
+        ModelUsage("haiku", 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
         ModelUsage("opus", 2, 2, 4, 6, 8, 10, 0, 2, 0),
-        ModelUsage("unknown", 1, 0, 0, 0, 0, 0, 1, 0, 0),
+        ModelUsage("unknown", 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
     )
 
 

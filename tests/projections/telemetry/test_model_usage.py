@@ -62,6 +62,22 @@ def test_what_was_not_told_is_null_beside_a_count() -> None:
     assert (unnamed.model, unnamed.avg_total_tokens, unnamed.unmeasured_requests) == (None, None, 1)
     (month,) = shown(log).monthly_usage
     assert (month.total_cost_usd, month.unpriced_requests, month.unmeasured_requests) == (None, 2, 1)
+    assert (month.input_tokens, month.total_tokens) == (None, None)
+
+
+def test_what_only_a_response_capture_tells_counts_at_the_time_of_its_prompt() -> None:
+    """Beside the requests of telemetry; not where a request log covers the turn."""
+    log = Log()
+    told = {"model": "opus", "input_tokens": 10, "output_tokens": 5, "cost_usd_nano": 2_000_000}
+    log.answer("s1", log.prompt("s1", "Add a test.", MONDAY), "Done.", MONDAY + MINUTE, **told)
+    covered = log.prompt("s1", "And another.", MONDAY + 2 * MINUTE, host_prompt_id="p2")
+    log.answer("s1", covered, "Done.", MONDAY + 3 * MINUTE, **told)
+    log.records("s1", request(MONDAY + 3 * MINUTE, prompt_id="p2"))
+    opus, sonnet = sorted(shown(log).model_usage, key=lambda each: each.model != "opus")
+    assert (opus.model, opus.request_count, opus.avg_total_tokens, opus.total_cost_usd) == ("opus", 1, 15, 0.002)
+    assert (sonnet.model, sonnet.request_count) == ("claude-sonnet-4-5", 1)
+    (month,) = shown(log).monthly_usage
+    assert (month.request_count, month.total_tokens) == (2, 135)
 
 
 def test_months_and_days_are_those_of_the_zone() -> None:

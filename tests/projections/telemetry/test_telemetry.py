@@ -243,7 +243,7 @@ def test_logs_bring_the_tokens_of_their_requests_once() -> None:
 
 
 def test_sums_with_something_unknown_in_them_say_so() -> None:
-    """An unpriced request makes the cost unknown; tokens are unknown where no request told any, or there was none."""
+    """An unpriced request makes the cost unknown; tokens are unknown where a request told none, or there was none."""
     log = Log().claim("s1").claim("s2")
     nothing = {"input_tokens": None, "output_tokens": None, "cost_usd_nano": None}
     add_logs(log, "s1", answered(MONDAY), answered(MONDAY + 1, cost_usd_nano=None), answered(MONDAY + 2, **nothing))
@@ -251,7 +251,7 @@ def test_sums_with_something_unknown_in_them_say_so() -> None:
     add_logs(log, None, tool(MONDAY + 4))
     first, second, third = sums(log, "logs", "session_id")
     assert (third.records, third.input_tokens, third.cost_usd) == (1, None, None)
-    assert (first.key, first.input_tokens, first.cost_usd) == ("s1", 200, None)
+    assert (first.key, first.input_tokens, first.cost_usd) == ("s1", None, None)
     assert (first.unpriced_requests, first.unmeasured_requests) == (2, 1)
     assert (second.input_tokens, second.output_tokens, second.unmeasured_requests) == (None, None, 1)
 
@@ -335,10 +335,11 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
         "errors": 1,
         "tool_errors": 1,
         "unpriced_requests": 0,
+        "unmeasured_requests": 0,
     }
     assert (second.tokens, second.cost_usd) == (TurnTokens(input=100, output=20, cache_read=0, cache_write=0), None)
     assert second.unpriced_requests == 1
-    assert msgspec.structs.astuple(unknown) == ("nobody's", 0, 0, None, None, 0, 0, 0)
+    assert msgspec.structs.astuple(unknown) == ("nobody's", 0, 0, None, None, 0, 0, 0, 0)
     for scope, session in ((BEN, "s1"), (ANA, "s2")):
         (nothing,) = per_turn(views, scope, session, ["p1"])
         assert (nothing.requests, nothing.tools, nothing.errors) == (0, 0, 0)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aggregates.people.commands import ChangeDeveloper
-from tests.support.facts import HOUR, MINUTE, MONDAY, Log, edit, request, shell
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
 from tests.svc_http import report_shapes as shapes
 from tests.svc_http.house import Caller, House, bearer
@@ -142,6 +142,20 @@ async def test_the_formulas_hold_on_work_that_can_be_counted_by_hand(house: Hous
     ]
     assert (said["totalInputTokens"], said["totalOutputTokens"]) == (200, 40)
     assert said["activity"]["points"][0] == {"date": "2026-01-05", "sessions": 2, "messages": 2}
+
+
+async def test_messages_and_days_are_those_of_the_range(house: House, api: Caller) -> None:
+    """A sub-session that began in it may go on after it."""
+    log = Log(ANA_SCOPE)
+    for place, day in enumerate((0, 1, 7, 8)):
+        at_us = MONDAY + day * DAY
+        log.prompt("s", f"Go on with part {place} of the parser", at_us)
+        log.records("s", request(at_us + SECOND))
+    house.has_seen(log)
+    said = await payload(api)
+    points = said["activity"]["points"]
+    assert said["meta"]["totalMessages"] == sum(point["messages"] for point in points) == 2
+    assert said["meta"]["activeDays"] == sum(point["messages"] > 0 for point in points) == 2
 
 
 async def test_what_has_no_price_is_not_summed_up(house: House, api: Caller) -> None:

@@ -14,8 +14,18 @@ WINDOWED = [f"{V3}/score", f"{V3}/speed", f"{V3}/tokens", f"{V3}/skill", f"{V3}/
 LISTS = [f"{V3}/insight/sessions", f"{V3}/trivia", f"{V3}/realtime/sub-sessions"]
 COUNTS = {"total_count", "crushed_count", "unclassified_count", "overridden_count"}
 SPARK = COUNTS | {"window", "sparkline", "sparkline_counts"}
+MISSING = {"unmeasured_requests"}
 TOKEN_FIGURES = {
-    *("crush_weight", "crush_weight_count", "tet", "tet_count", "tpt", "request_count", "breakdown"),
+    *(
+        "crush_weight",
+        "crush_weight_count",
+        "tet",
+        "tet_count",
+        "tpt",
+        "request_count",
+        "unmeasured_requests",
+        "breakdown",
+    ),
     *("cpcs_estimate", "cpcs_count", "cpcs_lower_bound_count", "cpcs_unpriced_count"),
 }
 BOOLEANS = {
@@ -35,7 +45,7 @@ ROW = {
     "sub_session_id", "score_v3_sub_session_id", "agent_session_id", "is_preview", "substance_floor_passed",
     "letter_grade", "prompt_grade", "intent_class", "goal_complete", "rework", "crushed", "title", "summary",
     "title_source", "started_at", "ended_at", "turns", "total_tokens", "cost_usd",
-    "unpriced_requests", "lower_bound_requests",
+    "unpriced_requests", "unmeasured_requests", "lower_bound_requests",
 }  # fmt: skip
 
 
@@ -60,7 +70,9 @@ def a_days_work(house: House) -> None:
     [
         (
             "score",
-            SPARK | {"svc_score", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"},
+            SPARK
+            | {"svc_score", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"}
+            | {"unmeasured_requests"},
         ),
         ("speed", SPARK | {"cspw", "delta_cspw", "ttc_median_seconds"}),
         ("tokens", SPARK | TOKEN_FIGURES),

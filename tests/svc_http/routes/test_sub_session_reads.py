@@ -12,14 +12,15 @@ from tests.svc_http.routes.test_reads import ASK, BOOLEANS, V3, a_days_work
 ROW = BOOLEANS | {
     "score_v3_sub_session_id", "agent_session_id", "title", "intent_class", "started_at", "ended_at",
     "duration_seconds", "turns", "total_tokens", "cost_usd", "goal_complete", "outcome_confidence", "rework",
-    "rework_of", "crushed", "letter_grade", "unpriced_requests", "lower_bound_requests",
+    "rework_of", "crushed", "letter_grade", "unpriced_requests", "unmeasured_requests", "lower_bound_requests",
 }  # fmt: skip
 DETAIL = ROW | {
     "summary", "title_source", "floor", "agent_session_ids", "files", "models", "is_preview", "judge_status",
 }  # fmt: skip
 PROMPT = {
     "prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text", "elapsed_ms", "tokens",
-    "model", "cost_usd", "unpriced_requests", "judge_status", "rubric", "standing_score", "unit_prompt_id",
+    "model", "cost_usd", "unpriced_requests", "unmeasured_requests", "judge_status", "rubric", "standing_score",
+    "unit_prompt_id",
 }  # fmt: skip
 UNKNOWN_IDS = ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300]
 
@@ -63,6 +64,7 @@ async def test_a_sub_session_in_full(house: House, api: Caller) -> None:
             "total_tokens": 1170,
             "cost_usd": 0.01,
             "unpriced_requests": 0,
+            "unmeasured_requests": 0,
         }
     ]
     assert (shown["agent_session_ids"], shown["title_source"], shown["is_preview"]) == (["a"], "rubric", False)

@@ -244,6 +244,7 @@ async def test_turns(monday: House, api: Caller) -> None:
         "errors": 0,
         "tool_errors": 1,
         "unpriced_requests": 0,
+        "unmeasured_requests": 0,
     }
     assert set(unknown) == set(first)
     assert (unknown["prompt_id"], unknown["requests"], unknown["tokens"], unknown["cost_usd"]) == ("p9", 0, None, None)
