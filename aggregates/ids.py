@@ -49,6 +49,11 @@ def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
     return stream_id("membership", organization_id, developer_id)
 
 
+def membership_id(stream: UUID, started_at_us: int) -> UUID:
+    """Of whoever joins again; the first membership has the id of its stream."""
+    return stream_id("membership again", stream, started_at_us)
+
+
 def answer_stream(developer_id: UUID, kind: str, model: str, prompt_version: int, input_digest: bytes) -> UUID:
     """The same question to the same model is answered once."""
     return stream_id("answer", developer_id, kind, model, prompt_version, input_digest.hex())

@@ -128,10 +128,10 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     checked = CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED)
     # An opening prompt accepts nothing.
     later = [*turns[1:][-1:], *([following] if following is not None else [])]
-    accepting, response = next((turn for turn in later if _accepts(turn)), None), last.response
+    accepting, response = next((turn for turn in later if accepts(turn)), None), last.response
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.asks
-    moved_on = following is not None and _complaint(following, turns) is None
+    moved_on = following is not None and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, accepting is not None, accepting.position if accepting else None),
         (CHECKED, changed and checked, last.position),
@@ -162,30 +162,31 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (OPEN_FAILURE, unsettled, last.response_position),
     )
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
-    complaint = _standing_complaint(course)
-    return (*found, complaint) if complaint is not None else tuple(found)
+    standing = _standing_complaint(course)
+    return (*found, standing) if standing is not None else tuple(found)
 
 
 def _standing_complaint(course: _Course) -> Evidence | None:
     """A correction, a repetition or a report that it does not work, after which nothing more was done about it."""
     turns, following = course.turns, course.following
     if following is not None:
-        what = _complaint(following, turns)
+        what = complaint(following, turns)
         if what is not None:
             return Evidence(what, following.position)
     if course.intent in ASKING_INTENTS or not course.observed:
         return None  # an answer may be all that was wanted, and unseen work may have been done
     for place in range(len(turns) - 1, 0, -1):
         turn = turns[place]
-        if _accepts(turn) or any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)):
+        if accepts(turn) or any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)):
             return None
-        what = _complaint(turn, turns[:place])
+        what = complaint(turn, turns[:place])
         if what is not None:
             return Evidence(what, turn.position)
     return None
 
 
-def _complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
+def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
+    """What a prompt says against the work of the turns before it."""
     prompt = turn.prompt
     if prompt is None:
         return None
@@ -198,7 +199,7 @@ def _complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     return CORRECTED if again else None
 
 
-def _accepts(turn: Turn) -> bool:
+def accepts(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.accepts
 
 

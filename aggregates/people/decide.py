@@ -34,6 +34,8 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
 def decide_people(command: commands.PeopleCommand, directory: people.Directory, now_us: int) -> PeopleDecision:
     """What follows from a command. Ending what has ended, or setting what is set, changes nothing."""
     _, kind, event_type = RULES[type(command)]
+    if isinstance(command, commands.EndMembership) and (past := directory.past_membership(command.membership_id)):
+        return (), past
     stream_id = _stream(command, directory)
     record = directory.get(kind, stream_id)
     refused = _refusal(command, directory, record, now_us)
@@ -64,6 +66,8 @@ def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUI
             return membership_stream(command.organization_id, command.developer_id)
         case commands.IssueKey():
             return credential_stream(command.key_digest)
+        case commands.ChangeMembership() | commands.EndMembership():
+            return directory.membership_stream(command.membership_id) or command.membership_id
         case commands.RevokeKey():
             return directory.key_stream(command.credential_id) or command.credential_id
         case _:
@@ -90,8 +94,10 @@ def _refusal(
             return _not_found("organization", command.organization_id)
         case commands.AddTeamMember(), _:
             return _no_team_member(command, directory)
-        case commands.ChangeMembership(), people.Membership(active=False):
-            return _conflict(f"membership {known.id} has ended; start it again first")
+        case commands.ChangeMembership(membership_id=named), people.Membership() if (
+            known.id != named or not known.active
+        ):
+            return _conflict(f"membership {named} has ended; start it again first")
         case _:
             return None
 

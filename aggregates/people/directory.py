@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Event, Scope
-from aggregates.ids import credential_stream, membership_stream
+from aggregates.ids import credential_stream, membership_id, membership_stream
 from aggregates.people import events
 from aggregates.people.events import Role, Schedule
 from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant, zone_named
@@ -105,6 +105,10 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool
     revoked_at: str | None
 
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.developer_id)
+
 
 Record = Organization | Developer | Membership | Team | TeamMembership | Key
 
@@ -139,6 +143,8 @@ def applied(record: Record | None, event: Event) -> Record:
     at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
     if kind := BEGUN_BY.get(type(event)):
         own_id, expires_at_us = values[event.__struct_fields__[1]], values.get("expires_at_us")
+        if isinstance(record, Membership):
+            own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
         values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at}
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
         return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
@@ -162,10 +168,35 @@ class Directory:
     def __init__(self) -> None:
         self._records: dict[UUID, Record] = {}
         self._versions: dict[UUID, int] = {}
+        self._past: dict[UUID, Membership] = {}
+        """Of those who joined again, by their own ids."""
 
     def apply(self, stream_id: UUID, event: Event) -> None:
-        self._records[stream_id] = applied(self._records.get(stream_id), event)
+        before = self._records.get(stream_id)
+        if isinstance(event, events.MembershipStarted) and isinstance(before, Membership):
+            self._past[before.id] = before
+            self._void_keys(Scope(before.organization_id, before.developer_id), before.ended_at)
+        self._records[stream_id] = after = applied(before, event)
         self._versions[stream_id] = self.version(stream_id) + 1
+        if isinstance(event, events.MembershipEnded) and isinstance(after, Membership):
+            self._leave_teams(Scope(after.organization_id, after.developer_id), event.received_at_us)
+
+    def _leave_teams(self, scope: Scope, at_us: int) -> None:
+        """Whoever leaves an organization leaves its teams, and returns to none of them by joining again."""
+        for stream_id, record in self._records.items():
+            if isinstance(record, TeamMembership) and self._is_of(record, scope):
+                ended_us = at_us if record.ended_at is None else min(at_us, parse_instant(record.ended_at))
+                self._records[stream_id] = msgspec.structs.replace(record, active=False, ended_at=iso(ended_us))
+
+    def _void_keys(self, scope: Scope, at: str | None) -> None:
+        """The keys of whoever joins again were void since they had left."""
+        for stream_id, record in self._records.items():
+            if isinstance(record, Key) and not record.revoked and record.scope == scope:
+                self._records[stream_id] = msgspec.structs.replace(record, revoked=True, revoked_at=at)
+
+    def _is_of(self, period: TeamMembership, scope: Scope) -> bool:
+        team = self.get(Team, period.team_id)
+        return team is not None and scope == Scope(team.organization_id, period.developer_id)
 
     def version(self, stream_id: UUID) -> int:
         """The version of the last event of a stream; 0 where there is none."""
@@ -173,12 +204,22 @@ class Directory:
 
     def all(self, kind: type[_R]) -> list[_R]:
         """Ended ones too, in the order in which they began."""
-        return [record for record in self._records.values() if isinstance(record, kind)]
+        past = (record for record in self._past.values() if isinstance(record, kind))
+        return [*past, *(record for record in self._records.values() if isinstance(record, kind))]
 
     def get(self, kind: type[_R], stream_id: UUID) -> _R | None:
         """The record of that kind that a stream holds; for all but keys the record's id is the stream's."""
         record = self._records.get(stream_id)
         return record if isinstance(record, kind) else None
+
+    def past_membership(self, membership_id: UUID) -> Membership | None:
+        """One that ended, of somebody who joined again since."""
+        return self._past.get(membership_id)
+
+    def membership_stream(self, membership_id: UUID) -> UUID | None:
+        """Where the newest membership of somebody is kept."""
+        found = ((stream, each) for stream, each in self._records.items() if isinstance(each, Membership))
+        return next((stream for stream, each in found if each.id == membership_id), None)
 
     def key_stream(self, key_id: UUID) -> UUID | None:
         keys = ((stream, each) for stream, each in self._records.items() if isinstance(each, Key))
@@ -261,10 +302,9 @@ def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> 
     """The stays of everybody who was in the team within the window, former members too; no two overlap.
 
     A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
-    Who leaves the organization leaves the team.
     """
     periods = (each for each in directory.all(TeamMembership) if each.team_id == team.team_id)
-    cut = (_stay(directory, team, each, window, zone) for each in periods)
+    cut = (_stay(each, window, zone) for each in periods)
     joined: list[Stay] = []
     for stay in sorted(each for each in cut if each.start_us < each.end_us):
         before = joined[-1] if joined else None
@@ -275,10 +315,8 @@ def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> 
     return tuple(joined)
 
 
-def _stay(directory: Directory, team: Team, period: TeamMembership, window: Window, zone: tzinfo) -> Stay:
-    membership = directory.get(Membership, membership_stream(team.organization_id, period.developer_id))
-    ends = (period.ended_at, None if membership is None else membership.ended_at)
-    ended_us = min((parse_instant(end) for end in ends if end is not None), default=None)
+def _stay(period: TeamMembership, window: Window, zone: tzinfo) -> Stay:
+    ended_us = None if period.ended_at is None else parse_instant(period.ended_at)
     started_us, end_us = parse_instant(period.started_at), window.end_us
     start_us = local_day_bounds(local_date(started_us, zone), zone).start_us
     if ended_us is not None:

@@ -1,7 +1,7 @@
 """Why a sub-session is what it is: each part of the conclusion with its rule, its evidence and its facts."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkV
 from aggregates.sub_sessions.sub_session import YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY
 from aggregates.turns.observation import Observation, ToolUse
+from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.explain.boundary import BoundaryExplained, boundary
 from projections.explain.evidence import (
@@ -250,15 +251,25 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
     if what in _BY_WORK:
         return facts.work_piece(what, _BY_WORK[what], position)
     if what in _BY_PROMPT:
-        turns = facts.turns[-1:] if what == rules.ACCEPTED else facts.turns  # turns of one batch share a position
-        following = [] if facts.following is None else [facts.following]
-        prompts = [turn for turn in (*turns, *following) if turn.position == position]
-        if prompts or what == rules.ACCEPTED:
-            return facts.prompt_piece(what, [*prompts, facts.turns[-1]][0])
+        speaking = next((turn for turn in _speaking(facts, what) if turn.position == position), None)
+        if speaking is not None:
+            return facts.prompt_piece(what, speaking)
     if what in _BY_ANSWER:
         answered = [turn for turn in facts.turns if turn.response_position == position]
         return facts.answer_piece(what, [*facts.turns, *answered][-1])
     return EvidencePiece(what=what, position=position, quote=None)
+
+
+def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
+    """The turns whose prompts say this, in the order in which the judge looks; those of one batch share a position."""
+    turns, following = facts.turns, [] if facts.following is None else [facts.following]
+    if what == rules.MOVED_ON:
+        return iter(following)
+    if what == rules.ACCEPTED:
+        return filter(rules.accepts, (*turns[1:][-1:], *following))
+    everyone = [*turns, *following]
+    latest_first = range(len(everyone) - 1, -1, -1)
+    return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
 
 
 def _completion_floor(facts: SubSessionEvidence) -> float:

@@ -142,7 +142,7 @@ async def test_an_expired_key(house: House, intake: Caller) -> None:
 
 
 async def test_a_former_member(house: House, intake: Caller, api: Caller) -> None:
-    """The key goes with the membership, and comes back with it; so does delegation."""
+    """The key goes with the membership, and does not come back with another one; delegation does."""
     ben, delegated = intake.using(bearer(BEN_KEY)), api.using(on_behalf(developer=BEN))
     assert (await delegated.get(SCORE)).status == 200
     carry_out(house.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
@@ -150,7 +150,8 @@ async def test_a_former_member(house: House, intake: Caller, api: Caller) -> Non
     assert (answer.status, "no longer a member" in answer.message) == (401, True)
     assert (await delegated.get(SCORE)).status == 401
     carry_out(house.directory, StartMembership(organization_id=ACME, developer_id=BEN))
-    assert (await ben.get("/v1/plugin/config")).status == 200
+    assert (await ben.get("/v1/plugin/config")).status == 401
+    assert (await delegated.get(SCORE)).status == 200
 
 
 async def test_all_reasons_differ(house: House, intake: Caller) -> None:

@@ -104,15 +104,27 @@ def test_a_key_opens_until_the_moment_it_expires() -> None:
     assert _opens(directory, key_of("brief"), NOW_US + 10) is KeyRefusal.VOID
 
 
-def test_the_keys_of_a_former_member_open_nothing_until_the_membership_starts_again() -> None:
-    """A membership can end and begin again on the same stream."""
+def test_the_keys_of_a_former_member_open_nothing_should_they_return() -> None:
+    """A membership can end and begin again on the same stream; it is another one, and the first stays in the record."""
     directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
     assert _opens(directory, ANA_KEY) is KeyRefusal.NOT_A_MEMBER
     assert principal(directory, ANA_SCOPE) is None
-    carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA))
-    assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "member")
+    again = carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA), NOW_US + 5)
+    assert isinstance(again, Membership)
+    assert _opens(directory, ANA_KEY) is KeyRefusal.VOID
+    carry_out(directory, issue(key_of("new"), ACME, ANA))
+    assert _opens(directory, key_of("new")) == Principal(ANA_SCOPE, "member")
     assert directory.version(_ANA_MEMBERSHIP) == 3
+    found = [each for each in directory.all(Membership) if each.developer_id == ANA]
+    assert [(each.id == _ANA_MEMBERSHIP, each.active) for each in found] == [(True, False), (False, True)]
+    assert found[1] == again
+    first, second = found
+    assert carry_out(directory, EndMembership(membership_id=first.id)) == first
+    assert isinstance(carry_out(directory, ChangeMembership(membership_id=first.id, role="owner")), Refused)
+    changed = carry_out(directory, ChangeMembership(membership_id=second.id, role="owner"))
+    assert isinstance(changed, Membership)
+    assert (changed.id, changed.role) == (second.id, "owner")
 
 
 def test_a_key_is_found_on_the_stream_of_its_digest() -> None:

@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.event import Refused
+from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream
-from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember
+from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember, StartMembership
 from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.people.events import TeamMemberAdded
 from aggregates.times import Window
@@ -168,6 +168,15 @@ def test_who_leaves_the_organization_leaves_the_team(
     come_and_go(directory, (BEN, MIDNIGHT, left_team_us))
     told(directory, EndMembership(membership_id=membership_stream(ACME, BEN)), left_organization_us)
     assert stays(directory) == days
+
+
+def test_who_joins_the_organization_again_is_in_no_team_of_it(directory: Directory) -> None:
+    """Until somebody adds them once more; the days between count for no team."""
+    come_and_go(directory, (BEN, MIDNIGHT, None))
+    told(directory, EndMembership(membership_id=membership_stream(ACME, BEN)), TUESDAY + HOUR)
+    told(directory, StartMembership(organization_id=ACME, developer_id=BEN), WEDNESDAY + HOUR)
+    assert directory.teams_of(Scope(ACME, BEN)) == []
+    assert stays(directory) == [("ben", 0, 2)]
 
 
 def test_a_stay_without_a_membership_counts_for_itself(directory: Directory) -> None:

@@ -84,7 +84,7 @@ async def test_activation(house: House, admin: Caller) -> None:
 
 
 async def test_a_membership(admin: Caller) -> None:
-    """Started, changed, ended, and started again under the same id; history stays in the list."""
+    """Started, changed, ended, and started again as another one; the first stays in the list."""
     record = await created(admin, "memberships", organization_id=str(OTHER), developer_id=str(ANA))
     assert (record["role"], record["active"], record["ended_at"]) == ("member", True, None)
     path = f"{A}/memberships/{record['id']}"
@@ -96,7 +96,11 @@ async def test_a_membership(admin: Caller) -> None:
     (former,) = (await admin.get(f"{A}/memberships?organization_id={OTHER}&developer_id={ANA}")).json
     assert (former["active"], former["ended_at"]) == (False, iso(NOW_US))
     again = await created(admin, "memberships", organization_id=str(OTHER), developer_id=str(ANA))
-    assert again["id"] == record["id"]
+    assert again["id"] != record["id"]
+    listed = (await admin.get(f"{A}/memberships?organization_id={OTHER}&developer_id={ANA}")).json
+    assert [(each["id"], each["active"]) for each in listed] == [(record["id"], False), (again["id"], True)]
+    assert (await admin.call("PATCH", path, {"role": "owner"})).status == 409
+    assert (await admin.call("DELETE", f"{A}/memberships/{again['id']}")).status == 204
 
 
 async def test_a_team(admin: Caller) -> None:

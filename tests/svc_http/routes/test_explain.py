@@ -229,6 +229,28 @@ async def test_another_topic(house: House, api: Caller) -> None:
     assert moved_on["the next turn opens a new goal without a correction"]["quote"] == shift
 
 
+async def test_the_next_turn_is_quoted_where_one_export_told_of_both(house: House, api: Caller) -> None:
+    """Prompts of one export share a position."""
+    shift = "New task: write a migration that adds a `due` column to the invoices table in db/schema.sql."
+    log = Log(ANA_SCOPE).claim("a")
+    log.records(
+        "a",
+        {"kind": "prompt", "at_us": MONDAY, "text": ASK, "record_id": "one"},
+        request(MONDAY + SECOND),
+        edit(MONDAY + 2 * SECOND, path="src/parser.py"),
+        {"kind": "prompt", "at_us": MONDAY + HOUR, "text": shift, "record_id": "two"},
+        request(MONDAY + HOUR + SECOND),
+        edit(MONDAY + HOUR + 2 * SECOND, path="db/schema.sql"),
+    )
+    house.has_seen(log)
+    house.passes(MONDAY + 3 * HOUR)
+    rows = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert len(rows) == 2
+    before = (await api.get(f"{V3}/sub-sessions/{rows[1]['score_v3_sub_session_id']}/explain")).json
+    moved_on = {piece["what"]: piece for piece in before["outcome"]["evidence_for"]}
+    assert moved_on["the next turn opens a new goal without a correction"]["quote"] == shift
+
+
 async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
     """A clear, and a commit with its command, each at the fact in which it was reported."""
     log = Log(ANA_SCOPE)
