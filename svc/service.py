@@ -171,8 +171,8 @@ class RunningService:
         await self._caught_up()
         return await self._queried(lambda reader: query(reader, scope, *args, **kwargs), scope.developer_id)
 
-    async def moved(self, position: int) -> bool:
-        return await self._followers.wait(partial(self.projector.wait_beyond, position))
+    async def moved(self, position: int, views: str | None = None) -> bool:
+        return await self._followers.wait(partial(self.projector.wait_beyond, position, views))
 
     async def _queried(self, query: Callable[[Reader], T], developer_id: UUID | None = None) -> T:
         took = CpuTime()

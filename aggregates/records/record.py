@@ -13,6 +13,10 @@ import msgspec
 from aggregates.event import Span
 from aggregates.redaction.redaction import redact_among
 
+COUNT_MAX = 10**12
+"""Tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits."""
+USD_MAX = 1_000_000
+"""The cost of one request, by whichever road."""
 RecordKind = Literal[
     "prompt",  # the agent's own report of a user's prompt
     "response",  # the agent's final answer text

@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from aggregates.records.record import COUNT_MAX, USD_MAX
+
 NANOS_PER_US = 1_000
 DEPTH_MAX = 64
 """Nesting of attribute values; agents send two levels."""
@@ -198,8 +200,6 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
 # Reading an attribute loosely: numbers and truth values also come as strings, and what makes no sense is absent.
 
 Attributes = dict[str, Plain]
-COUNT_MAX = 10**12
-"""Tokens, milliseconds: what is beyond is none, and sums of what is not stay integers of 64 bits."""
 NAME_CHARACTERS_MAX = 256
 """A model, a tool, an event: longer names are cut."""
 ID_CHARACTERS_MAX = 1024
@@ -207,8 +207,6 @@ ID_CHARACTERS_MAX = 1024
 JSON_CHARACTERS_MAX = 1024 * 1024
 """A tool's input within an attribute; a longer one is not looked into."""
 NANO_USD = 1_000_000_000
-USD_MAX = 1_000_000
-"""Of one request."""
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 

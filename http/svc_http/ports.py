@@ -197,8 +197,11 @@ class Service(Protocol):
     ) -> T:
         """The same, on the views as they stand. Raises `Unavailable` where they are being built."""
 
-    async def moved(self, position: int) -> bool:
-        """Wait until the views hold more than this position of the log. False once the server is asked to stop."""
+    async def moved(self, position: int, views: str | None = None) -> bool:
+        """Wait until the views hold more than this position of the log, or are others than the file of this name.
+
+        False once the server is asked to stop.
+        """
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows: for administration only. Raises `Unavailable`."""

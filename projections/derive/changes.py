@@ -52,27 +52,33 @@ class Changes(msgspec.Struct, frozen=True):
     """Everything up to here is told with these."""
     told: tuple[Change, ...] | None
     """By position; None where it is not known, or too much: everything is to be fetched again."""
+    views: str = ""
+    """The file of the views that told it: a replay puts another one in its place."""
 
 
 def latest(reader: Reader, scope: Scope) -> Changes:
     """Where somebody begins who has seen nothing yet."""
-    return Changes(_position(reader.db), ())
+    return Changes(_position(reader.db), (), _file(reader.db))
 
 
-def changes_since(reader: Reader, scope: Scope, position: int, limit: int) -> Changes:
-    """What happened to this developer's sub-sessions after a position that was told; at most `limit` things."""
+def changes_since(reader: Reader, scope: Scope, position: int, limit: int, views: str | None = None) -> Changes:
+    """What happened to this developer's sub-sessions after a position that was told; at most `limit` things.
+
+    `views`: the file that told it, where that is known: where its feed begins, nothing came before.
+    """
     db = reader.db
-    until = _position(db)
-    if not _is_kept(db, position) or position > until:
-        return Changes(until, None)
+    until, file = _position(db), _file(db)
+    kept = _is_kept(db, position if views is None else position + 1)
+    if not kept or position > until or views not in (None, file):
+        return Changes(until, None, file)
     query = (
         "SELECT kind, sub_session_id, agent_session_id, position, at_us FROM changes "
         "WHERE organization_id = ? AND developer_id = ? AND position > ? LIMIT ?"
     )
     found = [Change(*row) for row in db.execute(query, (*owner(scope), position, limit + 1))]
     if len(found) > limit:
-        return Changes(until, None)
-    return Changes(until, tuple(sorted(found, key=_order)))
+        return Changes(until, None, file)
+    return Changes(until, tuple(sorted(found, key=_order)), file)
 
 
 def changes_after_pause(reader: Reader, scope: Scope, position: int, since_us: int, limit: int) -> Changes:
@@ -80,7 +86,7 @@ def changes_after_pause(reader: Reader, scope: Scope, position: int, since_us: i
     until = _position(reader.db)
     told_us = reader.received_us(position) if 0 < position <= until else None
     if told_us is None or told_us < since_us:
-        return Changes(until, None)
+        return Changes(until, None, _file(reader.db))
     return changes_since(reader, scope, position, limit)
 
 
@@ -91,6 +97,12 @@ def _order(change: Change) -> tuple[int, str, int]:
 def _position(db: sqlite3.Connection) -> int:
     position: int = db.execute("SELECT position FROM bookmark").fetchone()[0]
     return position
+
+
+def _file(db: sqlite3.Connection) -> str:
+    """The name of the views' file."""
+    path: str = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").fetchone()[0]
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _log_time_us(db: sqlite3.Connection) -> int:

@@ -21,7 +21,7 @@ from projections.reader import Reader, bound
 from projections.scores import activity, score
 from projections.scores.activity import model_task
 from projections.scores.integrity import integrity
-from projections.scores.skill import Skill, graded_prompts, skill, top_prompts
+from projections.scores.skill import Skill, graded_prompts, insight_summary, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions import listing as sub_sessions
 from projections.telemetry.usage import rightsizing
@@ -125,6 +125,7 @@ SECTIONS: dict[str, Callable[[ReportInput], object]] = {
     "speed": _of_windows(score.speed),
     "tokens": _of_windows(score.tokens),
     "skill": lambda look: look.skill,
+    "insightSummary": _of_windows(insight_summary),
     "integrity": lambda look: integrity(look.reader, look.scope, look.window),
     "trivia": lambda look: sub_sessions.trivia(look.reader, look.scope, look.window, ROWS_MAX, 0),
     "files": _listed(activity.files),

@@ -43,7 +43,7 @@ from projections.scores.insights_payload import (
     WhereThingsGoWrong,
     WorstPrompt,
 )
-from projections.scores.skill import graded_prompts, skill
+from projections.scores.skill import graded_prompts, insight_summary, skill
 from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TURNS, WHOLE_TOKENS, started_in
 
 QUICK_WINS = 2
@@ -117,7 +117,10 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
             total_messages=len(turns),
             active_days=len({local_date(started_us, asked.zone) for _, started_us, _ in turns}),
         ),
-        skill_snapshot=SkillSnapshot(**{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__}),
+        skill_snapshot=SkillSnapshot(
+            apg_current=insight_summary(reader, scope, "monthly", (asked.window,)).apg_current,
+            **{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__[1:]},
+        ),
         skill_trend=[
             SkillPoint(period_start=iso(week.start_us), skill_index=each.skill_index, sample_count=each.sample_count)
             for week, each in weekly

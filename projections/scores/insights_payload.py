@@ -23,6 +23,8 @@ class InsightsMeta(Camel, frozen=True, kw_only=True):
 
 
 class SkillSnapshot(Camel, frozen=True, kw_only=True):
+    apg_current: float | None
+    """The average prompt grade, 0-100."""
     skill_index: float | None
     tier: str
     per_boolean: dict[BooleanName, float]

@@ -18,8 +18,8 @@ TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES
 """A tool call's input as JSON; of a larger one the long texts are cut."""
 TOOL_TEXT_CHARACTERS_MAX = 1_000
 """What a long text of such an input is cut to: a path or the beginning of a command still stands in it."""
-MILLISECONDS_MAX = 2**53
-"""A longer duration is none: no number of JSON is exact beyond."""
+MILLISECONDS_MAX = 10**12
+"""A longer duration is none, here as on the server."""
 ID_CHARACTERS_MAX = 1_024
 CWD_CHARACTERS_MAX = 32_767
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from aggregates.reading.authors import maker_of
-from aggregates.records.record import RecordKind
+from aggregates.records.record import USD_MAX, RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing import claude_lines as transcript
@@ -202,7 +202,7 @@ class TranscriptReader(Reader):
             cache_read_tokens=usage.cache_read_input_tokens,
             cache_write_tokens=usage.cache_creation_input_tokens,
             cache_write_1h_tokens=writes.ephemeral_1h_input_tokens,
-            cost_usd_nano=round(cost * 1_000_000_000) if cost is not None and cost >= 0 else None,
+            cost_usd_nano=round(cost * 1_000_000_000) if cost is not None and 0 <= cost <= USD_MAX else None,
             request_id=line.request_id,
             sidechain=bool(line.is_sidechain),
         )

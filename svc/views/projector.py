@@ -295,9 +295,9 @@ class Projector:
         finally:
             self._waiting -= 1
 
-    async def wait_beyond(self, position: int) -> None:
-        """Return once the views hold more than this position, without making haste."""
-        while self._position <= position:
+    async def wait_beyond(self, position: int, views: str | None = None) -> None:
+        """Return once the views hold more than this position, or lie in another file, without making haste."""
+        while self._position <= position and views in (None, self._readers.path.name):
             await self._advanced.wait()
 
     async def exchange(self, path: Path) -> None:

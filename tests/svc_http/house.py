@@ -156,7 +156,7 @@ class House:
         """The same: they are never behind."""
         return await self.read(scope, query, *args, **kwargs)
 
-    async def moved(self, position: int) -> bool:
+    async def moved(self, position: int, views: str | None = None) -> bool:
         """Wait for the next event, where the test means to be waited for; others stop at once."""
         while self.followed and len(self.events) <= position:
             await self.changed.wait()

@@ -10,6 +10,7 @@ from tests.svc_http.shapes import (
     Exact,
     Files,
     Id,
+    InsightSummary,
     ModelTasks,
     Percent,
     Score,
@@ -159,6 +160,7 @@ class Sections(Exact, rename="camel"):
     speed: Speed
     tokens: Tokens
     skill: Skill
+    insight_summary: InsightSummary
     integrity: Integrity
     trivia: Annotated[list[TriviaItem], Meta(max_length=200)]
     files: Files
@@ -187,6 +189,7 @@ class InsightsMeta(Exact, rename="camel"):
 
 
 class Snapshot(Exact, rename="camel"):
+    apg_current: Percent | None
     skill_index: Percent | None
     tier: Literal["Novice", "Practitioner", "Proficient", "Expert", "Elite"]
     per_boolean: dict[Boolean, Share]

@@ -12,6 +12,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.capture import commands
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import prompt_stream
+from aggregates.records.record import COUNT_MAX, USD_MAX
 from aggregates.times import parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.bodies import HttpError, accepted, decoded, found, json_reply
@@ -23,12 +24,9 @@ LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
 LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 """Selecting a prompt by its session alone: for plugins before this version, and before this time."""
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
-"""What JSON can carry exactly, and every table can hold."""
-
-_Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=2**53 - 1)]
-_Usd = Annotated[float, msgspec.Meta(ge=0, le=1_000_000_000)]
-"""In nano-dollars still an integer of 64 bits."""
+_Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
+_Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=COUNT_MAX)]
+_Usd = Annotated[float, msgspec.Meta(ge=0, le=USD_MAX)]
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]

@@ -142,12 +142,13 @@ async def _told(opened: OpenStreams, call: ByKey, first: Changes) -> AsyncGenera
         changes, beat_at = first, trio.current_time() + HEARTBEAT_SECONDS
         while True:
             with trio.move_on_at(beat_at):
-                if not await service.moved(changes.position):
+                if not await service.moved(changes.position, changes.views):
                     reason = "the server stops"
                     return
             try:
                 caller_of_api(service, call.request.headers)
-                changes = await service.look(call.scope, changes_since, changes.position, CHANGES_MAX)
+                place = (changes.position, CHANGES_MAX, changes.views)
+                changes = await service.look(call.scope, changes_since, *place)
             except (HttpError, Unavailable) as error:
                 reason = str(error)
                 yield f": {reason}\n\n".encode()

@@ -9,7 +9,7 @@ import trio.testing
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.event import Scope
-from projections.derive.changes import Changes, changes_since, latest
+from projections.derive.changes import changes_since, latest
 from svc.actors.mailbox import Waits
 from svc.app import open_service
 from svc.service import RunningService
@@ -62,7 +62,8 @@ async def test_a_look_just_after_a_start_waits_for_views_that_are_nearly_there(t
     (tmp_path / "var" / POINTER).unlink()
     async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
         head = service.store.head()
-        assert await service.look(scope, latest) == Changes(head, ())
+        found = await service.look(scope, latest)
+        assert (found.position, found.told) == (head, ())
         assert await kinds(service, scope, head) is None
 
 

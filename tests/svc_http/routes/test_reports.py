@@ -107,6 +107,7 @@ LIVE = {
     "speed": "speed?window={window}",
     "tokens": "tokens?window={window}",
     "skill": "skill?window={window}",
+    "insightSummary": "insight/summary?window={window}",
     "integrity": "integrity?window={window}",
     "trivia": "trivia?window={window}&limit=200",
     "files": "files?{range}&limit=200",
