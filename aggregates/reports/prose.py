@@ -183,6 +183,17 @@ class Narrative(msgspec.Struct, frozen=True):
         return self.work == wanted or now_us - self.generated_at_us < STALE_US
 
 
+NarrativeStatus = Literal["written", "off", "withheld", "no_work", "pending", "resting", "none"]
+"""Why there is a narrative or none. `off`: no text model, or the organization lets no text leave. `withheld`: too few
+were active. `pending`: it is being written. `resting`: the model failed, and is asked again after a while. `none`: it
+gave none, or none that may be shown."""
+
+
+class Narration(msgspec.Struct, frozen=True):
+    status: NarrativeStatus
+    narrative: Narrative | None = None
+
+
 def normalized(text: str) -> str:
     """One plain paragraph within the cap; empty where nothing is left to show."""
     plain = unicodedata.normalize("NFC", text).translate(_MARKUP)

@@ -17,7 +17,7 @@ from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narrative, NarrativeRequest
+from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Reading
@@ -217,8 +217,8 @@ class Service(Protocol):
     def narrates(self, organization_id: UUID) -> bool:
         """Whether there is a text model, and this organization lets text leave."""
 
-    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
-        """A narrative that stands, or that is written within some seconds. Whatever fails, it is None."""
+    async def narrate(self, wanted: NarrativeRequest) -> Narration:
+        """A narrative that stands, or that is written within some seconds; else why there is none."""
 
     def digester(self, scope: Scope) -> Digester:
         """Keyed digests under the developer's key, for what a capture keeps only the digest of."""

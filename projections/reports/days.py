@@ -10,7 +10,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS, Intent
-from aggregates.reports.prose import Narrative
+from aggregates.reports.prose import Narration, NarrativeStatus
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.derive.sub_session_rows import Detail, PromptBody
@@ -63,7 +63,8 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     withheld: str | None
     """Why how the day came out is not told; None where it is."""
     narrative: str | None
-    """Plain text, to be shown as it is; None where there is no model, no work, or no usable answer."""
+    """Plain text, to be shown as it is; else `narrative_status` says why there is none."""
+    narrative_status: NarrativeStatus
     structured_narrative: None = None
     """Kept for the wire: nothing but null is supported."""
     narrative_source: str | None
@@ -125,10 +126,10 @@ def team_summary(
     language: str,
     day: TeamDay,
     reason: str | None,
-    narrative: Narrative | None,
+    narration: Narration,
 ) -> TeamSummary:
     """Who was active and on how much; how it came out, and the narrative, where there are any and `reason` is None."""
-    told = reason is None
+    told, narrative = reason is None, narration.narrative
     return TeamSummary(
         team_id=team_id,
         date=date,
@@ -141,6 +142,7 @@ def team_summary(
         by_intent=day.by_intent if told else None,
         withheld=reason,
         narrative=None if narrative is None else narrative.text,
+        narrative_status=narration.status,
         narrative_source=None if narrative is None else "llm",
         generated_at=None if narrative is None else iso(narrative.generated_at_us),
         narrative_input_clipped=narrative is not None and narrative.clipped,
@@ -196,7 +198,8 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     throttle_hours: float | None
     """None where the day holds more requests than one read may look at."""
     narrative: str | None
-    """None without a text model."""
+    """Of a text model; else `narrative_status` says why there is none."""
+    narrative_status: NarrativeStatus
 
 
 class _Started(msgspec.Struct, frozen=True):
@@ -244,5 +247,6 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         active_seconds=sum(us for _, us in active_times(reader.db, scope, day)) / US_PER_SECOND,
         throttle_hours=None if throttled is None else throttled.summary.estimated_hours_lost,
         narrative=None,
+        narrative_status="off",
         **{name: getattr(rate, name) for name in Counts.__struct_fields__},
     )

@@ -25,6 +25,7 @@ from aggregates.ids import answer_stream
 from aggregates.judging.evidence import language_of
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.reports.prose import (
+    Narration,
     Narrative,
     NarrativeRequest,
     Narrator,
@@ -198,17 +199,21 @@ class Narratives:
     def may_narrate(self, organization_id: UUID) -> bool:
         return self._gateway.may_ask(organization_id)
 
-    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
-        """The narrative, or None where there is none yet. Never raises because of the model."""
-        if not wanted.work.members or not self._gateway.may_ask(wanted.scope.organization_id):
-            return None
+    async def narrate(self, wanted: NarrativeRequest) -> Narration:
+        """The narrative, or why there is none. Never raises because of the model."""
+        if not self._gateway.may_ask(wanted.scope.organization_id):
+            return Narration("off")
+        if not wanted.work.members:
+            return Narration("no_work")
+        if self._standing(wanted) is None and (written := self._begun(wanted)) is not None:
+            with trio.move_on_after(bounds.NARRATIVE_WAIT_SECONDS):
+                await written.wait()
         kept = self._standing(wanted)
-        written = None if kept is not None else self._begun(wanted)
-        if written is None:
-            return kept
-        with trio.move_on_after(bounds.NARRATIVE_WAIT_SECONDS):
-            await written.wait()
-        return self._standing(wanted)
+        if kept is not None:
+            return Narration("written", kept)
+        if wanted.name in self._under_way:
+            return Narration("pending")
+        return Narration("resting" if self._gateway.rests else "none")
 
     def _standing(self, wanted: NarrativeRequest) -> Narrative | None:
         kept = self._kept.get(wanted.name)

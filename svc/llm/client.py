@@ -63,6 +63,11 @@ class Gateway:
         """Whether there is a model and the organization lets text leave."""
         return self._endpoint is not None and self._may_leave(organization_id)
 
+    @property
+    def rests(self) -> bool:
+        """Whether it is left alone for a while after a failure."""
+        return trio.current_time() < self._rests_until
+
     async def ask(
         self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Mapping[str, Json]
     ) -> Answer[T]:
@@ -112,7 +117,7 @@ class Gateway:
             raise NoAnswer("off")
         if not self._may_leave(organization_id):
             raise NoAnswer("withheld")
-        if trio.current_time() < self._rests_until:
+        if self.rests:
             raise NoAnswer("resting")
 
     async def _paid(

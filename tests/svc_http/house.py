@@ -23,7 +23,7 @@ from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
-from aggregates.reports.prose import Narrative, NarrativeRequest
+from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
 from aggregates.topics import TimePassed
 from projections.apply import apply
@@ -197,10 +197,10 @@ class House:
         """Where the test has set a narrative."""
         return self.narrative is not None
 
-    async def narrate(self, wanted: NarrativeRequest) -> Narrative | None:
+    async def narrate(self, wanted: NarrativeRequest) -> Narration:
         """As the test has set it."""
         self.narrations.append(wanted)
-        return self.narrative
+        return Narration("off") if self.narrative is None else Narration("written", self.narrative)
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
         return {position: self.events[position - 1] for position in positions}

@@ -332,6 +332,7 @@ class Today(Counts):
     active_seconds: Amount
     throttle_hours: Amount | None
     narrative: str | None
+    narrative_status: Literal["written", "off", "no_work", "pending", "resting", "none"]
 
 
 class Range(Exact, rename="camel"):

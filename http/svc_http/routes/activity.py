@@ -77,10 +77,11 @@ async def today(call: ByKey) -> TodaySummary:
         return shown
     language, about = call.language(), str(call.scope.developer_id)
     work = await call.read(own_work, bounds)
-    narrative = await service.narrate(
+    told = await service.narrate(
         NarrativeRequest("today", call.scope, about, shown.date, shown.timezone, language, work)
     )
-    return shown if narrative is None else msgspec.structs.replace(shown, narrative=narrative.text)
+    text = None if told.narrative is None else told.narrative.text
+    return msgspec.structs.replace(shown, narrative=text, narrative_status=told.status)
 
 
 class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):

@@ -12,7 +12,7 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging.evidence import language_of
 from aggregates.people.directory import Developer, Organization, Team, stays_in
-from aggregates.reports.prose import NarrativeRequest
+from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
@@ -222,13 +222,13 @@ async def daily_summary(call: ByKey) -> TeamSummary:
     language, date = language_of(query.get("lang")), day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
-    organization, narrative = service.directory.get(Organization, call.scope.organization_id), None
+    organization, told = service.directory.get(Organization, call.scope.organization_id), Narration("withheld")
     assert organization is not None, "a caller's organization is there"
     reason = withheld(found, organization.team_minimum)
     if reason is None:
         asked = NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
-        narrative = await service.narrate(asked)
-    return team_summary(wanted, date, zone.key, language, found, reason, narrative)
+        told = await service.narrate(asked)
+    return team_summary(wanted, date, zone.key, language, found, reason, told)
 
 
 def team_id(query: Query) -> UUID:

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS
-from aggregates.reports.prose import NARRATIVE_CHARACTERS_MAX, STALE_US, Narrative, NarrativeRequest, normalized
+from aggregates.reports.prose import (
+    NARRATIVE_CHARACTERS_MAX,
+    STALE_US,
+    Narration,
+    Narrative,
+    NarrativeRequest,
+    normalized,
+)
 from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
 from projections.reports.days import team_day
 from svc.jobs.questions import Narratives
@@ -46,6 +53,9 @@ class Desk:
 
     async def narrate(self, work: Any = SOME, **about: Any) -> Narrative | None:
         """Of Core's day, in English, unless said otherwise."""
+        return (await self.told(work, **about)).narrative
+
+    async def told(self, work: Any = SOME, **about: Any) -> Narration:
         wanted = {"kind": "team", "scope": ANA_SCOPE, "about": "core", "date": "2026-01-05", "timezone": "UTC"}
         return await self.narratives.narrate(NarrativeRequest(**{**wanted, "language": "en", "work": work, **about}))
 
@@ -126,6 +136,25 @@ async def test_more_than_was_told_is_not_shown(tmp_path: Path, said: str) -> Non
         assert await desk.narrate() is None
         assert await desk.narrate(kind="today") is None
         assert desk.counted == [("team", "disbelieved"), ("today", "disbelieved")]
+
+
+async def test_why_there_is_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that failed is told from one that has nothing to say, and from one that still writes."""
+    async with opened(tmp_path) as desk:
+        desk.server.answers(says({"narrative": "Ana fixed a bug."}), wrote("not json"))
+        assert (await desk.told()).status == "none"
+        desk.server.answers(Said(b"", 500))
+        assert (await desk.told(about="web")).status == "resting"
+        assert (await desk.told(about="api")).status == "resting", "it is not asked again so soon"
+        assert (await desk.told(work_labels([]))).status == "no_work"
+        desk.leaves = False
+        assert (await desk.told()).status == "off"
+    monkeypatch.setattr("svc.llm.budget.NARRATIVE_WAIT_SECONDS", 0.05)
+    async with opened(tmp_path) as desk:
+        desk.server.answers(says({"narrative": "Late."})._replace(seconds=0.3))
+        assert (await desk.told()).status == "pending"
+        monkeypatch.setattr("svc.llm.budget.NARRATIVE_WAIT_SECONDS", 5)
+        assert (await desk.told()).status == "written"
 
 
 async def test_who_waits_too_long_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

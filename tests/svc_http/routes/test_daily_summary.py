@@ -5,7 +5,7 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, PeopleCommand
-from aggregates.reports.prose import Narrative
+from aggregates.reports.prose import Narrative, NarrativeStatus
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
@@ -46,6 +46,7 @@ class Summary(Exact, rename="camel"):
     by_intent: ByIntent | None
     withheld: str | None
     narrative: str | None
+    narrative_status: NarrativeStatus
     structured_narrative: None
     narrative_source: str | None
     generated_at: Time | None
@@ -123,6 +124,7 @@ async def test_how_a_day_of_few_came_out_is_not_told(house: House, api: Caller, 
     works(house, BEN_SCOPE, "b", "Fix the rounding in invoice.py, totals are off by a cent", MONDAY + 11 * HOUR)
     found = await asked(api)
     assert (found.members_active, found.sub_sessions) == (2, 2)
+    assert found.narrative_status == ("written" if told else "withheld")
     outcome = (found.crushed, found.trivia, found.by_intent, found.narrative)
     assert [each is not None for each in outcome] == [told] * 4
     assert (found.withheld is None) == told == bool(house.narrations)
@@ -134,7 +136,8 @@ async def test_a_narrative(house: House, api: Caller) -> None:
     works(house, BEN_SCOPE, "b", "/clear", MONDAY + 11 * HOUR)
     works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
     found = await asked(api)
-    assert (found.narrative, found.narrative_source) == ("The team fixed a bug.", "llm")
+    told = (found.narrative, found.narrative_status, found.narrative_source)
+    assert told == ("The team fixed a bug.", "written", "llm")
     assert (found.generated_at, found.narrative_input_clipped) == ("2026-01-05T19:00:00Z", True)
     assert house.narrations[-1].work.members == (
         ("fixing a bug in signing in and permissions and tests with checks run",),
