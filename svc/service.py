@@ -53,7 +53,7 @@ from svc.observe.metrics import Instruments
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
-from svc_http.ports import CpuTime, NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
+from svc_http.ports import Arrivals, CpuTime, NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -135,6 +135,7 @@ class RunningService:
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
+        self.arrivals = Arrivals(self.now_us())
         self.stop_following = self._followers.end
         self.backfills = self.backfilling.newest_first
         self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate

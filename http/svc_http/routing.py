@@ -24,7 +24,7 @@ from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
 from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
 from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, spent, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
-from svc_http.ports import Service
+from svc_http.ports import REFUSAL_CHARACTERS_MAX, Service
 
 KEY_SHOWN_CHARACTERS = 12
 """Of a key in the log: as many as `svc key list` shows."""
@@ -152,6 +152,11 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
             if "body" in takes:
                 values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
             answer = await route.handler(call, **values)
+        except HttpError as error:
+            if isinstance(call, ByKey) and route.method == "POST" and route.listeners != "api":
+                told = (route.path, error.status, error.message[:REFUSAL_CHARACTERS_MAX])
+                service.arrivals.refused(call.scope.developer_id, *told, service.now_us())
+            raise
         finally:
             release_body()
             if isinstance(call, ByKey):

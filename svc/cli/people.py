@@ -1,5 +1,7 @@
 """`svc org`, `developer`, `member`, `team` and `key`: who there is and what is set, also against a running server."""
 
+import sys
+from hashlib import sha256
 from typing import Any, get_args
 
 import click
@@ -11,8 +13,10 @@ from aggregates.people.events import Role, Schedule
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Family, Names, columns, minute, organization_option, say
 from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
+from svc_http.routing import KEY_PATTERN
 
 FOREVER = "forever"
+KEY_LINE_CHARACTERS_MAX = 1_000
 role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
 timezone_option = click.option(
     "--timezone", metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."
@@ -259,12 +263,13 @@ async def remove_team_member(access: Access, name: str, who: str) -> str:
 class Issued(msgspec.Struct, frozen=True):
     """A new key: its text, shown this once, and its record."""
 
-    key: str
+    key: str | None
     record: Key
 
 
 def _show_issued(issued: Issued) -> None:
-    say(issued.key)
+    if issued.key is not None:
+        say(issued.key)
     say(f"key {issued.record.key_id} of developer {issued.record.developer_id}", err=True)
 
 
@@ -280,6 +285,27 @@ async def issue_key(access: Access, developer: str | None, organization: str | N
     whose = (await access.find(Developer, developer)).id
     shown = await access.create(KeyShown, organization_id=scope, developer_id=whose, **wanted)
     return Issued(shown.key, msgspec.convert(shown, Key, from_attributes=True))
+
+
+@key.command("import", show=_show_issued, example="svc key import --developer Kim < old-key.txt")
+@click.option("--developer", metavar="WHO", help="Whose key, by name or id; may be left out while there is only one.")
+@click.option("--organization", metavar="ORG", help="For which of the developer's organizations, where there are more.")
+@click.option("--name", help="What the key is for.")
+async def import_key(access: Access, developer: str | None, organization: str | None, name: str | None) -> Issued:
+    """Let in a key that exists already.
+
+    Such as a gck_ key of an older installation. It is read from standard input, or asked for. Only its hash and its
+    first characters are kept, or even sent.
+    """
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    text = (click.prompt("key", hide_input=True) if typed else sys.stdin.readline(KEY_LINE_CHARACTERS_MAX)).strip()
+    if KEY_PATTERN.fullmatch(text) is None:
+        raise click.ClickException("this is no key: keys are svc_ or gck_ and 43 letters, digits, - or _")
+    scope = await access.id_of(Organization, organization)
+    whose = (await access.find(Developer, developer)).id
+    known = {"key_digest": sha256(text.encode()).hexdigest(), "key_start": text[:KEY_START_CHARACTERS], "name": name}
+    shown = await access.create(KeyShown, organization_id=scope, developer_id=whose, **known)
+    return Issued(None, msgspec.convert(shown, Key, from_attributes=True))
 
 
 @key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")

@@ -288,6 +288,28 @@ def checked_url(text: str) -> str:
     return text.strip().rstrip("/")
 
 
+class Arrival(msgspec.Struct, frozen=True):
+    source: str
+    signal: str
+    last_at: str
+    requests: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    at: str
+    path: str
+    status: int
+    message: str
+
+
+class Arrived(msgspec.Struct, frozen=True):
+    """What a server had from a key's owner since it started, and what it refused."""
+
+    arrivals: list[Arrival]
+    refusals: list[Refusal]
+    arrivals_since: str
+
+
 class Server(contextlib.AbstractContextManager["Server"]):
     """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
@@ -323,6 +345,14 @@ class Server(contextlib.AbstractContextManager["Server"]):
             return msgspec.convert(config.get("capture", {}), Capture)
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
+
+    def arrived(self) -> Arrived:
+        """What the server has had from this key's owner."""
+        answer = _accepted(self._asked("GET", "/v1/plugin/config"))
+        try:
+            return msgspec.json.decode(answer.content, type=Arrived)
+        except msgspec.DecodeError as error:
+            raise NotAnswered(f"{self._url} is an older svc, which does not tell what arrived") from error
 
     def setup_complete(self, key_start: str) -> None:
         said = {"plugin_version": __version__, "key_prefix": key_start}

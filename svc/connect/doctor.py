@@ -16,7 +16,7 @@ import msgspec
 from aggregates.times import iso
 from svc.connect.agents import Target, plans
 from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
-from svc.connect.connecting import FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection, read_file
+from svc.connect.connecting import Arrived, FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection, read_file
 from svc.connect.elsewhere import elsewhere
 from svc.hook.captures import log_export
 from svc.hook.machine import connection_folder
@@ -28,6 +28,8 @@ CLOCK_SECONDS_READ = 2.0
 """The server tells its time in whole seconds: so much may be wrong about it."""
 READ_BACK_TRIES = 20
 READ_BACK_SECONDS = 0.1
+UNKNOWN = "unknown"
+"""What the server calls an agent whose telemetry it cannot read."""
 Level = Literal["ok", "warning", "wrong"]
 
 
@@ -119,10 +121,31 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
             server.capture()
             yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
             yield round_trip(server, ahead)
+            yield from _arrivals(server.arrived(), connection.agent)
         except KeyRefused as error:
             yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
         except NotAnswered as error:
             yield Finding("server", "wrong", str(error), to_do)
+
+
+def _arrivals(told: Arrived, agent: str) -> Iterator[Finding]:
+    """What came from this agent, by signal; what came from others that svc does not know; what was refused."""
+    since = f"since the server started at {told.arrivals_since}"
+    own = [each for each in told.arrivals if each.source == agent]
+    for each in own:
+        text = f"{each.signal} of {agent} last arrived at {each.last_at}, {each.requests} in all {since}"
+        yield Finding("arrived", "ok", text)
+    if not own:
+        to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
+        yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
+    for each in told.arrivals:
+        if each.source == UNKNOWN:
+            text = f"an agent that svc does not know sends {each.signal}, last at {each.last_at}; it scores nothing"
+            yield Finding("unknown agent", "warning", text, "`svc connect --help` lists the agents that svc knows")
+    for refusal in told.refusals:
+        taken = "in part" if refusal.status < 300 else f"with {refusal.status}"
+        text = f"{refusal.path} was refused {taken} at {refusal.at}: {refusal.message}"
+        yield Finding("refused", "warning", text, "nothing, if it does not repeat; else mend what the sender sends")
 
 
 def round_trip(server: Server, ahead: float) -> Finding:

@@ -32,6 +32,7 @@ from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc_http.ports import (
+    Arrivals,
     LogShown,
     NotRefreshed,
     PublicSettings,
@@ -93,6 +94,7 @@ class House:
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
+        self.arrivals = Arrivals(0)
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []

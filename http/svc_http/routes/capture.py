@@ -13,13 +13,16 @@ from aggregates.capture import commands
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import prompt_stream
 from aggregates.records.record import COUNT_MAX, USD_MAX
-from aggregates.times import parse_instant
+from aggregates.times import iso, parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.bodies import HttpError, accepted, decoded, found, json_reply
 from svc_http.params import ByKey, time_sent
+from svc_http.ports import Arrival, Refusal
 from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
+PLUGIN = "plugin"
+"""Who sends responses, which name no agent."""
 LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
 LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 """Selecting a prompt by its session alone: for plugins before this version, and before this time."""
@@ -102,6 +105,7 @@ async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     )
     reply = accepted(await call.service.send(command))
     assert reply.id is not None, "a captured prompt has an id"
+    call.service.arrivals.took(developer_id, command.source, "prompts", call.service.now_us())
     return json_reply(Captured(reply.id), 201 if reply.created else 200)
 
 
@@ -151,6 +155,7 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
         cost_kind=body.cost_kind,
     )
     accepted(await call.service.send(command))
+    call.service.arrivals.took(call.scope.developer_id, PLUGIN, "responses", call.service.now_us())
 
 
 async def _legacy_selected(call: ByKey, body: ResponseBody, content: commands.ResponseContent) -> UUID:
@@ -223,6 +228,10 @@ class PluginConfig(msgspec.Struct):
     environment: str
     capture: CaptureConfig
     otlp: OtlpConfig
+    arrivals: list[Arrival]
+    """What the caller's agents sent, and what was refused, since `arrivals_since`."""
+    refusals: list[Refusal]
+    arrivals_since: str
 
 
 class SetupBody(msgspec.Struct):
@@ -239,6 +248,7 @@ class PrismScores(msgspec.Struct):
 async def config(call: ByKey) -> PluginConfig:
     settings = call.service.settings
     url = settings.ingest_url.rstrip("/")
+    arrivals, refusals = call.service.arrivals.of(call.scope.developer_id)
     return PluginConfig(
         ingest_url=url,
         gateway_url=settings.gateway_url,
@@ -247,6 +257,9 @@ async def config(call: ByKey) -> PluginConfig:
         environment=settings.environment,
         capture=CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
         otlp=OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
+        arrivals=arrivals,
+        refusals=refusals,
+        arrivals_since=iso(call.service.arrivals.since_us),
     )
 
 

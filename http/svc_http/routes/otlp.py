@@ -23,7 +23,7 @@ from svc_http.bodies import (
     read_sent,
 )
 from svc_http.params import ByKey
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import REFUSAL_CHARACTERS_MAX, Service, Unavailable
 from svc_http.routing import Plain, Routes
 
 INLINE_BYTES_MAX = 16 * 1024
@@ -70,6 +70,8 @@ def new_routes() -> Routes:
             if not faults.records:
                 return {}
             message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
+            refused = (f"/v1/{signal}", 200, message[:REFUSAL_CHARACTERS_MAX])
+            call.service.arrivals.refused(call.scope.developer_id, *refused, call.service.now_us())
             told = {rejected: str(faults.records), "errorMessage": message[:MESSAGE_CHARACTERS_MAX]}
             return {"partialSuccess": told}
 
@@ -120,6 +122,8 @@ async def _take(call: ByKey, signal: Signal, workers: Workers) -> Faults:
         # Cutting changes nothing, so a stop need not wait for it.
         made = await trio.to_thread.run_sync(_made, export, sent, limiter=limiter, abandon_on_cancel=True)
     await _send_all(service, made, export.faults)
+    for source in sorted({each.command.source for each in made}):
+        service.arrivals.took(scope.developer_id, source, signal, means.received_us)
     return export.faults
 
 

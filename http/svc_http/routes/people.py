@@ -30,6 +30,7 @@ _R = TypeVar("_R", bound=Record)
 
 KEY_BYTES = 32
 KEY_START_CHARACTERS = 12
+_KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
 
 _FILTERS = ("organization_id", "developer_id", "team_id")
 
@@ -41,9 +42,9 @@ class DeveloperShown(Developer, frozen=True, kw_only=True):
 
 
 class KeyShown(Key, frozen=True, kw_only=True):
-    """A new key, with its text, this once."""
+    """A new key, with its text, this once; that of an existing one was not sent."""
 
-    key: str
+    key: str | None
 
 
 class KeyBody(msgspec.Struct):
@@ -52,6 +53,9 @@ class KeyBody(msgspec.Struct):
     name: str | None = None
     prefix: Literal["svc", "gck", "svc_", "gck_"] = "svc"
     expires_at: str | None = None
+    key_digest: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")] | None = None
+    """SHA-256 of a key that exists already and is to open this server too; with `key_start`."""
+    key_start: Annotated[str, msgspec.Meta(pattern=_KEY_START)] | None = None
 
 
 _Days = Annotated[int, msgspec.Meta(ge=1, le=RETENTION_DAYS_MAX)]
@@ -165,16 +169,26 @@ _NO_MEMBER_YET = "The developer is no member of the organization: start a member
 _NO_KEY = {404: "There is no such developer.", 409: _NO_MEMBER_YET}
 
 
-@routes("POST /v1/admin/keys", "Make a key; it is shown this once.", status=201, refuses=_NO_KEY)
+@routes(
+    "POST /v1/admin/keys",
+    "Make a key, which is shown this once, or let in one that exists.",
+    status=201,
+    refuses=_NO_KEY,
+)
 async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
     found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
-    key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
+    key, digest, start = None, body.key_digest, body.key_start
+    if digest is None and start is None:
+        key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
+        digest, start = sha256(key.encode()).hexdigest(), key[:KEY_START_CHARACTERS]
+    elif digest is None or start is None:
+        raise HttpError(400, "an existing key is brought by its key_digest and key_start; send both")
     values = {
         "credential_id": uuid.uuid4(),
         "organization_id": body.organization_id or _only_organization(call.service, body.developer_id),
         "developer_id": body.developer_id,
-        "key_digest": sha256(key.encode()).hexdigest(),
-        "key_start": key[:KEY_START_CHARACTERS],
+        "key_digest": digest,
+        "key_start": start,
         "name": body.name,
         "expires_at_us": None if body.expires_at is None else time_sent("expires_at", body.expires_at),
     }

@@ -86,6 +86,23 @@ def test_people_on_a_folder_that_nobody_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+def test_an_existing_key_is_brought_from_standard_input(tmp_path: Path) -> None:
+    """It opens the server from then on; neither it nor anything like it stands in what is printed."""
+    var = tmp_path / "var"
+    made = init(var)
+    key = "gck_" + "k" * 43
+    with serving(var, made["key"]) as server:
+        done = CliRunner().invoke(main, ["key", "import", "--name", "old", "--var", str(var)], input=f"{key}\n")
+        assert (done.exit_code, key in done.output) == (0, False), done.output
+        answer = httpx.get(f"{server.api_url}/v1/score_v3/score", headers={"X-API-Key": key})
+        assert answer.status_code == 200
+        again = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input=f"{key}\n")
+        assert (again.exit_code != 0, "issued before" in again.output) == (True, True)
+        none = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input="sk-123\n")
+        assert (none.exit_code != 0, "this is no key" in none.output) == (True, True)
+
+
+@pytest.mark.process
 def test_people_through_a_running_server(tmp_path: Path) -> None:
     """What is done holds from the very next request on, and the status tells of it."""
     var = tmp_path / "var"

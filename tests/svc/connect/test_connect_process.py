@@ -159,6 +159,7 @@ def test_doctor_sends_a_record_there_and_back(home: Path, server: Server, key: s
     """It belongs to no session, so that no score knows it."""
     svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
     done = svc("doctor", "--json")
+    assert server.api.get("/v1/score_v3/realtime/sub-sessions").json() == []
     findings = msgspec.json.decode(done.stdout)[0]["findings"]
     assert done.returncode == 0
     assert [each["what"] for each in findings if each["level"] == "ok"] == [
@@ -171,7 +172,14 @@ def test_doctor_sends_a_record_there_and_back(home: Path, server: Server, key: s
         "capture",
         "outbox",
     ]
-    assert server.api.get("/v1/score_v3/realtime/sub-sessions").json() == []
+    (none,) = [each for each in findings if each["what"] == "arrived"]
+    assert (none["level"], "nothing of claude-code has arrived" in none["text"]) == ("warning", True)
+    assert server.intake.post("/v1/prompts", json={"prompt_text": "Hello there", "tool_session_id": "s"}).is_success
+    assert server.intake.post("/v1/prompts", json={"prompt_text": " ", "tool_session_id": "s"}).status_code == 400
+    findings = msgspec.json.decode(svc("doctor", "--json").stdout)[0]["findings"]
+    (came,) = [each for each in findings if each["what"] == "arrived"]
+    assert (came["level"], came["text"][:22]) == ("ok", "prompts of claude-code")
+    assert ["prompt_text is blank" in each["text"] for each in findings if each["what"] == "refused"] == [True]
     svc("connect", "claude-code", "--url", closed(), "--key", key, "--offline")
     done = svc("doctor")
     assert (done.returncode, "start svc serve there" in done.stdout) == (1, True)

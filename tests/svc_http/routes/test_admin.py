@@ -1,5 +1,6 @@
 """`/v1/admin/*`: people, teams and keys by the internal secret."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -138,6 +139,21 @@ async def test_the_prefix_of_a_key(admin: Caller) -> None:
     record = await created(admin, "keys", developer_id=str(BEN), prefix="gck")
     assert record["key"].startswith("gck_")
     assert record["organization_id"] == str(ACME)
+
+
+async def test_a_key_that_exists_is_let_in_by_its_hash(admin: Caller) -> None:
+    """Its text is never sent, and so never answered; a second time it is refused."""
+    key = "gck_" + "k" * 43
+    existing = {"key_digest": sha256(key.encode()).hexdigest(), "key_start": key[:12]}
+    record = await created(admin, "keys", developer_id=str(BEN), name="old plugin", **existing)
+    assert (record["key"], record["key_start"], record["name"]) == (None, "gck_kkkkkkkk", "old plugin")
+    assert (await admin.using(bearer(key)).get("/v1/score_v3/score")).status == 200
+    assert (await admin.call("POST", f"{A}/keys", {"developer_id": str(BEN), **existing})).status == 409
+    for half in existing:
+        said = await admin.call("POST", f"{A}/keys", {"developer_id": str(BEN), half: existing[half]})
+        assert (said.status, "send both" in said.message) == (400, True)
+    odd = await admin.call("POST", f"{A}/keys", {"developer_id": str(BEN), **existing, "key_start": key[:20]})
+    assert odd.status == 400
 
 
 async def test_no_two_keys_are_alike(admin: Caller) -> None:

@@ -24,6 +24,9 @@ async def test_the_configuration(intake: Caller) -> None:
             "metrics_endpoint": "https://ingest.example/v1/metrics",
             "traces_endpoint": "https://ingest.example/v1/traces",
         },
+        "arrivals": [],
+        "refusals": [],
+        "arrivals_since": "1970-01-01T00:00:00Z",
     }
 
 

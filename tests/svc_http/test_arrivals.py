@@ -1,0 +1,45 @@
+"""What a developer's agents sent, and what was refused: told to that developer alone."""
+
+import pytest
+
+from svc_http.ports import ARRIVALS_MAX, REFUSALS_MAX, Arrivals
+from tests.support.otlp import claude, logs
+from tests.support.people import ANA, BEN, BEN_KEY
+from tests.svc_http.house import Caller, House, bearer
+
+CONFIG = "/v1/plugin/config"
+
+
+async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Caller) -> None:
+    """With the time of the last; to nobody else."""
+    house.clock_us += 1_000_000
+    sent = await intake.post("/v1/logs", logs(claude("user_prompt", {"prompt": "Add a test.", "session.id": "s1"})))
+    assert sent.status == 200, sent.body
+    await intake.post("/v1/prompts", {"prompt_text": "Add a test.", "tool_session_id": "s", "source": "codex"})
+    told = (await intake.get(CONFIG)).json
+    assert [(each["source"], each["signal"], each["requests"]) for each in told["arrivals"]] == [
+        ("claude-code", "logs", 1),
+        ("codex", "prompts", 1),
+    ]
+    assert told["refusals"] == []
+    assert (await intake.using(bearer(BEN_KEY)).get(CONFIG)).json["arrivals"] == []
+
+
+async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:
+    assert (await intake.post("/v1/prompts", {"prompt_text": " ", "tool_session_id": "s"})).status == 400
+    (refusal,) = (await intake.get(CONFIG)).json["refusals"]
+    assert (refusal["path"], refusal["status"]) == ("/v1/prompts", 400)
+    assert "prompt_text is blank" in refusal["message"]
+
+
+@pytest.mark.parametrize("names", [ARRIVALS_MAX + 9])
+def test_no_sender_makes_it_grow(names: int) -> None:
+    """The oldest is forgotten."""
+    arrivals = Arrivals(0)
+    for number in range(names):
+        arrivals.took(ANA, f"agent{number}", "logs", number)
+        arrivals.refused(ANA, "/v1/logs", 400, "no", number)
+    taken, refused = arrivals.of(ANA)
+    assert (len(taken), len(refused)) == (ARRIVALS_MAX, REFUSALS_MAX)
+    assert f"agent{names - 1}" in {each.source for each in taken}
+    assert arrivals.of(BEN) == ([], [])
