@@ -197,7 +197,9 @@ def _lines(tool: str, arguments: dict[str, Any]) -> Changed:
     old, new = _first(arguments, _OLD), _first(arguments, _NEW)
     if old is not None and new is not None:
         return changed_lines("Edit", {"old_string": old, "new_string": new}, None)
-    return changed_lines("Write", arguments, None) if tool_effect(tool) == "write" else NOT_OBSERVED
+    if tool_effect(tool) != "write":
+        return NOT_OBSERVED
+    return changed_lines("Write", {"content": arguments.get("file_text"), **arguments}, None)
 
 
 def _first(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:

@@ -2,7 +2,7 @@
 
 A trace is a prompt: its root span `invoke_agent` says what was asked and, at its end, what was answered. Parents repeat
 the sums of their children, so only `chat` spans count as requests, and of those only the innermost. A root `chat`
-without an agent around it is prompt and request in one.
+without an agent around it is prompt and request in one. `github.copilot.cost` counts credits, which are no dollars.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from aggregates.records.tools import tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, count, identifier, json_object, name, text
-from aggregates.telemetry.otlp import usd_nano as usd
+from aggregates.telemetry.outcomes import tool_outcome
 
 REQUESTS = ("chat", "text_completion", "generate_content")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
@@ -60,7 +60,6 @@ def _request(event: SourceEvent) -> list[RecordDraft]:
         cache_write_tokens=count(
             attributes, "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"
         ),
-        cost_usd_nano=usd(attributes, "github.copilot.cost"),
         **fields,
     )
 
@@ -68,12 +67,16 @@ def _request(event: SourceEvent) -> list[RecordDraft]:
 def _tool(event: SourceEvent) -> list[RecordDraft]:
     attributes = event.attributes
     tool = name(attributes, "gen_ai.tool.name") or ""
+    code, flag = count(attributes, "process.exit.code"), not (event.failed or text(attributes, "error.type"))
+    said = attributes.get("gen_ai.tool.call.result") if code is None else {"exit_code": code}
+    outcome = tool_outcome("copilot", said, flag)
     return event.tool(
         tool,
-        not (event.failed or text(attributes, "error.type")),
+        outcome.ok,
         tool_input(tool, json_object(attributes.get("gen_ai.tool.call.arguments"))),
         call_id=identifier(attributes, "gen_ai.tool.call.id", "gen_ai.tool.call_id"),
         duration_ms=event.span_ms,
+        stopped=outcome.stopped,
     )
 
 

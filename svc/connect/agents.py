@@ -10,14 +10,16 @@ import msgspec
 
 from svc.connect.changes import Append, Change, Format, Put, Refused
 
-AgentName = Literal["claude-code", "codex", "gemini"]
+AgentName = Literal["claude-code", "codex", "gemini", "copilot"]
 Scope = Literal["user", "project"]
+COPILOT_FILE = "svc.env"
 HOOK_SECONDS = 5
 """What an agent gives a hook before it ends it; it ends by itself within two."""
 CODEX_END_SECONDS = 3
 """The most that Codex gives a hook of a session's end."""
 RESTART: dict[AgentName, str] = {
-    "codex": "A Codex that runs in the background keeps its old settings: codex app-server daemon restart"
+    "codex": "A Codex that runs in the background keeps its old settings: codex app-server daemon restart",
+    "copilot": "A shell keeps the variables that it has read: open a new one.",
 }
 """What must be started anew besides the agent's windows."""
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
@@ -26,6 +28,7 @@ _FOLDERS = {
     "claude-code": (".claude", "CLAUDE_CONFIG_DIR"),
     "codex": (".codex", "CODEX_HOME"),
     "gemini": (".gemini", None),
+    "copilot": (".copilot", "COPILOT_HOME"),
 }
 """Where an agent's settings lie at home, and the variable that says otherwise."""
 _OWN_WORDS: dict[AgentName, list[str]] = {
@@ -37,6 +40,11 @@ _OWN_WORDS: dict[AgentName, list[str]] = {
     "gemini": [
         "Gemini CLI takes the key from a .env file, and reads one only: in a project that has a .env of its own its "
         "telemetry is sent without the key and refused, while the hooks go on.",
+    ],
+    "copilot": [
+        "Copilot CLI takes this from its environment alone. Have your shell read the file before it starts Copilot, "
+        f"for example in its profile: set -a; . ~/.copilot/{COPILOT_FILE}; set +a",
+        "Copilot is connected by its telemetry alone: svc sets up no hooks for it, and imports nothing of it yet.",
     ],
 }
 
@@ -67,6 +75,8 @@ def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
     if scope == "project":
         if agent == "codex":
             raise Refused("Codex takes [otel] from the user's own config.toml only; connect it with --scope user")
+        if agent == "copilot":
+            raise Refused("Copilot takes its telemetry from the environment only; connect it with --scope user")
         return project / folder
     chosen = os.environ.get(variable) if variable else None
     return Path(chosen).expanduser() if chosen else Path.home() / folder
@@ -96,17 +106,10 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
                 "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
                 "OTEL_LOGS_EXPORTER": "otlp",
                 "OTEL_METRICS_EXPORTER": "otlp",
-                "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
-                "OTEL_EXPORTER_OTLP_ENDPOINT": target.url,
-                "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization={bearer}",
                 "OTEL_LOG_USER_PROMPTS": "1",
                 "OTEL_LOG_TOOL_DETAILS": "1",
             }
-            # One of a signal's own, here or in the shell, would outrank those: the key would go to its address.
-            for signal in ("logs", "metrics", "traces"):
-                of_signal = {"ENDPOINT": f"{target.url}/v1/{signal}", "PROTOCOL": "http/json"}
-                of_signal["HEADERS"] = variables["OTEL_EXPORTER_OTLP_HEADERS"]
-                variables |= {f"OTEL_EXPORTER_OTLP_{signal.upper()}_{name}": of_signal[name] for name in of_signal}
+            variables |= _exporter(target.url, f"Authorization={bearer}", "logs", "metrics", "traces")
             hooks = (
                 *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
                 *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
@@ -124,6 +127,11 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
                 *_hooks(target, "SessionEnd", timeout=CODEX_END_SECONDS),
             )
             return [settings, *([FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if hooks else [])]
+        case "copilot":
+            variables = {"COPILOT_OTEL_ENABLED": "true", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
+            variables |= _exporter(target.url, f"Authorization={quote(bearer)}", "traces", "metrics")
+            changes = tuple(Put((name,), value) for name, value in variables.items())
+            return [FilePlan(folder / COPILOT_FILE, "env", changes, secret=True)]
         case "gemini":
             # It has no setting for a header; its exporters take the key from the environment, a blank in it as %20.
             values = {
@@ -142,6 +150,15 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
                 FilePlan(folder / "settings.json", "json", (*_puts("telemetry", values), *hooks), secret=False),
                 FilePlan(folder / ".env", "env", (address, header), secret=True),
             ]
+
+
+def _exporter(url: str, header: str, *signals: str) -> dict[str, str]:
+    """A signal's own variable, here or in the shell, would outrank the others: the key would go to its address."""
+    found = {"PROTOCOL": "http/json", "ENDPOINT": url, "HEADERS": header}
+    for signal in signals:
+        own = {"ENDPOINT": f"{url}/v1/{signal}", "PROTOCOL": "http/json", "HEADERS": header}
+        found |= {f"{signal.upper()}_{name}": value for name, value in own.items()}
+    return {f"OTEL_EXPORTER_OTLP_{name}": value for name, value in found.items()}
 
 
 def _puts(table: str, values: dict[str, Any]) -> tuple[Change, ...]:

@@ -37,15 +37,18 @@ def elsewhere(
         for path in [*above, *(plan.path for plan in files)]:
             if _value(path, "json", _HELPER) is not UNSET:
                 yield f"{path} sets otelHeadersHelper, a program that may send other headers; take it out"
-    if target.agent == "gemini":
-        for name in _GEMINI_SHELL:
-            if environment.get(name, ours[name,]) != ours[name,]:
-                yield f"{name} is set in the shell, and outranks every file; unset it there"
+    shell: tuple[str, ...] = _GEMINI_SHELL if target.agent == "gemini" else ()
+    if target.agent == "copilot":
+        shell = tuple(path[0] for path in ours)
+    for name in shell:
+        if environment.get(name, ours[name,]) != ours[name,]:
+            yield f"{name} is set in the shell, and outranks every file; unset it there"
 
 
 def _above(target: Target, project: Path | None) -> list[Path]:
     """The files that outrank those that are written: the machine's, and those of a project."""
     names: tuple[str, ...] = ()
+    managed: list[Path] = []
     match target.agent:
         case "claude-code":
             folder = MANAGED / _MANAGED_CLAUDE

@@ -178,9 +178,16 @@ class Person:
         assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
         return done.stdout
 
+    def reads(self, path: Path) -> None:
+        """The variables of a file, if it is there, as a shell takes them."""
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.environment |= dict(line.split("=", 1) for line in lines)
+
     def settings(self) -> dict[str, bytes]:
         """Every file that the agent or svc keeps settings in, by its path; not what an agent notes while it runs."""
-        names = ("settings.json", "config.toml", "hooks.json", ".env", "mcp-config.json")
+        names = ("settings.json", "config.toml", "hooks.json", ".env", "svc.env", "mcp-config.json")
         return {
-            str(path.relative_to(self.home)): path.read_bytes() for path in self.home.rglob("*") if path.name in names
+            str(path.relative_to(self.home)): path.read_bytes()
+            for path in self.home.rglob("*")
+            if path.name in names and ".cache" not in path.parts
         }

@@ -60,7 +60,7 @@ def test_a_turn_is_its_root_and_only_leaves_are_requests() -> None:
     assert {record.prompt_id for record in found.records} == {TRACE}
     request = found.records[1]
     counts = (request.input_tokens, request.output_tokens, request.cache_read_tokens)
-    assert (request.model, counts, request.cost_usd_nano) == ("gpt-5.5-2026-03-05", (100, 50, 900), 40_000_000)
+    assert (request.model, counts, request.cost_usd_nano) == ("gpt-5.5-2026-03-05", (100, 50, 900), None)
     assert (request.at_us, request.duration_ms) == (NOW_US, 1_000)
 
 
@@ -84,6 +84,24 @@ def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
     assert {record.origin for record in found.records} == {0}
 
 
+@pytest.mark.parametrize(
+    ("told", "ok"),
+    [
+        ({"process.exit.code": 1}, False),
+        ({"process.exit.code": 0}, True),
+        ({"gen_ai.tool.call.result": "1 failed\n<shellId: 0 completed with exit code 4>"}, False),
+        ({"gen_ai.tool.call.result": "fine\n<shellId: 0 completed with exit code 0>"}, True),
+        ({"error.type": "timeout"}, False),
+        ({}, True),
+    ],
+)
+def test_a_command_that_ended_badly_has_failed(told: dict[str, Any], ok: bool) -> None:
+    """To Copilot such a call is a success: it ran."""
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash", **told}
+    found = read(span("execute_tool bash", attributes, spanId=TOOL, parentSpanId=AGENT))
+    assert found.only.ok is ok
+
+
 @pytest.mark.parametrize("content", ["", "no json", "{}", "[5]", '[{"role":"user"}]', '[{"role":"user","parts":[5]}]'])
 def test_messages_that_say_nothing_leave_a_prompt_without_text(content: str) -> None:
     """A turn was begun all the same."""
@@ -99,6 +117,9 @@ def test_messages_that_say_nothing_leave_a_prompt_without_text(content: str) -> 
         ("create_file", {"filePath": "a.cs", "content": "1\n2"}, "a.cs", None, (2, None)),
         ("replace_string_in_file", {"filePath": "a", "oldString": "x", "newString": "y\nz"}, "a", None, (2, 1)),
         ("apply_patch", {"patch": "*** Update File: b.cs\n+x"}, "b.cs", None, (1, 0)),
+        ("edit", {"path": "a.cs", "old_str": "x", "new_str": "y\nz"}, "a.cs", None, (2, 1)),
+        ("create", {"path": "a.cs", "file_text": "1\n2"}, "a.cs", None, (2, None)),
+        ("bash", {"command": "dotnet test"}, None, "dotnet test", (None, None)),
         ("get_file", {"path": "src/App.cs"}, "src/App.cs", None, (None, None)),
         ("run_build", {"configuration": "Debug"}, None, None, (None, None)),
     ],

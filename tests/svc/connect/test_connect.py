@@ -170,6 +170,30 @@ def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
     assert "codex app-server daemon restart" in disconnect("codex").output
 
 
+def test_copilot_gets_a_file_of_variables(home: Path) -> None:
+    """It has no settings of its own for them; a shell reads the file. Disconnected, it is gone."""
+    said = connect("copilot")
+    path = home / ".copilot/svc.env"
+    told = dict(line.split("=", 1) for line in path.read_text().splitlines())
+    assert told["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] == f"{URL}/v1/traces"
+    assert told["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] == f"Authorization=Bearer%20{KEY}"
+    assert told["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] == "true"
+    assert path.stat().st_mode & 0o077 == 0
+    assert "set -a; . ~/.copilot/svc.env; set +a" in " ".join(said.output.split())
+    assert run("disconnect", "copilot").exit_code == 0
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"])
+def test_copilot_is_refused_where_the_shell_says_otherwise(
+    home: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "http://elsewhere.example")
+    refused = run("connect", "copilot", "--key", KEY, "--offline")
+    assert (refused.exit_code, f"{name} is set in the shell" in refused.output) == (1, True)
+    assert not (home / ".copilot").exists()
+
+
 def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:
     """The key goes into its .env file, for it has no setting for a header; hooks have milliseconds."""
     lay_out(home, "gemini")
