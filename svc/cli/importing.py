@@ -20,6 +20,7 @@ _WHAT = {
     "claude-code": ("Claude Code transcripts", "~/.claude/projects", ", or $CLAUDE_CONFIG_DIR/projects"),
     "codex": ("Codex session files (rollouts)", "~/.codex/sessions", ", or $CODEX_HOME/sessions"),
     "gemini": ("Gemini CLI session files", "~/.gemini/tmp", ""),
+    "copilot": ("Copilot CLI sessions", "~/.copilot/session-state", ", or $COPILOT_HOME/session-state"),
 }
 """What is read of which agent, and where it lies."""
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")

@@ -44,7 +44,7 @@ _OWN_WORDS: dict[AgentName, list[str]] = {
     "copilot": [
         "Copilot CLI takes this from its environment alone. Have your shell read the file before it starts Copilot, "
         f"for example in its profile: set -a; . ~/.copilot/{COPILOT_FILE}; set +a",
-        "Copilot is connected by its telemetry alone: svc sets up no hooks for it, and imports nothing of it yet.",
+        "Copilot is connected by its telemetry alone: svc sets up no hooks for it.",
     ],
 }
 

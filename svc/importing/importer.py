@@ -27,6 +27,7 @@ from aggregates.records.record import Record, TextPool
 from aggregates.telemetry.batches import pooled
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
+from svc.importing.copilot import COPILOT
 from svc.importing.exchange import Answer, Exchange, Format, Memory, TornLine, TypedPrompt, files_under, lines_of
 from svc.importing.gemini import GEMINI
 
@@ -35,7 +36,7 @@ BATCH_RECORDS_MAX = 200
 QUIET_US = 30 * 60 * 1_000_000
 """An exchange that was quiet for this long is taken as it stands."""
 _LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
-FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI)}
+FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
 """By the name that the agent has everywhere."""
 Send = Callable[[AnyCommand], Awaitable[Reply]]
 """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""

@@ -138,6 +138,7 @@ class Person:
 
     def __init__(self, agent: str, home: Path, model_url: str) -> None:
         self.cli, self.home, self.work = CLIS[agent], home, home / "work"
+        self.hooks = agent != "copilot"
         program = found(agent)
         assert program is not None, f"{agent} is not installed"
         self.program = program

@@ -27,7 +27,7 @@ AGENTS = [agent for agent in get_args(AgentName) if agent in CLIS]
 SVC = Path(__file__).parent.parent.parent / ".venv" / "bin" / "svc"
 FIRST, SECOND = "Please run the check and tell me.", "Now delegate looking around."
 HELD, LATER = "please hold on", "thank you"
-IMPORTED = {"claude-code", "codex", "gemini"}
+IMPORTED = {"claude-code", "codex", "gemini", "copilot"}
 pytestmark = [
     pytest.mark.agents,
     pytest.mark.skipif("SVC_AGENTS_BIN" not in os.environ, reason="SVC_AGENTS_BIN names no folder of agents' programs"),
@@ -81,7 +81,10 @@ class House(NamedTuple):
         return found
 
     def figures(self) -> tuple[Any, ...]:
-        return self.turns(), self.get("/v1/score_v3/tokens"), self.get("/v1/telemetry/analytics")
+        """Without hooks a transcript times prompts and answers better, and gives a prompt its id: that is left out."""
+        left_out = set() if self.person.hooks else {"elapsed_ms", "submitted_at", "prompt_id", "goal"}
+        turns = [{name: value for name, value in turn.items() if name not in left_out} for turn in self.turns()]
+        return turns, self.get("/v1/score_v3/tokens"), self.get("/v1/telemetry/analytics")
 
     def requests(self) -> int:
         return sum(each["requests"] for each in self.models())

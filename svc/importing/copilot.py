@@ -1,0 +1,176 @@
+"""The Copilot CLI's sessions: `session-state/<session>/events.jsonl` under its home.
+
+A file only grows, also when its session is resumed. Requests and calls have the ids that telemetry gives them. A
+sub-agent's lines name the agent; what it was told, an agent wrote. Credits are no dollars, so no cost is read.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from aggregates.reading.authors import own_words
+from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
+from aggregates.telemetry.codex import uncached
+from aggregates.telemetry.outcomes import tool_outcome
+from svc.importing.exchange import Count, Format, Memory, Reader, Timed, ToolCall, TypedPrompt, by_beginning, note
+
+_SPAWNS = "task"
+
+
+class Context(msgspec.Struct, frozen=True):
+    cwd: str | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """Of one request; what was cached is part of the input."""
+
+    model: str | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    duration: float | None = None
+    api_call_id: str | None = None
+
+
+class ShellEnd(msgspec.Struct, frozen=True, rename="camel"):
+    exit_code: int | None = None
+
+
+class Data(msgspec.Struct, frozen=True, rename="camel"):
+    """What lines of the kinds below carry, each some of it."""
+
+    session_id: str | None = None
+    context: Context | None = None
+    content: str | None = None
+    tool_requests: tuple[Any, ...] = ()
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    arguments: Any = None
+    success: bool | None = None
+    result: Any = None
+    shell_execution: ShellEnd | None = None
+    usage: Usage | None = None
+    message: str | None = None
+    status_code: int | None = None
+
+
+class Line(Timed, rename="camel", kw_only=True):
+    type: str
+    id: str
+    timestamp: str
+    data: dict[str, Any] | None = None
+    agent_id: str | None = None
+    """A sub-agent's line."""
+
+
+class EventReader(Reader):
+    def __init__(self, file: Path, name: str, seen: Memory) -> None:
+        super().__init__(file, name, seen)
+        self._cwd: str | None = None
+
+    def _line(self, value: dict[str, Any], number: int) -> None:
+        if value.get("type") not in _READ:
+            return
+        line = msgspec.convert(value, Line)
+        at_us, data = line.at_us, msgspec.convert(line.data or {}, Data)
+        assert at_us is not None, "a line has a time"
+        if not self._seen.add("line", line.id):
+            return
+        match line.type:
+            case "session.start" | "session.resume":
+                self._begun(data, at_us)
+            case "user.message" if line.agent_id is None and data.content:
+                words = own_words(data.content) or data.content
+                self._ask(TypedPrompt(f"copilot:{line.id}", words, at_us, cwd=self._cwd))
+            case "assistant.message" if line.agent_id is None:
+                self._say(data, at_us)
+            case "abort" if line.agent_id is None:
+                self._add(note("interruption", line.id, at_us))
+                self._open.stopped = True
+            case _:
+                self._did(line, data, at_us)
+
+    def _did(self, line: Line, data: Data, at_us: int) -> None:
+        """What a sub-agent does as well."""
+        match line.type:
+            case "session.usage_record" if data.usage is not None:
+                self._request(data.usage, line, at_us)
+            case "tool.execution_start":
+                self._call(data, line, at_us)
+            case "tool.execution_complete":
+                self._end(data, at_us)
+            case "session.error":
+                told = {"status_code": data.status_code, "sidechain": line.agent_id is not None}
+                self._add(note("error", line.id, at_us, data.message, **told))
+
+    def _begun(self, data: Data, at_us: int) -> None:
+        self._session = data.session_id or self._session
+        self._cwd = self._cwd if data.context is None else data.context.cwd or self._cwd
+        if self._seen.add("session", self._session):
+            self._add(note("session_start", self._session, at_us))
+
+    def _request(self, usage: Usage, line: Line, at_us: int) -> None:
+        fields: dict[str, Any] = {
+            "model": usage.model,
+            "request_id": usage.api_call_id,
+            "input_tokens": uncached(usage.input_tokens, usage.cache_read_tokens),
+            "output_tokens": usage.output_tokens,
+            "cache_read_tokens": usage.cache_read_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+            "duration_ms": None if usage.duration is None or usage.duration < 0 else round(usage.duration),
+            "sidechain": line.agent_id is not None,
+        }
+        self._add(note("request", line.id, at_us, **fields))
+
+    def _say(self, data: Data, at_us: int) -> None:
+        """The last words of a prompt are its answer; it is done where they ask for no tool."""
+        if data.content and data.content.strip():
+            self._open.answer, self._open.answered_us = data.content, at_us
+        self._at(at_us)
+        self._open.stopped = not data.tool_requests
+
+    def _call(self, data: Data, line: Line, at_us: int) -> None:
+        if data.tool_call_id is None or data.tool_name is None or not self._seen.add("call", data.tool_call_id):
+            return
+        arguments = data.arguments if isinstance(data.arguments, dict) else {}
+        known, sidechain = tool_input(data.tool_name, arguments), line.agent_id is not None
+        call = ToolCall(data.tool_call_id, data.tool_name, arguments, at_us, known, sidechain)
+        if data.tool_name == _SPAWNS:
+            call.spawn(at_us, arguments.get("agent_type"))
+        self._running[call.call_id] = call
+        self._add(call)
+
+    def _end(self, data: Data, at_us: int) -> None:
+        call = self._running.pop(data.tool_call_id or "", None)
+        if call is None:
+            return
+        code = None if data.shell_execution is None else data.shell_execution.exit_code
+        # What another tool than a shell brought is not looked at: it may be a file.
+        told = data.result if tool_effect(call.name) == "shell" else None
+        outcome = tool_outcome("copilot", told if code is None else {"exit_code": code}, data.success)
+        call.ok, call.duration_ms = outcome.ok, call.took_ms(at_us)
+        if not call.ok:
+            call.known = msgspec.structs.replace(call.known, lines=NOT_OBSERVED)
+        self._at(at_us)
+
+    def _cut(self, *, finished: bool = True) -> None:
+        super()._cut(finished=finished)
+        self._running.clear()
+
+
+_READ = frozenset(
+    {
+        *("session.start", "session.resume", "session.usage_record", "session.error", "user.message", "abort"),
+        *("assistant.message", "tool.execution_start", "tool.execution_complete"),
+    }
+)
+COPILOT = Format(
+    source="copilot",
+    folder=lambda: f"{os.environ.get('COPILOT_HOME') or '~/.copilot'}/session-state",
+    is_transcript=lambda file: file.name == "events.jsonl",
+    order=by_beginning,
+    reader=EventReader,
+)
