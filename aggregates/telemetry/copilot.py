@@ -1,4 +1,4 @@
-"""Copilot's spans, by the semantic conventions for generative AI.
+"""Copilot's spans, and those of any other agent that follows the semantic conventions for generative AI.
 
 A trace is a prompt: its root span `invoke_agent` says what was asked and, at its end, what was answered. Parents repeat
 the sums of their children, so only `chat` spans count as requests, and of those only the innermost. A root `chat`
@@ -15,6 +15,7 @@ from aggregates.telemetry.draft import RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import tool_outcome
 
+OPERATIONS = ("invoke_agent", "execute_tool", "chat", "text_completion", "generate_content")
 REQUESTS = ("chat", "text_completion", "generate_content")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
 

@@ -63,6 +63,11 @@ def _agent_of_span(context: Context, attributes: otlp.Attributes) -> Agent:
     return context.agent
 
 
+def _follows_conventions(agent: Agent, attributes: otlp.Attributes) -> bool:
+    """Whether a span is read by the conventions for generative AI: Copilot's, or that of an agent without logs."""
+    return agent == "copilot" or (agent == "unknown" and copilot.operation(attributes) in copilot.OPERATIONS)
+
+
 def _session_of(agent: Agent, attributes: otlp.Attributes, resource: otlp.Attributes) -> str | None:
     """The agent session that a record names, else its resource. Raises `Fault` where it cannot be one."""
     # VS Code's resource names a window, which is no session.
@@ -142,6 +147,9 @@ RECORD_BYTES_MAX = 3 * 1024 * 1024
 _SOURCE_POSITION = "event "
 """So begins an event's name that is a place in Codex's own source, and no name."""
 _ERROR_CODE = 2
+SENDERS_MAX = 8
+"""So many of one export are told apart."""
+UNKNOWN_SENDER = "unknown agent"
 
 
 class Faults:
@@ -174,6 +182,8 @@ _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)
 class Export:
     def __init__(self, signal: Signal, means: ExportContext) -> None:
         self.faults = Faults()
+        self.senders: set[str] = set()
+        """Who sent it: the agents that are known, and others by the names of their services."""
         self.signal = signal
         self._means = means
         self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
@@ -234,6 +244,7 @@ class Export:
             attributes=attributes,
             trace_id=str(record.trace_id) if record.trace_id else None,
         )
+        self._heard(agent, context)
         part.add(context, raw.data, _log_drafts(agent, event))
         if child is not None:
             start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
@@ -264,8 +275,14 @@ class Export:
             message=span.status.message if span.status is not None else None,
         )
         # The logs of agents that send them are the truth: their spans are kept only.
-        drafts = copilot.gen_ai(event) if agent == "copilot" else event.other(duration_ms=event.span_ms)
-        part.add(context, raw.data, drafts)
+        follows = _follows_conventions(agent, attributes)
+        self._heard(agent, context, follows=follows)
+        part.add(context, raw.data, copilot.gen_ai(event) if follows else event.other(duration_ms=event.span_ms))
+
+    def _heard(self, agent: Agent, context: Context, *, follows: bool = False) -> None:
+        if len(self.senders) < SENDERS_MAX:
+            name = otlp.name(context.resource, "service.name") or "without a name"
+            self.senders.add(agent if agent != "unknown" else name if follows else f"{UNKNOWN_SENDER} {name}")
 
     def _point(self, batches: Batches[Point], raw: _Raw) -> None:
         context = raw.context
@@ -274,6 +291,7 @@ class Export:
         read = read_point(raw.data, context.container)
         agent = _agent_of_log(context, metric.name)
         part = batches.room(_session_of(agent, read[1], context.resource), agent, context, len(raw.data))
+        self._heard(agent, context)
         record_id, now_us = context.ids.of(raw.data), self._means.received_us
         part.add(context, raw.data, [made_point(read, context, metric, record_id, len(part.raws), now_us)])
 
@@ -321,5 +339,5 @@ def _link(span: otlp.Span, attributes: otlp.Attributes, context: Context) -> Spa
         span_id=str(span.span_id) if span.span_id else None,
         parent_id=str(span.parent_span_id) if span.parent_span_id else None,
         session=_session_of(agent, attributes, context.resource),
-        operation=copilot.operation(attributes) if agent == "copilot" else None,
+        operation=copilot.operation(attributes) if _follows_conventions(agent, attributes) else None,
     )

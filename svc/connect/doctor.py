@@ -28,7 +28,7 @@ CLOCK_SECONDS_READ = 2.0
 """The server tells its time in whole seconds: so much may be wrong about it."""
 READ_BACK_TRIES = 20
 READ_BACK_SECONDS = 0.1
-UNKNOWN = "unknown"
+UNKNOWN = "unknown agent"
 """What the server calls an agent whose telemetry it cannot read."""
 Level = Literal["ok", "warning", "wrong"]
 
@@ -139,8 +139,8 @@ def _arrivals(told: Arrived, agent: str) -> Iterator[Finding]:
         to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
         yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
     for each in told.arrivals:
-        if each.source == UNKNOWN:
-            text = f"an agent that svc does not know sends {each.signal}, last at {each.last_at}; it scores nothing"
+        if each.source.startswith(UNKNOWN):
+            text = f"{each.source} sends {each.signal}, last at {each.last_at}: svc cannot read it, and scores nothing"
             yield Finding("unknown agent", "warning", text, "`svc connect --help` lists the agents that svc knows")
     for refusal in told.refusals:
         taken = "in part" if refusal.status < 300 else f"with {refusal.status}"

@@ -3,7 +3,7 @@
 import pytest
 
 from svc_http.ports import ARRIVALS_MAX, REFUSALS_MAX, Arrivals
-from tests.support.otlp import claude, logs
+from tests.support.otlp import claude, logs, span, traces
 from tests.support.people import ANA, BEN, BEN_KEY
 from tests.svc_http.house import Caller, House, bearer
 
@@ -23,6 +23,18 @@ async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Calle
     ]
     assert told["refusals"] == []
     assert (await intake.using(bearer(BEN_KEY)).get(CONFIG)).json["arrivals"] == []
+
+
+async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(intake: Caller) -> None:
+    """One that follows the conventions for generative AI is read, and so no longer unknown."""
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c1", "gen_ai.usage.input_tokens": 5}
+    for told, service in (({"x": 1}, "windmill"), (asked, "crush")):
+        sent = await intake.post("/v1/traces", traces(span("a span", told), service=service))
+        assert sent.status == 200, sent.body
+    assert [each["source"] for each in (await intake.get(CONFIG)).json["arrivals"]] == [
+        "crush",
+        "unknown agent windmill",
+    ]
 
 
 async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:

@@ -122,7 +122,7 @@ async def _take(call: ByKey, signal: Signal, workers: Workers) -> Faults:
         # Cutting changes nothing, so a stop need not wait for it.
         made = await trio.to_thread.run_sync(_made, export, sent, limiter=limiter, abandon_on_cancel=True)
     await _send_all(service, made, export.faults)
-    for source in sorted({each.command.source for each in made}):
+    for source in sorted(export.senders):
         service.arrivals.took(scope.developer_id, source, signal, means.received_us)
     return export.faults
 

@@ -168,10 +168,8 @@ def test_a_sub_agent_is_no_prompt() -> None:
 
 
 def test_copilot_under_another_name_is_known_by_its_attributes() -> None:
-    """A service of nobody's vocabulary is kept only."""
-    assert taken(traces(agent(), service="my-service")).kinds == ["prompt"]
-    plain = span("chat", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5})
-    assert taken(traces(plain, service="my-service")).kinds == ["other"]
+    found = taken(traces(agent(), service="my-service"))
+    assert (found.kinds, found.commands[0].source) == (["prompt"], "copilot")
 
 
 def test_copilots_logs_repeat_its_spans() -> None:
@@ -179,6 +177,23 @@ def test_copilots_logs_repeat_its_spans() -> None:
     record = log({"event.name": "copilot_chat.agent.turn", "turn.index": 1})
     found = taken(logs(record, service="copilot-chat", resource={"session.id": "window"}))
     assert (found.kinds, found.commands[0].agent_session_id) == (["other"], None)
+
+
+def test_any_agent_that_follows_the_conventions_is_read() -> None:
+    """Session, prompt, tool and tokens, whatever its service is called; an operation of its own is kept only."""
+    session = {"gen_ai.conversation.id": "c1"}
+    asked = {"gen_ai.operation.name": "invoke_agent", "gen_ai.input.messages": messages(("user", "Fix it")), **session}
+    used = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 7}
+    spans = (
+        span("execute_tool", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash"}, parentSpanId=AGENT),
+        span("chat", used, spanId=CHAT, parentSpanId=AGENT),
+        span("invoke_agent", asked, spanId=AGENT),
+        span("embed", {"gen_ai.operation.name": "embed_everything"}, spanId=TOOL, parentSpanId=AGENT),
+    )
+    found = taken(traces(*spans, service="my-own-agent"))
+    assert found.kinds == ["tool", "request", "prompt", "other"]
+    assert {(each.agent_session_id, each.source) for each in found.commands} == {("c1", "unknown")}
+    assert (found.records[1].input_tokens, found.records[1].output_tokens) == (5, 7)
 
 
 def test_an_unknown_service_is_kept() -> None:
