@@ -89,18 +89,27 @@ LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_
 
 def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
     """Build the session's turns and arcs again from the turn before `from_us` on."""
-    start_us = _anchor_us(db, session, from_us)
+    start_us, spoken = _anchor_us(db, session, from_us), _is_spoken(db, session)
     turns, aliases = _tail_turns(db, session, start_us)
     if not turns and not session_turns(db, session, BEGINNING_US):
-        return RebuiltSession((), ())
+        return RebuiltSession((), (), spoken=spoken)
     _write_turns(db, session, start_us, turns, aliases)
     said = session_gaps(db, session)
-    return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, bool(said))
+    return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, spoken)
+
+
+def _is_spoken(db: sqlite3.Connection, session: str) -> bool:
+    """By captures, not by turns: a session may turn out to be a sub-agent's, which has none."""
+    query = (
+        "SELECT 1 FROM corrections c JOIN captures k ON k.capture_id = c.capture_id "
+        "WHERE c.agent_session_id = ? AND k.agent_session_id = c.agent_session_id AND c.topic = 'gap' LIMIT 1"
+    )
+    return db.execute(query, (session,)).fetchone() is not None
 
 
 def as_judged(db: sqlite3.Connection, rebuilt: RebuiltSession) -> RebuiltSession:
     """The same arcs as the judges alone cut them."""
-    if not rebuilt.spoken:
+    if not (rebuilt.spoken and rebuilt.session):
         return rebuilt
     arcs = _rebuilt_arcs(db, rebuilt.session, rebuilt.start_us, NO_GAP_OVERRIDES, "judged_")
     return RebuiltSession(*arcs, rebuilt.session, rebuilt.start_us)

@@ -169,6 +169,18 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": "error", "at_us": at_us, "status_code": 529}
 
 
+def test_a_word_about_a_session_that_proves_to_be_a_sub_agents_leaves_the_same_tables() -> None:
+    """It was a person's for a while, and somebody drew a boundary in it."""
+    story = [
+        ("prompt", "s2", PROMPTS[0], MONDAY, False),
+        ("said", "s2", "gap", 0, False),
+        ("prompt", "s1", PROMPTS[0], MONDAY, False),
+        ("work", "s2", "child", MONDAY, False),
+    ]
+    facts = told(story)
+    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
+
+
 @settings(max_examples=200)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
