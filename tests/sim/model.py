@@ -163,9 +163,14 @@ def of_session(person: Person, name: str) -> Usage:
 def spent(person: Person, start_us: int, end_us: int) -> Usage:
     """Requests of a time, and of prompts of that time what only their responses tell."""
     told = requests(person, within(person.sure.records, start_us, end_us))
+    return added(told, answers(person, told_by_answers(person, start_us, end_us)))
+
+
+def told_by_answers(person: Person, start_us: int, end_us: int) -> list[str]:
+    """The prompts of a time of which only their responses tell."""
     prompts = within(person.sure.plugin, start_us, end_us)
-    alone = [name for name in prompts if person.sessions[person.turns[name].session].seen == "plugin"]
-    return added(told, answers(person, [name for name in alone if name in person.sure.answers]))
+    alone = (name for name in prompts if person.sessions[person.turns[name].session].seen == "plugin")
+    return [name for name in alone if name in person.sure.answers]
 
 
 def added(*parts: Usage) -> Usage:

@@ -253,10 +253,12 @@ class Reads:
             same(f"tokens on {name}", said["tokens"], sum(row["total_tokens"] or 0 for row in rows))
         bounded(said, f"today-summary {name}")
         use = await self.get(person, "telemetry/analytics", date=name, timezone="UTC")
-        self._use(person, use, model.within(person.sure.records, day_us, day_us + DAY_US), name)
+        self._use(person, use, day_us)
 
-    def _use(self, person: Person, said: Mapping[str, Any], nonces: list[str], name: str) -> None:
-        mine = [person.records[nonce] for nonce in nonces]
+    def _use(self, person: Person, said: Mapping[str, Any], day_us: int) -> None:
+        name, day = day_name(day_us), (day_us, day_us + DAY_US)
+        mine = [person.records[nonce] for nonce in model.within(person.sure.records, *day)]
+        answered = {turn: person.turns[turn].answer for turn in model.told_by_answers(person, *day)}
         tools = Counter(record.tool for record in mine if record.event == "tool_result")
         broken = Counter(record.tool for record in mine if record.event == "tool_result" and not record.ok)
         same(
@@ -265,10 +267,14 @@ class Reads:
             {tool: (calls, broken[tool]) for tool, calls in tools.items()},
         )
         models = {record.model for record in mine if record.event == "api_request"}
+        models |= {answer.model for answer in answered.values() if answer.input_tokens is not None}
         told = {m["model"]: (m["requests"], m["inputTokens"], m["outputTokens"], m["costUsd"]) for m in said["models"]}
         expected = {}
         for each in models:
-            usage = model.requests(person, (r.nonce for r in mine if r.model == each))
+            usage = model.added(
+                model.requests(person, (r.nonce for r in mine if r.model == each)),
+                model.answers(person, (turn for turn, answer in answered.items() if answer.model == each)),
+            )
             expected[each] = (*usage[:3], _usd(usage))
         same(f"models on {name}", told, expected)
         same(
