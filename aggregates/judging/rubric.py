@@ -7,6 +7,7 @@ ending that is never complete stays incomplete.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
 from typing import ClassVar, Literal, NamedTuple
 from uuid import UUID
@@ -77,7 +78,8 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
 # A grading unit: what a person said until something was answered is one prompt.
 
 UNIT_PROMPTS_MAX = 16
-"""Of so many prompts of a unit the texts are joined."""
+UNIT_CHARACTERS_MAX = 65_536
+"""Of so many prompts of a unit the texts are joined, while they have so many characters together."""
 BLANK_LINE = "\n\n"
 """Stands between them."""
 
@@ -126,9 +128,15 @@ def unit_turns(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
     return [tuple(unit) for unit in units]
 
 
+def joined_turns(unit: Sequence[Turn]) -> Sequence[Turn]:
+    """Those whose texts are joined: the first ones; the first alone where no other fits."""
+    lengths = accumulate(0 if turn.prompt is None else turn.prompt.characters for turn in unit[:UNIT_PROMPTS_MAX])
+    return unit[: max(1, sum(length <= UNIT_CHARACTERS_MAX for length in lengths))]
+
+
 def joined_prompts(unit: Sequence[Turn]) -> tuple[tuple[int, int], ...]:
     """Of the prompts whose texts are joined the position of the fact, and where the text begins in its words."""
-    return tuple((turn.position, turn.words_start) for turn in unit[:UNIT_PROMPTS_MAX])
+    return tuple((turn.position, turn.words_start) for turn in joined_turns(unit))
 
 
 def grading_units(turns: Sequence[Turn], joined: Mapping[UUID, JoinedReading]) -> list[Unit]:

@@ -232,7 +232,7 @@ def _joined_readings(
     db: sqlite3.Connection, scope: Scope, turns: Sequence[Turn], texts: PromptTexts
 ) -> dict[UUID, JoinedReading]:
     """Of the grading units of several prompts, by their first turns; raises `TextsUnavailable`."""
-    several = [unit for unit in unit_turns(turns) if len(unit) > 1]
+    several = [unit for unit in unit_turns(turns) if len(joined_prompts(unit)) > 1]
     found = {unit[0].turn_id: _joined_reading(db, scope, unit, texts) for unit in several}
     return {turn_id: reading for turn_id, reading in found.items() if reading is not None}
 

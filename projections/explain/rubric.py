@@ -7,7 +7,7 @@ from itertools import accumulate
 import msgspec
 
 from aggregates.judging.evidence import rubric_evidence
-from aggregates.judging.rubric import BLANK_LINE
+from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Evidence, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter, score_of
 from aggregates.times import iso
@@ -202,6 +202,7 @@ def _why(prompt: PromptEvidence, not_asked: Sequence[BooleanName]) -> str:
 def _booleans(facts: SubSessionEvidence, prompt: PromptEvidence) -> dict[BooleanName, BooleanExplained]:
     """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
     unit = [prompt, *(each for each in facts.prompts if each.unit_prompt_id == prompt_id(prompt.turn))]
+    unit = unit[: len(joined_turns([each.turn for each in unit]))]
     texts = [text for each in unit if (text := facts.text(each.text)) is not None]
     text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
     starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.judging.rubric import UNIT_PROMPTS_MAX, judge_prompt
+from aggregates.judging.rubric import UNIT_CHARACTERS_MAX, UNIT_PROMPTS_MAX, judge_prompt
 from aggregates.reading.reading import read_prompt
 from aggregates.times import calendar_windows
 from projections.derive.sub_session_rows import PromptBody
@@ -137,6 +137,14 @@ def test_an_answer_that_comes_late_parts_a_unit() -> None:
     answered.now_us = log.now_us
     answered.answer("s", log.facts[1].event.prompt_id, "Which file?", MONDAY + 2 * SECOND)  # type: ignore[attr-defined]
     assert [status for status, _, _ in rows(project(answered.facts))] == ["ok", "ok"]
+
+
+def test_long_prompts_are_read_together_only_as_far_as_they_fit() -> None:
+    """However many of them wait for an answer, a further one costs no more than a short text."""
+    long = "word " * (UNIT_CHARACTERS_MAX // 10)
+    found = rows(project(told(ASK, long, long, MORE).facts))
+    assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{long}", DIGESTER), ())
+    assert rows(project(told(long * 3, MORE).facts))[0][2].rubric == judge_prompt(read_prompt(long * 3, DIGESTER), ())
 
 
 def test_of_a_very_long_row_of_prompts_the_first_are_read() -> None:
