@@ -1,14 +1,15 @@
 """Data to train and measure the judges: labelled, marked and written prompts and sessions.
 
-Experts labelled `labels/prompts.jsonl` and `labels/sessions.jsonl` of the data folder. Readers who knew these labels
-marked more of the same data: `prompt_marks.txt` and `session_marks.txt` name it by digests and hold no text.
-`prompts/` and `sessions/` were written for training. Only labels are used to measure.
+Experts labelled `labels/prompts*.jsonl` and `labels/sessions*.jsonl` of the data folder. Readers who knew the first of
+these marked more of the same data: `prompt_marks.txt` and `session_marks.txt` name it by digests and hold no text.
+`prompts/` and `sessions/` were written for training. Only labels are used to measure, and only on developers whom a
+judge has not seen: `FOLDS` parts of developers, and the `LOCK_BOX`, which no training and no choice may look at.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,14 @@ from aggregates.reading.verdicts import (
 from aggregates.turns.turn import Turn
 from svc.cli.judging import Item, prompt_turns, read_lines, session_turns
 
+UNNAMED = "unnamed"
+"""The developer of a session of whom the data do not tell."""
+LOCK_BOX = frozenset({"c014", "xc049", "c029", "c033", "c037"})
+"""Developers of whom nothing is learned, judged once, at the end. Named before anything was measured: those with the
+smallest SHA-256 of "lock box " and their id, until they had 300 prompts, 50 sessions and 40 boundaries."""
+FOLDS = 10
+_DEALT_BY_HAND = {"c045": 5, "xc013": 3, UNNAMED: 1}
+"""The fifth part would be empty. The second is of the same project as c013, the third most likely dev11."""
 WRITTEN = "written:"
 """How the names of written sessions begin."""
 INTENT_LETTERS: dict[str, Intent] = dict(zip("qirpsbfx", INTENTS, strict=True))
@@ -65,6 +74,7 @@ class PromptItem(msgspec.Struct, frozen=True):
     turn: Turn
     earlier: tuple[Turn, ...]
     label: PromptLabel | None
+    developer: str = UNNAMED
 
 
 class ArcLabel(msgspec.Struct, frozen=True):
@@ -84,19 +94,50 @@ class SessionItem(msgspec.Struct, frozen=True):
     turns: tuple[Turn, ...]
     arcs: tuple[ArcLabel, ...] | None
     """None without a label."""
+    developer: str = UNNAMED
 
 
 # Labelled
 
 
-def labelled_prompts(data_dir: Path) -> list[PromptItem]:
+def fold_of(developer: str) -> int:
+    """The part, from 0, in which a developer is judged by judges that have seen none of that part."""
+    dealt = int.from_bytes(sha256(f"fold {developer}".encode()).digest(), "big") % FOLDS
+    return _DEALT_BY_HAND.get(developer, dealt)
+
+
+def developers_of(data_dir: Path) -> dict[str, str]:
+    """Agent session → its developer, as far as `*/turns.jsonl` tells."""
+    turns = (turn for path in sorted(data_dir.glob("*/turns.jsonl")) for turn in read_lines(path))
+    return {str(turn.get("session_id")): str(turn.get("developer") or UNNAMED) for turn in turns}
+
+
+def developer_of(name: str, developers: Mapping[str, str]) -> str:
+    """Whose an item or a session is: the beginning of its name, or, after a source's letter, by its session."""
+    source, _, rest = name.partition(":")
+    return developers.get(rest.partition(":")[0], UNNAMED) if source in ("s", "e") else source
+
+
+def labelled_items(data_dir: Path, kind: str, *, locked: bool = False) -> list[Item]:
+    """The labelled items of a kind, `prompts` or `sessions`, each with its `developer`: those outside the lock box, or
+    only those in it."""
+    developers = developers_of(data_dir)
+    items: list[Item] = []
+    for path in sorted((data_dir / "labels").glob(f"{kind}*.jsonl")):
+        for item in read_lines(path):
+            developer = developer_of(str(item.get("id") or item.get("session")), developers)
+            items += [{**item, "developer": developer}] if (developer in LOCK_BOX) is locked else []
+    return items
+
+
+def labelled_prompts(data_dir: Path, *, locked: bool = False) -> list[PromptItem]:
     """The items of the labelled prompts."""
-    return [prompt_item(item) for item in read_lines(data_dir / "labels" / "prompts.jsonl")]
+    return [prompt_item(item) for item in labelled_items(data_dir, "prompts", locked=locked)]
 
 
-def labelled_sessions(data_dir: Path) -> list[SessionItem]:
+def labelled_sessions(data_dir: Path, *, locked: bool = False) -> list[SessionItem]:
     """The items of the labelled sessions that have arcs."""
-    items = [session_item(item) for item in read_lines(data_dir / "labels" / "sessions.jsonl")]
+    items = [session_item(item) for item in labelled_items(data_dir, "sessions", locked=locked)]
     return [item for item in items if item.arcs is not None]
 
 
@@ -105,13 +146,16 @@ def prompt_item(item: Item, model: RubricModel = SHIPPED) -> PromptItem:
     *earlier, turn = prompt_turns(item, model)
     label = item.get("label")
     said = label and PromptLabel(label["status"], label["intent"], {name: label[name] for name in BOOLEANS})
-    return PromptItem(str(item.get("id", "")), item["prompt"], turn, tuple(earlier), said)
+    return PromptItem(
+        str(item.get("id", "")), item["prompt"], turn, tuple(earlier), said, str(item.get("developer", UNNAMED))
+    )
 
 
 def session_item(item: Item) -> SessionItem:
     """A session with the experts' arcs."""
     arcs = msgspec.convert(item.get("arcs"), tuple[ArcLabel, ...] | None)
-    return SessionItem(str(item.get("session", "")), tuple(session_turns(item)), arcs)
+    name, developer = str(item.get("session", "")), str(item.get("developer", UNNAMED))
+    return SessionItem(name, tuple(session_turns(item)), arcs, developer)
 
 
 # Marked by readers
@@ -151,7 +195,9 @@ def marked_sessions(data_dir: Path) -> list[SessionItem]:
 def _marked(name: str, turns: Sequence[Item]) -> SessionItem:
     ordered = sorted(turns, key=lambda turn: int(turn["turn"]))
     arcs = _arcs_between([1, *SESSION_MARKS[digest_of(name)], len(ordered) + 1])
-    return session_item({"session": name, "turns": [as_labelled_turn(turn) for turn in ordered], "arcs": arcs})
+    whose = str(ordered[0].get("developer") or UNNAMED)
+    turns_of = [as_labelled_turn(turn) for turn in ordered]
+    return session_item({"session": name, "turns": turns_of, "arcs": arcs, "developer": whose})
 
 
 def digest_of(session: str) -> str:

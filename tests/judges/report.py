@@ -3,7 +3,7 @@
     python -m tests.judges.report DATA_DIR [--json] [--shipped]
 
 DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. Rubric and boundary judge are
-trained for each of five parts of the sessions without that part, and judge it; `--shipped` uses the shipped weights,
+trained for each of ten parts of the developers without that part, and judge it; `--shipped` uses the shipped weights,
 which have seen the labels. The outcome judge has rules written by hand with these sessions known, so its figures are
 not cross-validated.
 """
@@ -20,10 +20,18 @@ from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc
 from aggregates.judging.rubric import judge_prompt
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, SHIPPED, RubricModel
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
-from svc.cli.judging import Item, judge_arc, label_of, read_lines
+from svc.cli.judging import Item, judge_arc, label_of
 from tests.judges.built import BuiltCases, measure_built_cases
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
-from tests.judges.labels import SessionItem, labelled_sessions, prompt_item
+from tests.judges.labels import (
+    FOLDS,
+    WRITTEN,
+    SessionItem,
+    fold_of,
+    labelled_items,
+    labelled_sessions,
+    prompt_item,
+)
 from tests.judges.measures import (
     BoundaryMeasures,
     OutcomeMeasures,
@@ -38,11 +46,8 @@ from tests.judges.measures import (
     share_text,
     worst_misses,
 )
-from tests.judges.regression import folds
-from tests.judges.train import items_of, plain, session_of, train
+from tests.judges.train import items_of, train
 from tests.judges.train_boundary import further_sessions, train_boundary
-
-FOLDS = 5
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -71,22 +76,17 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
 
 
 def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
-    """Each labelled prompt beside the verdict of a model that has not seen its session."""
-    raw = list(read_lines(data_dir / "labels" / "prompts.jsonl"))
+    """Each labelled prompt beside the verdict of a model that has seen nothing of its developer."""
+    raw = labelled_items(data_dir, "prompts")
     if shipped:
-        return [_pair(item, SHIPPED) for item in raw if item.get("label") is not None]
+        return [_pair(item, SHIPPED) for item in raw]
     training = items_of(data_dir)
-    pairs: dict[int, Pair] = {}
-    names = [str(item["id"]) for item in raw]
-    texts = [plain(str(item["prompt"])) for item in raw]
-    for held_out in folds([name.rsplit(":", 1)[0] for name in names], FOLDS):
-        unseen = {session_of(names[place]) for place in held_out}
-        twins = {texts[place] for place in held_out}
-        model = train([item for item in training if item.session not in unseen and item.text not in twins])
-        for place in held_out:
-            if raw[place].get("label") is not None:
-                pairs[place] = _pair(raw[place], model)
-    return [pairs[place] for place in sorted(pairs)]
+    pairs: list[Pair] = []
+    for fold in range(FOLDS):
+        held_out = [item for item in raw if fold_of(item["developer"]) == fold]
+        model = train([item for item in training if not item.real or fold_of(item.developer) != fold])
+        pairs += [_pair(item, model) for item in held_out]
+    return pairs
 
 
 def _pair(raw: Item, model: RubricModel) -> Pair:
@@ -108,15 +108,20 @@ def _pair(raw: Item, model: RubricModel) -> Pair:
 def boundary_pairs(
     sessions: Sequence[SessionItem], further: Sequence[SessionItem] = (), *, shipped: bool = False
 ) -> list[tuple[frozenset[int], frozenset[int]]]:
-    """Where arcs start by the experts and by a judge that has not seen the session, each session's first left out."""
+    """Where arcs start by the experts and by a judge that has not seen the developer, each session's first left out."""
     if shipped:
         return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
     pairs = []
-    for held_out in folds([each.session for each in sessions], FOLDS):
-        model = train_boundary([each for place, each in enumerate(sessions) if place not in held_out], further)
-        unseen = [sessions[place] for place in sorted(held_out)]
+    for fold in range(FOLDS):
+        model = train_boundary(*(unseen_by(each, fold) for each in (sessions, further)))
+        unseen = [each for each in sessions if fold_of(each.developer) == fold]
         pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
     return pairs
+
+
+def unseen_by(sessions: Sequence[SessionItem], fold: int) -> list[SessionItem]:
+    """What a judge of the developers of `fold` may learn from."""
+    return [each for each in sessions if each.session.startswith(WRITTEN) or fold_of(each.developer) != fold]
 
 
 def expert_starts(session: SessionItem) -> frozenset[int]:
@@ -153,7 +158,7 @@ def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
 
 def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     """The report as tables."""
-    how = "weights of this version, which have seen these labels" if shipped else "5-fold cross-validation by session"
+    how = "weights of this version, which have seen these labels" if shipped else "by developers whom it has not seen"
     console.print(f"Rubric judge, {how}", style="bold")
     console.print(_summary_table(measured.prompts))
     console.print(_kappa_table(measured.prompts))

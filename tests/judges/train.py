@@ -34,14 +34,17 @@ from aggregates.reading.verdicts import (
     RubricWeights,
 )
 from svc.cli.judging import Item as RawItem
-from svc.cli.judging import read_lines
 from tests.judges import regression, train_boundary
 from tests.judges.labels import (
     INTENT_LETTERS,
+    UNNAMED,
+    WRITTEN,
     Example,
     PromptItem,
     PromptLabel,
+    developers_of,
     examples,
+    labelled_items,
     labelled_prompts,
     labelled_sessions,
     lettered,
@@ -84,6 +87,8 @@ _PASTED = frozenset(NUMBER[name] for name in PASTED)
 class Item(msgspec.Struct, frozen=True):
     """One prompt as the trainer sees it."""
 
+    developer: str
+    """Whose it is; of a written prompt, nobody else's."""
     session: str
     text: str
     """Its text without what twins may differ in."""
@@ -108,7 +113,8 @@ def _item(each: PromptItem) -> Item | None:
     label = each.label
     if label is None or label.intent is None or each.turn.prompt is None:
         return None
-    return Item(session_of(each.item_id), plain(each.text), _features(each), label.intent, _booleans(label))
+    session = session_of(each.item_id)
+    return Item(each.developer, session, plain(each.text), _features(each), label.intent, _booleans(label))
 
 
 def session_of(item_id: str) -> str:
@@ -128,22 +134,24 @@ def _features(each: PromptItem) -> Row:
 
 def marked_items(data_dir: Path) -> list[Item]:
     """The prompts that readers marked, as far as DATA_DIR holds them."""
-    return [_marked(*each) for each in marked_prompts(data_dir)]
+    developers = developers_of(data_dir)
+    return [
+        _marked(developers.get(session, UNNAMED), session, mark, raw) for session, mark, raw in marked_prompts(data_dir)
+    ]
 
 
-def _marked(session: str, mark: str, raw: RawItem) -> Item:
+def _marked(developer: str, session: str, mark: str, raw: RawItem) -> Item:
     intent = INTENT_LETTERS[mark[0]]
     each = prompt_item(raw)
-    return Item(session, plain(each.text), _features(each), intent, lettered(mark[1:], intent), MARKED_SHARE)
+    booleans = lettered(mark[1:], intent)
+    return Item(developer, session, plain(each.text), _features(each), intent, booleans, MARKED_SHARE)
 
 
 def written_items() -> list[Item]:
     """The prompts that were written for training, each of a session of its own."""
     return [
-        Item(
-            f"written {place}", plain(each.text), _written(each), each.intent, each.booleans, WRITTEN_SHARE, real=False
-        )
-        for place, each in enumerate(examples())
+        Item(name, name, plain(each.text), _written(each), each.intent, each.booleans, WRITTEN_SHARE, real=False)
+        for name, each in ((f"{WRITTEN}{place}", each) for place, each in enumerate(examples()))
     ]
 
 
@@ -313,7 +321,7 @@ def _often(counts: Counter[str], least: int) -> list[str]:
 
 def real_texts(data_dir: Path) -> list[str]:
     """The labelled prompts and those that readers marked."""
-    labelled = [str(item["prompt"]) for item in read_lines(data_dir / "labels" / "prompts.jsonl")]
+    labelled = [str(item["prompt"]) for item in labelled_items(data_dir, "prompts")]
     return labelled + [str(raw["prompt"]) for _, _, raw in marked_prompts(data_dir)]
 
 
