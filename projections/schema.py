@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-SCHEMA_VERSION = 32
+SCHEMA_VERSION = 33
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 _SQL = (get_data(__name__, "schema.sql") or b"").decode()
 _FEED = ("change_feed", "changes")

@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.event import unpacked
 from aggregates.reading.reading import PromptReading
-from aggregates.reading.verdicts import BoundaryVerdict, Evidence
+from aggregates.reading.verdicts import BoundaryVerdict, Bounds, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
 _EARLIER_TURNS_MAX = 6
@@ -199,6 +199,8 @@ class BoundaryModel(msgspec.Struct, frozen=True):
         return self.bias + sum(self.weights.get(name, 0) for name in signals)
 
 
+BOUNDARY_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["boundary"]
+"""Between which chances of another topic a gap is in the unsure band; training writes them."""
 SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"", type=BoundaryModel)
 
 
@@ -214,7 +216,13 @@ def topic_shift(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDAR
     telling.sort(key=lambda name: (-abs(model.weights[name]), name))
     span = turn.prompt.summary if turn.prompt is not None else None
     evidence = tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
-    return BoundaryVerdict(logit > 0, confidence_of(logit), evidence)
+    return BoundaryVerdict(logit > 0, confidence_of(logit), evidence, unsure=in_unsure_band(logit))
+
+
+def in_unsure_band(logit: int) -> bool:
+    """Whether a sum of thousandths of a logit says so little that a person is asked: one goal or two?"""
+    chance = confidence_of(logit) if logit > 0 else round(1 - confidence_of(logit), 3)
+    return BOUNDARY_BOUNDS.value(chance, forced=logit > 0) is None
 
 
 def confidence_of(logit: int) -> float:

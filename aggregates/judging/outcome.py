@@ -5,12 +5,13 @@ them. What was not observed gives no evidence.
 """
 
 from collections.abc import Sequence
+from pkgutil import get_data
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from aggregates.judging.boundary import asks_the_same
-from aggregates.reading.verdicts import Evidence, Intent, OutcomeVerdict
+from aggregates.reading.verdicts import Bounds, Evidence, Intent, OutcomeVerdict, UndecidedReason
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import (
     ANSWERED,
@@ -68,6 +69,8 @@ _AGAINST: dict[str, float] = {
     (OPEN_FAILURE := "the answer says that something is still open"): 0.15,
 }
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
+OUTCOME_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["outcome"]
+"""Between which chances an outcome is undecided; training writes them."""
 
 
 class _Course(NamedTuple):
@@ -90,13 +93,23 @@ def judge_outcome(turns: Sequence[Turn], intent: Intent | None, following: Turn 
     course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns))
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     confidence = START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
-    confidence = round(min(max(confidence, 0.02), 0.98), 3)
+    chance = round(min(max(confidence, 0.02), 0.98), 3)
     silence_floor = UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
     floor = silence_floor if following is None else FOLLOWED_FLOOR
-    verdict = OutcomeVerdict(False, round(1 - confidence, 3), evidence_for, evidence_against)
-    if confidence < floor or never_complete(verdict):
-        return verdict
-    return msgspec.structs.replace(verdict, goal_complete=True, confidence=confidence)
+    never = any(piece.what in _NEVER for piece in evidence_against)
+    forced = chance >= floor and not never
+    said = False if never else OUTCOME_BOUNDS.value(chance, forced=forced)
+    why = None if said is not None else _undecided(course, evidence_against)
+    return OutcomeVerdict(
+        said, chance if forced else round(1 - chance, 3), evidence_for, evidence_against, undecided=why, forced=forced
+    )
+
+
+def _undecided(course: _Course, against: Sequence[Evidence]) -> UndecidedReason:
+    """Why nothing is said of an outcome whose chance lies between the bounds."""
+    if course.last.response is None:
+        return "unseen"
+    return "balanced" if against else "unchecked"
 
 
 def _marks(turns: Sequence[Turn]) -> str:

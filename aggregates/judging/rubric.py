@@ -17,19 +17,18 @@ import msgspec
 from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import OpenArc, cannot_shift
 from aggregates.judging.outcome import never_complete
+from aggregates.reading.model import SHIPPED, Logits, RubricModel
 from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
 from aggregates.reading.verdicts import (
     CHANGE_INTENTS,
-    SHIPPED,
     BooleanName,
     BoundaryVerdict,
     Evidence,
     Intent,
-    Logits,
     OutcomeVerdict,
     Rubric,
-    RubricModel,
     applicable,
+    said_booleans,
 )
 from aggregates.turns.turn import Turn
 
@@ -199,7 +198,11 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     intent: Intent | None = None
     """Of a rubric; None: it cannot be said what is wanted."""
     earned: tuple[BooleanName, ...] = ()
+    unsure: tuple[BooleanName, ...] = ()
+    """What it would not say; the booleans that apply and are in neither are false."""
     complete: bool | None = None
+    undecided: bool = False
+    """Of an outcome: it would not say."""
     boundary: bool | None = None
     """Of a boundary: whether the prompt opens another topic than those before it."""
 
@@ -222,16 +225,22 @@ def answered_rubric(embedded: Rubric, answer: JudgeAnswered | None) -> Rubric:
     judge = f"model:{answer.model}"
     if answer.intent is None:
         return Rubric("unclassified", judge=judge)
-    earned = tuple(name for name in applicable(answer.intent) if name in answer.earned)
-    return Rubric("ok", answer.intent, answer.confidence, earned, judge)
+    booleans = said_booleans(answer.intent, answer.earned, answer.unsure)
+    return Rubric("ok", answer.intent, answer.confidence, booleans, judge)
 
 
 def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> OutcomeVerdict:
     """The outcome of a sub-session; the evidence stays what was observed."""
-    if answer is None or answer.complete is None or never_complete(embedded):
+    if answer is None or never_complete(embedded):
         return embedded
     judge, complete = f"model:{answer.model}", answer.complete
-    return msgspec.structs.replace(embedded, goal_complete=complete, confidence=answer.confidence, judge=judge)
+    if answer.undecided:
+        undecided = embedded.undecided or "balanced"
+        return msgspec.structs.replace(embedded, goal_complete=None, undecided=undecided, judge=judge)
+    if complete is None:
+        return embedded
+    said = msgspec.structs.replace(embedded, goal_complete=complete, forced=complete, undecided=None)
+    return msgspec.structs.replace(said, confidence=answer.confidence, judge=judge)
 
 
 # Such an answer counts in place of the embedded boundary judge's, after a commit too, while the two turns are

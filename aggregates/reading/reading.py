@@ -13,8 +13,9 @@ from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.authors import maker_of, own_span, own_words
 from aggregates.reading.features import NUMBER, Features, extract
+from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
-from aggregates.reading.verdicts import SHIPPED, BooleanName, RubricModel
+from aggregates.reading.verdicts import BooleanName
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48

@@ -1,17 +1,14 @@
-"""What judges say of which classes and booleans, and the linear model behind the rubric judge (scoring.md, 3 and 4).
+"""What judges say, of which classes and booleans, and how sure they are of it (scoring.md, 3 and 4)."""
 
-Its weights are whole thousandths of a logit: a verdict can be followed by hand, and is the same on every machine.
-"""
-
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pkgutil import get_data
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Container
+from typing import Literal, get_args
 
 import msgspec
 
 from aggregates.event import Span
-from aggregates.reading.features import CROSSED, NUMBER
+
+EMBEDDED = "embedded/2"
+"""The name of the embedded judges: what they say changes with it."""
 
 BooleanName = Literal[
     "goal_explicit",
@@ -38,6 +35,12 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
     "plan_first": frozenset({"feature", "refactor", "plan"}),
 }
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
+UnclassifiedReason = Literal["language"]
+"""It is surely written in a language that is not judged."""
+Applicability = Literal["applies", "does_not_apply", "unsure"]
+"""Of a boolean: it is said, it is not asked of such an intent, or it is asked and nobody can say."""
+UndecidedReason = Literal["unchecked", "unseen", "balanced"]
+"""Silence after a change that nothing checked, an answer that was never seen, or evidence that balances."""
 
 
 def applicable(intent: Intent) -> tuple[BooleanName, ...]:
@@ -60,13 +63,73 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
     span: Span | None = None
 
 
+class BooleanVerdict(msgspec.Struct, frozen=True, array_like=True):
+    """What is said of one boolean that applies to the intent."""
+
+    name: BooleanName
+    value: bool | None
+    """None: unsure."""
+    forced: bool
+    """What would be said of it if something had to be."""
+    chance: float | None = None
+    """The calibrated probability, 0-1, that it is true; None where a text model said it without one."""
+
+
 class Rubric(msgspec.Struct, frozen=True, array_like=True):
     status: JudgeStatus
     intent: Intent | None = None
     confidence: float = 0.0
-    earned: tuple[BooleanName, ...] = ()
-    """The booleans that are true; those that apply and are not here are false."""
-    judge: str = "embedded/1"
+    booleans: tuple[BooleanVerdict, ...] = ()
+    """Of those that apply to the intent, in rubric order."""
+    judge: str = EMBEDDED
+    reason: UnclassifiedReason | None = None
+    """Why it is unclassified, where that is known."""
+
+    @property
+    def earned(self) -> tuple[BooleanName, ...]:
+        """Those that are surely true."""
+        return tuple(each.name for each in self.booleans if each.value)
+
+    @property
+    def missed(self) -> tuple[BooleanName, ...]:
+        """Those that are surely false."""
+        return tuple(each.name for each in self.booleans if each.value is False)
+
+    @property
+    def unsure(self) -> tuple[BooleanName, ...]:
+        return tuple(each.name for each in self.booleans if each.value is None)
+
+    @property
+    def forced(self) -> tuple[BooleanName, ...]:
+        """Those that would be called true if something had to be said of each."""
+        return tuple(each.name for each in self.booleans if each.forced)
+
+
+def said_booleans(
+    intent: Intent, earned: Container[BooleanName], unsure: Container[BooleanName] = ()
+) -> tuple[BooleanVerdict, ...]:
+    """What was said of the booleans of an intent without probabilities; what is not earned is missed."""
+    return tuple(
+        BooleanVerdict(name, None if name in unsure else name in earned, forced=name in earned)
+        for name in applicable(intent)
+    )
+
+
+class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Between which chances of being true nothing is said; None: that side is never said."""
+
+    false_up_to: float | None = None
+    true_from: float | None = None
+
+    def value(self, chance: float, *, forced: bool) -> bool | None:
+        """What is said of a chance, 0-1; None: unsure. It never differs from what would be said by force."""
+        if forced:
+            return True if self.true_from is not None and chance >= self.true_from else None
+        return False if self.false_up_to is not None and chance <= self.false_up_to else None
+
+    def boolean(self, name: BooleanName, chance: float, *, forced: bool) -> BooleanVerdict:
+        chance = round(chance, 3)
+        return BooleanVerdict(name, self.value(chance, forced=forced), forced, chance)
 
 
 class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):
@@ -74,201 +137,32 @@ class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):
 
     shift: bool
     confidence: float
+    """Of what is said, 0.5-1."""
     evidence: tuple[Evidence, ...]
-    judge: str = "embedded/1"
+    judge: str = EMBEDDED
+    unsure: bool = False
+    """Its chance lies in the unsure band: whether it is one goal or two, a person is asked."""
+
+    @property
+    def chance(self) -> float:
+        """That the turn starts another topic, 0-1."""
+        return self.confidence if self.shift else round(1 - self.confidence, 3)
 
 
 class OutcomeVerdict(msgspec.Struct, frozen=True, array_like=True):
-    goal_complete: bool
+    goal_complete: bool | None
+    """None: undecided."""
     confidence: float
+    """Of what is said; of an undecided one, of what would be said by force. 0-1."""
     evidence_for: tuple[Evidence, ...]
     evidence_against: tuple[Evidence, ...]
-    judge: str = "embedded/1"
+    judge: str = EMBEDDED
+    undecided: UndecidedReason | None = None
+    """Why nothing is said; None where something is."""
+    forced: bool = False
+    """What would be said if something had to be."""
 
-
-# The linear model behind the rubric judge: features in, logits of classes and booleans out.
-
-MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_sufficient")
-Logits = tuple[int, ...]
-"""Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
-on it."""
-_ADDED_AT = len(INTENTS) + len(BOOLEANS)
-_JUDGED = {
-    intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
-    for intent in INTENTS
-}
-"""For each intent the booleans that apply to it, with their places."""
-
-
-class RubricWeights(msgspec.Struct, frozen=True):
-    """Thousandths of a logit by feature, in the order of `INTENTS` and `BOOLEANS`; training writes them."""
-
-    intent_bias: tuple[int, ...]
-    intents: dict[str, tuple[int, ...]]
-    boolean_bias: tuple[int, ...]
-    booleans: dict[str, tuple[int, ...]]
-
-
-class RubricModel:
-    """A bias and, per feature, one weight for each intent and for each boolean."""
-
-    def __init__(self, weights: RubricWeights) -> None:
-        self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
-        self._weights = {name: _weights(name, weights) for name in weights.intents.keys() | weights.booleans.keys()}
-        self._crossed = {
-            intent: {NUMBER[cue]: self._weights.get(f"{intent} & {cue}", _NONE) for cue in CROSSED}
-            for intent in INTENTS
-        }
-
-    def logits(self, names: Iterable[str]) -> Logits:
-        """What the features of a text weigh by themselves, with the bias."""
-        return _sum([self._bias, *self._of(names)])
-
-    def verdict(
-        self, logits: Logits, context: Iterable[str], shown: Sequence[int], *, own_words: bool
-    ) -> tuple[Intent, float, tuple[BooleanName, ...]]:
-        """What is asked, the probability of that class (0-1), and the booleans it earns, in rubric order.
-
-        Pasted text has a say only in the booleans that may rest on it; without `own_words` only these can be earned.
-        """
-        total = _sum([logits, *self._of(context)])
-        classes = total[: len(INTENTS)]
-        sayable = BOOLEANS if own_words else MAY_REST_ON_PASTED
-        leanings, booleans = [], {}
-        for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
-            if chance:
-                own, _ = booleans[intent] = self._booleans(total, shown, intent)
-                likely = {name: boolean_chance(own[name]) for name in own if name in sayable}
-                leanings.append(Leaning(intent, chance, likely))
-        said, earned = decide_labels(leanings)
-        own_logit = classes[INTENTS.index(said)]
-        probability = round(1 / sum([math.exp((logit - own_logit) / 1000) for logit in classes]), 3)
-        own, pasted = booleans[said]
-        # Where pasted text has anything to say about a boolean, it settles it.
-        settled = [name for name in own if (own[name] + pasted[name] > 0 if name in pasted else name in earned)]
-        return said, probability, tuple(settled)
-
-    def _booleans(
-        self, total: Logits, shown: Sequence[int], intent: Intent
-    ) -> tuple[dict[BooleanName, int], dict[BooleanName, int]]:
-        """Of the booleans that apply to an intent: the logits by own words, and what pasted text adds to them."""
-        crossed = self._crossed[intent]
-        both = [crossed[number] for number in shown if number in crossed]
-        total = _sum([total, *self._of((f"is:{intent}",)), *both])
-        own = {name: total[place] for place, name in _JUDGED[intent]}
-        pasted = zip(MAY_REST_ON_PASTED, total[_ADDED_AT:], strict=True)
-        return own, {name: added for name, added in pasted if added and name in own}
-
-    def _of(self, names: Iterable[str]) -> list[Logits]:
-        return list(filter(None, map(self._weights.get, names)))
-
-
-_NONE: Logits = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
-
-
-def _sum(rows: Sequence[Logits]) -> Logits:
-    return tuple(map(sum, zip(*rows, strict=True)))
-
-
-def of_pasted(name: str) -> bool:
-    return name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
-
-
-def _weights(name: str, weights: RubricWeights) -> Logits:
-    """All weights of a feature; of one that pasted text shows, only those of what may rest on it."""
-    booleans = weights.booleans.get(name, (0,) * len(BOOLEANS))
-    if not of_pasted(name):
-        intents = weights.intents.get(name, (0,) * len(INTENTS))
-        return (*intents, *booleans, *(0,) * len(MAY_REST_ON_PASTED))
-    return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
-
-
-SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
-
-
-# What is said of a prompt is what costs least (docs/judges.md has the figures):
-# expected |points of the score - points said| + 16 x expected wrong booleans + 25 x chance of the class given up
-
-WRONG_BOOLEAN_POINTS = 16.0
-LESS_LIKELY_POINTS = 25.0
-"""What giving up the likeliest class for one that has no chance at all would cost."""
-SOFTENED = 1.5
-"""By how much the logits of classes are divided: on prompts not seen in training they are too sure."""
-SHARPENED = 0.8
-"""The same for booleans, which are not sure enough."""
-LEAST_CHANCE = 0.02
-"""A class below it has no part in the score that is expected."""
-LEAST_OF_LIKELIEST = 0.6
-"""A class is said only if its chance is at least this share of the likeliest one's."""
-_THOUSANDTHS = 1_000
-_FARTHEST = 30.0
-"""Logits beyond it are certain; `exp` of ever larger ones would overflow."""
-
-
-class Leaning(NamedTuple):
-    """What a model holds likely of a prompt, should it be of one class."""
-
-    intent: Intent
-    chance: float
-    booleans: Mapping[BooleanName, float]
-    """The chance of each boolean that may be said; of those that apply and are not here it is 0."""
-
-
-def class_chances(logits: Sequence[int]) -> list[float]:
-    """The chances of classes, given thousandths of a logit; 0 for those below `LEAST_CHANCE`."""
-    top = max(logits)
-    weights = [math.exp((logit - top) / (_THOUSANDTHS * SOFTENED)) for logit in logits]
-    total = sum(weights)
-    return [weight / total if weight >= LEAST_CHANCE * total else 0.0 for weight in weights]
-
-
-def boolean_chance(logit: int) -> float:
-    softened = logit / (_THOUSANDTHS * SHARPENED)
-    return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, softened))))
-
-
-def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]]:
-    """The class and the booleans to be said, in rubric order; of equal costs the earlier class, the fewer booleans."""
-    expected = _expected_scores(leanings)
-    top = max(leaning.chance for leaning in leanings)
-    sayable = [leaning for leaning in leanings if leaning.chance >= LEAST_OF_LIKELIEST * top]
-    _, intent, earned = min(
-        (option for leaning in sayable for option in _options(leaning, expected, top)),
-        # Rounded, so that no machine's last digit decides between two that are equal.
-        key=lambda option: round(option[0], 6),
-    )
-    return intent, tuple(name for name in BOOLEANS if name in earned)
-
-
-def _expected_scores(leanings: Sequence[Leaning]) -> list[tuple[float, float]]:
-    chances: dict[float, float] = {}
-    for leaning in leanings:
-        applies = len(applicable(leaning.intent))
-        for count, chance in enumerate(_counts(leaning.booleans.values())):
-            points = 100 * count / applies
-            chances[points] = chances.get(points, 0.0) + leaning.chance * chance
-    return list(chances.items())
-
-
-def _counts(chances: Iterable[float]) -> list[float]:
-    """The chance that so many of independent booleans are true, from none to all."""
-    counts = [1.0]
-    for chance in chances:
-        counts = [no + (yes - no) * chance for no, yes in zip([*counts, 0.0], [0.0, *counts], strict=True)]
-    return counts
-
-
-def _options(
-    leaning: Leaning, expected: Sequence[tuple[float, float]], top: float
-) -> Iterator[tuple[float, Intent, Sequence[BooleanName]]]:
-    """What to say of one class, with its cost in points: no boolean, the likeliest, the two likeliest, and so on."""
-    ordered = sorted(leaning.booleans, key=lambda name: -leaning.booleans[name])
-    applies = len(applicable(leaning.intent))
-    wrong = sum(leaning.booleans.values())
-    for count in range(len(ordered) + 1):
-        if count:
-            wrong += 1 - 2 * leaning.booleans[ordered[count - 1]]
-        said = 100 * count / applies
-        missed = sum([chance * abs(said - points) for points, chance in expected])
-        cost = missed + WRONG_BOOLEAN_POINTS * wrong + LESS_LIKELY_POINTS * (top - leaning.chance)
-        yield cost, leaning.intent, ordered[:count]
+    @property
+    def chance(self) -> float:
+        """That the goal was reached, 0-1."""
+        return self.confidence if self.forced else round(1 - self.confidence, 3)

@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.judging.boundary import AFTER_COMMIT, TURNS_MAX, OpenArc, cannot_shift, continues, topic_shift
 from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
-from aggregates.reading.verdicts import BoundaryVerdict, Evidence
+from aggregates.reading.verdicts import EMBEDDED, BoundaryVerdict, Evidence
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import COMMIT, Turn, covered
 
@@ -47,6 +47,8 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     """Whether there is a boundary before it, as a person said; None where nobody did."""
     continuations: tuple[BoundaryVerdict, ...] = ()
     """What text models said where they saw no boundary within it."""
+    unsure: tuple[tuple[UUID, float], ...] = ()
+    """The turns within it before which the embedded judge hardly saw no boundary, with the chance that there is one."""
 
     @property
     def settles_at_us(self) -> int:
@@ -60,6 +62,14 @@ class _Open(OpenArc):
         super().__init__([first])
         self.opened_by, self.shift = opened_by, shift
         self.continuations: list[BoundaryVerdict] = []
+        self.unsure: list[tuple[UUID, float]] = []
+
+    def go_on(self, turn: Turn, verdict: BoundaryVerdict | None) -> None:
+        self.add(turn)
+        if verdict is not None and verdict.judge != EMBEDDED:
+            self.continuations.append(verdict)
+        elif verdict is not None and verdict.unsure:
+            self.unsure.append((turn.turn_id, verdict.chance))
 
 
 def cut_arcs(
@@ -85,14 +95,13 @@ def cut_arcs(
             arcs.append(_close(current, boundary, turn, said))
             current = _Open(turn, boundary, verdict)
         else:
-            current.add(turn)
-            current.continuations += [] if verdict is None else [verdict]
+            current.go_on(turn, verdict)
     arcs.append(_close(current, None, None, said))
     return arcs
 
 
 def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
-    """Why `turn` opens an arc, and what a judge said; a text model is also quoted where it sees no boundary."""
+    """Why `turn` opens an arc, and what a judge said of the gap."""
     if turn.opening in ("clear", "end"):
         return turn.opening, None
     if len(arc.turns) >= TURNS_MAX:
@@ -103,7 +112,7 @@ def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[Bound
     if committed(arc) and not continues(arc, turn):
         return "commit", None
     verdict = topic_shift(arc, turn)
-    return ("topic", verdict) if verdict.shift else (None, None)
+    return ("topic" if verdict.shift else None), verdict
 
 
 def committed(arc: OpenArc) -> bool:
@@ -131,6 +140,7 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         shift=current.shift,
         said=said.get(first.turn_id),
         continuations=tuple(current.continuations),
+        unsure=tuple(current.unsure),
     )
 
 

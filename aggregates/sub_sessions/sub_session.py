@@ -238,7 +238,8 @@ class SubSession(msgspec.Struct, frozen=True):
     judged_intent: Intent | None
     earned: tuple[BooleanName, ...]
     outcome: OutcomeVerdict
-    judged_complete: bool
+    judged_complete: bool | None
+    """None: undecided."""
     said: Overrides
     totals: Totals
     changed_files: frozenset[int]
@@ -252,7 +253,8 @@ class SubSession(msgspec.Struct, frozen=True):
     """Which files and folders then, where all were named."""
 
     @property
-    def goal_complete(self) -> bool:
+    def goal_complete(self) -> bool | None:
+        """As a person said, else as judged; None: undecided."""
         return self.outcome.goal_complete if self.said.complete is None else self.said.complete
 
     @property

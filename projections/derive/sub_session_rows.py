@@ -136,10 +136,13 @@ def copy_as_judged(db: sqlite3.Connection, scope: Scope) -> None:
         f"INSERT INTO judged_sub_session_reverts SELECT * FROM sub_session_reverts {theirs}",
     ):
         db.execute(statement, owner(scope))
-    query = f"SELECT sub_session_id, rework_view FROM sub_sessions {owned} AND goal_complete <> judged_goal_complete"
-    for name, body in db.execute(query, owner(scope)).fetchall():
+    query = (
+        "SELECT sub_session_id, rework_view, judged_goal_complete FROM sub_sessions "
+        f"{owned} AND goal_complete IS NOT judged_goal_complete"
+    )
+    for name, body, complete in db.execute(query, owner(scope)).fetchall():
         view = unpack(body, ReworkView)
-        view = replace(view, goal_complete=not view.goal_complete)
+        view = replace(view, goal_complete=bool(complete))
         db.execute("UPDATE judged_sub_sessions SET rework_view = ? WHERE sub_session_id = ?", (pack(view), name))
 
 
@@ -160,11 +163,11 @@ def _compared(scope: Scope, concluded: SubSession) -> dict[str, object]:
         "last_activity_us": concluded.last_activity_us,
         "settles_at_us": concluded.settles_at_us,
         "floor_passed": int(concluded.floor.passed),
-        "goal_complete": int(concluded.goal_complete),
+        "goal_complete": concluded.goal_complete,
         "reverts": int(concluded.reverts),
         "rework_of": None,
         "judged_intent": concluded.judged_intent,
-        "judged_goal_complete": int(concluded.judged_complete),
+        "judged_goal_complete": concluded.judged_complete,
         "judged_rework_of": None,
         "said_rework": None if said.rework is None else int(said.rework),
         "rework_view": pack(_rework_view(concluded)),
@@ -238,7 +241,7 @@ def _rework_view(concluded: SubSession) -> ReworkView:
         agent_session_id=concluded.agent_session_ids[-1],
         started_us=concluded.started_us,
         ended_us=concluded.last_activity_us,
-        goal_complete=concluded.goal_complete,
+        goal_complete=concluded.goal_complete is True,
         changed_files=tuple(sorted(concluded.changed_files)),
         touched_files=tuple(sorted(touched)),
         goal_tokens=() if reading is None else reading.tokens,

@@ -255,7 +255,7 @@ _DRAWN_TWICE = (
     "EXISTS (SELECT 1 FROM judged_sub_sessions j WHERE j.organization_id = :organization AND j.developer_id = d.value)"
 )
 _JUDGED = " UNION ALL ".join(
-    f"SELECT d.value AS developer, s.started_us, {JUDGED_CRUSHED} AS crushed FROM bookmark b "
+    f"SELECT d.value AS developer, s.started_us, coalesce({JUDGED_CRUSHED}, 0) AS crushed FROM bookmark b "
     f"CROSS JOIN json_each(:developers) d CROSS JOIN {drawn} AND s.organization_id = :organization "
     f"AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
     for drawn in (f"sub_sessions s WHERE NOT {_DRAWN_TWICE}", "judged_sub_sessions s WHERE true")

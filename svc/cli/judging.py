@@ -19,8 +19,9 @@ from rich.table import Table
 from aggregates.event import Digester, Span, Words
 from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.rubric import judge_prompt, sub_session_intent
+from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.verdicts import BOOLEANS, SHIPPED, Rubric, RubricModel, applicable
+from aggregates.reading.verdicts import BOOLEANS, Rubric, applicable
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
 from aggregates.scores.grades import PromptGrade, grade_text

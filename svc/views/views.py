@@ -140,7 +140,7 @@ class ReadPool:
         db.close()
 
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """The set that serves unless another one is asked for."""
 RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})
 """Every set that this program can apply."""

@@ -16,16 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregates.reading.verdicts import (
-    BOOLEANS,
-    INTENTS,
-    SHIPPED,
-    BooleanName,
-    Intent,
-    JudgeStatus,
-    RubricModel,
-    applicable,
-)
+from aggregates.reading.model import SHIPPED, RubricModel
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, JudgeStatus, applicable
 from aggregates.turns.turn import Turn
 from svc.cli.judging import Item, prompt_turns, read_lines, session_turns
 

@@ -2,9 +2,10 @@
 
 from aggregates.judging.boundary import OPENS, SAID
 from aggregates.reading.features import CROSSED, LENGTHS, WORD_NAMES, extract
+from aggregates.reading.model import of_pasted
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.sentences import ABOUT, FINDINGS, OPENERS, PAIRS, PHRASE_CUES, VERBS, VOCABULARY, WORD_CUES
-from aggregates.reading.verdicts import INTENTS, of_pasted
+from aggregates.reading.verdicts import INTENTS
 
 _SAID = ("request", "question", "report", "statement")
 _HOWS = (*("plain", "you", "we", "i", "want", "lets"), *("please", "should", "suggest", "sure", "forbid", "unwanted"))

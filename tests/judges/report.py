@@ -18,7 +18,8 @@ from rich.table import Table
 
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, continues, topic_shift
 from aggregates.judging.rubric import judge_prompt
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, SHIPPED, RubricModel
+from aggregates.reading.model import SHIPPED, RubricModel
+from aggregates.reading.verdicts import BOOLEANS, INTENTS
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.cli.judging import Item, judge_arc, label_of
 from tests.judges.built import BuiltCases, measure_built_cases

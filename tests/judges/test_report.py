@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.reading.model import RubricWeights
 from aggregates.reading.sentences import PAIRS, WORDS
-from aggregates.reading.verdicts import BOOLEANS, RubricWeights, applicable
+from aggregates.reading.verdicts import BOOLEANS, applicable
 from tests.judges import labels, regression, train
 from tests.judges.labels import (
     FOLDS,

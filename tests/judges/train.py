@@ -21,18 +21,10 @@ import msgspec
 from aggregates.event import Digester
 from aggregates.judging.rubric import context_names
 from aggregates.reading.features import CROSSED, pairs_of, sentences_of
+from aggregates.reading.model import MAY_REST_ON_PASTED, RubricModel, RubricWeights
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.verdicts import (
-    APPLIES_TO,
-    BOOLEANS,
-    INTENTS,
-    MAY_REST_ON_PASTED,
-    BooleanName,
-    Intent,
-    RubricModel,
-    RubricWeights,
-)
+from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.cli.judging import Item as RawItem
 from tests.judges import regression, train_boundary
 from tests.judges.labels import (

@@ -4,7 +4,7 @@ from uuid import UUID, uuid5
 
 from aggregates.event import Digester, Span
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.verdicts import BooleanName, Intent, Rubric
+from aggregates.reading.verdicts import BooleanName, Intent, Rubric, said_booleans
 from aggregates.turns.turn import ANSWERED, FileWork, Opening, Turn, Work
 
 DIGESTER = Digester(b"tests")
@@ -60,4 +60,4 @@ def turn(
 
 def rubric(intent: Intent | None, *earned: BooleanName) -> Rubric:
     """An `ok` rubric, or an unclassified one without an intent."""
-    return Rubric("unclassified") if intent is None else Rubric("ok", intent, 0.9, earned)
+    return Rubric("unclassified") if intent is None else Rubric("ok", intent, 0.9, said_booleans(intent, earned))

@@ -70,7 +70,7 @@ class House:
             capture_responses=True,
             version="0",
             access_log=False,
-            rules_version=1,
+            rules_version=2,
         )
         self.directory = company()
         self.clock_us = NOW_US
@@ -256,7 +256,7 @@ class House:
     async def status(self) -> Status:
         """Nobody listens, and nothing lies on disk."""
         head = len(self.events)
-        views = ViewsShown(file="memory", rules_version=1, position=head, lag_events=0, level=True, failed_events=0)
+        views = ViewsShown(file="memory", rules_version=2, position=head, lag_events=0, level=True, failed_events=0)
         return Status(
             state="serving",
             version="0",
@@ -286,8 +286,8 @@ class House:
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         """There is one rule set."""
-        if rules_version not in (None, 1):
-            raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 1")
+        if rules_version not in (None, 2):
+            raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 2")
         self.replay = ReplayStatus(state="running", of=len(self.events))
         return self.replay
 

@@ -8,7 +8,7 @@ from aggregates.event import Words, cut
 from aggregates.judging.evidence import rubric_evidence
 from aggregates.judging.rubric import judge_prompt, standings, sub_session_intent
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable, said_booleans
 from aggregates.scores.grades import grade_text, rubric_letter
 from tests.support.judging import DIGESTER, rubric, turn
 
@@ -38,7 +38,7 @@ RUBRICS = st.one_of(
     st.just(Rubric("skipped")),
     st.just(Rubric("unclassified")),
     st.builds(
-        lambda intent, names: Rubric("ok", intent, 0.5, tuple(n for n in applicable(intent) if n in names)),
+        lambda intent, names: Rubric("ok", intent, 0.5, said_booleans(intent, names)),
         st.sampled_from(INTENTS),
         st.sets(st.sampled_from(BOOLEANS)),
     ),
@@ -156,16 +156,16 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
     intent: Intent, name: BooleanName, text: str, words: str
 ) -> None:
     """They come nearest, and are quoted; the judge weighed them."""
-    missed = rubric_evidence(text, Rubric("ok", intent, 0.5), 7)[name]
+    missed = rubric_evidence(text, Rubric("ok", intent, 0.5, said_booleans(intent, ())), 7)[name]
     assert missed.what.startswith("it has words for")
     assert (cut(Words(text), missed.span) or "").startswith(words)
-    without = rubric_evidence("Blue is nicer", Rubric("ok", intent, 0.5), 7)[name]
+    without = rubric_evidence("Blue is nicer", Rubric("ok", intent, 0.5, said_booleans(intent, ())), 7)[name]
     assert (" found " in without.what, without.span) == (True, None)
 
 
 def test_words_that_were_not_searched_are_not_called_absent() -> None:
     """Those of another language, and those that are gone."""
-    rubric = Rubric("ok", "small_change", 0.5, ("goal_explicit",), "model:m")
+    rubric = Rubric("ok", "small_change", 0.5, said_booleans("small_change", ("goal_explicit",)), "model:m")
     foreign = rubric_evidence("버튼을 파란색으로 바꾸고 테스트를 실행해 주세요", rubric, 7)["verification_requested"]
     assert foreign.what == "missed, as it was judged; words are searched in English only"
     gone = rubric_evidence(None, rubric, 7)
@@ -176,7 +176,7 @@ def test_words_that_were_not_searched_are_not_called_absent() -> None:
 @given(st.text(st.characters(), max_size=400), st.sampled_from(INTENTS))
 def test_evidence_lies_within_its_text(text: str, intent: Intent) -> None:
     """Lone surrogates, NUL bytes, fences that never close; whatever the verdict."""
-    for evidence in rubric_evidence(text, Rubric("ok", intent, 0.5, applicable(intent)), 7).values():
+    for evidence in rubric_evidence(text, Rubric("ok", intent, 0.5, said_booleans(intent, BOOLEANS)), 7).values():
         assert evidence.span is not None
         assert 0 <= evidence.span.start <= evidence.span.end <= len(text)
 
@@ -243,8 +243,8 @@ def test_cutting_a_prompt_into_pieces_raises_neither_the_letter_nor_the_mean(
     intent: Intent, pieces: list[set[BooleanName]]
 ) -> None:
     """Where the pieces together earn what the whole earned, the pieces' mean is at most the whole's score."""
-    whole = Rubric("ok", intent, 0.5, tuple(n for n in applicable(intent) if n in set().union(*pieces)))
-    cut_up = [Rubric("ok", intent, 0.5, tuple(n for n in applicable(intent) if n in piece)) for piece in pieces]
+    whole = Rubric("ok", intent, 0.5, said_booleans(intent, set().union(*pieces)))
+    cut_up = [Rubric("ok", intent, 0.5, said_booleans(intent, piece)) for piece in pieces]
     score, _ = standings([whole], intent)[0]
     scores = [each for each, _ in standings(cut_up, intent) if each is not None]
     assert score is not None

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from aggregates.event import packed, unpacked
 from aggregates.reading import verdicts
 from aggregates.reading.features import NAMED, find_references, phrase_cues, sentences_of
+from aggregates.reading.model import SHIPPED
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY
-from aggregates.reading.verdicts import SHIPPED
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.judging import DIGESTER
 

@@ -6,20 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.verdicts import (
-    BOOLEANS,
-    INTENTS,
+from aggregates.reading.model import (
     LEAST_CHANCE,
     LEAST_OF_LIKELIEST,
     LESS_LIKELY_POINTS,
     WRONG_BOOLEAN_POINTS,
-    BooleanName,
     Leaning,
-    applicable,
     boolean_chance,
     class_chances,
     decide_labels,
 )
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, applicable
 
 
 def test_what_is_certain_is_said() -> None:

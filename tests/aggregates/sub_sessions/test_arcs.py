@@ -144,9 +144,9 @@ def model_says(boundary: bool | None, before: int = 0) -> GapAnswer:
         pytest.param(NEW_TOPIC, worked(), model_says(False), WHOLE, ["model:m"], id="it joins"),
         pytest.param(GOES_ON, COMMITTED, model_says(True), parted("commit"), ["model:m"], id="it parts at a commit"),
         pytest.param(DOUBTFUL, COMMITTED, model_says(False), WHOLE, ["model:m"], id="it joins over a commit"),
-        pytest.param(NEW_TOPIC, worked(), model_says(None), parted("topic"), ["embedded/1"], id="it said nothing"),
+        pytest.param(NEW_TOPIC, worked(), model_says(None), parted("topic"), ["embedded/2"], id="it said nothing"),
         pytest.param(
-            NEW_TOPIC, worked(), model_says(False, 5), parted("topic"), ["embedded/1"], id="it was asked of another gap"
+            NEW_TOPIC, worked(), model_says(False, 5), parted("topic"), ["embedded/2"], id="it was asked of another gap"
         ),
         pytest.param(GOES_ON, worked(), model_says(True, 5), WHOLE, [], id="an embedded no is not kept"),
         pytest.param(THANKS, worked(), model_says(True), WHOLE, [], id="a turn that cannot shift stays"),

@@ -246,5 +246,5 @@ def test_of_arcs_that_settle_together_the_last_one_closes() -> None:
 def test_without_models_and_people_the_embedded_judges_speak() -> None:
     """Nothing said, nothing answered."""
     found = conclude([arc_of()], [turn_at(1, THANKS)], None)
-    assert (found.said, found.outcome.judge) == (Overrides(), "embedded/1")
+    assert (found.said, found.outcome.judge) == (Overrides(), "embedded/2")
     assert [judged.rubric.status for judged in found.prompts] == ["skipped"]

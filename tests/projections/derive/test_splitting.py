@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates.reading.reading import PromptReading, read_prompt
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, said_booleans
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import calendar_windows
 from aggregates.turns.turn import Turn
@@ -121,7 +121,7 @@ def _verdicts(draw: st.DrawFn) -> Rubric:
 
 def ok(intent: Intent, earned: Set[BooleanName]) -> Rubric:
     """A verdict that names what applies, and no more."""
-    return Rubric("ok", intent, 0.5, tuple(name for name in applicable(intent) if name in earned))
+    return Rubric("ok", intent, 0.5, said_booleans(intent, earned))
 
 
 def pieces_of(whole: Rubric, shares: Sequence[Set[BooleanName]], name: str = "piece") -> list[Judged]:

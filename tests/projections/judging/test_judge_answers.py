@@ -47,7 +47,7 @@ def test_without_an_answer_the_embedded_judges_speak() -> None:
     log = Log()
     worked(log)
     _, _, detail, (prompt,) = shown(log)
-    assert (prompt.rubric.judge, detail.outcome.judge) == ("embedded/1", "embedded/1")
+    assert (prompt.rubric.judge, detail.outcome.judge) == ("embedded/2", "embedded/2")
 
 
 def test_a_rubric_of_a_model_counts() -> None:
@@ -83,7 +83,7 @@ def test_an_outcome_holds_for_just_those_turns() -> None:
     first = worked(log)
     says(log, "outcome", first, complete=False)
     second = worked(log, at_us=MONDAY + 2 * MINUTE, text="It is still off for negative totals, fix the rounding too")
-    assert shown(log)[2].outcome.judge == "embedded/1"
+    assert shown(log)[2].outcome.judge == "embedded/2"
     says(log, "outcome", first, second, complete=False)
     assert shown(log)[2].outcome.judge == MODEL
 
@@ -96,7 +96,7 @@ def test_no_model_talks_a_dead_end_into_success() -> None:
     log.records("s", {"kind": "error", "at_us": MONDAY + 3 * SECOND, "status_code": 500})
     says(log, "outcome", capture_id, complete=True)
     _, complete, detail, _ = shown(log)
-    assert (complete, detail.outcome.judge) == (False, "embedded/1")
+    assert (complete, detail.outcome.judge) == (False, "embedded/2")
 
 
 def test_a_person_has_the_last_word() -> None:

@@ -161,7 +161,7 @@ async def test_verdicts_are_facts(tmp_path: Path) -> None:
         assert (outcome.kind, outcome.complete, outcome.captures) == ("outcome", False, (rubric.capture_id,))
         item = await court.item()
         assert (item.intent_class, item.goal_explicit, item.scope_bounded) == ("feature", True, False)
-        assert (before, await court.judges()) == (["embedded/1"], ["model:m"])
+        assert (before, await court.judges()) == (["embedded/2"], ["model:m"])
         await court.looks()
         assert len(court.server.received) == 2, "what was answered is not asked again"
 
@@ -332,7 +332,7 @@ async def test_the_embedded_verdict_stands(
         before = await court.item()
         court.server.answers(said)
         await court.looks()
-        assert (court.answers(), await court.item(), await court.judges()) == ([], before, ["embedded/1"])
+        assert (court.answers(), await court.item(), await court.judges()) == ([], before, ["embedded/2"])
         court.server.answer = judge
         await court.looks()
         assert bool(court.answers()) == asked_again

@@ -35,7 +35,7 @@ async def test_every_part_names_facts_of_the_log(house: House, api: Caller) -> N
     a_days_work(house)
     shown = await explained(api, "a")
     assert set(shown) == FIELDS
-    assert (shown["rules_version"], shown["judges"], shown["overrides"]) == (1, ["embedded/1"], [])
+    assert (shown["rules_version"], shown["judges"], shown["overrides"]) == (2, ["embedded/2"], [])
     for part in PARTS:
         assert shown[part]["positions"], part
         assert set(shown[part]["positions"]) <= set(shown["positions"])
@@ -218,7 +218,7 @@ async def test_another_topic(house: House, api: Caller) -> None:
     house.has_seen(log)
     house.passes(MONDAY + 3 * HOUR)
     boundary = (await explained(api, "a"))["boundary"]
-    assert (boundary["kind"], boundary["judge"]) == ("topic", "embedded/1")
+    assert (boundary["kind"], boundary["judge"]) == ("topic", "embedded/2")
     assert boundary["confidence"] > 0.5
     assert boundary["evidence"]
     assert {piece["quote"] for piece in boundary["evidence"]} == {shift}
@@ -271,7 +271,7 @@ async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
         assert (opening["what"], opening["quote"][:12]) == ("its first prompt", "Write a page")
     assert (cleared["boundary"]["judge"], cleared["boundary"]["signals"]) == (None, [])
     weighed = {each["what"]: each["weight"] for each in committed["boundary"]["signals"]}
-    assert (committed["boundary"]["judge"], weighed["its changes were committed just before"]) == ("embedded/1", 0.7)
+    assert (committed["boundary"]["judge"], weighed["its changes were committed just before"]) == ("embedded/2", 0.7)
     assert sum(weighed.values()) > 0
 
 
@@ -281,7 +281,7 @@ async def test_prompts_that_stayed(house: House, api: Caller) -> None:
     shown = await explained(api, "a")
     boundary, (_, commit, blue) = shown["boundary"], shown["rubric"]["prompts"]
     assert [each["prompt_id"] for each in boundary["kept"]] == [commit["prompt_id"], blue["prompt_id"]]
-    assert {each["judge"] for each in boundary["kept"]} == {"embedded/1"}
+    assert {each["judge"] for each in boundary["kept"]} == {"embedded/2"}
     last = boundary["kept"][-1]
     weighed = {each["what"]: each["weight"] for each in last["signals"]}
     assert next(iter(weighed)) == "as prompts mostly go on, before any signal"

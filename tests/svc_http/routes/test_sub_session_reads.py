@@ -118,7 +118,7 @@ async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: C
     assert set(first["rubric"]) == BOOLEANS | {
         "intent_class", "confidence", "score", "letter_grade", "applicability", "judge_status", "judge",
     }  # fmt: skip
-    assert (first["judge_status"], first["rubric"]["judge"]) == ("ok", "embedded/1")
+    assert (first["judge_status"], first["rubric"]["judge"]) == ("ok", "embedded/2")
     assert first["standing_score"] == first["rubric"]["score"]
     assert (second["prompt_text"], second["judge_status"], second["rubric"]) == ("ok", "skipped", None)
     assert (second["standing_score"], second["tokens"], second["model"], second["cost_usd"]) == (None,) * 4
