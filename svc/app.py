@@ -21,7 +21,7 @@ from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.folder import internal_secret
 from svc.log.journal import Journal
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell

@@ -64,6 +64,39 @@ STANDING_BYTES = 256 * KIB_BYTES
 POSITIONS_PER_QUERY_MAX = 500
 """Positions asked for in one statement; SQLite takes 999 variables even in its oldest builds."""
 
+# --- event store on PostgreSQL --------------------------------------------------------------------------
+
+SHARED_WRITERS_MAX = 3
+"""Connections of a node that write: the journal's, one for keys and leases, one that looks a lost commit up."""
+SHARED_CONNECT_SECONDS = 5.0
+"""How long a connection is waited for, in the pool and on the network."""
+SHARED_LOCK_MS = 5_000
+"""How long an append waits for another node's, which takes milliseconds unless that node hangs in the middle."""
+SHARED_STATEMENT_MS = 15_000
+"""How long a statement may take: the largest commit, or the largest read, on a busy server."""
+SHARED_IDLE_TRANSACTION_MS = 10_000
+"""How long a node that was frozen in the middle of a transaction may hold the others up."""
+SHARED_ANSWER_SECONDS = 20.0
+"""How long an answer is waited for where the server itself is frozen, and no time-out of its own ends."""
+SHARED_KEEPALIVE_SECONDS = 5.0
+"""So soon, three times, a connection that says nothing is asked whether it still stands."""
+FOLLOW_SECONDS = 0.25
+"""How often a node asks how far the log has come; it is woken earlier where another node appends."""
+FOLLOW_PAUSE_SECONDS = 0.02
+"""Between two such questions, however often it is woken."""
+FOLLOW_EVENTS = 500
+"""Events about people that a node takes in at a time."""
+LEASE_SECONDS = 15.0
+"""How long a node that vanished keeps the others from its jobs."""
+LEASE_RENEW_SECONDS = 4.0
+"""How often leases are renewed, and those that nobody holds taken: three tries before one ends."""
+FENCED_TRIES_MAX = 5
+"""How often a change of people is decided again because another node decided at the same time."""
+COPY_EVENTS = 1_000
+"""Events that a copy of a log takes at a time."""
+assert SHARED_STATEMENT_MS < SHARED_ANSWER_SECONDS * 1_000, "the server gives up first, and says why"
+assert 3 * LEASE_RENEW_SECONDS < LEASE_SECONDS, "a lease outlives two renewals that failed"
+
 # --- journal --------------------------------------------------------------------------------------------
 
 COMMIT_APPENDS_MAX = 256

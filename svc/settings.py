@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ OTHER_VARIABLES = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}" for name in ("URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES")
 )
 """That are no settings: of `svc connect`, of deployments and of tests."""
+SECRETS = frozenset({"llm_key", "store"})
 Amount = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -25,11 +26,28 @@ class SettingsError(Exception):
     """A setting cannot be used; the message says which, where it came from, and what it should be."""
 
 
+class Place(NamedTuple):
+    """Where the data are: a folder, and the store that holds the log instead of it."""
+
+    var: Path
+    store: str | None = None
+    master_key_file: Path | None = None
+
+    def environment(self) -> dict[str, str]:
+        """For a child process, whose command line everybody can read."""
+        named = {"SVC_STORE": self.store, "SVC_MASTER_KEY_FILE": self.master_key_file}
+        return {name: str(value) for name, value in named.items() if value is not None}
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything an operator can choose. Nothing here shapes a score: what must, is a fact in the log."""
 
     var: str = "var"
     """The folder that holds the log, the views, the keys and the internal secret."""
+    store: str | None = None
+    """postgresql://… for a log that several nodes share; else it lies in the folder. Its password is shown nowhere."""
+    master_key_file: str | None = None
+    """Holds the 64 hex digits that open the data keys in a shared store; the same on every node, mode 600."""
     intake: str = "127.0.0.1:4318"
     """HOST:PORT of the public listener; port 0 takes any free one."""
     api: str = "127.0.0.1:8318"
@@ -86,7 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """debug, info, warning or error."""
 
     def __repr__(self) -> str:
-        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "llm_key")
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in SECRETS)
         return f"Settings({', '.join(shown)})"
 
     @property
@@ -98,6 +116,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def var_path(self) -> Path:
         return Path(self.var).expanduser()
+
+    @property
+    def place(self) -> Place:
+        key = self.master_key_file
+        return Place(self.var_path, self.store, None if key is None else Path(key).expanduser())
 
 
 VARIABLES = {ENVIRONMENT_PREFIX + field.upper(): field for field in Settings.__struct_fields__}
@@ -158,5 +181,9 @@ def _check(settings: Settings) -> None:
         raise SettingsError("llm_url and llm_model belong together: set both or neither")
     if settings.llm_url is not None and not settings.llm_url.startswith(("http://", "https://")):
         raise SettingsError("llm_url is no address: write something like https://api.example/v1")
+    if settings.store is not None and not settings.store.startswith(("postgresql://", "postgres://")):
+        raise SettingsError("store is no address: write postgresql://USER@HOST/DATABASE, or leave it out")
+    if settings.store is not None and settings.master_key_file is None:
+        raise SettingsError("store needs master_key_file, the file of the key that opens the data keys in it")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")

@@ -6,6 +6,8 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.support.postgres import Postgres, shared_store_in
+
 # A machine that others use as well may take any time for an example: how long one takes proves nothing.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
@@ -16,3 +18,17 @@ def _logs_of_one_test() -> Iterator[None]:
     """What a command sets up for its process is undone: here it is that of the next test as well."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL for this process: the one that SVC_TEST_POSTGRES names, or one of its own where that is found."""
+    with Postgres.found() as server:
+        yield server
+
+
+@pytest.fixture
+def shared_store(postgres: Postgres) -> Iterator[str]:
+    """The address of an empty schema."""
+    with shared_store_in(postgres) as url:
+        yield url

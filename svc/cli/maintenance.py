@@ -19,7 +19,8 @@ from svc.cli.access import Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
 from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
-from svc.log.sqlite import EVENTS_FILE, open_log
+from svc.log.opening import open_log
+from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore
 from svc.maintenance.backup import back_up
 from svc.maintenance.export import export

@@ -21,7 +21,8 @@ from svc.cli import Command
 from svc.cli.access import NotReached, reach
 from svc.cli.common import data_options, print_json, run, say, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
-from svc.log.sqlite import EVENTS_FILE, open_log
+from svc.log.opening import open_log
+from svc.log.sqlite import EVENTS_FILE
 from svc.maintenance.keys import ADVICE, lost_keys
 from svc.maintenance.verify import scratch
 from svc.process import look_seldom

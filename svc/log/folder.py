@@ -190,8 +190,18 @@ def internal_secret(var: Path) -> str:
         return _make(path)
 
 
-def _make(path: Path) -> str:
-    secret = secrets.token_urlsafe(KEY_BYTES)
+def keep_internal_secret(var: Path, secret: str) -> None:
+    """Have the installation's secret be this one, which all its nodes have."""
+    path = var / NAME
+    with suppress(FileNotFoundError):
+        if path.read_text(encoding="ascii").strip() == secret:
+            return
+        path.unlink()
+    _make(path, secret)
+
+
+def _make(path: Path, secret: str | None = None) -> str:
+    secret = secret or secrets.token_urlsafe(KEY_BYTES)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as handle:
         handle.write(secret + "\n")

@@ -20,7 +20,6 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQ
 from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
 from svc.log.codec import Codec
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import FileKeys, Vault
 
 FORM = 2
 """Of the log, in the file's `user_version`."""
@@ -235,8 +234,3 @@ def _marks(values: Sequence[object]) -> str:
 
 EVENTS_FILE = "events.db"
 KEYS_FOLDER = "keys"
-
-
-def open_log(var: Path) -> tuple[EventStore, Vault]:
-    vault = Vault(FileKeys(var / KEYS_FOLDER))
-    return open_sqlite_store(var / EVENTS_FILE, Codec(vault)), vault

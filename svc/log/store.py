@@ -7,7 +7,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from eventsourcing.domain import EventSourcingError
@@ -15,6 +15,7 @@ from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
 from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
 from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
+from svc.log.fences import Fence
 
 _T = TypeVar("_T")
 VERSION_END = 2**31
@@ -96,12 +97,38 @@ class LogRecorder(Protocol):
     def close(self) -> None: ...
 
 
+class SharedRecorder(LogRecorder, Protocol):
+    """What a database must offer besides, where several nodes write. Errors are those of `LogRecorder`."""
+
+    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
+        """`insert_events` while all fences hold; IntegrityError where one does not."""
+        ...
+
+    def insert_copied(self, rows: Sequence[Notification]) -> None:
+        """Store events at their own positions, which follow the last one; IntegrityError where they do not."""
+        ...
+
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[dict[str, Any]]:
+        """The rows of one statement, a transaction of its own; `{schema}` in it is the schema."""
+        ...
+
+    def write(self, statement: str, values: Sequence[Any]) -> None:
+        """One statement within the fences of who calls."""
+        ...
+
+    def wait_for_news(self, seconds: float) -> None:
+        """Return when some node has appended, after that many seconds at the latest; never raises."""
+        ...
+
+
 class EventStore:
     """The log. Any call may raise StoreUnavailable, any read CorruptEvent; for any thread."""
 
-    def __init__(self, recorder: LogRecorder, codec: Codec) -> None:
+    def __init__(self, recorder: LogRecorder, codec: Codec, shared: SharedRecorder | None = None) -> None:
+        """`shared`: the recorder, where other nodes write as well."""
         self._recorder = recorder
         self._codec = codec
+        self.shared = shared
 
     def encode(self, events: Sequence[NewEvent]) -> Group:
         """The events as bytes, to be inserted once or more often. Raises UnstorableEvent."""
@@ -110,10 +137,17 @@ class EventStore:
         except OSError as error:
             raise StoreUnavailable(f"the developer's key could not be kept: {error}") from error
 
-    def insert(self, groups: Sequence[Group]) -> list[list[int]]:
-        """Make all groups durable in one transaction, or none; the positions of each. Raises Conflict."""
+    def insert(self, groups: Sequence[Group], fences: Sequence[Fence] = ()) -> list[list[int]]:
+        """Make all groups durable in one transaction, or none; the positions of each.
+
+        Raises Conflict, also where a fence does not hold.
+        """
         stored = [event for group in groups for event in group]
-        inserted = _reached(partial(self._recorder.insert_events, stored))
+        if fences:
+            assert self.shared is not None, "one process needs no fence"
+            inserted: Sequence[int] | None = _reached(partial(self.shared.insert_fenced, stored, fences))
+        else:
+            inserted = _reached(partial(self._recorder.insert_events, stored))
         assert inserted is not None, "an application recorder answers with positions"
         positions = iter(inserted)
         return [[next(positions) for _ in group] for group in groups]
@@ -199,7 +233,10 @@ class EventStore:
         self._recorder.close()
 
     def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[RecordedEvent]:
-        return [self._codec.to_domain_event(row, open_words=open_words) for row in rows]
+        try:
+            return [self._codec.to_domain_event(row, open_words=open_words) for row in rows]
+        except OSError as error:
+            raise StoreUnavailable(f"a developer's key cannot be read: {error}") from error
 
 
 def _identity(row: Notification) -> bytes:

@@ -191,6 +191,11 @@ class Vault:
             self._keys.destroy(developer_id)
             self._ready.pop(developer_id, None)
 
+    def let_go(self, developer_id: UUID) -> None:
+        """Ask the keys again for this developer's: another node may have destroyed it."""
+        with self._lock:
+            self._ready.pop(developer_id, None)
+
     def _key_for(self, developer_id: UUID) -> _Key:
         key = self._known_key(developer_id)
         if key is not None:

@@ -18,9 +18,8 @@ from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
 from svc.limits import KEEP_EVENTS, LOST_KEYS_NAMED_MAX
 from svc.log.codec import CorruptEvent, RecordedEvent
-from svc.log.sqlite import KEYS_FOLDER
+from svc.log.opening import listed_keys
 from svc.log.store import EventStore
-from svc.log.vault import FileKeys
 
 log = structlog.get_logger()
 ADVICE = (
@@ -42,7 +41,7 @@ class LostKey(NamedTuple):
 
 def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
     """Developers whose key was made and is gone; changes nothing."""
-    keys = FileKeys(var / KEYS_FOLDER)
+    keys = listed_keys(var, store)
     made = keys.listed()
     missing = (_made_by(store) if made is None else made) - keys.there()
     if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
@@ -57,13 +56,13 @@ def keys_of(var: Path, store: EventStore, developer_ids: Collection[UUID]) -> li
     except CorruptEvent:
         developers = ()
     names = {each.id: each.display_name for each in developers}
-    keys = FileKeys(var / KEYS_FOLDER)
+    keys = listed_keys(var, store)
     return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(developer_ids)]
 
 
 def settle(var: Path, store: EventStore) -> None:
     """Bring the list of keys up to the key files, or make it from the log."""
-    keys = FileKeys(var / KEYS_FOLDER)
+    keys = listed_keys(var, store)
     listed, there = keys.listed(), keys.there()
     if listed is None:
         keys.list_made(_made_by(store) | there)

@@ -28,7 +28,8 @@ from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
 from svc.limits import FINDINGS_MAX
-from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_log
+from svc.log.opening import open_log
+from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces

@@ -34,7 +34,7 @@ from svc.limits import (
     SLICE_SECONDS,
 )
 from svc.log.journal import Journal
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import program
 from svc.views.projecting import step

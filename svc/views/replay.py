@@ -18,7 +18,7 @@ from projections.facts.rows import Digesters
 from projections.schema import key_of, table_names
 from svc.limits import CHILD_LINE_BYTES_MAX, MEND_PAUSE_SECONDS, REPLAY_EVENTS_MAX
 from svc.log.journal import Journal
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import program
 from svc.views.projecting import step

@@ -21,7 +21,7 @@ from aggregates.telemetry.envelope import split
 from aggregates.telemetry.export import Export
 from svc.actors.actors import Streams
 from svc.log.codec import NewEvent
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from tests.bench.load import prompt_text

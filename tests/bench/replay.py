@@ -16,7 +16,7 @@ from rich.table import Table
 
 from aggregates.event import Scope
 from svc.limits import REPLAY_EVENTS_MAX
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.process import program
 from svc.views.replay import BuildStep
 from tests.bench.history import write_history

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from svc.archive.folder import Archive
 from svc.archive.lane import archive_changes
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from tests.faults.household import LEVEL_SECONDS, House, wait_gone
 from tests.faults.load import get
 from tests.faults.outcome import Outcome

@@ -17,7 +17,7 @@ from eventsourcing.persistence import Notification
 from quart_trio import QuartTrio
 
 from svc.app import open_service
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.service import RunningService
 from svc.settings import Settings
 from svc.views.replay import build, digests

@@ -10,7 +10,7 @@ import trio
 from eventsourcing.persistence import StoredEvent
 
 from svc.log.codec import Codec, NewEvent
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.log.vault import Vault
 from tests.golden.folder import (
     TOPICS,

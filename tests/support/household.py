@@ -13,7 +13,7 @@ from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle
 from svc.app import open_service
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

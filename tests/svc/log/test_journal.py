@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from svc import limits
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
+from svc.log.fences import Fence
 from svc.log.journal import Journal, Saturated
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
@@ -366,10 +367,10 @@ async def test_a_write_under_way_is_finished_when_the_journal_is_stopped() -> No
     class StoppedInTheMiddle(EventStore):
         """A store whose journal is cancelled while a transaction runs."""
 
-        def insert(self, groups: Sequence[Group]) -> list[list[int]]:
+        def insert(self, groups: Sequence[Group], fences: Sequence[Fence] = ()) -> list[list[int]]:
             """Like any store, after the cancellation."""
             trio.from_thread.run_sync(running.cancel)
-            return super().insert(groups)
+            return super().insert(groups, fences)
 
     journal = Journal(StoppedInTheMiddle(MemoryRecorder(), Codec(Vault(MemoryKeys()))))
     async with trio.open_nursery() as nursery:

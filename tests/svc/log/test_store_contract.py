@@ -8,11 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
+import psycopg
 import pytest
 from msgspec.structs import replace
 
 from aggregates.event import Words
 from svc.log.codec import Codec, CorruptEvent
+from svc.log.postgres import open_recorder
 from svc.log.store import Conflict, EventStore
 from svc.log.vault import Vault
 from tests.support.log import SqliteHome, created, named, new, prompt
@@ -53,10 +55,34 @@ def codec() -> Codec:
     return Codec(Vault(MemoryKeys()))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+class PostgresHome:
+    """A schema in a database."""
+
+    def __init__(self, codec: Codec, url: str) -> None:
+        self._codec = codec
+        self._url = url
+
+    def open(self) -> EventStore:
+        """The log in the schema."""
+        recorder = open_recorder(self._url)
+        return EventStore(recorder, self._codec, recorder)
+
+    def damage(self, position: int) -> None:
+        """Replaces the state by other bytes."""
+        with psycopg.connect(self._url) as connection:
+            connection.execute("UPDATE stored_events SET state = '\\x0102' WHERE notification_id = %s", [position])
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def home(request: pytest.FixtureRequest, codec: Codec, tmp_path: Path) -> Home:
     """Every store."""
-    return MemoryHome(codec) if request.param == "memory" else SqliteHome(codec, tmp_path / "events.db")
+    match request.param:
+        case "memory":
+            return MemoryHome(codec)
+        case "sqlite":
+            return SqliteHome(codec, tmp_path / "events.db")
+        case _:
+            return PostgresHome(codec, request.getfixturevalue("shared_store"))
 
 
 @pytest.fixture

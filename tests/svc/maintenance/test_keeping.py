@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from svc.archive.folder import Archive
-from svc.log.sqlite import FORM, open_log
+from svc.log.opening import open_log
+from svc.log.sqlite import FORM
 from svc.log.store import StoreUnavailable
 from svc.maintenance.backup import back_up
 from svc.maintenance.restore import restore

@@ -16,7 +16,8 @@ from svc.cli import main
 from svc.cli.replaying import replay
 from svc.cli.serving import status
 from svc.limits import LOST_KEYS_NAMED_MAX
-from svc.log.sqlite import KEYS_FOLDER, open_log
+from svc.log.opening import open_log
+from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
 from svc.maintenance.backup import back_up
 from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell

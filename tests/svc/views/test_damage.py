@@ -21,7 +21,8 @@ from projections.sub_sessions.detail import prompt_rows
 from svc.app import open_service
 from svc.cli.common import EXPECTED
 from svc.log.codec import CorruptEvent
-from svc.log.sqlite import EVENTS_FILE, open_log
+from svc.log.opening import open_log
+from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
 from svc.serving import initialize
 from svc.settings import Settings

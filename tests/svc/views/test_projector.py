@@ -10,7 +10,7 @@ import trio.testing
 
 from aggregates.capture.events import SessionClaimed
 from svc.log.journal import Journal
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.views.projector import Pace, Projector, ThreadWorker, Worker
 from svc.views.views import RULES_VERSION, new_file, open_writer
 from tests.support.facts import ANA, MONDAY

@@ -9,7 +9,7 @@ import trio
 from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
 from svc.log.journal import Journal
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.views import replay as module
 from svc.views.projector import Projector, Worker, WorkerGone
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread

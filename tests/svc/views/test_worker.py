@@ -11,7 +11,7 @@ import trio
 from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
 from svc.limits import REST_SECONDS, SLICE_SECONDS
-from svc.log.sqlite import open_log
+from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.views.projector import ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
 from svc.views.views import RULES_VERSION, new_file, open_writer

@@ -1,0 +1,378 @@
+"""The log in PostgreSQL, on the library's recorder and table, for several nodes at once.
+
+What differs from the library's own, and why: the last position stands in a row of its own. An append raises it and so
+waits for the one before it, then inserts all its events in one statement. So positions have the order of the commits
+and no gaps, and a reader that goes by them misses nothing; the library's lock on the whole table does that too, at a
+fifth of the speed, and its database functions lock nothing. A commit whose answer was lost is looked up. Every
+connection says itself that commits are synced, how long it waits for a lock, a statement and an answer.
+
+A `Fence` is a condition that holds in the transaction of a write, or nothing is written.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any, TypeVar
+from uuid import UUID
+
+import psycopg
+import structlog
+from eventsourcing.domain import EventSourcingError
+from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
+from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
+from psycopg import Connection, Cursor
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import DictRow, dict_row
+from psycopg.sql import SQL, Composed, Identifier, Literal
+
+from svc.limits import (
+    SHARED_ANSWER_SECONDS,
+    SHARED_CONNECT_SECONDS,
+    SHARED_IDLE_TRANSACTION_MS,
+    SHARED_KEEPALIVE_SECONDS,
+    SHARED_LOCK_MS,
+    SHARED_STATEMENT_MS,
+    SHARED_WRITERS_MAX,
+    STORE_READERS_MAX,
+)
+from svc.log.fences import Fence, LeaseFence, current_fences
+from svc.log.store import StoreUnavailable
+
+log = structlog.get_logger()
+RV = TypeVar("RV")
+WAIT_SECONDS = 0.1
+"""Between two looks whether a wait was interrupted; psycopg's own default."""
+FORM = 1
+"""Of the tables, in `svc_log`."""
+_OUTCOME_UNKNOWN = ("08", "57P")
+"""Classes of errors after which a commit may have happened: a lost connection, a server that goes down."""
+_CONNECTING: dict[str, str | int] = {
+    "application_name": "svc",
+    "connect_timeout": int(SHARED_CONNECT_SECONDS),
+    "keepalives_idle": int(SHARED_KEEPALIVE_SECONDS),
+    "keepalives_interval": int(SHARED_KEEPALIVE_SECONDS),
+    "keepalives_count": 2,
+    "tcp_user_timeout": int(2_000 * SHARED_KEEPALIVE_SECONDS),
+}
+"""Unless the address says otherwise; everything else, TLS among it, is libpq's."""
+_SESSION = (
+    "SELECT set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false), "
+    "set_config('idle_in_transaction_session_timeout', %s, false), "
+    "set_config('default_transaction_isolation', 'read committed', false), "
+    "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
+)
+_TABLES = """
+CREATE TABLE {schema}.svc_log (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    head bigint NOT NULL, form integer NOT NULL, probed bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 10);
+CREATE TABLE {schema}.svc_keys (owner uuid PRIMARY KEY, wrapped bytea NOT NULL);
+CREATE TABLE {schema}.svc_leases (
+    name text PRIMARY KEY, holder text NOT NULL, epoch bigint NOT NULL, expires_at timestamptz NOT NULL
+);
+CREATE INDEX stored_events_topic ON {schema}.stored_events (topic, notification_id);
+INSERT INTO {schema}.svc_log (head, form) SELECT coalesce(max(notification_id), 0), {form} FROM {schema}.stored_events;
+"""
+_RAISE_HEAD = (
+    "WITH place AS (UPDATE {schema}.svc_log SET head = head + %(count)s "
+    "RETURNING head - %(count)s AS before, pg_notify(%(channel)s, '')) "
+)
+_INSERT = (
+    "INSERT INTO {schema}.stored_events (originator_id, originator_version, topic, state, notification_id) "
+    "SELECT e.id, e.version, e.topic, e.state, place.before + e.number FROM place, "
+    "unnest(%(ids)b::uuid[], %(versions)b::bigint[], %(topics)b::text[], %(states)b::bytea[]) "
+    "WITH ORDINALITY AS e (id, version, topic, state, number) RETURNING notification_id"
+)
+_COLUMNS = "originator_id, originator_version, topic, state, notification_id"
+_SELECT = f"SELECT {_COLUMNS} FROM {{schema}}.stored_events "
+_SELECT_PAGE = (
+    f"SELECT {_COLUMNS} FROM (SELECT *, sum(octet_length(state)) OVER (ORDER BY notification_id) AS bytes, "
+    "row_number() OVER (ORDER BY notification_id) AS number FROM (SELECT * FROM {schema}.stored_events "
+    "WHERE notification_id > %s ORDER BY notification_id LIMIT %s) page) sized "
+    "WHERE bytes <= %s OR number = 1 ORDER BY notification_id"
+)
+
+
+class BoundedConnection(Connection[DictRow]):
+    """A connection that gives an answer up which does not come: the socket of a frozen server stays open for ever."""
+
+    def wait(self, gen: PQGen[RV], interval: float = WAIT_SECONDS, timeout: float | None = None) -> RV:
+        return super().wait(gen, interval, SHARED_ANSWER_SECONDS if timeout is None else timeout)
+
+
+class SharedDatastore(PostgresDatastore):
+    """A bounded pool of connections; its errors are the library's."""
+
+    def __init__(self, conninfo: str, schema: str, connections_max: int) -> None:
+        super().__init__(dbname="", host="", port="", user="", password="", schema=schema)
+        self.pool = ConnectionPool(
+            conninfo,
+            connection_class=BoundedConnection,
+            kwargs={"row_factory": dict_row},
+            min_size=1,
+            max_size=connections_max,
+            open=False,
+            configure=self.after_connect_func(),
+            check=ConnectionPool.check_connection,
+            timeout=SHARED_CONNECT_SECONDS,
+            reconnect_timeout=SHARED_CONNECT_SECONDS,
+        )
+
+    def after_connect_func(self) -> Callable[[Connection[Any]], None]:
+        return _configure
+
+
+def _configure(connection: Connection[Any]) -> None:
+    connection.autocommit = True
+    bounds = (SHARED_STATEMENT_MS, SHARED_LOCK_MS, SHARED_IDLE_TRANSACTION_MS)
+    connection.execute(_SESSION, [str(bound) for bound in bounds])
+
+
+class PostgresRecorder(PostgresApplicationRecorder):
+    """Events in the library's table; keys, leases and the last position beside it."""
+
+    def __init__(self, conninfo: str, schema: str) -> None:
+        super().__init__(SharedDatastore(conninfo, schema, STORE_READERS_MAX))
+        del self.sql_create_statements[self.create_insert_function_statement_index]
+        self._writing = SharedDatastore(conninfo, schema, SHARED_WRITERS_MAX)
+        self._listening: Connection[DictRow] | None = None
+        self._conninfo = conninfo
+        self.channel_name = f"svc_{_number(schema)}"
+        self._insert_now = self._named(_RAISE_HEAD + _INSERT)
+
+    # --- the port -----------------------------------------------------------------------------------------------
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int] | None:
+        return self.insert_fenced(stored_events, ())
+
+    def max_notification_id(self) -> int | None:
+        (row,) = self.rows("SELECT head FROM {schema}.svc_log")
+        return row["head"] or None
+
+    def select_stream(self, stream_id: UUID) -> list[Notification]:
+        return self._select("WHERE originator_id = %s ORDER BY originator_version", [stream_id])
+
+    def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
+        where = "WHERE originator_id = %s AND originator_version < %s ORDER BY originator_version DESC LIMIT 1"
+        return next(iter(self._select(where, [stream_id, below_version])), None)
+
+    def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
+        return _notifications(self.rows(_SELECT_PAGE, [position, limit_events, limit_bytes]))
+
+    def select_positions(self, positions: Sequence[int]) -> list[Notification]:
+        return self._select("WHERE notification_id = ANY(%s)", [list(positions)])
+
+    def select_topics(self, topics: Sequence[str]) -> list[Notification]:
+        return self._select("WHERE topic = ANY(%s) ORDER BY notification_id", [list(topics)])
+
+    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+        where = "WHERE topic = ANY(%s) AND notification_id > %s ORDER BY notification_id LIMIT %s"
+        return self._select(where, [list(topics), position, limit_events])
+
+    def replace_states(self, states: Mapping[int, bytes]) -> None:
+        update = (
+            "UPDATE {schema}.stored_events e SET state = n.state FROM unnest(%s::bigint[], %b::bytea[]) "
+            "AS n (position, state) WHERE e.notification_id = n.position"
+        )
+        with self._fenced_transaction(current_fences()) as cursor:
+            cursor.execute(self._named(update), [list(states), list(states.values())])
+
+    def sweep(self) -> bool:
+        """Free what overwritten rows took; copies stay in the server's own write-ahead log until it recycles that."""
+        with self._writing.get_connection() as connection:
+            connection.execute(self._named("VACUUM (INDEX_CLEANUP OFF, TRUNCATE OFF) {schema}.stored_events"))
+        return True
+
+    def check_writable(self) -> None:
+        self.rows("UPDATE {schema}.svc_log SET probed = probed + 1", writing=True)
+
+    def close(self) -> None:
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.close()
+        self._writing.close()
+        self.datastore.close()
+
+    # --- what a shared log has besides ------------------------------------------------------------------------------
+
+    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
+        """`insert_events` while the fences hold. IntegrityError: one does not, or a version is taken."""
+        try:
+            if not fences:  # one statement is one transaction
+                with self._writing.cursor() as cursor:
+                    return self._inserted(cursor, self._insert_now, stored_events)
+            with self._fenced_transaction(fences) as cursor:
+                return self._inserted(cursor, self._insert_now, stored_events)
+        except IntegrityError:
+            raise
+        except EventSourcingError as error:
+            found = self._looked_up(stored_events) if _outcome_is_unknown(error) else None
+            if found is None:
+                raise
+            log.warning("the answer to a commit was lost; it was looked up and has happened", reason=str(error))
+            return found
+
+    def insert_copied(self, rows: Sequence[Notification]) -> None:
+        """Store events at their own positions, which follow the last one. IntegrityError where they do not."""
+        raised = "UPDATE {schema}.svc_log SET head = %s WHERE head = %s RETURNING head"
+        insert = (
+            f"INSERT INTO {{schema}}.stored_events ({_COLUMNS}) "
+            "SELECT * FROM unnest(%b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::bigint[])"
+        )
+        given = ([getattr(row, name) for row in rows] for name in _COLUMNS.replace("notification_id", "id").split(", "))
+        with self._writing.transaction(commit=True) as cursor:
+            if not cursor.execute(self._named(raised), [rows[-1].id, rows[0].id - 1]).fetchall():
+                raise IntegrityError(f"position {rows[0].id} does not follow the last one")
+            cursor.execute(self._named(insert), list(given))
+
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[DictRow]:
+        """The rows of one statement, a transaction of its own; `{schema}` in it is the schema."""
+        with (self._writing if writing else self.datastore).cursor() as cursor:
+            cursor.execute(self._named(statement), values)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def wait_for_news(self, seconds: float) -> None:
+        """Return when some node has appended, after that many seconds at the latest; never raises."""
+        try:
+            if self._listening is None:
+                self._listening = BoundedConnection.connect(self._conninfo, row_factory=dict_row, autocommit=True)
+                self._listening.execute(SQL("LISTEN {}").format(Identifier(self.channel_name)))
+            for _ in self._listening.notifies(timeout=seconds, stop_after=1):
+                pass
+        except (psycopg.Error, OSError):
+            listening, self._listening = self._listening, None
+            if listening is not None:
+                listening.close()
+            time.sleep(seconds)  # polling finds everything; this connection only wakes
+
+    def write(self, statement: str, values: Sequence[Any]) -> None:
+        """One statement within the fences of who calls."""
+        with self._fenced_transaction(current_fences()) as cursor:
+            cursor.execute(self._named(statement), values)
+
+    @contextmanager
+    def _fenced_transaction(self, fences: Sequence[Fence]) -> Iterator[Cursor[DictRow]]:
+        """Nobody appends, and no lease of these is taken over, during the block. IntegrityError: one does not hold."""
+        with self._writing.transaction(commit=True) as cursor:
+            if fences:
+                cursor.execute(self._named("SELECT head FROM {schema}.svc_log FOR UPDATE"))
+            for fence in fences:
+                self._check(cursor, fence)
+            yield cursor
+
+    def _check(self, cursor: Cursor[DictRow], fence: Fence) -> None:
+        if isinstance(fence, LeaseFence):
+            held = "SELECT 1 FROM {schema}.svc_leases WHERE name = %s AND epoch = %s FOR SHARE"
+            if not cursor.execute(self._named(held), fence).fetchall():
+                raise IntegrityError(f"another node has taken over {fence.name}")
+        else:
+            newer = "SELECT 1 FROM {schema}.stored_events WHERE topic = ANY(%s) AND notification_id > %s LIMIT 1"
+            if cursor.execute(self._named(newer), [list(fence.topics), fence.after]).fetchall():
+                raise IntegrityError("another node has decided meanwhile")
+
+    def _inserted(self, cursor: Cursor[DictRow], insert: Composed, events: Sequence[StoredEvent]) -> list[int]:
+        values = {
+            "count": len(events),
+            "channel": self.channel_name,
+            "ids": [event.originator_id for event in events],
+            "versions": [event.originator_version for event in events],
+            "topics": [event.topic for event in events],
+            "states": [event.state for event in events],
+        }
+        cursor.execute(insert, values)
+        return sorted(row["notification_id"] for row in cursor.fetchall())
+
+    def _looked_up(self, events: Sequence[StoredEvent]) -> list[int] | None:
+        """The positions of events whose commit was not answered; None where it has not happened, or nobody knows."""
+        first = events[0]
+        find = _SELECT + "WHERE originator_id = %s AND originator_version = %s"
+        try:
+            with self._writing.transaction(commit=True) as cursor:
+                # One that is still under way holds this row: then its end is waited for.
+                cursor.execute(self._named("SELECT head FROM {schema}.svc_log FOR UPDATE"))
+                cursor.execute(self._named(find), [first.originator_id, first.originator_version])
+                found = _notifications(cursor.fetchall())
+        except EventSourcingError:
+            return None
+        if not found or found[0].state != first.state:
+            return None
+        return [found[0].id + number for number in range(len(events))]
+
+    def _select(self, where: str, values: Sequence[Any]) -> list[Notification]:
+        return _notifications(self.rows(_SELECT + where, values))
+
+    def _named(self, statement: str) -> Composed:
+        return SQL(statement).format(schema=Identifier(self.datastore.schema))
+
+
+def _notifications(rows: Sequence[DictRow]) -> list[Notification]:
+    return [Notification(*(row[name] for name in _COLUMNS.split(", "))) for row in rows]
+
+
+def _outcome_is_unknown(error: EventSourcingError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, psycopg.Error) and (cause.sqlstate or _OUTCOME_UNKNOWN[0]).startswith(_OUTCOME_UNKNOWN)
+
+
+def _number(name: str) -> int:
+    """The same number for the same name, below 2^63."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1
+
+
+def open_recorder(store: str) -> PostgresRecorder:
+    """Open the log at this address, and make its tables where there are none. Raises `StoreUnavailable`."""
+    try:
+        given = conninfo_to_dict(store)
+        conninfo = make_conninfo(store, **{name: value for name, value in _CONNECTING.items() if name not in given})
+        with BoundedConnection.connect(conninfo, row_factory=dict_row, autocommit=True) as connection:
+            schema = _one(connection, "SELECT current_schema()::text")
+            if schema is None:
+                raise StoreUnavailable(
+                    f"{shown(store)}: no schema of its search path exists; make one, or name another"
+                )
+            if _one(connection, "SHOW fsync") == "off":
+                log.warning("this PostgreSQL runs with fsync = off: a power cut may lose what was acknowledged")
+            recorder = PostgresRecorder(conninfo, schema)
+            try:
+                _make_tables(connection, recorder, schema)
+                form = recorder.rows("SELECT form FROM {schema}.svc_log")[0]["form"]
+            except BaseException:
+                recorder.close()
+                raise
+    except (psycopg.Error, EventSourcingError) as error:
+        raise StoreUnavailable(f"{shown(store)}: {error}; see that it runs and lets this user in") from error
+    if form != FORM:
+        recorder.close()
+        raise StoreUnavailable(
+            f"{shown(store)}: its tables are of form {form}, and this program knows form {FORM} only"
+        )
+    return recorder
+
+
+def _make_tables(connection: Connection[DictRow], recorder: PostgresRecorder, schema: str) -> None:
+    """One node makes them, the others wait. Who may not make tables never tries where they are."""
+    there = "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'svc_log'"
+    if _one(connection, there) is not None:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [_number(f"tables of {schema}")])
+        if _one(connection, there) is None:
+            recorder.create_table()
+            connection.execute(SQL(_TABLES).format(schema=Identifier(schema), form=Literal(FORM)))
+
+
+def _one(connection: Connection[DictRow], query: str) -> Any:
+    row = connection.execute(query).fetchone()
+    return None if row is None else next(iter(row.values()))
+
+
+def shown(store: str) -> str:
+    """An address without its password."""
+    try:
+        parts = conninfo_to_dict(store)
+    except psycopg.Error:
+        return "the store"
+    host, port, name = (parts.get(key) for key in ("host", "port", "dbname"))
+    return f"postgresql://{host or ''}{f':{port}' if port else ''}/{name or ''}"

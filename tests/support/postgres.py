@@ -1,0 +1,166 @@
+"""A real PostgreSQL for tests: the one that SVC_TEST_POSTGRES names, else one that is started here.
+
+It is started as an ordinary user, in a temporary folder, from the `postgres` that is found on the machine. Without
+either, the tests that need it are skipped.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+NAMED = "SVC_TEST_POSTGRES"
+_USERS = ("postgres", "nobody")
+"""Whom a test of root's runs it as: PostgreSQL refuses to be root's."""
+_START_SECONDS = 30.0
+_QUICK = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB", "max_connections": "60"}
+"""What is asked here is who sees what; what a disk does is asked by `make cluster` and `make bench`."""
+
+
+def programs() -> Path | None:
+    """The folder of PostgreSQL's programs; Debian keeps them off the path."""
+    found = shutil.which("postgres")
+    folders = [Path(found).parent] if found else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name, reverse=True)
+    return next((folder for folder in folders if (folder / "postgres").exists()), None)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Postgres:
+    """A server that can be asked for addresses; one of our own can be stopped and started as well."""
+
+    def __init__(self, url: str, folder: Path | None = None, port: int = 0) -> None:
+        self.url = url
+        self._folder = folder
+        self.port = port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    @contextmanager
+    def found(cls) -> Iterator["Postgres"]:
+        """Skips the test where there is none."""
+        if named := os.environ.get(NAMED):
+            yield cls(named)
+            return
+        if programs() is None:
+            pytest.skip(f"no postgres is found on this machine, and {NAMED} names none")
+        with cls.started(_QUICK) as server:
+            yield server
+
+    @classmethod
+    @contextmanager
+    def started(cls, settings: dict[str, str]) -> Iterator["Postgres"]:
+        """One of our own, in a folder that is removed afterwards."""
+        binaries = programs()
+        assert binaries is not None, "no postgres is found on this machine"
+        with tempfile.TemporaryDirectory(prefix="svc-postgres-") as name:
+            folder = Path(name)
+            if os.geteuid() == 0:
+                shutil.chown(folder, _user())
+            initdb = ["--auth=trust", "--username=svc", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"]
+            _as_user([binaries / "initdb", *initdb, folder / "data"], check=True)
+            port = free_port()
+            server = cls(f"postgresql://svc@127.0.0.1:{port}/postgres", folder, port)
+            server._options = [f"--{key.replace('_', '-')}={value}" for key, value in settings.items()]
+            server.start()
+            try:
+                yield server
+            finally:
+                server.stop()
+
+    _options: list[str]
+
+    def start(self) -> None:
+        binaries = programs()
+        assert binaries is not None
+        assert self._folder is not None
+        place = ["-D", self._folder / "data", "-p", str(self.port), "-h", "127.0.0.1", "-k", self._folder]
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(each) for each in (binaries / "postgres", *place, *self._options)],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **_identity(),
+            )
+        until = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.url, connect_timeout=2).close()
+                return
+            except psycopg.OperationalError:
+                assert time.monotonic() < until, (self._folder / "server.log").read_text()
+                assert self._process.poll() is None, (self._folder / "server.log").read_text()
+                time.sleep(0.05)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT: at once, in order; SIGQUIT: as in a crash."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(_START_SECONDS)
+
+    def freeze(self, how: signal.Signals) -> None:
+        """SIGSTOP or SIGCONT for all of its processes."""
+        assert self._process is not None
+        os.killpg(self._process.pid, how)
+
+    def run(self, statement: str, *values: Any) -> list[Any]:
+        """As its administrator."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def shared_store_in(server: Postgres) -> Iterator[str]:
+    """The address of a new schema, which goes afterwards."""
+    schema = f"svc_{uuid4().hex}"
+    server.run(f"CREATE SCHEMA {schema}")
+    try:
+        yield in_schema(server.url, schema)
+    finally:
+        server.run(f"DROP SCHEMA {schema} CASCADE")
+
+
+def in_schema(url: str, schema: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}options={quote(f'-csearch_path={schema}')}"
+
+
+def _user() -> str:
+    import pwd
+
+    known = {each.pw_name for each in pwd.getpwall()}
+    return next(user for user in _USERS if user in known)
+
+
+def _identity() -> dict[str, Any]:
+    """Root's children become somebody else."""
+    if os.geteuid() != 0:
+        return {}
+    import pwd
+
+    user = pwd.getpwnam(_user())
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "cwd": "/"}
+
+
+def _as_user(command: list[Any], **kwargs: Any) -> None:
+    words = [str(each) for each in command]
+    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **_identity(), **kwargs)

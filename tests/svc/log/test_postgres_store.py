@@ -1,0 +1,191 @@
+"""What a log in PostgreSQL does besides the contract: fences, leases, wrapped keys, commits without an answer."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from aggregates.people.events import DeveloperCreated
+from svc.log.codec import Codec
+from svc.log.fences import LeaseFence, TopicsFence, current_fences, fenced
+from svc.log.opening import open_log
+from svc.log.postgres import PostgresRecorder, open_recorder, shown
+from svc.log.shared import Leases, SharedKeys, make_master_key, read_master_key
+from svc.log.store import Conflict, EventStore, StoreUnavailable
+from svc.log.vault import Vault
+from svc.settings import Place, Settings, SettingsError, load_settings
+from tests.support.log import ANA, created, new, prompt
+from tests.support.memory import MemoryKeys
+from tests.support.postgres import Postgres
+
+NOWHERE = "postgresql://svc@127.0.0.1:1/none"
+
+
+@pytest.fixture
+def recorder(shared_store: str) -> Iterator[PostgresRecorder]:
+    """Over an empty log."""
+    made = open_recorder(shared_store)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(recorder: PostgresRecorder) -> EventStore:
+    """The same as a store."""
+    return EventStore(recorder, Codec(Vault(MemoryKeys())), recorder)
+
+
+def test_a_refused_append_leaves_no_gap(store: EventStore) -> None:
+    """The position is given back with the rest, so a gap always tells of an event that was deleted."""
+    store.append([new("s")])
+    with pytest.raises(Conflict):
+        store.append([new("t"), new("s")])
+    assert store.append([new("u")]) == [2]
+
+
+def test_a_change_of_people_is_refused_after_another_nodes(store: EventStore) -> None:
+    """What was decided from the directory as it was does not hold any more."""
+    (first,) = store.append([new("ana", event=created("ana"))])
+    fence = TopicsFence((DeveloperCreated.TOPIC,), first)
+    store.append([new("s")])
+    assert store.insert([store.encode([new("ben", event=created("ben"))])], [fence]) == [[3]]
+    with pytest.raises(Conflict):
+        store.insert([store.encode([new("cleo", event=created("cleo"))])], [fence])
+
+
+def test_who_lost_a_lease_writes_nothing_any_more(recorder: PostgresRecorder, store: EventStore) -> None:
+    """The one who took it over counts on."""
+    mine, theirs = Leases(recorder, "mine"), Leases(recorder, "theirs")
+    assert mine.held(["clock", "reports"]) == {"clock": 1, "reports": 1}
+    assert mine.held(["clock"]) == {"clock": 1}
+    assert theirs.held(["clock"]) == {}
+    recorder.rows("UPDATE {schema}.svc_leases SET expires_at = now() - interval '1 s' WHERE name = 'clock'")
+    store.insert([store.encode([new("a")])], [LeaseFence("clock", 1)])
+    assert theirs.held(["clock", "reports"]) == {"clock": 2}
+    with pytest.raises(Conflict):
+        store.insert([store.encode([new("b")])], [LeaseFence("clock", 1)])
+    with fenced(LeaseFence("clock", 1)), pytest.raises(Conflict):
+        store.take_words({store.append([new("p", event=prompt("x"))])[0]: ()})
+    assert current_fences() == ()
+    mine.release()
+    assert theirs.held(["reports"]) == {"reports": 2}
+
+
+def test_a_commit_whose_answer_was_lost_is_looked_up(store: EventStore, recorder: PostgresRecorder) -> None:
+    """The connection ends after the commit, before its answer: the positions are found, and nothing stands twice."""
+    lost = store.encode([new("a"), new("a", 2)])
+    recorder.insert_events(lost)
+
+    def broken(*_arguments: object) -> list[int]:
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    insert = recorder._inserted
+    recorder._inserted = broken  # type: ignore[method-assign, assignment]
+    assert store.insert([lost]) == [[1, 2]]
+    with pytest.raises(StoreUnavailable):
+        store.append([new("b")])
+    recorder._inserted = insert  # type: ignore[method-assign]
+    assert store.append([new("b")]) == [3]
+
+
+def test_two_nodes_make_the_tables_at_once(shared_store: str) -> None:
+    """One makes them, the other waits and finds them."""
+    together = Barrier(4)
+
+    def opened() -> int | None:
+        together.wait()
+        recorder = open_recorder(shared_store)
+        head = recorder.max_notification_id()
+        recorder.close()
+        return head
+
+    with ThreadPoolExecutor(4) as nodes:
+        assert [each.result() for each in [nodes.submit(opened) for _ in range(4)]] == [None] * 4
+
+
+def test_a_server_that_ends_every_connection_costs_nothing(store: EventStore, postgres: Postgres) -> None:
+    """Pooled connections are looked at before they are used."""
+    store.append([new("a")])
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'svc'"
+    postgres.run(ended)
+    assert store.append([new("b")]) == [2]
+    assert len(store.read_after(0)) == 2
+
+
+def test_data_keys_are_wrapped_in_the_store(recorder: PostgresRecorder, tmp_path: Path) -> None:
+    """No row holds one; the first one made stays; another master key opens nothing."""
+    make_master_key(tmp_path / "master")
+    make_master_key(tmp_path / "other")
+    keys = SharedKeys(recorder, read_master_key(tmp_path / "master"))
+    keys.prove()
+    key = os.urandom(32)
+    assert keys.keep(ANA, key) == key
+    assert keys.keep(ANA, os.urandom(32)) == keys.load(ANA) == key
+    assert all(key not in bytes(row["wrapped"]) for row in recorder.rows("SELECT wrapped FROM {schema}.svc_keys"))
+    with pytest.raises(StoreUnavailable, match="not the master key"):
+        SharedKeys(recorder, read_master_key(tmp_path / "other")).prove()
+    keys.destroy(ANA)
+    assert keys.load(ANA) is None
+
+
+def test_a_node_needs_its_master_key(shared_store: str, tmp_path: Path) -> None:
+    """It says where one belongs, and who else may not read it."""
+    master = tmp_path / "master"
+    place = Place(tmp_path, shared_store, master)
+    with pytest.raises(StoreUnavailable, match="there is no master key in"):
+        open_log(place)
+    assert make_master_key(master)
+    assert not make_master_key(master)
+    master.chmod(0o644)
+    with pytest.raises(StoreUnavailable, match="chmod 600"):
+        open_log(place)
+    master.chmod(0o600)
+    store, _ = open_log(place)
+    store.append([new("p", event=prompt("hello"))])
+    store.close()
+    master.write_text("no key")
+    with pytest.raises(StoreUnavailable, match="64 hex digits"):
+        open_log(place)
+
+
+def test_a_store_that_is_not_there_says_so_without_its_password(tmp_path: Path) -> None:
+    """The address is shown as far as it holds no secret."""
+    make_master_key(tmp_path / "master")
+    with pytest.raises(StoreUnavailable, match=r"postgresql://127\.0\.0\.1:1/none: .*refused") as caught:
+        open_log(Place(tmp_path, "postgresql://svc:hush@127.0.0.1:1/none", tmp_path / "master"))
+    assert "hush" not in str(caught.value)
+    assert shown("postgresql://:hush@/x") == "postgresql:///x"
+
+
+def test_a_store_is_an_address_with_a_master_key() -> None:
+    """And neither is shown by the settings."""
+    with pytest.raises(SettingsError, match="store is no address"):
+        load_settings({"store": "mysql://x", "master_key_file": "k"}, {})
+    with pytest.raises(SettingsError, match="store needs master_key_file"):
+        load_settings({"store": NOWHERE}, {})
+    assert "127.0.0.1:1" not in repr(Settings(store=NOWHERE, master_key_file="k"))
+
+
+def test_a_follower_under_writers_misses_nothing(shared_store: str) -> None:
+    """Four writers, each with a connection of its own; the reader goes by positions alone."""
+    codec = Codec(Vault(MemoryKeys()))
+    writers = [open_recorder(shared_store) for _ in range(4)]
+    reader = open_recorder(shared_store)
+
+    def write(recorder: PostgresRecorder) -> int:
+        store = EventStore(recorder, codec, recorder)
+        return sum(len(store.append([new(str(uuid4())) for _ in range(3)])) for _ in range(50))
+
+    with ThreadPoolExecutor(4) as running:
+        waiting = [running.submit(write, each) for each in writers]
+        seen: list[int] = []
+        while not all(each.done() for each in waiting) or len(seen) < 600:
+            seen += [each.id for each in reader.select_after(seen[-1] if seen else 0, 100, 1_000_000)]
+    assert seen == list(range(1, 601))
+    for each in (*writers, reader):
+        each.close()
