@@ -5,6 +5,7 @@ Line by line and linear; of a long text only the head and the tail are looked at
 
 import re
 from bisect import bisect_right
+from itertools import accumulate
 
 import msgspec
 
@@ -75,6 +76,15 @@ def split_pasted(text: str) -> PromptText:
     head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:] if gap else text
     own, starts, pasted = _own_lines(head, gap)
     return PromptText(head, _without_orders("\n".join(own)), tuple(starts), pasted + gap, bool(pasted))
+
+
+def pasted_lines(text: str) -> str:
+    """What was pasted into the head of a text, line by line."""
+    head = text[:HEAD_CHARS]
+    own = {at for _, at in _own_lines(head, 0)[1]}
+    lines = head.split("\n")
+    starts = accumulate((len(line) + 1 for line in lines[:-1]), initial=0)
+    return "\n".join(line for at, line in zip(starts, lines, strict=True) if at not in own)
 
 
 def _without_orders(own: str) -> str:

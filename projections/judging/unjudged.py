@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
-from aggregates.reading.pasted import split_pasted
+from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import (
@@ -34,6 +34,7 @@ from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
+PASTED_CHARACTERS_MAX = 2_000
 CONTEXT_CHARACTERS_MAX = 600
 EARLIER_MAX = 3
 """Of the prompts before the one that is judged."""
@@ -90,7 +91,8 @@ class TurnWords(msgspec.Struct, frozen=True):
     status: str
     """Of its rubric."""
     prompt: str | None
-    """Without what was pasted, which never earns a grade."""
+    """Without what was pasted."""
+    pasted: str
     response: str | None
 
     @property
@@ -98,11 +100,15 @@ class TurnWords(msgspec.Struct, frozen=True):
         """So much of the prompt as is told where another one is judged."""
         return None if self.prompt is None else self.prompt[:CONTEXT_CHARACTERS_MAX]
 
+    def exchange(self) -> dict[str, Any]:
+        """What was asked and answered. The end of an answer says more than its beginning."""
+        answer = None if self.response is None else self.response[-CONTEXT_CHARACTERS_MAX:]
+        return {"asked": self.asked, "answer_ended": answer}
+
     def course(self) -> Mapping[str, Any]:
-        """The course of the turn. The end of an answer says more than its beginning."""
+        """The course of the turn."""
         return {
-            "asked": self.asked,
-            "answer_ended": None if self.response is None else self.response[-CONTEXT_CHARACTERS_MAX:],
+            **self.exchange(),
             "observed": [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED][-EARLIER_MAX * 4 :],
         }
 
@@ -149,12 +155,17 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
     said = {each.turn.turn_id: each for each in turns}
     for unit in unit_turns(each.turn for each in turns[: wanted.prompts]):
         lead, captures = said[unit[0].turn_id], tuple(turn.capture_id for turn in unit) if len(unit) > 1 else ()
-        texts = [text for turn in unit if (text := said[turn.turn_id].prompt)]
+        words = [said[turn.turn_id] for turn in unit]
+        texts = [each.prompt for each in words if each.prompt]
+        pasted = "\n".join(each.pasted for each in words if each.pasted)
         known = _answered(reader.db, "rubric", lead.turn, wanted, captures)
-        if lead.status in ("ok", "unclassified") and texts and not known:
+        if lead.status in ("ok", "unclassified") and (texts or pasted) and not known:
             nth = turns.index(lead)
-            earlier = [one.asked for one in turns[max(nth - EARLIER_MAX, 0) : nth] if one.prompt]
-            payload: dict[str, Any] = {"earlier": earlier, "prompt": BLANK_LINE.join(texts)[:PROMPT_CHARACTERS_MAX]}
+            payload = {
+                "earlier": [one.exchange() for one in turns[max(nth - EARLIER_MAX, 0) : nth] if one.prompt],
+                "prompt": BLANK_LINE.join(texts)[:PROMPT_CHARACTERS_MAX],
+                "pasted": pasted[:PASTED_CHARACTERS_MAX],
+            }
             yield _question("rubric", scope, lead.turn, captures, payload)
     last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
     if any(each.prompt for each in turns) and not _answered(reader.db, "outcome", last, wanted, captures):
@@ -205,6 +216,7 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
             turn=turn,
             status="skipped" if body is None else body.rubric.status,
             prompt=None if (text := texts.get(prompt)) is None else split_pasted(text).own.strip(),
+            pasted="" if text is None else pasted_lines(text),
             response=texts.get(answer),
         )
         for turn, body, prompt, answer in zip(turns, bodies, prompts, answers, strict=True)

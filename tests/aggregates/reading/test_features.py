@@ -1,6 +1,7 @@
 """The features of a text: what is found, and what it weighs."""
 
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from aggregates.event import packed, unpacked
 from aggregates.reading import verdicts
 from aggregates.reading.features import NAMED, find_references, phrase_cues, sentences_of
 from aggregates.reading.model import SHIPPED
+from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY
 from tests.judges.names import FEATURES, PASTED, features_of
@@ -36,6 +38,13 @@ def test_a_reading_holds_what_the_features_weigh_that_a_model_is_trained_on(text
     assert names <= set(FEATURES)
     assert reading.logits == SHIPPED.logits(names)
     assert {name for name in NAMED if reading.shows(name)} & set(FEATURES) == names & set(NAMED)
+
+
+@given(TEXT)
+def test_every_line_is_own_or_pasted(text: str) -> None:
+    """Never both, and none is lost."""
+    own, pasted = split_pasted(text).own, pasted_lines(text)
+    assert Counter(filter(None, (own + "\n" + pasted).split("\n"))) == Counter(filter(None, text.split("\n")))
 
 
 @given(TEXT)

@@ -180,7 +180,7 @@ def never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parts(request: Request) -> Said:
     """A model that sees another topic in everything."""
-    if "earlier" not in request.data or not isinstance((request.data["earlier"] or [""])[0], dict):
+    if "new_topic" not in request.system:
         return judge(request)
     return says({"new_topic": True, "confidence": 0.8, "quote": request.data["prompt"][:20]})
 
