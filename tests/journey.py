@@ -25,6 +25,8 @@ from svc_http.app import build_api, build_intake
 ROOT = Path(__file__).parent.parent
 ROOMS = {"aggregates": ROOT, "projections": ROOT, "svc_http": ROOT / "http", "svc": ROOT}
 SECONDS_MAX = 60
+BACKGROUND = ("svc/maintenance/forget.py", "svc/actors/ticker.py")
+"""They look at the log after each write, sooner or later: a prompt does not wait for them."""
 
 
 class Tracer:
@@ -76,7 +78,7 @@ class Tracer:
         """The file below its source root; None where it is no product file."""
         if path not in self._names:
             found = [path[cut:] for folder, cut in self._folders.items() if path.startswith(folder)]
-            self._names[path] = found[0] if found else None
+            self._names[path] = found[0] if found and found[0] not in BACKGROUND else None
         return self._names[path]
 
 
