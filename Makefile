@@ -12,17 +12,14 @@ VAR ?= var
 # isolated build environment fetches anything else.
 venv: $(VENV)/.runtime
 $(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("svc needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock -r requirements-build.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $@
+	@$(PYTHON) deploy/environment.py $(VENV) requirements.lock requirements-build.lock --editable
+	@touch $@
 
 # The tools of a contributor on top of it.
 dev: $(VENV)/.dev
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	touch $@
+	@$(PYTHON) deploy/environment.py $(VENV) requirements-dev.lock
+	@touch $@
 
 serve: venv
 	$(BIN)/svc serve --var $(VAR) --intake $(INTAKE) --api $(API)

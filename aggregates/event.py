@@ -12,6 +12,10 @@ from uuid import UUID
 import msgspec
 
 
+class Mendable(Exception):
+    """The base of errors that a person can do something about: the message says what, in a sentence."""
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of every fact. `received_at_us`: microseconds since 1970, UTC, when the server took it."""
 

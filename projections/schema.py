@@ -1,13 +1,9 @@
-"""The tables of the views file, made with sqlite-utils from `schema.sql`."""
+"""The tables of the views file, made from `schema.sql`."""
 
 import sqlite3
 from contextlib import closing
 from functools import cache
 from pkgutil import get_data
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
 
 SCHEMA_VERSION = 33
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
@@ -20,12 +16,16 @@ def create(connection: sqlite3.Connection) -> None:
     """Make tables, indexes, an empty bookmark and a feed of changes that has not begun, unless they are there."""
     if connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,):
         return
-    database = _tool(connection)
-    with database.atomic():
-        database.executescript(_SQL)
-        database.table("bookmark").insert({"id": 1, "position": 0, "log_time_us": 0, "checksum": b""}, ignore=True)
-        database.table("change_feed").insert({"id": 1, "from_position": None}, ignore=True)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.executescript(
+        f"""
+        BEGIN IMMEDIATE;
+        {_SQL}
+        INSERT OR IGNORE INTO bookmark (id, position, log_time_us, checksum) VALUES (1, 0, 0, x'');
+        INSERT OR IGNORE INTO change_feed (id, from_position) VALUES (1, NULL);
+        PRAGMA user_version = {SCHEMA_VERSION};
+        COMMIT;
+        """
+    )
 
 
 def table_names() -> tuple[str, ...]:
@@ -34,18 +34,13 @@ def table_names() -> tuple[str, ...]:
 
 
 def key_of(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    return tuple(_tool(connection).table(table).pks)
+    """The columns of its primary key, in their order; its row's number where it has none."""
+    found = connection.execute("SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk", (table,)).fetchall()
+    return tuple(name for (name,) in found) or ("rowid",)
 
 
 def columns_of(table: str) -> tuple[str, ...]:
     return _columns()[table]
-
-
-def _tool(connection: sqlite3.Connection) -> "Database":
-    # Takes a tenth of a second to import: only what makes a file or compares two waits for it.
-    from sqlite_utils import Database
-
-    return Database(connection, recursive_triggers=False, execute_plugins=False)
 
 
 @cache

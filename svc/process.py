@@ -6,8 +6,6 @@ import shutil
 import sys
 from pathlib import Path
 
-from svc.limits import GC_ALLOCATIONS
-
 
 def program() -> list[str]:
     """The command that runs svc: the one-file binary, or the package under Python."""
@@ -29,6 +27,8 @@ def typed(*arguments: str) -> str:
 
 def look_seldom() -> None:
     """Freeze what a started process holds, and let Python collect garbage seldom."""
+    from svc.limits import GC_ALLOCATIONS  # late: limits know the rooms of rules
+
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])

@@ -21,6 +21,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from aggregates.event import Refused
+from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.directory import Key, Membership
 from svc.app import open_service
@@ -41,7 +42,6 @@ from svc.process import look_seldom, single
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
-from svc_http.routes.people import KEY_START_CHARACTERS
 
 log = structlog.get_logger()
 

@@ -5,12 +5,15 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from aggregates.event import Mendable
 from svc.llm.budget import DAILY_TOKENS
-from svc.llm.client import Endpoint
+
+if TYPE_CHECKING:
+    from svc.llm.endpoint import Endpoint
 
 CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"
@@ -22,7 +25,7 @@ SECRETS = frozenset({"llm_key", "store"})
 Amount = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class SettingsError(Exception):
+class SettingsError(Mendable):
     """A setting cannot be used; the message says which, where it came from, and what it should be."""
 
 
@@ -108,7 +111,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"Settings({', '.join(shown)})"
 
     @property
-    def model_endpoint(self) -> Endpoint | None:
+    def model_endpoint(self) -> "Endpoint | None":
+        from svc.llm.endpoint import Endpoint  # late: with it comes what asks an endpoint
+
         if self.llm_url is None or self.llm_model is None:
             return None
         return Endpoint(self.llm_url, self.llm_model, self.llm_key)

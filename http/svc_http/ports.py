@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Reply, Scope
+from aggregates.event import Digester, Mendable, Reply, Scope
 from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
@@ -154,7 +154,7 @@ class CpuTime:
         self.seconds += time.thread_time()
 
 
-class Unavailable(Exception):
+class Unavailable(Mendable):
     """The service cannot take or answer this now; the message says why. Answered as 503, Retry-After 5."""
 
 

@@ -1,30 +1,53 @@
-"""`svc` itself: the commands there are. A module is imported when its command is called: all take a second."""
+"""`svc` itself: the commands there are. A module is imported when its command is called: all take seconds."""
 
 import inspect
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from aggregates.characters import plain
 from svc import __version__
 
-_ORDER = (
-    ("serving", ("init", "serve")),
-    ("connecting", ("connect", "disconnect", "doctor")),
-    ("children", ("hook",)),
-    ("serving", ("status",)),
-    ("people", ("org", "developer", "member", "team", "key")),
-    ("catalog", ("catalog",)),
-    ("replaying", ("replay", "backfill")),
-    ("importing", ("import",)),
-    ("judging", ("grade", "judge")),
-    ("maintenance", ("backup", "restore", "verify", "export", "forget", "retention")),
-    ("demo", ("demo",)),
-    ("children", ("project", "build-views")),
-)
-COMMANDS = {name: f"svc.cli.{module}" for module, names in _ORDER for name in names}
-"""Name → the module that makes a command of this name, in the order of the help."""
+
+class Entry(NamedTuple):
+    """Where a command is made, and what the list of commands says of it: the list imports none of them."""
+
+    module: str
+    summary: str
+    hidden: bool = False
+
+
+COMMANDS = {
+    "init": Entry("serving", "Set up a folder without serving it."),
+    "serve": Entry("serving", "Run the server; an empty folder is set up first."),
+    "connect": Entry("connecting", "Have an agent send what it does."),
+    "disconnect": Entry("connecting", "Undo `svc connect`: every file as it was, byte for byte."),
+    "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
+    "hook": Entry("children", "What an agent's hooks call; nothing to type by hand."),
+    "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
+    "org": Entry("people", "Organizations and their settings."),
+    "developer": Entry("people", "Developers, their profiles, and how far each has come."),
+    "member": Entry("people", "Who belongs to an organization, and as what."),
+    "team": Entry("people", "Teams: who sees whose sums."),
+    "key": Entry("people", "Keys with which agents and people reach the server."),
+    "catalog": Entry("catalog", "What models cost by list price, revision by revision."),
+    "replay": Entry("replaying", "Build every score anew from the log, or prove them (--check)."),
+    "backfill": Entry("replaying", "Judge again what started in a range of days."),
+    "import": Entry("importing", "Import sessions that agents have kept on this machine."),
+    "grade": Entry("judging", "Grade one prompt: the habits it shows or misses, and why."),
+    "judge": Entry("judging", "Judge files of items, and answer in the shape of labels."),
+    "backup": Entry("maintenance", "Copy everything to TARGET, also while the server runs."),
+    "restore": Entry("maintenance", "Put a backup into an empty folder, every byte checked."),
+    "verify": Entry("maintenance", "Check the log, the scores and the archive."),
+    "export": Entry("maintenance", "Write all data of DEVELOPER into TARGET, a new folder."),
+    "forget": Entry("maintenance", "Take the texts of DEVELOPER away for good; counts stay."),
+    "retention": Entry("maintenance", "Take away now what has outlived its organization's retention."),
+    "demo": Entry("demo", "Show the scores of two imaginary developers."),
+    "project": Entry("children", "Keep a views file up to the log, one step a line.", hidden=True),
+    "build-views": Entry("children", "Build a views file anew from the log.", hidden=True),
+}
+"""In the order of the help."""
 
 
 class Command(click.Command):
@@ -39,8 +62,12 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        made = vars(import_module(COMMANDS[cmd_name])).values() if cmd_name in COMMANDS else ()
+        made = vars(import_module(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
         return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items() if not entry.hidden])
 
     def invoke(self, ctx: click.Context) -> Any:
         """What is wrong may quote a file's name, an argument or an answer."""

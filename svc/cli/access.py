@@ -10,9 +10,8 @@ import msgspec
 import trio
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Reply
+from aggregates.event import Mendable, Reply
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
-from svc.app import open_service
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
 from svc.log.sqlite import EVENTS_FILE
@@ -39,11 +38,11 @@ PATHS: dict[type, str] = {
 }
 
 
-class NotReached(Exception):
+class NotReached(Mendable):
     """The data cannot be reached; the message says why and what to do."""
 
 
-class NotFound(Exception):
+class NotFound(Mendable):
     """What was named is not there, or is not the only one; the message says what to type instead."""
 
 
@@ -55,10 +54,10 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
         raise NotReached(f"{var} holds no data yet; run `svc init --var {var}` or `svc serve --var {var}` first")
     try:
         with held(var):
-            async with open_service(settings) as service:
-                # Here: the framework takes a third of a second to import.
-                from svc_http.app import build_api
+            from svc.app import open_service  # late: a running server has all of it loaded
+            from svc_http.app import build_api
 
+            async with open_service(settings) as service:
                 # Cast: httpx and quart write the same ASGI in different types.
                 transport = httpx.ASGITransport(app=cast(Any, build_api(service)))
                 headers = {"X-Internal-Secret": service.settings.internal_secret}

@@ -1,4 +1,7 @@
-"""What several commands share: options, reaching the data, errors as sentences, and how results look."""
+"""What several commands share: options, reaching the data, errors as sentences, and how results look.
+
+A command must start fast: what takes long to import is imported by the function that needs it.
+"""
 
 import contextlib
 import functools
@@ -6,37 +9,27 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import click
 import msgspec
-import structlog
-import trio
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from aggregates.characters import escaped, plain
+from aggregates.event import Mendable
 from svc.cli import Command
-from svc.cli.access import NotFound, NotReached, reach
-from svc.jobs.catalog import CatalogUnusable
-from svc.log.codec import CorruptEvent
-from svc.log.folder import FolderInUse, FolderUnusable
-from svc.log.store import StoreUnavailable
-from svc.maintenance.backup import MaintenanceError
-from svc.observe.logs import set_up_logs
 from svc.process import single
-from svc.settings import Settings, SettingsError, load_settings, unknown_variables
-from svc_http.ports import Unavailable
+from svc.settings import Settings, load_settings, unknown_variables
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
 T = TypeVar("T")
-EXPECTED = (
-    *(NotReached, NotFound, CatalogUnusable, MaintenanceError, FolderInUse, FolderUnusable, SettingsError),
-    *(CorruptEvent, StoreUnavailable, Unavailable, OSError),
-)
+EXPECTED = (Mendable, OSError)
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
 WIDE_COLUMNS = 10_000
 """As wide as any table wants to be."""
@@ -69,12 +62,7 @@ def data_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """What a person can mend, or these errors, is shown as a sentence; after Ctrl-C, what holds now.
-
-    Warnings go to standard error, unless the command has set up its logs otherwise: before its JSON there is nothing.
-    """
-    if not structlog.is_configured():
-        set_up_logs("warning")
+    """What a person can mend, or these errors, is shown as a sentence; after Ctrl-C, what holds now."""
     try:
         yield
     except BaseException as error:
@@ -86,6 +74,16 @@ def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] =
         if isinstance(cause, (*EXPECTED, *also)):
             raise click.ClickException(_sentence(cause)) from error
         raise
+
+
+def _hear_warnings() -> None:
+    """On standard error, unless the command has set up its logs otherwise: before its JSON there is nothing."""
+    import structlog
+
+    if not structlog.is_configured():
+        from svc.observe.logs import set_up_logs
+
+        set_up_logs("warning")
 
 
 def _sentence(error: BaseException) -> str:
@@ -103,15 +101,21 @@ def _sentence(error: BaseException) -> str:
 
 def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
     """Run a command's async part, with its errors as sentences."""
+    import trio
+
     with sentences():
+        _hear_warnings()
         return trio.run(main, *args, strict_exception_groups=True)
 
 
 @contextlib.contextmanager
 def working(
-    doing: str, what_holds: str | None = None, *shown: ProgressColumn, **fields: Any
+    doing: str, what_holds: str | None = None, *shown: "ProgressColumn", **fields: Any
 ) -> Iterator[Callable[..., None]]:
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    _hear_warnings()
     console = Shown(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
@@ -169,6 +173,8 @@ class Reaching(Command):
 
 
 def _carry_out(work: Work, show: Show, settings: Settings, as_json: bool = False, **arguments: Any) -> None:
+    from svc.cli.access import reach
+
     async def main() -> tuple[Any, Names]:
         async with reach(settings) as access:
             found = await work(access, **arguments)

@@ -10,17 +10,14 @@ from typing import TypeVar, get_args
 import click
 import msgspec
 
+from aggregates.ids import KEY_START_CHARACTERS
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
 from svc.connect.agents import RESTART, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import (
-    KeyRefused,
-    NotAnswered,
     Rewrite,
-    Server,
-    checked_url,
     connected,
     disconnected,
     give_back,
@@ -29,10 +26,10 @@ from svc.connect.connecting import (
 )
 from svc.connect.doctor import Finding, Level, examine
 from svc.connect.elsewhere import elsewhere
+from svc.connect.server import Capture, KeyRefused, NotAnswered, Server, checked_url
 from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
 from svc.hook.outbox import Outbox
 from svc.process import program
-from svc_http.routes.people import KEY_START_CHARACTERS
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:4318"
@@ -90,7 +87,7 @@ def connect(
     if dry_run:
         say("nothing was changed")
         return
-    capture = connecting.Capture() if offline else _asked(target, Server.capture)
+    capture = Capture() if offline else _asked(target, Server.capture)
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     if any(each.changed for each in [*outdated, *rewrites]):

@@ -7,12 +7,13 @@ from typing import Any, get_args
 import click
 import msgspec
 
+from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.commands import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST
 from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
 from aggregates.people.events import Role, Schedule
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Family, Names, columns, minute, organization_option, say
-from svc_http.routes.people import KEY_START_CHARACTERS, DeveloperShown, KeyShown
+from svc_http.routes.people import DeveloperShown, KeyShown
 from svc_http.routing import KEY_PATTERN
 
 FOREVER = "forever"

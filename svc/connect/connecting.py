@@ -2,40 +2,29 @@
 
 import contextlib
 import difflib
-import email.utils
 import os
 import re
-import ssl
 import stat
-import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from typing import NamedTuple, TypeVar
 
-import httpx
 import msgspec
 
-from svc import __version__
 from svc.connect.agents import AgentName, FilePlan, Scope
 from svc.connect.changes import DOCUMENTS, ChangeReceipt, Document, Format, Refused, Unreadable, apply, undo
-from svc.hook.machine import config_folder, connection_file, draft_file, private_folder, replace_file, state_folder
+from svc.connect.server import Capture
+from svc.hook.machine import (
+    config_folder,
+    connection_file,
+    draft_file,
+    private_folder,
+    replace_file,
+    state_folder,
+)
 
 T = TypeVar("T")
-SECONDS = 10.0
-"""How long one answer may take."""
-HEALTH_SECONDS = 3.0
-"""The same for one that takes no work: what says nothing by then is no intake."""
-_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
-
-
-class Capture(msgspec.Struct, frozen=True):
-    """What the server asks its clients to capture."""
-
-    prompts: bool = True
-    responses: bool = True
-    max_prompt_bytes: int | None = None
 
 
 class FileReceipt(msgspec.Struct, frozen=True):
@@ -263,126 +252,3 @@ def shown(rewrite: Rewrite, key: str) -> str:
     new = (rewrite.new or b"").decode().splitlines()
     lines = difflib.unified_diff(old, new, str(rewrite.path), str(rewrite.path), lineterm="", n=1)
     return "\n".join(lines).replace(key, key[:8] + "…")
-
-
-# --- the server -------------------------------------------------------------------------------------------
-
-
-class NotAnswered(Exception):
-    """No answer, or none of this service; the message says what to do."""
-
-
-class KeyRefused(Exception):
-    """The server does not take the key; the message is the server's."""
-
-
-def checked_url(text: str) -> str:
-    """The intake's address without a slash at its end. Raises `Refused`."""
-    url = urlsplit(text.strip())
-    try:
-        usable = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
-    except ValueError:
-        usable = False
-    if not usable or url.query or url.fragment or url.username or any(each.isspace() for each in text.strip()):
-        raise Refused(f"{text!r} is no address of an intake: write it like http://127.0.0.1:4318")
-    return text.strip().rstrip("/")
-
-
-class Arrival(msgspec.Struct, frozen=True):
-    source: str
-    signal: str
-    last_at: str
-    requests: int
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    at: str
-    path: str
-    status: int
-    message: str
-
-
-class Arrived(msgspec.Struct, frozen=True):
-    """What a server had from a key's owner since it started, and what it refused."""
-
-    arrivals: list[Arrival]
-    refusals: list[Refusal]
-    arrivals_since: str
-
-
-class Server(contextlib.AbstractContextManager["Server"]):
-    """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
-
-    def __init__(self, url: str, key: str) -> None:
-        headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
-        # As a hook reaches it: past any proxy, by the certificates that OpenSSL knows.
-        trusted = ssl.create_default_context()
-        self._client = httpx.Client(base_url=url, headers=headers, timeout=SECONDS, verify=trusted, trust_env=False)
-        self._url = url
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
-
-    def health(self) -> float:
-        """The seconds by which this machine's clock is ahead, to about a second."""
-        answer = self._asked("GET", "/health", seconds=HEALTH_SECONDS)
-        if answer.status_code != 200 or answer.text.strip() != "ok":
-            raise NotAnswered(f"{self._url}/health says {answer.status_code} {answer.text[:80].strip()!r}, not ok")
-        told = answer.headers.get("Date")
-        return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
-
-    def capture(self) -> Capture:
-        asked = self._asked("GET", "/v1/plugin/config")
-        if asked.status_code == httpx.codes.NOT_FOUND:
-            ready = self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS)
-            if ready.status_code in (200, 503):  # only the API says whether it is ready
-                raise NotAnswered(
-                    f"{self._url} is the API of svc, not its intake: "
-                    "use the address after `intake=` that `svc serve` shows"
-                )
-        try:
-            config = msgspec.json.decode(_accepted(asked).content, type=dict[str, Any])
-            return msgspec.convert(config.get("capture", {}), Capture)
-        except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
-
-    def arrived(self) -> Arrived:
-        """What the server has had from this key's owner."""
-        answer = _accepted(self._asked("GET", "/v1/plugin/config"))
-        try:
-            return msgspec.json.decode(answer.content, type=Arrived)
-        except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._url} is an older svc, which does not tell what arrived") from error
-
-    def setup_complete(self, key_start: str) -> None:
-        said = {"plugin_version": __version__, "key_prefix": key_start}
-        _accepted(self._asked("POST", "/v1/setup-complete", said))
-
-    def send_log(self, body: dict[str, Any]) -> None:
-        _accepted(self._asked("POST", "/v1/logs", body))
-
-    def logs(self, since: str) -> list[dict[str, Any]]:
-        """The log records since a time, ISO 8601."""
-        return list(_accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}")).json()["records"])
-
-    def _asked(
-        self, method: str, path: str, body: dict[str, Any] | None = None, seconds: float = SECONDS
-    ) -> httpx.Response:
-        try:
-            return self._client.request(method, path, json=body, timeout=seconds)
-        except httpx.HTTPError as error:
-            why = _ERRNO.sub("", str(error)) or type(error).__name__
-            hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
-            raise NotAnswered(f"{self._url} cannot be reached: {why}{hint}") from error
-
-
-def _accepted(answer: httpx.Response) -> httpx.Response:
-    if answer.status_code < 300:
-        return answer
-    try:
-        message = str(answer.json()["message"])
-    except (ValueError, KeyError, TypeError):
-        message = answer.text[:200].strip()
-    if answer.status_code in (401, 403):
-        raise KeyRefused(message)
-    raise NotAnswered(f"{answer.request.url.path} answers {answer.status_code}: {message}")

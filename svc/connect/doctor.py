@@ -16,8 +16,9 @@ import msgspec
 from aggregates.times import iso
 from svc.connect.agents import Target, plans
 from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
-from svc.connect.connecting import Arrived, FileReceipt, KeyRefused, NotAnswered, Server, StoredConnection, read_file
+from svc.connect.connecting import FileReceipt, StoredConnection, read_file
 from svc.connect.elsewhere import elsewhere
+from svc.connect.server import Arrived, KeyRefused, NotAnswered, Server
 from svc.hook.captures import log_export
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox

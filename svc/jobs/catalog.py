@@ -17,7 +17,7 @@ import structlog
 import trio
 from msgspec.structs import replace
 
-from aggregates.event import Refused
+from aggregates.event import Mendable, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served, snapshot_fault
 from aggregates.prices.decide import (
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(CatalogDocument)
 
 
-class CatalogUnusable(Exception):
+class CatalogUnusable(Mendable):
     """No catalog can be had from a source; the message says from which and why."""
 
 

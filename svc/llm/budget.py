@@ -8,9 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import structlog
 
-log = structlog.get_logger()
 FILE = "llm-spent.json"
 _US_PER_DAY = 86_400_000_000
 
@@ -63,6 +61,9 @@ class Budget:
         except FileNotFoundError:
             return _Spent(day)
         except (OSError, msgspec.DecodeError) as error:
+            import structlog  # late: settings stand on this module, and commands on settings
+
+            log = structlog.get_logger()
             log.warning("what was spent on the text model cannot be read; it rests until tomorrow", reason=str(error))
             return _Spent(day, self._daily_tokens)
 

@@ -1,13 +1,10 @@
-"""Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`.
-
-The client library is loaded when somebody first asks: it takes most of a second, and most installations have no model.
-"""
+"""Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`."""
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -15,27 +12,16 @@ import structlog
 import trio
 
 from svc.llm import budget as bounds
-from svc.llm.answers import Answer, Completion, Json, NoAnswer, Reason, completion_of, fitting, leaving, schema_document
+from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
 from svc.llm.budget import Budget
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    url: str
-    model: str
-    key: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Endpoint({self.url!r}, {self.model!r})"
-
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
+from svc.llm.endpoint import Endpoint, EndpointClient
 
 log = structlog.get_logger()
 T = TypeVar("T")
 MayLeave = Callable[[UUID], bool]
 Count = Callable[[str, str, int], None]
+_NOT_UNDERSTOOD = (400, 422)
+"""What an endpoint of the older form says to a question of the newer one."""
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
 
@@ -50,7 +36,7 @@ class Gateway:
         self._count = count
         self._turns = trio.CapacityLimiter(bounds.CALLS_MAX)
         self._loading = trio.Lock()
-        self._client: AsyncOpenAI | None = None
+        self._client: EndpointClient | None = None
         self._plain = False
         """Whether the endpoint refused the newer form of a question."""
         self._rests_until = -math.inf
@@ -127,7 +113,7 @@ class Gateway:
         async with self._loading:
             if self._client is None:
                 assert self._endpoint is not None
-                self._client = await trio.to_thread.run_sync(_client, self._endpoint)
+                self._client = await trio.to_thread.run_sync(EndpointClient, self._endpoint)
             client = self._client
         day = self._budget.reserve(tokens)
         if day is None:
@@ -148,36 +134,24 @@ class Gateway:
             spent.append(used)
         return completion
 
-    async def _sent(self, client: "AsyncOpenAI", messages: Any, kind: str, schema: type[Any]) -> bytes:
-        import openai
-
-        create = partial(client.chat.completions.with_raw_response.create, model=str(self.model), messages=messages)
+    async def _sent(
+        self, client: EndpointClient, messages: list[dict[str, str]], kind: str, schema: type[Any]
+    ) -> bytes:
+        question = {"model": str(self.model), "messages": messages}
         try:
-            try:
-                raw = await create(**_form(kind, schema, plain=self._plain))
-            except (openai.BadRequestError, openai.UnprocessableEntityError):
-                if self._plain:
-                    raise
-                raw = await create(**_form(kind, schema, plain=True))
-                self._plain = True
-        except openai.OpenAIError as error:
-            reasons: tuple[tuple[type[openai.OpenAIError], Reason], ...] = (
-                (openai.APITimeoutError, "timeout"),
-                (openai.APIConnectionError, "unreachable"),
-                (openai.RateLimitError, "overloaded"),
-                (openai.InternalServerError, "failing"),
-                (openai.APIStatusError, "refused"),
-                (openai.OpenAIError, "unreadable"),
-            )
-            raise NoAnswer(next(reason for kind, reason in reasons if isinstance(error, kind))) from error
-        body: bytes = raw.content
-        return body
-
-
-def _client(endpoint: Endpoint) -> "AsyncOpenAI":
-    from svc.llm.endpoint import client_of
-
-    return client_of(endpoint.url, endpoint.key)
+            body = await client.asked({**question, **_form(kind, schema, plain=self._plain)})
+            if body.status in _NOT_UNDERSTOOD and not self._plain:
+                body = await client.asked({**question, **_form(kind, schema, plain=True)})
+                self._plain = body.status < 300
+        except TimeoutError as error:
+            raise NoAnswer("timeout") from error
+        except ConnectionError as error:
+            raise NoAnswer("unreachable") from error
+        if body.status < 300:
+            return body.content
+        if body.status == 429:
+            raise NoAnswer("overloaded")
+        raise NoAnswer("failing" if body.status >= 500 else "refused")
 
 
 def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:

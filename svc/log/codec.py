@@ -25,7 +25,7 @@ from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transco
 from msgspec import inspect
 from msgspec.structs import replace
 
-from aggregates.event import DeveloperEvent, Event, Words
+from aggregates.event import DeveloperEvent, Event, Mendable, Words
 from aggregates.topics import TOPICS, UPCASTS, Upcast, upcast
 from svc.log.vault import Vault, VaultError
 
@@ -67,7 +67,7 @@ class RecordedEvent(NewEvent, frozen=True):
     position: int
 
 
-class CorruptEvent(Exception):
+class CorruptEvent(Mendable):
     """A stored event was changed, or was written by a program that this one does not know."""
 
     def __init__(self, stored: StoredEvent, reason: str) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-import structlog
+
+from aggregates.event import Mendable
 
 RUNNING = "running.json"
 LOCK = "lock"
@@ -19,14 +20,13 @@ SOCKET = "admin.sock"
 SOCKET_PATH_BYTES_MAX = 100
 """Of a socket's address: Linux has 107, macOS 103."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-log = structlog.get_logger()
 
 
-class FolderInUse(Exception):
+class FolderInUse(Mendable):
     pass
 
 
-class FolderUnusable(Exception):
+class FolderUnusable(Mendable):
     pass
 
 
@@ -91,8 +91,11 @@ def _keep_private(var: Path) -> None:
         raise FolderUnusable(
             f"others can read {var}, and its file system keeps no modes: name a folder on another one with --var"
         )
+    import structlog  # late: it takes longer to import than most commands run
+
     mode = oct(stat.S_IMODE(found.st_mode))
-    log.warning("others could read the data folder or its files; now only their owner can", folder=str(var), mode=mode)
+    closed = "others could read the data folder or its files; now only their owner can"
+    structlog.get_logger().warning(closed, folder=str(var), mode=mode)
 
 
 def _close(path: Path) -> None:

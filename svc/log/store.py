@@ -13,6 +13,7 @@ from uuid import UUID
 from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
+from aggregates.event import Mendable
 from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
 from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
 from svc.log.fences import Fence
@@ -28,7 +29,7 @@ class Conflict(Exception):
     """A stream already has an event of that version; nothing of the group was stored."""
 
 
-class StoreUnavailable(Exception):
+class StoreUnavailable(Mendable):
     """The log cannot be read or written now: disk full, file locked, device gone. Try again later.
 
     A write may have committed all the same, so its caller must look again at what it knows.

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import msgspec
 
+from aggregates.event import Mendable
 from svc import __version__
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
@@ -31,7 +32,7 @@ FORMAT = 1
 DRAFT = ".draft"
 
 
-class MaintenanceError(Exception):
+class MaintenanceError(Mendable):
     """A backup or an export cannot be made or used; the message says why and what to do."""
 
 

@@ -87,7 +87,9 @@ def _main(requests: socket.socket) -> None:
     """Fork for each request until there are no more; returns in a fork, with everything set for the program to run."""
     from svc.cli import COMMANDS
 
-    for module in COMMANDS.values():
+    for module in ("access", *(entry.module for entry in COMMANDS.values())):
+        import_module(f"svc.cli.{module}")
+    for module in ("svc.app", "svc_http.app", "svc.observe.logs", "rich.progress"):
         import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:

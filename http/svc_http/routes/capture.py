@@ -11,7 +11,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.capture import commands
 from aggregates.capture.decide import canonical_bytes, content_hash
-from aggregates.ids import prompt_stream
+from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, USD_MAX
 from aggregates.times import iso, parse_instant
 from projections.facts.facts import legacy_prompt
@@ -203,9 +203,6 @@ def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
 MAX_PROMPT_BYTES = 512 * 1024
 """What a plugin is asked to cut a prompt to: even with every byte escaped as six, it fits one frame."""
 
-KEY_START_CHARACTERS = 12
-"""As much of a key as may be kept; a plugin that sends the whole key by mistake does not make us store it."""
-
 
 class CaptureConfig(msgspec.Struct):
     prompts: bool
@@ -269,6 +266,7 @@ async def setup_complete(call: ByKey, body: SetupBody) -> None:
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         plugin_version=body.plugin_version,
+        # A plugin that sends the whole key by mistake does not make us store it.
         key_prefix=None if body.key_prefix is None else body.key_prefix[:KEY_START_CHARACTERS],
     )
     accepted(await call.service.send(command))

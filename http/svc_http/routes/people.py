@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Refused
+from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people import commands
 from aggregates.people.commands import (
     KEPT_FOR_GOOD,
@@ -29,7 +30,6 @@ from svc_http.routing import Routes
 _R = TypeVar("_R", bound=Record)
 
 KEY_BYTES = 32
-KEY_START_CHARACTERS = 12
 _KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
 
 _FILTERS = ("organization_id", "developer_id", "team_id")

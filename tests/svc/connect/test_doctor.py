@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Iterator
-from threading import Barrier
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Barrier, Thread
 from typing import Any, cast
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
 from aggregates.times import parse_instant
 from svc.cli import connecting as doctoring
 from svc.connect import connecting
-from svc.connect.connecting import HEALTH_SECONDS, Capture, NotAnswered, Server, StoredConnection
+from svc.connect.connecting import StoredConnection
 from svc.connect.doctor import Finding, round_trip
+from svc.connect.server import HEALTH_SECONDS, Answer, Capture, NotAnswered, Server
 
 TOLERANCE_SECONDS = 10.0
 
@@ -40,15 +41,22 @@ class OneRecord:
 def test_the_api_is_told_from_an_intake() -> None:
     """Both answer at /health: the address of the other one is the likely mistake."""
 
-    def api(request: httpx.Request) -> httpx.Response:
-        known = {"/health": "ok", "/health/ready": "{}"}
-        path = request.url.path
-        return httpx.Response(200, text=known[path]) if path in known else httpx.Response(404, json={"message": "no"})
+    class Api(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = {"/health": b"ok", "/health/ready": b"{}"}
+            self.send_response(200 if self.path in known else 404)
+            self.end_headers()
+            self.wfile.write(known.get(self.path, b'{"message": "no"}'))
 
-    server = Server("http://127.0.0.1:8318", "key")
-    server._client = httpx.Client(transport=httpx.MockTransport(api), base_url="http://127.0.0.1:8318")
-    with server, pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
-        server.capture()
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Api) as api:
+        Thread(target=api.serve_forever, args=(0.01,), daemon=True).start()
+        server = Server(f"http://127.0.0.1:{api.server_port}", "key")
+        with server, pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
+            server.capture()
+        api.shutdown()
 
 
 def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +64,9 @@ def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest
     assert HEALTH_SECONDS <= 3
     asked: list[float] = []
 
-    def note(_self: Server, _method: str, _path: str, *_: object, seconds: float = 0.0) -> httpx.Response:
+    def note(_self: Server, _method: str, _path: str, *_: object, seconds: float = 0.0) -> Answer:
         asked.append(seconds)
-        return httpx.Response(200, text="ok")
+        return Answer("/health", 200, b"ok", None)
 
     monkeypatch.setattr(Server, "_asked", note)
     with Server("http://127.0.0.1:1", "key") as server:

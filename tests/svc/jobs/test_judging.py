@@ -26,7 +26,8 @@ from svc.jobs.questions import LlmJudge
 from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
 from svc.llm.budget import Budget
-from svc.llm.client import Endpoint, Gateway
+from svc.llm.client import Gateway
+from svc.llm.endpoint import Endpoint
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings

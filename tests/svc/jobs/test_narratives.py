@@ -27,7 +27,8 @@ from projections.reports.days import team_day
 from svc.jobs.questions import Narratives
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
-from svc.llm.client import Endpoint, Gateway
+from svc.llm.client import Gateway
+from svc.llm.endpoint import Endpoint
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
 from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote

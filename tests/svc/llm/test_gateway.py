@@ -16,7 +16,8 @@ from svc.llm import answers
 from svc.llm import budget as bounds
 from svc.llm.answers import Json, NoAnswer, leaving, without_addresses
 from svc.llm.budget import Budget
-from svc.llm.client import Endpoint, Gateway
+from svc.llm.client import Gateway
+from svc.llm.endpoint import Endpoint
 from tests.support.memory import FixedClock
 from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
 
@@ -150,7 +151,7 @@ async def test_a_compressed_body_is_not_unpacked(server: ModelServer, desk: Desk
 
 async def test_a_slow_drip(server: ModelServer, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then is no answer, however long it goes on."""
-    monkeypatch.setattr(bounds, "ASK_SECONDS", 0.3)
+    monkeypatch.setattr(bounds, "ASK_SECONDS", 1.0)
     server.answers(Said(b" ", endless=True, pause_seconds=0.01))
     assert await desk.fails() == "timeout"
     assert server.sent_bytes > 1

@@ -15,7 +15,8 @@ from projections.facts.reports import OpenReport
 from svc.jobs.questions import ReportProse
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget
-from svc.llm.client import Endpoint, Gateway
+from svc.llm.client import Gateway
+from svc.llm.endpoint import Endpoint
 from svc_http.app import build_api
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.memory import FixedClock

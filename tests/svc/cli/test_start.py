@@ -1,0 +1,63 @@
+"""Commands that people type again and again start fast: counted by what they import, for a clock would tell the day."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svc.cli import COMMANDS, main
+
+SLOW = {
+    *("trio", "asyncio", "httpx", "quart", "flask", "hypercorn", "structlog", "duckdb", "cryptography", "pydantic"),
+    *("eventsourcing", "prometheus_client", "pygments", "msgpack", "svc.app", "svc.log.store", "svc_http.routing"),
+}
+"""Each takes from a tenth of a second to more than one."""
+MODULES_MAX = 420
+"""With those of the standard library; Python alone has some 60."""
+OWN_MODULES_MAX = 25
+PROGRAM = """
+import json, sys
+from svc.__main__ import main
+try:
+    main()
+except SystemExit:
+    pass
+finally:
+    sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)))
+"""
+
+
+def imported(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a command has loaded when it is done."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env={"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PATH": ""},
+        cwd=folder,
+    )
+    return set(json.loads(done.stderr.decode().splitlines()[-1]))
+
+
+@pytest.mark.parametrize("typed", ["--help", "--version", "doctor", "doctor --help", "connect --help"])
+def test_a_command_loads_only_what_it_needs(tmp_path: Path, typed: str) -> None:
+    """No server, no event loop, no store, no log of a process."""
+    found = imported(tmp_path, *typed.split())
+    assert found & SLOW == set()
+    assert len(found) <= MODULES_MAX
+    own = {name for name in found if name.split(".")[0] in ("svc", "svc_http", "aggregates", "projections")}
+    assert len(own) <= OWN_MODULES_MAX, sorted(own)
+
+
+def test_the_list_of_commands_says_what_each_says_itself() -> None:
+    """The list is written by hand, so that nobody waits for twenty modules to read it."""
+    context = main.make_context("svc", ["status"])
+    for name, entry in COMMANDS.items():
+        command = main.get_command(context, name)
+        assert command is not None
+        assert command.hidden == entry.hidden
+        if not entry.hidden:
+            assert command.get_short_help_str(limit=200) == entry.summary
