@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary clean
+.PHONY: venv dev serve demo test lint types bench agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -89,15 +89,34 @@ smoke: dev
 	$(BIN)/python -m tests.smoke $(BIN)/svc
 
 # What agents' hooks call is a small program inside it, which `svc connect` lays down: unpacking all of it takes seconds.
-binary: dev
+build/hook/svc-hook: $(wildcard svc/hook/*.py) | dev
 	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc-hook --exclude-module _decimal --exclude-module _pickle \
 	  --exclude-module lzma --exclude-module bz2 --exclude-module tracemalloc \
 	  --distpath build/hook --workpath build/hook-work --specpath build svc/hook/main.py
-	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc --add-data $(CURDIR)/build/hook/svc-hook:. \
-	  --paths http --collect-submodules svc.cli --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --collect-data aggregates --collect-data projections --copy-metadata genai-prices \
-	  --exclude-module numpy \
-	  --distpath dist --workpath build/binary --specpath build svc/__main__.py
+
+FROZEN := --add-data $(CURDIR)/build/hook/svc-hook:. --paths http --collect-submodules svc.cli \
+  --hidden-import tzdata --collect-data tzdata --collect-data svc --collect-data svc_http --collect-data aggregates \
+  --collect-data projections --copy-metadata genai-prices --exclude-module numpy
+binary: dev build/hook/svc-hook
+	$(BIN)/pyinstaller --noconfirm --clean --onefile --name svc $(FROZEN) --distpath dist --workpath build/binary --specpath build svc/__main__.py
 	$(BIN)/python -m tests.smoke dist/svc
+
+# One folder beside the one file: it starts without unpacking itself. The program in it is `svc/svc`.
+onedir: dev build/hook/svc-hook
+	$(BIN)/pyinstaller --noconfirm --clean --onedir --name svc $(FROZEN) --distpath build/onedir --workpath build/onedir-work --specpath build svc/__main__.py
+	$(BIN)/python -m tests.smoke build/onedir/svc/svc
+
+# Wheel and source archive, checked by twine in an environment of its own; needs PyPI once.
+TWINE := build/twine
+packages: dev
+	rm -rf build/packages
+	$(BIN)/python -m hatchling build -d build/packages
+	test -x $(TWINE)/bin/twine || { $(PYTHON) -m venv $(TWINE) && $(TWINE)/bin/python -m pip install --quiet --disable-pip-version-check twine==7.0.0; }
+	$(TWINE)/bin/twine check --strict build/packages/*
+
+# Everything that a release holds, in dist/release with its sums; nothing is uploaded. docs/contributing.md says when.
+release: packages binary onedir
+	$(BIN)/python deploy/release.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis

@@ -1,3 +1,16 @@
 """The process: settings, log, actors, projector, jobs and commands."""
 
-__version__ = "0.1.0"
+NEXT = "0.1.0"
+"""The version that comes next. A release is a tag of it, `v0.1.0`; then this is raised."""
+
+
+def _told() -> str:
+    """What the build wrote; in a tree that nothing was built of, the next version, unreleased."""
+    try:
+        with open(f"{__path__[0]}/cli/version.txt", encoding="ascii") as written:
+            return written.read().strip()
+    except OSError:
+        return f"{NEXT}.dev0"
+
+
+__version__ = _told()

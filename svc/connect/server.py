@@ -137,7 +137,11 @@ class Server(contextlib.AbstractContextManager["Server"]):
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
 
-    def _asked(self, method: str, path: str, body: dict[str, Any] | None = None, seconds: float = SECONDS) -> "Answer":
+    def answer(self, method: str, path: str, body: object = None) -> bytes:
+        """What any route answers; a body is sent as JSON."""
+        return _accepted(self._asked(method, path, body)).content
+
+    def _asked(self, method: str, path: str, body: object = None, seconds: float = SECONDS) -> "Answer":
         """One connection a question: a server may close one that it kept."""
         sent = None if body is None else msgspec.json.encode(body)
         headers = self._headers if sent is None else {**self._headers, "Content-Type": "application/json"}

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from svc import __version__
+from svc import NEXT
 from svc.connect.agents import Target, plans
 from svc.connect.changes import Append
 from tests.support.process import ROOT
@@ -25,9 +25,9 @@ def test_its_hooks_are_those_that_connect_writes() -> None:
 
 
 def test_it_is_described_as_claude_code_expects_it() -> None:
-    """Its version is the program's; the key is asked for as a secret, under the names that a hook looks for."""
+    """Its version is that of the next release; the key is asked for as a secret, by names that a hook looks for."""
     known = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
-    assert (known["name"], known["version"]) == ("svc", __version__)
+    assert (known["name"], known["version"]) == ("svc", NEXT)
     assert set(known["userConfig"]) == {"url", "key"}
     assert known["userConfig"]["key"]["sensitive"] is True
     market = json.loads((PLUGIN.parent / ".claude-plugin/marketplace.json").read_text())
