@@ -4,8 +4,8 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import msgspec
 
@@ -33,6 +33,10 @@ class Overtaken(Exception):
     """Another writer moved the views on meanwhile; nothing was changed."""
 
 
+Meter = Callable[[Scope], AbstractContextManager[object]]
+"""Is open while what one developer wrote is derived."""
+
+
 class Bookmark(msgspec.Struct, frozen=True):
     """How far the views have come."""
 
@@ -57,6 +61,7 @@ def apply(
     *,
     after: int | None = None,
     give_way: GiveWay | None = None,
+    meter: Meter = nullcontext,
 ) -> None:
     """Apply facts in log order, all in one transaction.
 
@@ -72,7 +77,7 @@ def apply(
         watched = watch(db, position)
         rows, broken = _stored(db, read, with_prices, digesters)
         texts = PromptTexts(Reader(db, _with_batch(facts, fetch)), digesters)
-        _derive(db, rows, position, broken, texts)
+        _derive(db, rows, position, broken, texts, meter)
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
@@ -144,10 +149,12 @@ _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.I
 """What a value raises that no column takes."""
 
 
-def _derive(db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, texts: PromptTexts) -> None:
+def _derive(
+    db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, texts: PromptTexts, meter: Meter
+) -> None:
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
-            with _savepoint(db):
+            with meter(scope), _savepoint(db):
                 _derive_developer(db, scope, sessions, texts)
         except TextsUnavailable:
             raise

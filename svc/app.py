@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import trio
 
-from aggregates.people.budgets import NAMES, Budgets
+from aggregates.people.budgets import DERIVING, NAMES, Budgets
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors, Clock, SystemClock
 from svc.actors.administration import Administration
@@ -30,7 +30,7 @@ from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
-from svc.views.projecting import serving_file
+from svc.views.projecting import Cost, serving_file
 from svc.views.projector import ChildWorker, Pace, Projector, ThreadWorker, Worker
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
@@ -97,10 +97,13 @@ def build(
     path = serving_file(var, RULES_VERSION, store)
     beside = lasting and settings.projector == "process"
 
+    def charge(cost: Cost) -> None:
+        budgets.use(DERIVING, *cost, clock.now_us())
+
     def worker(views: Path, captures_first: Callable[[], bool]) -> Worker:
         if beside:
-            return ChildWorker(var, views)
-        return ThreadWorker(views, store, vault.known_digester, Pace(captures_first))
+            return ChildWorker(var, views, charge)
+        return ThreadWorker(views, store, vault.known_digester, Pace(captures_first), charge)
 
     projector = Projector(path, journal, worker)
     rebuilding = Rebuilding(var, projector, journal, beside=beside)

@@ -166,6 +166,9 @@ READ_PIECES = 10
 """A batch of facts is read from the log in so many pieces: all 500 at once would take 20 ms without a look."""
 LAG_EVENTS_MAX = 3_000
 """Views that are so far behind are brought up without rests; that takes two to three seconds."""
+USUAL_EVENT_SECONDS = 0.005
+"""So much processor time deriving may take for each event before it counts in its developer's budget: by the hundred
+events take a fifth of it, alone at the end of a long session twice as much."""
 READ_WAIT_SECONDS = 2.0
 """How long a read waits for its caller's own writes to be projected before it answers 503."""
 MEND_PAUSE_SECONDS = 3_600.0

@@ -60,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Names by which the private listener may be called, with blanks between; addresses and names without a dot always
     may."""
     requests_per_minute: Amount = 60_000
-    """Of each developer, with whatever key; beyond it they get 429. Here and in the next seven 0 is no bound."""
+    """Of each developer, with whatever key; beyond it they get 429. Here and in the next eight 0 is no bound."""
     megabytes_per_minute: Amount = 1_024
     """Of bodies that a developer's keys send."""
     cpu_seconds_per_minute: Amount = 40
@@ -69,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """New agent sessions of a developer."""
     stored_megabytes_per_day: Amount = 4_096
     """What a developer's captures take up on disk, about."""
+    deriving_seconds_per_minute: Amount = 20
+    """Of processor time for scores from a developer's captures, beyond 5 ms for each event."""
     address_requests_per_minute: Amount = 300_000
     """From one address, whoever sends them; all who come through one proxy share it."""
     address_megabytes_per_minute: Amount = 4_096

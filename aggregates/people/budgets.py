@@ -19,7 +19,8 @@ USERS_MAX = 10_000
 """Whose use of an allowance is remembered; beyond it those are forgotten who used it longest ago."""
 ADDRESS = ("address_requests_per_minute", "address_megabytes_per_minute")
 DEVELOPER = ("requests_per_minute", "megabytes_per_minute", "cpu_seconds_per_minute")
-CAPTURES = ("sessions_per_day", "stored_megabytes_per_day")
+DERIVING = "deriving_seconds_per_minute"
+CAPTURES = ("sessions_per_day", "stored_megabytes_per_day", DERIVING)
 """These keep nobody from reading."""
 WRONG_KEYS = "wrong_keys_per_minute"
 NAMES = (*DEVELOPER, *CAPTURES, *ADDRESS, WRONG_KEYS)

@@ -132,6 +132,8 @@ def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
 
 def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
     captures = _tail_captures(db, session, start_us)
+    if not captures and start_us == BEGINNING_US:
+        return [], []  # however much was seen: nobody has asked for anything yet
     hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
     taken = _taken_names(db, session, start_us, hosts)
     seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
@@ -224,18 +226,18 @@ def _rebuilt_arcs(
 
 
 def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int, track: Track) -> Arc | None:
-    """The arc before the one that holds this time; None where that is the session's beginning.
+    """The last arc that opens before this time; None where that is the session's beginning.
 
-    The arc before, since what follows it may have changed; and one at whose start no earlier arc's turn stands,
-    so that a look-up by time finds its turns and no others.
+    Its first turn stays as it was, so the arcs before it do, too. It is one at whose start no earlier arc's turn
+    stands, so that a look-up by time finds its turns and no others.
     """
     query = (
         f"SELECT body FROM {track}arcs WHERE agent_session_id = ? AND started_us < ? "
         "ORDER BY started_us DESC, arc_id DESC"
     )
-    for number, row in enumerate(db.execute(query, (session, start_us))):
+    for row in db.execute(query, (session, start_us)):
         arc = unpack(row[0], Arc)
-        if number >= 1 and not _shares_its_start(db, arc):
+        if not _shares_its_start(db, arc):
             return arc
     return None
 

@@ -1,9 +1,11 @@
 """Bringing views up to the log: one step, used by the live projector and by replay alike."""
 
 import sqlite3
+import time
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
@@ -14,14 +16,21 @@ import structlog
 from msgspec.structs import replace
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
-from aggregates.event import Event, Scope
+from aggregates.event import DeveloperEvent, Event, Scope
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import FetchEvents, is_passing
-from svc.limits import GIVE_WAY_SQLITE_STEPS, READ_BYTES_MAX, READ_PIECES, RECALL_CHUNKS_MAX, RECALL_EVENTS
+from svc.limits import (
+    GIVE_WAY_SQLITE_STEPS,
+    READ_BYTES_MAX,
+    READ_PIECES,
+    RECALL_CHUNKS_MAX,
+    RECALL_EVENTS,
+    USUAL_EVENT_SECONDS,
+)
 from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.store import EventStore, StoreUnavailable
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
@@ -31,12 +40,38 @@ _READ = frozenset({"prompt", "response", "words"})
 """The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
 
 
+Cost = tuple[UUID, float]
+"""A developer, and by how many seconds of processor time their facts took longer than usual."""
+
+
+class DerivingTime:
+    """The processor time of deriving what each developer wrote."""
+
+    def __init__(self) -> None:
+        self._seconds: defaultdict[UUID, float] = defaultdict(float)
+
+    @contextmanager
+    def measure(self, scope: Scope) -> Iterator[None]:
+        began = time.thread_time()
+        try:
+            yield
+        finally:
+            self._seconds[scope.developer_id] += time.thread_time() - began
+
+    def beyond(self, facts: Iterable[RecordedEvent]) -> list[Cost]:
+        """What went beyond the usual for so many facts."""
+        written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
+        usual = ((each, seconds, USUAL_EVENT_SECONDS * written[each]) for each, seconds in self._seconds.items())
+        return [(each, seconds - usual_seconds) for each, seconds, usual_seconds in usual if seconds > usual_seconds]
+
+
 def step(
     db: sqlite3.Connection,
     store: EventStore,
     digesters: Digesters,
     limit_events: int,
     give_way: GiveWay | None = None,
+    note_cost: Callable[[Cost], object] = lambda _cost: None,
 ) -> int:
     """Apply the next facts after the bookmark, or pass a corrupt one over; the position that the views hold then.
 
@@ -57,8 +92,11 @@ def step(
             return position
     if not facts:
         return after
-    position = facts[-1].position
-    apply(db, facts, store.fingerprint(position), digesters, _fetching(store), after=after, give_way=give_way)
+    position, took = facts[-1].position, DerivingTime()
+    known = (store.fingerprint(position), digesters, _fetching(store))
+    apply(db, facts, *known, after=after, give_way=give_way, meter=took.measure)
+    for cost in took.beyond(facts):
+        note_cost(cost)
     return position
 
 

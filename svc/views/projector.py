@@ -8,10 +8,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Event
 from typing import Protocol
+from uuid import UUID
 
 import structlog
 import trio
@@ -37,7 +38,7 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import program
-from svc.views.projecting import step
+from svc.views.projecting import Cost, step
 from svc.views.views import ReadPool, ViewsDamaged, open_writer, point_to, remove_others
 
 log = structlog.get_logger()
@@ -75,6 +76,10 @@ class Pace:
         self._slice_ends = self._clock() + SLICE_SECONDS
 
 
+Charge = Callable[[Cost], None]
+"""Is told of the developers whose facts took longer than usual."""
+
+
 class Worker(Protocol):
     """Writes one views file; for one task at a time."""
 
@@ -91,10 +96,18 @@ class Worker(Protocol):
 class ThreadWorker:
     """Applies facts in a thread of this process."""
 
-    def __init__(self, path: Path, store: EventStore, digesters: Digesters, give_way: GiveWay | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        store: EventStore,
+        digesters: Digesters,
+        give_way: GiveWay | None = None,
+        charge: Charge = lambda _cost: None,
+    ) -> None:
         self._store = store
         self._digesters = digesters
         self._give_way = give_way
+        self._charge = charge
         self._thread_limit = trio.CapacityLimiter(1)
         self._db: sqlite3.Connection = open_writer(path)
         start_feed(self._db, store.head())
@@ -104,8 +117,12 @@ class ThreadWorker:
 
     async def step(self) -> int:
         """Apply the next facts in a thread."""
-        facts = (self._db, self._store, self._digesters, PROJECT_EVENTS_MAX, self._give_way)
-        return await trio.to_thread.run_sync(step, *facts, limiter=self._thread_limit)
+        costs: list[Cost] = []
+        facts = (self._db, self._store, self._digesters, PROJECT_EVENTS_MAX, self._give_way, costs.append)
+        position = await trio.to_thread.run_sync(step, *facts, limiter=self._thread_limit)
+        for cost in costs:
+            self._charge(cost)
+        return position
 
     async def close(self) -> None:
         """Let go of the file."""
@@ -115,8 +132,9 @@ class ThreadWorker:
 class ChildWorker:
     """Has a child process apply facts. One that ended is started again by the next call."""
 
-    def __init__(self, var: Path, path: Path) -> None:
+    def __init__(self, var: Path, path: Path, charge: Charge = lambda _cost: None) -> None:
         self._path = path
+        self._charge = charge
         self._command = [*program(), "project", "--var", str(var), "--views", str(path)]
         self.process: trio.Process | None = None
         """The child, while there is one."""
@@ -156,7 +174,11 @@ class ChildWorker:
         try:
             with contextlib.suppress(trio.BrokenResourceError):  # then there is no answer either
                 await process.stdin.send_all(request)
-            return int(await _line(process.stdout))
+            position, *costs = (await _line(process.stdout)).split()
+            for cost in costs:
+                developer_id, _, seconds = cost.decode().partition("=")
+                self._charge((UUID(developer_id), float(seconds)))
+            return int(position)
         except EOFError:
             raise await self._ended(process) from None
         except BaseException:
@@ -193,7 +215,8 @@ DAMAGED, NOT_OPENED = 65, 69
 def work(var: Path, path: Path) -> None:
     """What the child does: a line with its views' position; then, for each line that comes in, a step and another line.
 
-    It ends with its standard input, and so with its server.
+    Behind the position stands whose facts took longer than usual, and by how many seconds. It ends with its standard
+    input, and so with its server.
     """
     # Ctrl-C is meant for the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -204,14 +227,15 @@ def work(var: Path, path: Path) -> None:
         start_feed(db, store.head())
         _tell(bookmark(db).position)
         for _ in sys.stdin.buffer:
-            _tell(step(db, store, vault.known_digester, PROJECT_EVENTS_MAX))
+            costs: list[Cost] = []
+            _tell(step(db, store, vault.known_digester, PROJECT_EVENTS_MAX, None, costs.append), costs)
     finally:
         db.close()
         store.close()
 
 
-def _tell(position: int) -> None:
-    sys.stdout.write(f"{position}\n")
+def _tell(position: int, costs: Iterable[Cost] = ()) -> None:
+    sys.stdout.write(" ".join([str(position), *(f"{developer_id}={cost:.3f}" for developer_id, cost in costs)]) + "\n")
     sys.stdout.flush()
 
 

@@ -68,12 +68,15 @@ async def test_processor_time_counts_for_small_and_large_bodies(
         assert [(await intake.post(path, body)).status < 300 for _ in range(3)] == [True, True, False], path
 
 
-@pytest.mark.parametrize("name", ["sessions_per_day", "stored_megabytes_per_day"])
-async def test_who_may_store_no_more_may_still_read(house: House, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "wait"),
+    [("sessions_per_day", "86401"), ("stored_megabytes_per_day", "86401"), ("deriving_seconds_per_minute", "61")],
+)
+async def test_who_may_store_no_more_may_still_read(house: House, name: str, wait: str) -> None:
     house.budgets = Budgets({name: 1})
     house.budgets.use(name, ANA, 2, house.clock_us)
     intake, api = Caller(build_intake(house), bearer()), Caller(build_api(house), bearer())
     refused = await intake.post("/v1/prompts", PROMPT)
-    assert (refused.status, refused.headers["Retry-After"]) == (429, "86401")
+    assert (refused.status, refused.headers["Retry-After"]) == (429, wait)
     assert (await intake.get("/v1/plugin/config")).status == 200
     assert (await api.get("/v1/score_v3/realtime/sub-sessions")).status == 200

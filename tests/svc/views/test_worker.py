@@ -13,8 +13,10 @@ from projections.apply import bookmark
 from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.opening import open_log
 from svc.log.store import EventStore
-from svc.views.projector import ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
+from svc.views.projecting import Cost
+from svc.views.projector import Charge, ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
 from svc.views.views import RULES_VERSION, new_file, open_writer
+from tests.support import facts
 from tests.support.facts import ANA, MONDAY
 from tests.support.log import new
 
@@ -40,11 +42,20 @@ class Log:
         self.store.append([new(session, event=claim)])
         return self.store.head()
 
-    def worker(self, kind: str) -> Worker:
+    def at_one_instant(self, session: str, count: int) -> None:
+        """So many prompts more, all of one time."""
+        story, begun = facts.Log(ANA), self.store.head()
+        for number in range(count):
+            story.prompt(session, f"go on with part {begun + number}", MONDAY)
+        self.store.append(
+            [new(f"{session}-{begun + number}", event=each.event) for number, each in enumerate(story.facts[1:])]
+        )
+
+    def worker(self, kind: str, charge: Charge = lambda _cost: None) -> Worker:
         """A child, or a thread."""
         if kind == "child":
-            return ChildWorker(self.var, self.views)
-        return ThreadWorker(self.views, self.store, self.vault.digester)
+            return ChildWorker(self.var, self.views, charge)
+        return ThreadWorker(self.views, self.store, self.vault.digester, charge=charge)
 
     def sessions(self) -> list[str]:
         """What the views hold."""
@@ -75,6 +86,24 @@ async def test_a_step_brings_the_views_up_to_the_log(log: Log, kind: str) -> Non
     assert await worker.step() == second
     await worker.close()
     assert log.sessions() == ["s1", "s2"]
+
+
+@pytest.mark.parametrize("kind", ["child", "thread"])
+async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log, kind: str) -> None:
+    """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
+    costs: list[Cost] = []
+    worker = log.worker(kind, costs.append)
+    log.grow("s1")
+    await worker.step()
+    assert costs == [], "three small facts"
+    log.grow("s2")
+    log.at_one_instant("s2", 300)
+    await worker.step()
+    log.at_one_instant("s2", 1)
+    await worker.step()
+    await worker.close()
+    assert [developer_id for developer_id, _ in costs] == [ANA.developer_id]
+    assert 0 < costs[0][1] < 60
 
 
 async def test_a_child_that_was_killed_is_replaced(log: Log) -> None:
