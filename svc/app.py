@@ -14,6 +14,7 @@ from svc.actors.administration import Administration
 from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
+from svc.jobs.nodes import Following, Job, Leading
 from svc.jobs.questions import LlmJudge, Narratives, ReportProse
 from svc.jobs.reports import ReportJobs, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
@@ -61,9 +62,10 @@ async def open_service(
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
     remove_left_over(settings.var_path)
-    store, vault = open_log(settings.var_path)
+    store, vault = open_log(settings.place)
     try:
-        settle(settings.var_path, store)
+        if store.shared is None:
+            settle(settings.var_path, store)
         if lasting:
             tell(lost_keys(settings.var_path, store))
         built = build(settings, store, vault, clock or SystemClock(), lasting=lasting, reporting=reporting)
@@ -102,11 +104,11 @@ def build(
 
     def worker(views: Path, captures_first: Callable[[], bool]) -> Worker:
         if beside:
-            return ChildWorker(var, views, charge)
+            return ChildWorker(settings.place, views, charge)
         return ThreadWorker(views, store, vault.known_digester, Pace(captures_first), charge)
 
     projector = Projector(path, journal, worker)
-    rebuilding = Rebuilding(var, projector, journal, beside=beside)
+    rebuilding = Rebuilding(settings.place, projector, journal, beside=beside)
     projector.damaged = rebuilding.mend
     read_budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
     archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget)
@@ -124,22 +126,30 @@ def build(
         rebuilding,
         archive,
         catalog,
-        Instruments(var, journal, actors, projector, rebuilding, catalog, clock, budgets, metrics),
+        Instruments(var, store, journal, actors, projector, rebuilding, catalog, clock, budgets, metrics),
         Narratives(gateway, clock.now_us, administration.directory.names_in, metrics.asked),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
-    lanes = [Ticker(journal, projector, clock).run, archive.run, service.forgetting.run, service.backfilling.run]
+    lanes = [archive.run, service.backfilling.run]
+    jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
     prose = ReportProse(gateway, administration.directory.names_in, metrics.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)
     service.ordered_report = reports.note
     if lasting or reporting:
-        lanes += [reports.run, ReportSchedules(administration.directory, service.send, clock).run]
+        jobs["reports"] = reports.run
+        jobs["schedules"] = ReportSchedules(administration.directory, service.send, clock).run
     if lasting:
-        lanes += [service.retention.run, LlmJudge(service, gateway, metrics.asked).run]
+        jobs |= {"retention": service.retention.run, "judging": LlmJudge(service, gateway, metrics.asked).run}
     if lasting and settings.catalog_refresh:
-        lanes.append(catalog.keep_fresh)
-    return Built(service, gateway, tasks, lanes)
+        jobs["prices"] = catalog.keep_fresh
+    if store.shared is None:
+        return Built(service, gateway, tasks, [*lanes, *jobs.values()])
+    following = Following(var, store, store.shared, journal, vault, projector)
+    following.administration, following.catalog, following.rebuilding = administration, catalog, rebuilding
+    following.wake_reports, service.following = reports.wake, following
+    service.forgetting.carried_out = following.forgotten_here.add
+    return Built(service, gateway, [*tasks, following.run], [*lanes, Leading(store.shared, jobs).run])
 
 
 def public_settings(settings: Settings, secret: str) -> PublicSettings:

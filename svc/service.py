@@ -33,6 +33,7 @@ from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
+from svc.jobs.nodes import Following
 from svc.jobs.questions import Narratives
 from svc.limits import (
     ACKNOWLEDGED_MAX,
@@ -119,6 +120,8 @@ class RunningService:
     narratives: Narratives
     ordered_report: Callable[[RequestReport | CancelReport], None] = lambda _command: None
     """Called when a report was requested or cancelled; it must not fail, nor take long."""
+    following: Following | None = None
+    """Where other nodes write the same log."""
 
     def __post_init__(self) -> None:
         context, metrics = self._context, self._instruments.metrics
@@ -156,6 +159,11 @@ class RunningService:
         if isinstance(command, RequestReport | CancelReport):
             self.ordered_report(command)
         return reply
+
+    async def catch_up_on_people(self) -> None:
+        """Know what other nodes have decided about people and keys."""
+        if self.following is not None:
+            await self._administration.follow()
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
         return await _taken(self._administration.send, command)
@@ -202,6 +210,8 @@ class RunningService:
             if is_passing(error):
                 raise Unavailable(f"the views cannot be read at present: {error}") from error
             raise
+        except StoreUnavailable as error:
+            raise Unavailable("the event store cannot be read at present") from error
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         await self._caught_up()
@@ -221,8 +231,27 @@ class RunningService:
             recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
         except CorruptEvent as error:
             raise _rests_on_damage(error) from error
+        except StoreUnavailable as error:
+            raise Unavailable("the event store cannot be read at present") from error
         claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
         return claims[0].prompt_id if claims else None
+
+    @property
+    def shared_position(self) -> int | None:
+        """Where nodes share a log: a position that holds all that this node has acknowledged; else None."""
+        return None if self.following is None else self.journal.head
+
+    async def reach(self, position: int) -> None:
+        """Wait for what another node told a caller is on disk. Raises `Unavailable`."""
+        if position <= self.projector.position or self.following is None:
+            return
+        try:  # a restored log may end before
+            position = min(position, await trio.to_thread.run_sync(self.store.head))
+        except StoreUnavailable as error:
+            raise Unavailable("the event store cannot be read at present") from error
+        with trio.move_on_after(READ_WAIT_SECONDS):
+            await self.journal.wait_beyond(position - 1)  # with that, people and keys are known
+        await self._caught_up(position)
 
     async def activation(self) -> Mapping[UUID, Activation]:
         """How far each developer has come, with the caller's own changes unless the views are far behind."""
@@ -268,6 +297,8 @@ class RunningService:
 
     async def _caught_up(self, position: int | None = None) -> None:
         """Wait a moment for level views, and for this position where one is given. Raises `Unavailable`."""
+        if self.following is not None and not self.following.in_touch:
+            raise Unavailable("this node cannot reach the store, so it knows nothing of what others write")
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
             while not self.projector.is_level:
                 await self.projector.wait_beyond(self.projector.position)

@@ -25,6 +25,7 @@ from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
 from aggregates.people.directory import Key, Membership
 from svc.app import open_service
+from svc.jobs.nodes import alone
 from svc.limits import (
     BACKLOG_CONNECTIONS,
     FILES_MIN,
@@ -62,9 +63,13 @@ async def initialize(
 
     Prices come first in either case: the requests of the first capture are priced by them.
     """
-    await service.prices.start()
-    if service.directory.all(Key):
-        return None
+    async with alone(service.store.shared, "setup"):
+        await service.prices.start()
+        await service.catch_up_on_people()
+        return None if service.directory.all(Key) else await _made(service, var, organization, owner)
+
+
+async def _made(service: RunningService, var: Path, organization: str, owner: str) -> Initialized:
     wanted: list[PeopleCommand] = []
     member: Membership | StartMembership | None = next(iter(service.directory.all(Membership)), None)
     if member is None:

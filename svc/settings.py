@@ -5,12 +5,13 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from aggregates.event import Mendable
 from svc.llm.budget import DAILY_TOKENS
+from svc.process import Place
 
 if TYPE_CHECKING:
     from svc.llm.endpoint import Endpoint
@@ -28,19 +29,6 @@ Amount = Annotated[int, msgspec.Meta(ge=0)]
 
 class SettingsError(Mendable):
     """A setting cannot be used; the message says which, where it came from, and what it should be."""
-
-
-class Place(NamedTuple):
-    """Where the data are: a folder, and the store that holds the log instead of it."""
-
-    var: Path
-    store: str | None = None
-    master_key_file: Path | None = None
-
-    def environment(self) -> dict[str, str]:
-        """For a child process, whose command line everybody can read."""
-        named = {"SVC_STORE": self.store, "SVC_MASTER_KEY_FILE": self.master_key_file}
-        return {name: str(value) for name, value in named.items() if value is not None}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,6 +3,7 @@
 import re
 import time
 from contextvars import ContextVar
+from functools import partial
 from itertools import chain, count
 from math import inf
 from uuid import uuid4
@@ -39,6 +40,13 @@ WRITE_SECONDS_MAX = 20.0
 _NEEDLESS_CODING = re.compile(rb"%(?:2[def]|3[0-9]|4[1-9a-f]|5[0-9acf]|6[1-9a-f]|7[0-9ae]|25)", re.IGNORECASE)
 """What stands for itself, a slash, a backslash or a percent sign: a proxy that keeps /v1/admin away compares the path
 as it was sent."""
+POSITION_HEADER, POSITION_COOKIE = "X-Svc-Position", "svc_position"
+POSITION_SECONDS = 60
+"""How long a browser sends a position back; every node holds it long before."""
+_POSITION = re.compile(r"[0-9]{1,18}")
+_READS = ("GET", "HEAD")
+_OF_THE_NODE = ("/health", "/metrics")
+"""Routes that tell of the node, and wait for nothing."""
 _HOST = re.compile(r":[0-9]*$")
 _ADDRESS = re.compile(r"[0-9.]+|\[[0-9a-f:.%]+\]")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -50,7 +58,9 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
     app.before_request(_begin)
+    app.before_request(partial(_reach_position, service))
     app.after_request(_name_answer)
+    app.after_request(partial(_tell_position, service))
     app.register_error_handler(Exception, _failed)
 
     @app.teardown_request
@@ -98,6 +108,27 @@ async def _name_answer(response: Response) -> Response:
     response.headers["X-Request-Id"] = REQUEST_ID.get()
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+async def _reach_position(service: Service) -> None:
+    """Where nodes share a log: show nobody less than another node has told them is stored. Raises `Unavailable`."""
+    asked = request_ctx.request
+    if service.shared_position is None or asked.method not in _READS or asked.path.startswith(_OF_THE_NODE):
+        return
+    told = asked.headers.get(POSITION_HEADER) or asked.cookies.get(POSITION_COOKIE, "")
+    if _POSITION.fullmatch(told):
+        await service.reach(int(told))
+
+
+async def _tell_position(service: Service, response: Response) -> Response:
+    """With the answer to a write: programs send the header back with what they read next, browsers the cookie."""
+    position = service.shared_position
+    if position is not None and request_ctx.request.method not in _READS and response.status_code < 400:
+        response.headers[POSITION_HEADER] = str(position)
+        response.set_cookie(
+            POSITION_COOKIE, str(position), max_age=POSITION_SECONDS, path="/", httponly=True, samesite="Lax"
+        )
     return response
 
 

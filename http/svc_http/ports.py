@@ -186,6 +186,13 @@ class Service(Protocol):
 
     def now_us(self) -> int: ...
 
+    @property
+    def shared_position(self) -> int | None:
+        """Where nodes share a log: a position that holds all that this one has acknowledged; else None."""
+
+    async def reach(self, position: int) -> None:
+        """Wait for the views to hold a position that another node told. Raises `Unavailable`."""
+
     async def send(self, command: AnyCommand) -> Reply:
         """Returns once it is on disk. Raises `Unavailable`: the actor's mailbox is full, or the log takes no events."""
 

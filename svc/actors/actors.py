@@ -42,6 +42,7 @@ from svc.limits import (
     RESTART_SECONDS_MIN,
 )
 from svc.log.codec import NewEvent
+from svc.log.fences import fenced
 from svc.log.journal import Journal, Saturated, rough_bytes
 from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
@@ -181,6 +182,8 @@ class DeveloperActor:
         return requests
 
     async def _handle(self, requests: list[CommandRequest]) -> None:
+        if self._context.store.shared is not None:
+            self._streams.forget()  # another node may have written to them
         try:
             conflict = not await self._attempt(requests, required_streams)
             for request in requests if conflict else ():
@@ -213,7 +216,8 @@ class DeveloperActor:
                     staged += self._streams.stage(decision.events)
                     decided.append((request, decision))
             if staged:
-                positions = await self._context.journal.append(staged)
+                with fenced(*(fence for request in requests for fence in request.fences)):
+                    positions = await self._context.journal.append(staged)
                 self._streams.adopt()
                 self._acknowledge(positions)
                 self._doubtful = False

@@ -1,7 +1,9 @@
 """The one task that decides about people, teams and keys, and the directory that every request reads.
 
 The directory is folded from the log at the start and changed only after an append has returned, so a revoked key
-fails on the very next request. A failed append may have committed: the log is read on before the next decision.
+fails on the very next request. A failed append may have committed: the log is read on before the next decision. Where
+nodes share a log, each reads on before it decides, and a decision is refused, and made again, where another node has
+decided meanwhile.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,10 +19,11 @@ from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory, Organization
 from svc.actors.actors import Clock
 from svc.actors.mailbox import Mailbox
-from svc.limits import MAILBOX_COMMANDS_MAX
+from svc.limits import FENCED_TRIES_MAX, FOLLOW_EVENTS, MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent
+from svc.log.fences import TopicsFence, fenced
 from svc.log.journal import Journal
-from svc.log.store import EventStore, StoreUnavailable
+from svc.log.store import Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
@@ -70,15 +73,25 @@ class Administration:
         task_status.started()
         await self._mailbox.work_through(self._carry_out)
 
+    async def follow(self) -> None:
+        """Take in what other nodes have decided. Raises `StoreUnavailable`."""
+        await self._read_on()
+
     async def _carry_out(self, command: PeopleCommand) -> PeopleReply:
-        if self._doubtful:
-            await self._read_on()
-        events, reply = decide_people(command, self.directory, self._clock.now_us())
-        if events:
-            await self._append(events)
-            for stream_id, event in events:
-                self.directory.apply(stream_id, event)
-        return reply
+        for _ in range(FENCED_TRIES_MAX):
+            if self._doubtful or self._store.shared is not None:
+                await self._read_on()
+            events, reply = decide_people(command, self.directory, self._clock.now_us())
+            if not events:
+                return reply
+            try:
+                await self._append(events)
+            except Conflict:
+                if self._store.shared is None:
+                    raise
+            else:
+                return reply
+        raise StoreUnavailable("other nodes changed people and keys again and again; try again")
 
     async def _append(self, events: Sequence[tuple[UUID, Event]]) -> None:
         versions: dict[UUID, int] = {}
@@ -86,14 +99,24 @@ class Administration:
         for stream_id, event in events:
             versions[stream_id] = versions.get(stream_id, self.directory.version(stream_id)) + 1
             staged.append(NewEvent(stream_id, versions[stream_id], event))
+        fences = () if self._store.shared is None else (TopicsFence(TOPICS, self._position),)
         try:
-            self._position = (await self._journal.append(staged))[-1]
+            with fenced(*fences):
+                positions = await self._journal.append(staged)
         except StoreUnavailable:
             self._doubtful = True
             raise
+        for position, (stream_id, event) in zip(positions, events, strict=True):
+            if position > self._position:  # who follows the log may have been here
+                self.directory.apply(stream_id, event)
+                self._position = position
 
     async def _read_on(self) -> None:
         """Take in what a failed append may have written. Raises `StoreUnavailable`."""
-        people = await trio.to_thread.run_sync(self._store.read_topics, TOPICS)
-        self._position = take_in(self.directory, people, self._position)
+        while True:
+            after = self._position
+            people = await trio.to_thread.run_sync(self._store.read_topics_after, TOPICS, after, FOLLOW_EVENTS)
+            self._position = take_in(self.directory, people, self._position)
+            if len(people) < FOLLOW_EVENTS:
+                break
         self._doubtful = False

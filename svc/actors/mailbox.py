@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 import trio
 
+from svc.log.fences import Fence, current_fences, fenced
+
 C = TypeVar("C")
 R = TypeVar("R")
 
@@ -24,6 +26,8 @@ class Request(Generic[C, R]):
         self, command: C, size_bytes: int = 0, on_settled: Callable[[int], None] = lambda _size_bytes: None
     ) -> None:
         self.command = command
+        self.fences: tuple[Fence, ...] = current_fences()
+        """Of who sent it: they hold for what it makes."""
         self.size_bytes = size_bytes
         self._on_settled = on_settled
         self._reply: R | None = None
@@ -76,7 +80,8 @@ class Mailbox(Generic[C, R]):
         """Read until cancelled; an error is the outcome of its own command alone."""
         async for request in self._receive:
             try:
-                request.answer(await carry_out(request.command))
+                with fenced(*request.fences):
+                    request.answer(await carry_out(request.command))
             except Exception as error:
                 request.fail(error)
 

@@ -14,7 +14,7 @@ from aggregates.event import Mendable, Reply
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
-from svc.log.sqlite import EVENTS_FILE
+from svc.log.opening import holds_data
 from svc.settings import Settings
 from svc_http.ports import ReplayStatus
 from svc_http.routes.people import DeveloperShown, KeyShown
@@ -50,7 +50,7 @@ class NotFound(Mendable):
 async def reach(settings: Settings) -> AsyncIterator["Access"]:
     """Hold the folder, or talk to the server that does. Raises `NotReached`."""
     var = settings.var_path
-    if not (var / EVENTS_FILE).exists():
+    if not holds_data(settings.place) and not (var / SOCKET).exists():
         raise NotReached(f"{var} holds no data yet; run `svc init --var {var}` or `svc serve --var {var}` first")
     try:
         with held(var):

@@ -17,7 +17,7 @@ from svc.hook.main import call
 from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.store import StoreUnavailable
 from svc.observe.logs import set_up_logs
-from svc.process import look_seldom
+from svc.process import look_seldom, place_of_child
 from svc.views.projector import DAMAGED, NOT_OPENED, work
 from svc.views.replay import BuildStep
 from svc.views.replay import build_views as build
@@ -34,7 +34,7 @@ def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> 
     """Build a views file anew from the log, with a line of progress for each step. A check starts it."""
     set_up_logs("warning")
     look_seldom()
-    build(var, path, _tell, batch_events=batch_events, up_to=up_to)
+    build(place_of_child(var), path, _tell, batch_events=batch_events, up_to=up_to)
 
 
 def _tell(done: int, of: int) -> None:
@@ -53,7 +53,7 @@ def project(var: Path, views: Path) -> None:
     set_up_logs("warning")
     look_seldom()
     try:
-        work(var, views)
+        work(place_of_child(var), views)
     except StoreUnavailable as error:
         raise _ended(f"the log cannot be opened: {error}", NOT_OPENED) from error
     except sqlite3.Error as error:

@@ -1,6 +1,7 @@
 """`svc import`: read what an agent has already written on this machine."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -12,8 +13,7 @@ from svc.cli import Command
 from svc.cli.access import reach
 from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
-from svc.log.sqlite import KEYS_FOLDER
-from svc.log.vault import FileKeys, Vault
+from svc.log.opening import open_log
 from svc.settings import Settings
 
 _WHAT = {
@@ -76,7 +76,9 @@ async def _import(
     async with reach(settings) as access:
         member = await access.member(*whose)
         scope = Scope(member.organization_id, member.developer_id)
-        digester = Vault(FileKeys(settings.var_path / KEYS_FOLDER)).digester(scope.developer_id)
+        store, vault = open_log(settings.place)
+        with closing(store):
+            digester = vault.digester(scope.developer_id)
         now_us = SystemClock().now_us()
         return await import_transcripts(
             FORMATS[agent], path, access.send, progress, scope=scope, digester=digester, now_us=now_us

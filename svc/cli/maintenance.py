@@ -19,10 +19,9 @@ from svc.cli.access import Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
 from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
-from svc.log.opening import open_log
-from svc.log.sqlite import EVENTS_FILE
+from svc.log.opening import holds_data, open_log
 from svc.log.store import EventStore
-from svc.maintenance.backup import back_up
+from svc.maintenance.backup import MaintenanceError, back_up
 from svc.maintenance.export import export
 from svc.maintenance.forget import open_orders
 from svc.maintenance.restore import restore
@@ -44,6 +43,11 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
     folder itself.
     """
     with working("backing up", "nothing was backed up, and nothing is left of it; run it again") as heard:
+        if settings.store is not None:
+            raise MaintenanceError(
+                "nothing was backed up: the log is in PostgreSQL, whose own backup holds all of it (pg_dump, or point "
+                "in time); keep the master key file as safe as that, and see docs/cluster.md"
+            )
         manifest = back_up(settings.var_path, target, heard)
     tell(manifest, as_json, f"{target} holds {len(manifest.files)} files and the log up to position {manifest.head}")
 
@@ -81,7 +85,7 @@ def verify_(settings: Settings, as_json: bool) -> None:
     set_up_logs("error")
     _check_data(settings)
     with working("verifying", "nothing was changed, and nothing is known; run it again") as heard:
-        verified = run(verify, settings.var_path, heard)
+        verified = run(verify, settings.place, heard)
     tell(verified, as_json, _show)
     if not verified.clean:
         raise SystemExit(1)
@@ -141,14 +145,14 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
 def _log_and(settings: Settings, developer: str) -> Iterator[tuple[EventStore, UUID, str]]:
     """The log, the developer who was named by id or name, and how to speak of them. Raises `NotFound`."""
     _check_data(settings)
-    with contextlib.closing(open_log(settings.var_path)[0]) as store:
+    with contextlib.closing(open_log(settings.place)[0]) as store:
         names = {each.id: each.display_name for each in load_directory(store).all(Developer)}
         developer_id = chosen("developer", names, developer)
         yield store, developer_id, f"{names[developer_id]} ({developer_id})"
 
 
 def _check_data(settings: Settings) -> None:
-    if not (settings.var_path / EVENTS_FILE).exists():
+    if not holds_data(settings.place):
         raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
 
 

@@ -21,11 +21,10 @@ from svc.cli import Command
 from svc.cli.access import NotReached, reach
 from svc.cli.common import data_options, print_json, run, say, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
-from svc.log.opening import open_log
-from svc.log.sqlite import EVENTS_FILE
+from svc.log.opening import holds_data, open_log
 from svc.maintenance.keys import ADVICE, lost_keys
 from svc.maintenance.verify import scratch
-from svc.process import look_seldom
+from svc.process import Place, look_seldom
 from svc.settings import Settings
 from svc.views.replay import Progress, build_in_child, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
@@ -56,13 +55,13 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     """
     if only_check:
         with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
-            checked = run(_check, settings.var_path, heard)
+            checked = run(_check, settings.place, heard)
         tell(checked, as_json, _show)
         if not checked.identical:
             raise SystemExit(1)
     else:
-        if not without_keys and (settings.var_path / EVENTS_FILE).exists():
-            with sentences(), contextlib.closing(open_log(settings.var_path)[0]) as store:
+        if not without_keys and holds_data(settings.place):
+            with sentences(), contextlib.closing(open_log(settings.place)[0]) as store:
                 lost = lost_keys(settings.var_path, store)
             if lost:
                 more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
@@ -125,10 +124,11 @@ def _show(checked: Checked) -> None:
         click.secho(f"{checked.failed} facts could not be derived; see the table failed", fg="red")
 
 
-async def _check(var: Path, progress: Progress) -> Checked:
+async def _check(place: Place, progress: Progress) -> Checked:
     """Build twice beside the serving tables and compare. Raises `NotReached` where there are none."""
-    if (var / EVENTS_FILE).exists():
-        open_log(var)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
+    var = place.var
+    if holds_data(place):
+        open_log(place)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
     live_path = current_file(var, RULES_VERSION)
     if live_path is None:
         raise NotReached(f"{var} holds no tables to check; start the server once, or run `svc replay`")
@@ -148,7 +148,7 @@ async def _check(var: Path, progress: Progress) -> Checked:
             seeded = {"PYTHONHASHSEED": seed}
             try:
                 await build_in_child(
-                    var, paths[number], report, batch_events=batch_events, up_to=position, environment=seeded
+                    place, paths[number], report, batch_events=batch_events, up_to=position, environment=seeded
                 )
             except subprocess.CalledProcessError as error:
                 raise NotReached(f"build {number + 1} stopped with exit code {error.returncode}") from error

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import click
 from rich.markup import escape
@@ -15,15 +16,17 @@ from svc.cli.common import (
     Reaching,
     Shown,
     counted,
-    data_options,
+    json_option,
     run,
     say,
+    sentences,
     settings_from,
     show_fields,
     show_table,
     tell,
 )
 from svc.log.folder import held
+from svc.log.shared import make_master_key
 from svc.observe.logs import set_up_logs
 from svc.process import typed
 from svc.serving import Initialized, Listening, initialize
@@ -37,15 +40,26 @@ KEYS_NAMED = 5
 """So many of those whose key is missing stand on one line."""
 
 
+STORE_HELP = "postgresql://… for a log that several nodes share. [default: the folder]"
+
+
 @click.command(cls=Command, example="svc init --var var --owner Ana")
-@data_options
+@click.option("--var", metavar="DIR", help=VAR_HELP)
+@click.option("--store", metavar="URL", help=STORE_HELP)
+@json_option
 @click.option("--organization", default="My team", show_default=True, help="Name of the organization.")
 @click.option("--owner", default="Owner", show_default=True, help="Display name of its first developer.")
-def init(settings: Settings, as_json: bool, organization: str, owner: str) -> None:
+def init(var: str | None, store: str | None, as_json: bool, organization: str, owner: str) -> None:
     """Set up a folder without serving it. `svc serve` does so by itself.
 
-    Makes an organization, its owner, one key and the internal secret. The key is shown this once.
+    Makes an organization, its owner, one key and the internal secret. The key is shown this once. For a store that
+    nodes share it makes the master key file as well, where that is missing: each node needs a copy of it.
     """
+    settings = settings_from(var=var, store=store)
+    if settings.master_key_file is not None and settings.store is not None:
+        with sentences():
+            if make_master_key(Path(settings.master_key_file).expanduser()):
+                say(f"the master key is in {settings.master_key_file}: without it no text can be read again", err=True)
     made = run(_init, settings, organization, owner)
     if made is None:
         raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")
@@ -60,6 +74,7 @@ async def _init(settings: Settings, organization: str, owner: str) -> Initialize
 
 @click.command(cls=Command, example="svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318")
 @click.option("--var", metavar="DIR", help=VAR_HELP)
+@click.option("--store", metavar="URL", help=STORE_HELP)
 @click.option("--intake", metavar="HOST:PORT", help="Public listener. [default: 127.0.0.1:4318]")
 @click.option("--api", metavar="HOST:PORT", help="Private listener. [default: 127.0.0.1:8318]")
 @click.option("--tls-certificate", metavar="FILE", help="PEM certificate for both listeners.")

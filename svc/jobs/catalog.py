@@ -254,7 +254,21 @@ class Catalog:
             self._served = None if self._served is None else replace(self._served, stale=True)
             raise
 
+    async def follow(self) -> None:
+        """Serve what another node has published. Raises `StoreUnavailable`."""
+        if self._state is not None:
+            self._state = await trio.to_thread.run_sync(self._load)
+
     async def _carry_out(self, command: CatalogCommand) -> CatalogReply:
+        for _ in range(limits.FENCED_TRIES_MAX):
+            try:
+                return await self._try(command)
+            except Conflict:
+                if self._store.shared is None:
+                    raise
+        raise StoreUnavailable("other nodes published catalogs again and again; try again")
+
+    async def _try(self, command: CatalogCommand) -> CatalogReply:
         if self._state is None:
             self._state = await trio.to_thread.run_sync(self._load)
         state = self._state

@@ -92,6 +92,10 @@ class ReportJobs:
         elif command.report_id in self._jobs:
             self._jobs[command.report_id].cancel()
 
+    def wake(self) -> None:
+        """Look soon: somebody asked for a report, perhaps on another node."""
+        self._wanted.set()
+
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
             while True:

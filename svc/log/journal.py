@@ -36,6 +36,7 @@ from svc.limits import (
     JOURNAL_PROBE_INTERVAL_S,
 )
 from svc.log.codec import NewEvent
+from svc.log.fences import current_fences
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
 
 _T = TypeVar("_T")
@@ -63,6 +64,7 @@ class _Append:
     def __init__(self, events: Sequence[NewEvent], rough_bytes: int) -> None:
         self.events = events
         self.rough_bytes = rough_bytes
+        self.fences = current_fences()
         self.group: Group = ()
         self.positions: list[int] = []
         self.error: Exception | None = StoreUnavailable("the journal stopped before this was written")
@@ -118,9 +120,9 @@ class Journal:
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
         """Make the events durable, all or none; their positions.
 
-        Raises Saturated when too much waits, Conflict when a version is taken, UnstorableEvent when an event breaks
-        its types, and StoreUnavailable when the write failed; it may have committed all the same. A caller that is
-        cancelled does not stop the write.
+        Raises Saturated when too much waits, Conflict when a version is taken or a fence does not hold,
+        UnstorableEvent when an event breaks its types, and StoreUnavailable when the write failed; it may have
+        committed all the same. A caller that is cancelled does not stop the write.
         """
         assert events, "an append holds at least one event"
         entry = self._enqueue(events)
@@ -128,6 +130,10 @@ class Journal:
         if entry.error is not None:
             raise entry.error
         return entry.positions
+
+    def follow(self, head: int) -> None:
+        """Note how far other nodes have brought the log."""
+        self._advance(head)
 
     async def between_commits(self, work: Callable[[], _T]) -> _T:
         """Do something while no event is sealed or stored. It cannot be cancelled."""
@@ -253,7 +259,8 @@ class Journal:
 
     def _insert(self, part: list[_Append]) -> None:
         started = time.perf_counter()
-        positions = self._store.insert([entry.group for entry in part])
+        fences = list(dict.fromkeys(fence for entry in part for fence in entry.fences))
+        positions = self._store.insert([entry.group for entry in part], fences)
         self._committed(time.perf_counter() - started)
         for entry, its_positions in zip(part, positions, strict=True):
             entry.positions, entry.error = its_positions, None

@@ -10,7 +10,7 @@ from svc.log.folder import keep_internal_secret
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_sqlite_store
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
-from svc.settings import Place
+from svc.process import Place
 
 NO_DRIVER = (
     "the store is PostgreSQL, and this svc has no driver for it: install the extra (`pip install 'svc[postgres]'`), "

@@ -104,10 +104,13 @@ class TextDeleter:
             await trio.sleep(POLL_SECONDS)
         log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
 
-    async def append(self, stream_id: UUID, event: Event) -> None:
-        """Append an event after the newest of its stream."""
+    async def append(self, stream_id: UUID, event: Event) -> int:
+        """Append an event after the newest of its stream; its position."""
         newest = await aside(lambda: self.store.read_newest(stream_id))
-        await self.journal.append([NewEvent(stream_id, 1 if newest is None else newest.version + 1, event)])
+        (position,) = await self.journal.append(
+            [NewEvent(stream_id, 1 if newest is None else newest.version + 1, event)]
+        )
+        return position
 
     async def next_piece(self, position: int, up_to: float = inf) -> Piece | None:
         return await aside(partial(piece_after, self.store, position, up_to))
@@ -201,6 +204,8 @@ class Forgetting:
         self._texts = texts
         self._administration = administration
         self._rebuilding = rebuilding
+        self.carried_out: Callable[[int], object] = lambda _position: None
+        """Called with the position at which it stands that somebody is forgotten."""
 
     async def run(self) -> None:
         """Carry out orders until cancelled, beginning with those that were broken off."""
@@ -237,7 +242,7 @@ class Forgetting:
             developer_id=developer_id,
             up_to=up_to,
         )
-        await self._texts.append(forget_stream(developer_id), forgotten)
+        self.carried_out(await self._texts.append(forget_stream(developer_id), forgotten))
         log.warning("a developer was forgotten", developer_id=str(developer_id))
 
     def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleCommand]:

@@ -28,11 +28,12 @@ from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
 from svc.limits import FINDINGS_MAX
-from svc.log.opening import open_log
-from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
+from svc.log.opening import listed_keys, open_log
+from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces
+from svc.process import Place
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import build_in_thread, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
@@ -67,13 +68,14 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-async def verify(var: Path, heard: OnProgress) -> Verified:
+async def verify(place: Place, heard: OnProgress) -> Verified:
     """Check everything. Raises `StoreUnavailable` where the log cannot be opened."""
-    store, vault = open_log(var)
+    var = place.var
+    store, vault = open_log(place)
     try:
         found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
         of_keys = await trio.to_thread.run_sync(_keys, var, store, vault)
-        in_views, position = await _views(var, store, heard)
+        in_views, position = await _views(place, store, heard)
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
     finally:
         store.close()
@@ -92,14 +94,14 @@ async def verify(var: Path, heard: OnProgress) -> Verified:
 
 
 def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
-    findings = [Finding("log", EVENTS_FILE, flaw, _RESTORE) for flaw in _file_flaws(var / EVENTS_FILE)]
+    findings = [Finding("log", where, flaw, _RESTORE) for where, flaw in _flaws_beside(var, store)]
     head, events, before = store.head(), 0, 0
     try:
         for some, corrupt, reached in pieces(store, 0, head, open_words=True):
             findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
             events += len(some) + len(corrupt)
             for position in sorted([*(each.position for each in some), *(each.position or 0 for each in corrupt)]):
-                if position != before + 1:  # SQLite numbers events without a gap
+                if position != before + 1:  # both stores number events without a gap
                     first, last = before + 1, position - 1
                     gap = f"position {first}" if first == last else f"positions {first} to {last}"
                     findings.append(Finding("log", gap, "an event was deleted", _RESTORE))
@@ -130,40 +132,54 @@ def _file_flaws(path: Path) -> list[str]:
         return [str(error)]
 
 
+def _flaws_beside(var: Path, store: EventStore) -> list[tuple[str, str]]:
+    """What else the store tells of its log, and where."""
+    if store.shared is None:
+        return [(EVENTS_FILE, flaw) for flaw in _file_flaws(var / EVENTS_FILE)]
+    query = "SELECT coalesce(max(notification_id), 0) AS last FROM {schema}.stored_events"
+    head, last = store.head(), store.shared.rows(query)[0]["last"]
+    return (
+        []
+        if last >= head
+        else [("svc_log", f"events were deleted at the end: position {head} was given, {last} is last")]
+    )
+
+
 def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
     lost = lost_keys(var, store)
     closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = []
+    have = listed_keys(var, store).there()
     for key in (*lost, *keys_of(var, store, closed.keys() - {each.developer_id for each in lost})):
-        there, count = key.path.exists(), closed.get(key.developer_id, 0)
+        there, count = key.developer_id in have, closed.get(key.developer_id, 0)
         flaw = "not the one that sealed their texts" if there else "missing"
         what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
-        where = f"{KEYS_FOLDER}/{key.path.name}"
+        where = f"{key.path.parent.name}/{key.path.name}"
         findings.append(Finding("keys", where, what, _OTHER_KEY if there else ADVICE))
     return findings
 
 
-async def _views(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
-    path = current_file(var, RULES_VERSION)
+async def _views(place: Place, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
+    path = current_file(place.var, RULES_VERSION)
     if path is None:
         return [], 0
-    with scratch(var, "verify") as folder:
+    with scratch(place.var, "verify") as folder:
         try:
             with closing(await trio.to_thread.run_sync(copy_of, path, folder / "live.db")) as live:
-                return await _compared(var, store, live, folder / "replayed.db", path.name, heard)
+                return await _compared(place, store, live, folder / "replayed.db", path.name, heard)
         except sqlite3.DatabaseError as error:
             return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
 
 
 async def _compared(
-    var: Path, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: OnProgress
+    place: Place, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: OnProgress
 ) -> tuple[list[Finding], int]:
     findings = [Finding("views", name, flaw, _REBUILD) for flaw in _integrity_flaws(live)]
     mark = bookmark(live)
     if not belongs_to_log(mark, store):
         return [*findings, Finding("views", name, "was built from another log", _REBUILD)], 0
     try:
-        await build_in_thread(var, build, heard, up_to=mark.position)
+        await build_in_thread(place, build, heard, up_to=mark.position)
     except (sqlite3.Error, StoreUnavailable, TextsUnavailable) as error:
         again = "see what is said of the log"
         return [*findings, Finding("views", name, f"a replay ended: {error}", again)], 0

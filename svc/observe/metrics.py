@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID
 
 import trio
+from eventsourcing.domain import EventSourcingError
 from prometheus_client import CollectorRegistry, GCCollector, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily as Total
 from prometheus_client.core import GaugeMetricFamily as Gauge
@@ -40,8 +41,9 @@ from svc.jobs.catalog import Catalog
 from svc.limits import STATUS_COUNT_SECONDS
 from svc.log.folder import running
 from svc.log.journal import Journal
+from svc.log.opening import listed_keys
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
-from svc.log.vault import FileKeys
+from svc.log.store import EventStore, SharedRecorder
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
@@ -162,6 +164,7 @@ class Instruments(Collector):
     """Looks at the parts of a service without changing any."""
 
     _var: Path
+    _store: EventStore
     _journal: Journal
     _actors: Actors
     _projector: Projector
@@ -214,7 +217,7 @@ class Instruments(Collector):
     async def status(self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool) -> Status:
         server = running(self._var)
         serves = server is not None and server.pid == os.getpid()
-        events, archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var)
+        events, archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var, self._store)
         waiting = self._actors.waiting()
         return Status(
             state="serving" if serves else "stopped",
@@ -278,9 +281,12 @@ def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> 
     ]
 
 
-def _looked_up(var: Path) -> tuple[dict[str, int] | None, ArchiveShown | None, dict[str, int], list[str]]:
+def _looked_up(
+    var: Path, store: EventStore
+) -> tuple[dict[str, int] | None, ArchiveShown | None, dict[str, int], list[str]]:
     """Events by kind, the archive, what each part of the folder takes, and whose keys are missing."""
-    topics = _asked(var / EVENTS_FILE, "SELECT topic, count(*) FROM stored_events GROUP BY topic ORDER BY topic")
+    query = "SELECT topic, count(*) FROM stored_events GROUP BY topic ORDER BY topic"
+    topics = _asked(var / EVENTS_FILE, query) if store.shared is None else _counted(store.shared)
     query = (
         "SELECT coalesce((SELECT position FROM state), 0), count(*), coalesce(sum(row_count), 0), "
         "coalesce(sum(byte_count), 0) FROM files"
@@ -299,9 +305,18 @@ def _looked_up(var: Path) -> tuple[dict[str, int] | None, ArchiveShown | None, d
             part = _FOLDERS.get(first, file)
             with suppress(FileNotFoundError):
                 sizes[part] += path.stat().st_size
-    keys = FileKeys(var / KEYS_FOLDER)
+    keys = listed_keys(var, store)
     missing = sorted((keys.listed() or frozenset()) - keys.there())
     return None if topics is None else dict(topics), archive, sizes, [str(each) for each in missing]
+
+
+def _counted(shared: SharedRecorder) -> list[Any] | None:
+    """None where the store cannot count just now, or it takes too long."""
+    try:
+        rows = shared.rows("SELECT topic, count(*) AS events FROM {schema}.stored_events GROUP BY topic ORDER BY topic")
+    except EventSourcingError:
+        return None
+    return [(row["topic"], row["events"]) for row in rows]
 
 
 def _asked(path: Path, query: str) -> list[Any] | None:

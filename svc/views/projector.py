@@ -37,7 +37,7 @@ from svc.limits import (
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
-from svc.process import program
+from svc.process import Place, program
 from svc.views.projecting import Cost, step
 from svc.views.views import ReadPool, ViewsDamaged, open_writer, point_to, remove_others
 
@@ -132,10 +132,11 @@ class ThreadWorker:
 class ChildWorker:
     """Has a child process apply facts. One that ended is started again by the next call."""
 
-    def __init__(self, var: Path, path: Path, charge: Charge = lambda _cost: None) -> None:
+    def __init__(self, place: Place, path: Path, charge: Charge = lambda _cost: None) -> None:
         self._path = path
         self._charge = charge
-        self._command = [*program(), "project", "--var", str(var), "--views", str(path)]
+        self._command = [*program(), "project", "--var", str(place.var), "--views", str(path)]
+        self._environment = os.environ | place.environment()
         self.process: trio.Process | None = None
         """The child, while there is one."""
 
@@ -143,7 +144,7 @@ class ChildWorker:
         """Start the child and wait until it has opened its files. Raises `WorkerGone`, `OSError`."""
         if self.process is None:
             self.process = await trio.lowlevel.open_process(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environment
             )
             await self._answer_to(b"")
 
@@ -212,7 +213,7 @@ DAMAGED, NOT_OPENED = 65, 69
 """The child's exit codes where the views cannot be read, and where log or views cannot be opened."""
 
 
-def work(var: Path, path: Path) -> None:
+def work(place: Place, path: Path) -> None:
     """What the child does: a line with its views' position; then, for each line that comes in, a step and another line.
 
     Behind the position stands whose facts took longer than usual, and by how many seconds. It ends with its standard
@@ -221,7 +222,7 @@ def work(var: Path, path: Path) -> None:
     # Ctrl-C is meant for the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(CHILD_NICENESS)
-    store, vault = open_log(var)
+    store, vault = open_log(place)
     db = open_writer(path)
     try:
         start_feed(db, store.head())

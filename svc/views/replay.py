@@ -20,7 +20,7 @@ from svc.limits import CHILD_LINE_BYTES_MAX, MEND_PAUSE_SECONDS, REPLAY_EVENTS_M
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
-from svc.process import program
+from svc.process import Place, program
 from svc.views.projecting import step
 from svc.views.projector import Pace, Projector
 from svc.views.views import checked, new_file, open_writer, remove
@@ -38,7 +38,7 @@ class BuildStep(msgspec.Struct, frozen=True):
 
 
 async def build_in_thread(
-    var: Path, path: Path, progress: Progress, *, up_to: int | None = None, give_way: GiveWay | None = None
+    at: Place | Path, path: Path, progress: Progress, *, up_to: int | None = None, give_way: GiveWay | None = None
 ) -> None:
     """Build a views file in a thread; it stops between two batches when this is cancelled."""
 
@@ -46,11 +46,11 @@ async def build_in_thread(
         trio.from_thread.check_cancelled()
         progress(done, of)
 
-    await trio.to_thread.run_sync(partial(build_views, var, path, report, up_to=up_to, give_way=give_way))
+    await trio.to_thread.run_sync(partial(build_views, at, path, report, up_to=up_to, give_way=give_way))
 
 
 async def build_in_child(
-    var: Path,
+    place: Place,
     path: Path,
     progress: Progress,
     *,
@@ -59,10 +59,20 @@ async def build_in_child(
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Run `svc build-views` as a child process until it ends or this is cancelled. Raises `CalledProcessError`."""
-    command = [*program(), "build-views", "--var", str(var), "--build", str(path), "--batch-events", str(batch_events)]
+    command = [
+        *program(),
+        "build-views",
+        "--var",
+        str(place.var),
+        "--build",
+        str(path),
+        "--batch-events",
+        str(batch_events),
+    ]
     if up_to is not None:
         command += ["--up-to", str(up_to)]
-    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=os.environ | (environment or {}))
+    told = {**os.environ, **place.environment(), **(environment or {})}
+    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=told)
     assert process.stdout is not None
     try:
         await _follow(process.stdout, progress)
@@ -85,7 +95,7 @@ async def _follow(lines: trio.abc.ReceiveStream, progress: Progress) -> None:
 
 
 def build_views(
-    var: Path,
+    at: Place | Path,
     path: Path,
     progress: Progress,
     *,
@@ -94,7 +104,7 @@ def build_views(
     give_way: GiveWay | None = None,
 ) -> None:
     """Build a views file from the log of a folder."""
-    store, vault = open_log(var)
+    store, vault = open_log(at)
     try:
         digesters = vault.known_digester
         build(path, store, digesters, progress, batch_events=batch_events, up_to=up_to, give_way=give_way)
@@ -166,9 +176,9 @@ class NotRebuilt(Exception):
 class Rebuilding:
     """Starts at most one build at a time and exchanges the views when it is done."""
 
-    def __init__(self, var: Path, projector: Projector, journal: Journal, *, beside: bool) -> None:
+    def __init__(self, place: Place, projector: Projector, journal: Journal, *, beside: bool) -> None:
         """`beside`: in a child process."""
-        self._var = var
+        self._place = place
         self._projector = projector
         self._journal = journal
         self._beside = beside
@@ -217,7 +227,7 @@ class Rebuilding:
             raise NotRebuilt("the views could not be built anew; the log says why")
 
     async def _replay(self, rules_version: int) -> None:
-        path = new_file(self._var, rules_version)
+        path = new_file(self._place.var, rules_version)
         try:
             await self._build(path)
             await self._projector.exchange(path)
@@ -237,8 +247,8 @@ class Rebuilding:
             self.status = ReplayStatus(state="running", done=done, of=of)
 
         if self._beside:
-            await build_in_child(self._var, path, report)
+            await build_in_child(self._place, path, report)
         else:
             # Captures, and readers of the views that serve, go before the new ones.
             pace = Pace(lambda: self._journal.busy or self._projector.wanted)
-            await build_in_thread(self._var, path, report, give_way=pace)
+            await build_in_thread(self._place, path, report, give_way=pace)

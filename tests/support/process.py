@@ -7,10 +7,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -41,7 +42,9 @@ def _warm() -> Warm:
     return warm
 
 
-def svc(*arguments: str | Path, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+def svc(
+    *arguments: str | Path, check: bool = True, stdin: str | None = None, told: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end. Raises `CalledProcessError` where it fails and `check` says so."""
     command = [str(argument) for argument in arguments]
     with (
@@ -51,7 +54,9 @@ def svc(*arguments: str | Path, check: bool = True, stdin: str | None = None) ->
     ):
         given.write(stdin or "")
         given.seek(0)
-        child = Child(_warm().start(command, environment(), given.fileno(), out.fileno(), err.fileno()), None)
+        child = Child(
+            _warm().start(command, {**environment(), **told}, given.fileno(), out.fileno(), err.fileno()), None
+        )
         code = child.wait(COMMAND_SECONDS)
         out.seek(0)
         err.seek(0)
@@ -98,11 +103,13 @@ class Server:
 
 
 @contextmanager
-def serving(var: Path, key: str | None = None, *flags: str) -> Iterator[Server]:
+def serving(
+    var: Path, key: str | None = None, *flags: str, told: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Server]:
     """A server over a folder, until the end of the block."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     log = var.parent / f"{var.name}.log"
-    process = _started(["serve", "--var", str(var), *listeners, *flags], log)
+    process = _started(["serve", "--var", str(var), *listeners, *flags], log, told)
     with answering(process, key) as server:
         assert server is not None, log.read_text()
         yield server
@@ -129,11 +136,11 @@ def answering(process: Child | subprocess.Popen[str], key: str | None) -> Iterat
         process.stdout.close()
 
 
-def _started(command: list[str], log: Path) -> Child:
+def _started(command: list[str], log: Path, told: Mapping[str, str]) -> Child:
     read, write = os.pipe()
     with log.open("a") as errors, open(os.devnull) as nothing:
         try:
-            status = _warm().start(command, environment(), nothing.fileno(), write, errors.fileno())
+            status = _warm().start(command, {**environment(), **told}, nothing.fileno(), write, errors.fileno())
         finally:
             os.close(write)
     return Child(status, os.fdopen(read))

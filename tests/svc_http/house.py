@@ -101,6 +101,11 @@ class House:
         """Backfills that run; they never end."""
         start_feed(self._views, after=-1)
 
+    shared_position: int | None = None
+
+    async def reach(self, position: int) -> None:
+        """Only other nodes tell of positions, and there are none."""
+
     def now_us(self) -> int:
         """The time that the test has set."""
         return self.clock_us

@@ -18,7 +18,8 @@ from svc.log.postgres import PostgresRecorder, open_recorder, shown
 from svc.log.shared import Leases, SharedKeys, make_master_key, read_master_key
 from svc.log.store import Conflict, EventStore, StoreUnavailable
 from svc.log.vault import Vault
-from svc.settings import Place, Settings, SettingsError, load_settings
+from svc.process import Place
+from svc.settings import Settings, SettingsError, load_settings
 from tests.support.log import ANA, created, new, prompt
 from tests.support.memory import MemoryKeys
 from tests.support.postgres import Postgres

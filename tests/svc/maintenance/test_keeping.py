@@ -13,6 +13,7 @@ from svc.log.store import StoreUnavailable
 from svc.maintenance.backup import back_up
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import verify
+from svc.process import Place
 from tests.support.household import household, no_progress, tables_of
 
 
@@ -29,12 +30,12 @@ async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
     """By the file's name; deleting the archive, as the finding says, mends it."""
     var = tmp_path / "var"
     await a_folder(var)
-    assert (await verify(var, no_progress)).findings == []
+    assert (await verify(Place(var), no_progress)).findings == []
     (file, *_) = sorted((var / "archive").rglob("*.parquet"))
     changed = bytearray(file.read_bytes())
     changed[len(changed) // 2] ^= 1
     file.write_bytes(changed)
-    (found,) = (await verify(var, no_progress)).findings
+    (found,) = (await verify(Place(var), no_progress)).findings
     assert (found.part, found.where) == ("archive", str(file.relative_to(var)))
     assert "bytes are not what was written" in found.what
 
@@ -78,7 +79,7 @@ async def test_a_restore_that_is_broken_off_is_begun_again(tmp_path: Path) -> No
     (new / "keys").mkdir()
     restore(tmp_path / "b", new, no_progress)
     assert not (new / "restoring").exists()
-    assert (await verify(new, no_progress)).findings == []
+    assert (await verify(Place(new), no_progress)).findings == []
 
 
 # --- upgrades -------------------------------------------------------------------------------------------------

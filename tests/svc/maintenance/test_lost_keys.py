@@ -23,6 +23,7 @@ from svc.maintenance.backup import back_up
 from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import Finding, verify
+from svc.process import Place
 from svc.settings import Settings
 from svc_http.ports import Unavailable
 from tests.support.household import Household, household, no_progress, tables_of
@@ -50,7 +51,7 @@ class Folder:
 
     async def findings(self) -> list[Finding]:
         """Of a verification."""
-        return (await verify(self.var, no_progress)).findings
+        return (await verify(Place(self.var), no_progress)).findings
 
 
 async def said(command: click.Command, arguments: list[str]) -> Result:

@@ -14,6 +14,7 @@ from aggregates.people.commands import ChangeOrganization
 from aggregates.topics import TOPICS
 from svc.maintenance.retention import TEXTS
 from svc.maintenance.verify import verify
+from svc.process import Place
 from tests.support.household import PLANTED, Household, holding, household, no_progress, rebuilt
 
 DAY_US = 86_400_000_000
@@ -226,7 +227,7 @@ async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
         await set_days(house, text=1)
         await house.service.retention.apply()
         await house.level()
-    found = await verify(var, no_progress)
+    found = await verify(Place(var), no_progress)
     assert found.findings == []
     assert found.position > 0
 

@@ -24,6 +24,7 @@ from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
+from svc.process import Place
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
@@ -266,7 +267,7 @@ async def test_a_child_that_cannot_read_its_files_says_so_in_one_sentence(
     views = new_file(tmp_path, RULES_VERSION)
     open_writer(views).close()
     (tmp_path / EVENTS_FILE if which == "log" else views).write_bytes(b"no database at all" * 400)
-    worker = ChildWorker(tmp_path, views)
+    worker = ChildWorker(Place(tmp_path), views)
     with pytest.raises(WorkerGone if code == NOT_OPENED else ViewsDamaged) as caught:
         await worker.start()
     assert ("open the log" if which == "log" else views.name) in str(caught.value)

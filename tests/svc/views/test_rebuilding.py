@@ -10,6 +10,7 @@ from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
 from svc.log.journal import Journal
 from svc.log.opening import open_log
+from svc.process import Place
 from svc.views import replay as module
 from svc.views.projector import Projector, Worker, WorkerGone
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread
@@ -52,7 +53,7 @@ class Kept:
         point_to(self.first)
         journal = Journal(self.store)
         self.projector = Projector(self.first, journal, self._hand)
-        self.rebuilding = Rebuilding(var, self.projector, journal, beside=False)
+        self.rebuilding = Rebuilding(Place(var), self.projector, journal, beside=False)
 
     def _hand(self, _path: Path, _captures_first: Callable[[], bool]) -> Worker:
         self.hands.append(Hand(gone=self._gone and bool(self.hands)))

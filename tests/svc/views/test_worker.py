@@ -13,6 +13,7 @@ from projections.apply import bookmark
 from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.opening import open_log
 from svc.log.store import EventStore
+from svc.process import Place
 from svc.views.projecting import Cost
 from svc.views.projector import Charge, ChildWorker, Pace, ThreadWorker, Worker, WorkerGone
 from svc.views.views import RULES_VERSION, new_file, open_writer
@@ -54,7 +55,7 @@ class Log:
     def worker(self, kind: str, charge: Charge = lambda _cost: None) -> Worker:
         """A child, or a thread."""
         if kind == "child":
-            return ChildWorker(self.var, self.views, charge)
+            return ChildWorker(Place(self.var), self.views, charge)
         return ThreadWorker(self.views, self.store, self.vault.digester, charge=charge)
 
     def sessions(self) -> list[str]:
@@ -108,7 +109,7 @@ async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log, kind: 
 
 async def test_a_child_that_was_killed_is_replaced(log: Log) -> None:
     """The step under way fails and says so; the next one starts another child, which goes on where that one was."""
-    worker = ChildWorker(log.var, log.views)
+    worker = ChildWorker(Place(log.var), log.views)
     log.grow("s1")
     await worker.step()
     log.grow("s2")
@@ -125,7 +126,7 @@ async def test_a_child_that_was_killed_is_replaced(log: Log) -> None:
 
 async def test_a_child_ends_with_its_server(log: Log) -> None:
     """However the server ended, the pipe to its child is closed by then; nothing else tells the child to stop."""
-    worker = ChildWorker(log.var, log.views)
+    worker = ChildWorker(Place(log.var), log.views)
     await worker.start()
     process = worker.process
     assert process is not None
@@ -138,7 +139,7 @@ async def test_a_child_ends_with_its_server(log: Log) -> None:
 
 async def test_a_step_that_is_cancelled_ends_its_child(log: Log) -> None:
     """Its answer would be taken for the next step's."""
-    worker = ChildWorker(log.var, log.views)
+    worker = ChildWorker(Place(log.var), log.views)
     await worker.start()
     process = worker.process
     assert process is not None
@@ -168,7 +169,7 @@ async def test_a_child_that_is_frozen_ends_too(log: Log) -> None:
 
 async def test_a_file_that_cannot_be_opened_is_no_worker(log: Log) -> None:
     """The child says why on standard error; whoever asked gets an error, not silence."""
-    worker = ChildWorker(log.var, log.var / "nothing.db")
+    worker = ChildWorker(Place(log.var), log.var / "nothing.db")
     with pytest.raises(WorkerGone):
         await worker.start()
     assert worker.process is None

@@ -1,0 +1,199 @@
+"""What a node does because there are others: it follows the log, and does the jobs that are done once for all nodes.
+
+A job belongs to whoever holds its lease. What it writes carries the lease's epoch, so a node that was frozen for longer
+than its lease writes nothing after another one has taken over.
+"""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import structlog
+import trio
+
+from aggregates.prices.catalog import CatalogPublished
+from aggregates.reports.events import ReportRequested
+from aggregates.retained import DeveloperForgotten
+from svc.actors.administration import TOPICS, Administration
+from svc.jobs.catalog import Catalog
+from svc.limits import (
+    FOLLOW_EVENTS,
+    FOLLOW_PAUSE_SECONDS,
+    FOLLOW_SECONDS,
+    LEASE_RENEW_SECONDS,
+    LEASE_SECONDS,
+    RESTART_SECONDS_MAX,
+)
+from svc.log.codec import RecordedEvent
+from svc.log.fences import LeaseFence, fenced
+from svc.log.journal import Journal
+from svc.log.shared import Leases
+from svc.log.store import EventStore, SharedRecorder, StoreUnavailable
+from svc.log.vault import Vault
+from svc.views.projector import Projector
+from svc.views.replay import Rebuilding
+
+log = structlog.get_logger()
+Job = Callable[[], Awaitable[None]]
+FORGOTTEN_FILE = "forgotten.position"
+"""Up to which position this node has let go of everybody who was forgotten."""
+_WATCHED = (*TOPICS, CatalogPublished.TOPIC, DeveloperForgotten.TOPIC, ReportRequested.TOPIC)
+
+
+class Following:
+    """Keeps what a node knows of the log level with what all nodes write. Polling finds everything, news only wake."""
+
+    def __init__(
+        self, var: Path, store: EventStore, shared: SharedRecorder, journal: Journal, vault: Vault, projector: Projector
+    ) -> None:
+        self._file = var / FORGOTTEN_FILE
+        self._store = store
+        self._shared = shared
+        self._journal = journal
+        self._vault = vault
+        self._projector = projector
+        self._position = store.head()
+        self._reached_at = -math.inf
+        self.administration: Administration
+        self.catalog: Catalog
+        self.rebuilding: Rebuilding
+        self.wake_reports: Callable[[], None] = lambda: None
+        self.forgotten_here: set[int] = set()
+        """Positions of orders that this node itself has carried out."""
+
+    @property
+    def in_touch(self) -> bool:
+        """Whether the store answered lately; else nobody knows whose key was revoked."""
+        return trio.current_time() - self._reached_at < LEASE_SECONDS
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        await self._look()
+        task_status.started()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._let_go_of_the_forgotten)
+            while True:
+                await trio.to_thread.run_sync(self._shared.wait_for_news, FOLLOW_SECONDS, abandon_on_cancel=True)
+                try:
+                    await self._look()
+                except StoreUnavailable as error:
+                    log.warning("the shared log cannot be read; it is tried again", reason=str(error))
+                await trio.sleep(FOLLOW_PAUSE_SECONDS)
+
+    async def _look(self) -> None:
+        """Take in what is new. Raises `StoreUnavailable`."""
+        head = await trio.to_thread.run_sync(self._store.head, abandon_on_cancel=True)
+        while head > self._position:
+            after = self._position
+            found = await trio.to_thread.run_sync(self._store.read_topics_after, _WATCHED, after, FOLLOW_EVENTS)
+            await self._take_in(found)
+            self._position = head if len(found) < FOLLOW_EVENTS else found[-1].position
+        self._reached_at = trio.current_time()
+        self._journal.follow(head)
+
+    async def _take_in(self, found: Sequence[RecordedEvent]) -> None:
+        topics = {each.event.TOPIC for each in found}
+        if topics & set(TOPICS):
+            await self.administration.follow()
+        if CatalogPublished.TOPIC in topics:
+            await self.catalog.follow()
+        if ReportRequested.TOPIC in topics:
+            self.wake_reports()
+
+    async def _let_go_of_the_forgotten(self) -> None:
+        """Forget the key of who was forgotten, and build the views anew without it, as the node that did it has."""
+        if not self._file.exists():
+            self._note(self._journal.head)
+        while True:
+            done = int(self._file.read_text(encoding="ascii"))
+            await self._journal.wait_beyond(done)
+            try:
+                head = self._journal.head
+                found = await trio.to_thread.run_sync(
+                    self._store.read_topics_after, [DeveloperForgotten.TOPIC], done, FOLLOW_EVENTS
+                )
+                if any(each.position not in self.forgotten_here for each in found):
+                    for each in found:
+                        assert isinstance(each.event, DeveloperForgotten)
+                        self._vault.let_go(each.event.developer_id)
+                    await self._projector.exchange(self._projector.readers.path)
+                    await self.rebuilding.anew()
+                self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
+            except Exception:
+                log.exception("somebody was forgotten elsewhere, and this node still holds more; it is tried again")
+                await trio.sleep(RESTART_SECONDS_MAX)
+            await trio.sleep(LEASE_RENEW_SECONDS)
+
+    def _note(self, position: int) -> None:
+        draft = self._file.with_suffix(".draft")
+        draft.write_text(f"{position}\n", encoding="ascii")
+        draft.replace(self._file)
+
+
+@asynccontextmanager
+async def alone(shared: SharedRecorder | None, name: str) -> AsyncIterator[None]:
+    """Do the block while no other node does it. Raises `StoreUnavailable` where one takes too long."""
+    if shared is None:
+        yield
+        return
+    leases = Leases(shared, str(uuid4()))
+    for _ in range(int(2 * LEASE_SECONDS / FOLLOW_SECONDS)):
+        held = await trio.to_thread.run_sync(leases.held, [name])
+        if held:
+            break
+        await trio.sleep(FOLLOW_SECONDS)
+    else:
+        raise StoreUnavailable(f"another node is at the same ({name}); try again later")
+    try:
+        with fenced(LeaseFence(name, held[name])):
+            yield
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(leases.release)
+
+
+class Leading:
+    """Does each job while this node holds its lease."""
+
+    def __init__(self, shared: SharedRecorder, jobs: Mapping[str, Job]) -> None:
+        self._leases = Leases(shared, str(uuid4()))
+        self._jobs = jobs
+        self._running: dict[str, tuple[int, trio.CancelScope]] = {}
+        self._renewed_at = -math.inf
+
+    async def run(self) -> None:
+        try:
+            async with trio.open_nursery() as nursery:
+                while True:
+                    await self._renew(nursery)
+                    await trio.sleep(LEASE_RENEW_SECONDS)
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(self._leases.release)
+
+    async def _renew(self, nursery: trio.Nursery) -> None:
+        asked_at = trio.current_time()
+        try:
+            held = await trio.to_thread.run_sync(self._leases.held, self._jobs.keys())
+            self._renewed_at = asked_at
+        except StoreUnavailable as error:
+            log.warning("leases could not be renewed", reason=str(error))
+            if trio.current_time() < self._renewed_at + LEASE_SECONDS - LEASE_RENEW_SECONDS:
+                return
+            held = {}
+        for name, (epoch, scope) in list(self._running.items()):
+            if held.get(name) != epoch:
+                scope.cancel()
+                del self._running[name]
+                log.info("another node does this now", job=name)
+        for name, epoch in held.items():
+            if name not in self._running:
+                scope = trio.CancelScope()
+                self._running[name] = epoch, scope
+                nursery.start_soon(self._do, name, epoch, scope)
+
+    async def _do(self, name: str, epoch: int, scope: trio.CancelScope) -> None:
+        log.info("this node does it now", job=name, epoch=epoch)
+        with scope, fenced(LeaseFence(name, epoch)):
+            await self._jobs[name]()

@@ -1,0 +1,93 @@
+"""Two nodes of the real program over one PostgreSQL: one log, one set of people, the same scores."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import msgspec
+import pytest
+
+from svc.views.replay import digests
+from svc.views.views import RULES_VERSION, current_file
+from tests.support.process import Server, serving, svc
+
+pytestmark = pytest.mark.process
+POSITION = "X-Svc-Position"
+
+
+@pytest.fixture
+def told(shared_store: str, tmp_path: Path) -> dict[str, str]:
+    """The two settings of every node."""
+    return {"SVC_STORE": shared_store, "SVC_MASTER_KEY_FILE": str(tmp_path / "master.key")}
+
+
+@pytest.fixture
+def made(told: dict[str, str], tmp_path: Path) -> dict[str, Any]:
+    """The store is set up by the first node, which also makes the master key."""
+    found: dict[str, Any] = msgspec.json.decode(svc("init", "--var", tmp_path / "a", "--json", told=told).stdout)
+    return found
+
+
+@pytest.fixture
+def nodes(made: dict[str, Any], told: dict[str, str], tmp_path: Path) -> Iterator[tuple[Server, Server]]:
+    """Both, serving."""
+    with (
+        serving(tmp_path / "a", made["key"], told=told) as first,
+        serving(tmp_path / "b", made["key"], told=told) as second,
+    ):
+        yield first, second
+
+
+def capture(client: httpx.Client, number: int) -> httpx.Response:
+    """One prompt with an id of its own."""
+    event = {"prompt_text": f"Fix parser {number}", "tool_session_id": f"s{number % 3}"}
+    return client.post("/v1/prompts", json=event | {"client_event_id": str(UUID(int=number))})
+
+
+def shown(node: Server, position: str) -> int:
+    """How many prompts a node shows to whom another node told this position."""
+    headers = {POSITION: position}
+    rows = node.api.get("/v1/score_v3/realtime/sub-sessions", headers=headers).raise_for_status().json()
+    prompts = (
+        node.api.get(f"/v1/score_v3/sub-sessions/{row['score_v3_sub_session_id']}/prompts", headers=headers)
+        for row in rows
+    )
+    return sum(len(each.raise_for_status().json()) for each in prompts)
+
+
+def test_two_nodes_are_one_service(
+    nodes: tuple[Server, Server], made: dict[str, Any], told: dict[str, str], tmp_path: Path
+) -> None:
+    """Who writes to one reads it from the other; a retry is known everywhere; a revoked key is refused everywhere."""
+    first, second = nodes
+    for number, (here, there) in zip(range(1, 13), cycle([(first, second), (second, first)]), strict=False):
+        taken = capture(here.intake, number)
+        assert taken.status_code == 201
+        assert shown(there, taken.headers[POSITION]) == number
+        again = capture(there.intake, number)
+        assert (again.status_code, again.json()["id"]) == (200, taken.json()["id"])
+    secrets = {(tmp_path / name / "internal-secret").read_text() for name in "ab"}
+    assert len(secrets) == 1
+    admin = {"X-Internal-Secret": secrets.pop().strip()}
+    (key,) = httpx.get(f"{first.api_url}/v1/admin/keys", headers=admin).json()
+    ended = httpx.delete(f"{first.api_url}/v1/admin/keys/{key['id']}", headers=admin)
+    assert ended.is_success, ended.text
+    asked = admin | {POSITION: ended.headers[POSITION]}
+    httpx.get(f"{second.api_url}/v1/admin/keys", headers=asked).raise_for_status()
+    assert capture(second.intake, 99).status_code == 401
+    assert (first.stop(), second.stop()) == (0, 0)
+    assert len({str(tables(tmp_path / name)) for name in "ab"}) == 1
+    assert svc("verify", "--var", tmp_path / "b", told=told).returncode == 0
+
+
+def tables(var: Path) -> dict[str, str]:
+    """The digests of a stopped node's views."""
+    path = current_file(var, RULES_VERSION)
+    assert path is not None
+    with closing(sqlite3.connect(path)) as db:
+        return digests(db)
