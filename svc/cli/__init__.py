@@ -43,6 +43,7 @@ COMMANDS = {
     "export": Entry("maintenance", "Write all data of DEVELOPER into TARGET, a new folder."),
     "forget": Entry("maintenance", "Take the texts of DEVELOPER away for good; counts stay."),
     "retention": Entry("maintenance", "Take away now what has outlived its organization's retention."),
+    "log": Entry("copying", "The log as a whole: copy it into PostgreSQL, or back."),
     "demo": Entry("demo", "Show the scores of two imaginary developers."),
     "project": Entry("children", "Keep a views file up to the log, one step a line.", hidden=True),
     "build-views": Entry("children", "Build a views file anew from the log.", hidden=True),

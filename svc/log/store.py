@@ -91,6 +91,10 @@ class LogRecorder(Protocol):
         """Leave no copy of overwritten bytes; False where a reader still needs one."""
         ...
 
+    def insert_copied(self, rows: Sequence[Notification]) -> None:
+        """Store events at their own positions, which follow the last one; IntegrityError where they do not."""
+        ...
+
     def check_writable(self) -> None:
         """Make one durable write that changes nothing."""
         ...
@@ -103,10 +107,6 @@ class SharedRecorder(LogRecorder, Protocol):
 
     def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
         """`insert_events` while all fences hold; IntegrityError where one does not."""
-        ...
-
-    def insert_copied(self, rows: Sequence[Notification]) -> None:
-        """Store events at their own positions, which follow the last one; IntegrityError where they do not."""
         ...
 
     def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[dict[str, Any]]:
@@ -207,6 +207,14 @@ class EventStore:
         """The next events of these topics after a position, without words."""
         rows = _reached(partial(self._recorder.select_topics_after, sorted(set(topics)), position, limit_events))
         return self._decoded(rows, open_words=False)
+
+    def read_rows(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
+        """The events after a position as they are stored, within both limits."""
+        return _reached(partial(self._recorder.select_after, position, limit_events, limit_bytes))
+
+    def insert_rows(self, rows: Sequence[Notification]) -> None:
+        """Store such events at their own positions. Raises Conflict where they do not follow the last one."""
+        _reached(partial(self._recorder.insert_copied, rows))
 
     def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
         """Delete the texts at these positions, except those of the fields named for each; how many events had any."""

@@ -146,7 +146,7 @@ class Vault:
     """Seals and opens words; may be used from any thread."""
 
     def __init__(self, keys: Keys, random: Callable[[int], bytes] = os.urandom) -> None:
-        self._keys = keys
+        self.keys = keys
         self._random = random
         self._ready: dict[UUID, _Key] = {}
         self._lock = Lock()
@@ -188,7 +188,7 @@ class Vault:
     def destroy(self, developer_id: UUID) -> None:
         """Destroy the developer's key: their words are gone for good."""
         with self._lock:
-            self._keys.destroy(developer_id)
+            self.keys.destroy(developer_id)
             self._ready.pop(developer_id, None)
 
     def let_go(self, developer_id: UUID) -> None:
@@ -201,7 +201,7 @@ class Vault:
         if key is not None:
             return key
         with self._lock:
-            kept = self._keys.keep(developer_id, self._random(KEY_BYTES))
+            kept = self.keys.keep(developer_id, self._random(KEY_BYTES))
             return self._ready.setdefault(developer_id, _Key(kept))
 
     def _known_key(self, developer_id: UUID) -> _Key | None:
@@ -209,7 +209,7 @@ class Vault:
         if key is not None:
             return key
         with self._lock:
-            stored = self._keys.load(developer_id)
+            stored = self.keys.load(developer_id)
             return None if stored is None else self._ready.setdefault(developer_id, _Key(stored))
 
 

@@ -14,6 +14,7 @@ from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle
 from svc.app import open_service
 from svc.log.opening import open_log
+from svc.process import Place
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
@@ -127,9 +128,9 @@ def tables_of(var: Path) -> dict[str, str]:
         db.close()
 
 
-def rebuilt(var: Path, path: Path) -> dict[str, str]:
+def rebuilt(at: Place | Path, path: Path) -> dict[str, str]:
     """The digest of every table as the log of a folder gives them from its first event."""
-    store, vault = open_log(var)
+    store, vault = open_log(at)
     try:
         build(path, store, vault.known_digester, lambda _done, _of: None, batch_events=41)
     finally:

@@ -1,0 +1,98 @@
+"""Copying a log to another place: from a folder into PostgreSQL, or back.
+
+Every event keeps its position, its id and its bytes; data keys go along, and are wrapped or unwrapped on the way. The
+tables are built anew from the copy. What is copied is compared by a digest of both. A copy that was broken off goes on.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from svc.limits import COPY_EVENTS, READ_BYTES_MAX
+from svc.log.folder import held
+from svc.log.opening import listed_keys, open_log
+from svc.log.store import EventStore
+from svc.log.vault import Vault
+from svc.maintenance.backup import MaintenanceError
+from svc.maintenance.keys import OnProgress, forgotten, settle
+from svc.process import Place
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    events: int
+    """In the copy; those that an earlier run copied among them."""
+    position: int
+    keys: int
+    sha256: str
+    """Over every event of the log, the same of both."""
+
+
+def copy_log(source: Place, target: Place, heard: OnProgress) -> Copied:
+    """Copy all of a log. Raises `MaintenanceError`, `FolderInUse`, `StoreUnavailable`, `Conflict`."""
+    with _opened(source) as (old, old_vault, old_var), _opened(target) as (new, new_vault, new_var):
+        head, done = old.head(), new.head()
+        if done > head or (done and old.fingerprint(done) != new.fingerprint(done)):
+            raise MaintenanceError(
+                f"the target holds {done} events that are not the first of the source: name an empty one"
+            )
+        keys = _copy_keys((old, old_vault, old_var), (new, new_vault, new_var))
+        while rows := old.read_rows(done, COPY_EVENTS, READ_BYTES_MAX):
+            new.insert_rows(rows)
+            done = rows[-1].id
+            heard(done, 2 * head)
+        events, digest = _digest(old, lambda position: heard(head + position // 2, 2 * head))
+        if (events, digest) != _digest(new, lambda position: heard(head + (head + position) // 2, 2 * head)):
+            raise MaintenanceError(
+                "the copy is not the same as the source, where texts may have been deleted between two runs: "
+                "empty the target and copy again"
+            )
+        if new.shared is None:
+            settle(new_var, new)
+        return Copied(events=events, position=done, keys=keys, sha256=digest)
+
+
+_Opened = tuple[EventStore, Vault, Path]
+
+
+@contextmanager
+def _opened(place: Place) -> Iterator[_Opened]:
+    """A folder is held, so that nobody writes meanwhile; a store needs a folder for a moment only."""
+    if place.store is None:
+        with held(place.var):
+            store, vault = open_log(place)
+            with closing(store):
+                yield store, vault, place.var
+        return
+    with TemporaryDirectory(prefix="svc-copy-") as name:
+        store, vault = open_log(place._replace(var=Path(name)))
+        with closing(store):
+            yield store, vault, Path(name)
+
+
+def _copy_keys(source: _Opened, target: _Opened) -> int:
+    """Copy every data key; how many there are."""
+    old, old_vault, old_var = source
+    new, new_vault, new_var = target
+    owners = listed_keys(old_var, old).there()
+    for owner in sorted(owners):
+        key = old_vault.keys.load(owner)
+        if key is not None and new_vault.keys.keep(owner, key) != key:
+            raise MaintenanceError(f"the target has another key of developer {owner}: name an empty one")
+    for owner in (listed_keys(new_var, new).there() - owners) & forgotten(old):
+        new_vault.keys.destroy(owner)
+    return len(owners)
+
+
+def _digest(store: EventStore, heard: Callable[[int], None]) -> tuple[int, str]:
+    events, position, digest = 0, 0, hashlib.sha256()
+    while rows := store.read_rows(position, COPY_EVENTS, READ_BYTES_MAX):
+        for row in rows:
+            named = f"{row.id} {row.originator_id} {row.originator_version} {row.topic} {len(row.state)} "
+            digest.update(named.encode() + row.state)
+        events, position = events + len(rows), rows[-1].id
+        heard(position)
+    return events, digest.hexdigest()
