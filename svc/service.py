@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 import trio
+from msgspec.structs import replace
 
 from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand
@@ -287,7 +288,11 @@ class RunningService:
         writable = await self.store_is_writable()
         activated = await self.activation()
         with self._unreadable_is_unavailable():
-            return await self._instruments.status(self.directory, activated, writable=writable)
+            shown = await self._instruments.status(self.directory, activated, writable=writable)
+        developers = [
+            replace(each, unknown_agents=self.arrivals.unread(UUID(each.developer_id))) for each in shown.developers
+        ]
+        return replace(shown, developers=developers)
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         return self._rebuilding.start(rules_version)

@@ -11,6 +11,7 @@ BUTTON = "the text of a button"
 """A person pressed it, so it may begin a session; the words are the agent's."""
 CONTEXT = "context that an agent adds"
 PRINTED = "what a command printed"
+TITLE = "a request for a title"
 _BEGINNINGS: dict[str, tuple[str, ...]] = {
     "the report of a background task": ("<task-notification>",),
     "the message of another agent": ("<teammate-message", "<cross-session-message", "<subagent_notification>"),
@@ -20,8 +21,9 @@ _BEGINNINGS: dict[str, tuple[str, ...]] = {
         "You are now performing a CONTEXT CHECKPOINT COMPACTION",
         "<state_snapshot>",
     ),
-    "a request for a title": (
+    TITLE: (
         "Generate a concise, single-line task title",
+        "Generate a title for this conversation:",
         "Write a brief catch-up for a user returning to this Codex task",
     ),
     "the text of a command": ("Base directory for this skill:", "<skill>"),

@@ -37,6 +37,9 @@ RecordKind = Literal[
 OF_SUB_AGENT = "subagent"
 """The session is one of a sub-agent: an agent asks there, and no person."""
 
+STOP_FAILURE = "svc.stop_failure"
+"""The name of a hook's word that an answer failed: it says so of its turn, and the request is another's to tell."""
+
 
 class FileChange(msgspec.Struct, frozen=True, array_like=True):
     path: Span

@@ -210,7 +210,7 @@ def assembled(signal: Signal, branches: Iterable[Branch], records: Iterable[byte
 
 # What stands above a record: who sends, by which part, and all that is worked out once for every record below.
 
-Agent = Literal["claude-code", "codex", "gemini", "copilot", "svc", "unknown"]
+Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
 """Who speaks: one vocabulary each."""
 
 
@@ -320,7 +320,12 @@ def _fitting(decoder: msgspec.json.Decoder[T], data: bytes | None, what: str) ->
         raise Fault(f"its {what} does not fit: {error}") from error
 
 
-_SERVICES: dict[str, Agent] = {"claude-code": "claude-code", "codex": "codex", "gemini-cli": "gemini"}
+_SERVICES: dict[str, Agent] = {
+    "claude-code": "claude-code",
+    "codex": "codex",
+    "gemini-cli": "gemini",
+    "opencode": "opencode",
+}
 
 
 def _agent(resource: dict[str, Plain], scope: str) -> Agent:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from aggregates.records.record import OF_SUB_AGENT, Point
-from aggregates.telemetry import claude_code, codex, copilot, gemini, otlp
+from aggregates.telemetry import ai_sdk, claude_code, codex, copilot, gemini, otlp
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Section, Signal
@@ -29,22 +29,30 @@ class _Vocabulary(NamedTuple):
     """What names the agent session, the first that is there."""
 
 
+_STATUSES = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401, "invalid_request": 400}
+"""Of the failures that Claude Code tells its hooks."""
 _OWN: dict[str, Reader] = {
     "session_start": lambda event, attributes: event.only(
         "session_start", source=otlp.name(attributes, "source"), model=otlp.name(attributes, "model")
     ),
     "session_end": lambda event, attributes: event.only("session_end", source=otlp.name(attributes, "reason")),
     "tool_result": claude_code.tool_result,
+    "interruption": lambda event, _: event.only("interruption"),
+    "stop_failure": lambda event, attributes: event.error(
+        otlp.text(attributes, "error.message", "error"), _STATUSES.get(otlp.text(attributes, "error") or "")
+    ),
 }
-"""What `svc hook` reports: how a session began and ended, and tool details that an agent's own telemetry lacks."""
+"""What `svc hook` reports: how a session began and ended, what stopped an answer, and tool details that an agent's own
+telemetry lacks."""
 _SPOKEN: dict[Agent, _Vocabulary] = {
     "claude-code": _Vocabulary(claude_code.PREFIX, claude_code.READERS, "prompt.id", ("session.id",)),
     "codex": _Vocabulary("codex.", codex.READERS, None, ("conversation.id",)),
     "gemini": _Vocabulary("gemini_cli.", gemini.READERS, "prompt_id", ("session.id", "gen_ai.conversation.id")),
     "svc": _Vocabulary("svc.", _OWN, "prompt.id", ("session.id",)),
     "copilot": _Vocabulary("copilot_chat.", {}, None, ("gen_ai.conversation.id", "session.id")),
+    "opencode": _Vocabulary("opencode.", {}, None, ("session.id", ai_sdk.SESSION)),
 }
-_UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id"))
+_UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id", ai_sdk.SESSION))
 
 
 def _agent_of_log(context: Context, *names: str | None) -> Agent:
@@ -66,6 +74,13 @@ def _agent_of_span(context: Context, attributes: otlp.Attributes) -> Agent:
 def _follows_conventions(agent: Agent, attributes: otlp.Attributes) -> bool:
     """Whether a span is read by the conventions for generative AI: Copilot's, or that of an agent without logs."""
     return agent == "copilot" or (agent == "unknown" and copilot.operation(attributes) in copilot.OPERATIONS)
+
+
+def _span_reader(agent: Agent, attributes: otlp.Attributes) -> Callable[[SourceEvent], list[RecordDraft]] | None:
+    """None: the span is kept only. The logs of agents that send them are the truth."""
+    if agent in ("opencode", "unknown") and ai_sdk.speaks(attributes):
+        return ai_sdk.read
+    return copilot.gen_ai if _follows_conventions(agent, attributes) else None
 
 
 def _session_of(agent: Agent, attributes: otlp.Attributes, resource: otlp.Attributes) -> str | None:
@@ -92,6 +107,12 @@ def _log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
     event.prompt_id = event.trace_id if spoken.prompt is None else otlp.identifier(event.attributes, spoken.prompt)
     reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
     return event.other() if reader is None else reader(event, event.attributes)
+
+
+def _sub_agent(event: SourceEvent) -> list[RecordDraft]:
+    """The session that a call started is an agent's, told in that session."""
+    start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
+    return [RecordDraft(msgspec.structs.replace(start, origin=None, prompt_id=None))]
 
 
 STEPS_MAX = 64
@@ -247,8 +268,7 @@ class Export:
         self._heard(agent, context)
         part.add(context, raw.data, _log_drafts(agent, event))
         if child is not None:
-            start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
-            child.add(context, raw.data, [RecordDraft(msgspec.structs.replace(start, origin=None, prompt_id=None))])
+            child.add(context, raw.data, _sub_agent(event))
 
     def _span(self, spans: SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
@@ -274,10 +294,13 @@ class Export:
             leaf=spans.is_leaf(link),
             message=span.status.message if span.status is not None else None,
         )
-        # The logs of agents that send them are the truth: their spans are kept only.
-        follows = _follows_conventions(agent, attributes)
-        self._heard(agent, context, follows=follows)
-        part.add(context, raw.data, copilot.gen_ai(event) if follows else event.other(duration_ms=event.span_ms))
+        reader = _span_reader(agent, attributes)
+        helped = ai_sdk.helped_in(attributes) if reader is ai_sdk.read else None
+        child = None if helped is None else batches.room(helped, agent, context, len(raw.data))
+        self._heard(agent, context, follows=reader is not None)
+        part.add(context, raw.data, reader(event) if reader else event.other(duration_ms=event.span_ms))
+        if child is not None:
+            child.add(context, raw.data, _sub_agent(event))
 
     def _heard(self, agent: Agent, context: Context, *, follows: bool = False) -> None:
         if len(self.senders) < SENDERS_MAX:

@@ -20,6 +20,7 @@ from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
+from aggregates.telemetry.export import UNKNOWN_SENDER
 from aggregates.times import iso
 from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Reading
@@ -88,6 +89,8 @@ class DeveloperStatus(msgspec.Struct, frozen=True, kw_only=True):
     activation: Activation
     active: bool
     """Whether they are a member of any organization now."""
+    unknown_agents: tuple[str, ...] = ()
+    """What sent them telemetry that svc cannot read, since the server started."""
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -311,6 +314,12 @@ class Arrivals:
     def refused(self, developer_id: UUID, path: str, status: int, message: str, at_us: int) -> None:
         refusal = Refusal(iso(at_us), path, status, message)
         self._refused.setdefault(developer_id, deque(maxlen=REFUSALS_MAX)).append(refusal)
+
+    def unread(self, developer_id: UUID) -> tuple[str, ...]:
+        """Which agents sent what svc cannot read, in words."""
+        taken, _ = self.of(developer_id)
+        unread = (each for each in taken if each.source.startswith(UNKNOWN_SENDER))
+        return tuple(f"{each.source} sends {each.signal}" for each in unread)
 
     def of(self, developer_id: UUID) -> tuple[list[Arrival], list[Refusal]]:
         """By agent and signal; refusals oldest first."""

@@ -14,7 +14,7 @@ from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCa
 from aggregates.event import Digester
 from aggregates.ids import record_capture_id
 from aggregates.prices.prices import Price, PriceBook, Usage
-from aggregates.records.record import Record
+from aggregates.records.record import STOP_FAILURE, Record
 from aggregates.retained import retained_observations
 from aggregates.turns.captures import Capture
 from aggregates.turns.observation import Observation, observe
@@ -65,7 +65,7 @@ def add_records(
         if record.kind == "other":
             continue
         price = _price(record, at_us, prices)
-        if record.kind in ("request", "error"):
+        if record.kind in ("request", "error") and record.name != STOP_FAILURE:
             rows.requests.append(_request(record, at_us, batch, price))
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
@@ -202,6 +202,8 @@ def _duplicate_key(record: Record) -> str | None:
 
     Where nothing names it, by what such reports have in common (see `duplicates.UNNAMED`).
     """
+    if record.name == STOP_FAILURE:
+        return None
     field = _NAMES.get(record.kind)
     name = None if field is None else getattr(record, field)
     if name is not None:

@@ -200,6 +200,8 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     narrative: str | None
     """Of a text model; else `narrative_status` says why there is none."""
     narrative_status: NarrativeStatus
+    unknown_agents: tuple[str, ...] = ()
+    """What svc cannot read, and therefore counts nowhere above: as it came since the server started."""
 
 
 class _Started(msgspec.Struct, frozen=True):

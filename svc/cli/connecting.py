@@ -27,6 +27,7 @@ from svc.connect.connecting import (
 from svc.connect.doctor import Finding, Level, examine
 from svc.connect.elsewhere import elsewhere
 from svc.connect.server import Capture, KeyRefused, NotAnswered, Server, checked_url
+from svc.connect.surroundings import capturing_plugins
 from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
 from svc.hook.outbox import Outbox
 from svc.process import program
@@ -69,8 +70,9 @@ def connect(
     key = _checked_key(key)
     name = connecting.connection_name(agent, scope, Path.cwd())
     command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
-    target = Target(agent, checked_url(url), key, command, hooks=not no_hooks)
     folder = folder_of(agent, scope, Path.cwd())
+    plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
+    target = Target(agent, checked_url(url), key, command, hooks=not no_hooks and not plugins)
     old = connecting.stored(name)
     receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
     files = plans(target, scope, folder)
@@ -82,6 +84,8 @@ def connect(
     say(f"{agent} will send to {target.url}:")
     for sentence in told(target):
         say(click.wrap_text(sentence, 100, "  - ", "    "))
+    for plugin in plugins:
+        say(f"  - No hooks are written, for the plugin {plugin} captures prompts: both would tell of each one.")
     say("")
     _show([*outdated, *rewrites], key)
     if dry_run:
@@ -238,7 +242,9 @@ def doctor(as_json: bool) -> None:
     """
     known = connecting.all_stored()
     if not known:
-        raise click.ClickException("no agent is connected on this machine: svc connect claude-code")
+        plugins = capturing_plugins(folder_of("claude-code", "user", Path.cwd()))
+        alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
+        raise click.ClickException(f"no agent is connected on this machine: svc connect claude-code{alone}")
     console = Shown(highlight=False, quiet=as_json)
     examined = []
     # At once: one server that never answers holds no other connection up.

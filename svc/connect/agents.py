@@ -4,15 +4,15 @@ import os
 import shlex
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 
 import msgspec
 
 from svc.connect.changes import Append, Change, Format, Put, Refused
 
-AgentName = Literal["claude-code", "codex", "gemini", "copilot"]
+AgentName = Literal["claude-code", "codex", "gemini", "copilot", "opencode"]
 Scope = Literal["user", "project"]
-COPILOT_FILE = "svc.env"
+ENV_FILE = "svc.env"
+"""Of an agent that takes its telemetry from its environment alone: for a shell to read."""
 HOOK_SECONDS = 5
 """What an agent gives a hook before it ends it; it ends by itself within two."""
 CODEX_END_SECONDS = 3
@@ -20,8 +20,10 @@ CODEX_END_SECONDS = 3
 RESTART: dict[AgentName, str] = {
     "codex": "A Codex that runs in the background keeps its old settings: codex app-server daemon restart",
     "copilot": "A shell keeps the variables that it has read: open a new one.",
+    "opencode": "A shell keeps the variables that it has read: open a new one.",
 }
 """What must be started anew besides the agent's windows."""
+OPENCODE_WAIT_MS = "100"
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
 """The tools whose calls a hook tells: those that change files or run commands."""
 _FOLDERS = {
@@ -29,8 +31,12 @@ _FOLDERS = {
     "codex": (".codex", "CODEX_HOME"),
     "gemini": (".gemini", None),
     "copilot": (".copilot", "COPILOT_HOME"),
+    "opencode": (".config/opencode", None),
 }
 """Where an agent's settings lie at home, and the variable that says otherwise."""
+_KEY_HEADER = "X-API-Key"
+"""For agents that take headers from their environment: some decode what stands there, some do not, and here both
+read the same. Agents that share a shell also share this variable."""
 _OWN_WORDS: dict[AgentName, list[str]] = {
     "claude-code": [],
     "codex": [
@@ -43,8 +49,15 @@ _OWN_WORDS: dict[AgentName, list[str]] = {
     ],
     "copilot": [
         "Copilot CLI takes this from its environment alone. Have your shell read the file before it starts Copilot, "
-        f"for example in its profile: set -a; . ~/.copilot/{COPILOT_FILE}; set +a",
+        f"for example in its profile: set -a; . ~/.copilot/{ENV_FILE}; set +a",
         "Copilot is connected by its telemetry alone: svc sets up no hooks for it.",
+    ],
+    "opencode": [
+        "opencode takes the address and the key from its environment alone. Have your shell read the file before it "
+        f"starts opencode, for example in its profile: set -a; . ~/.config/opencode/{ENV_FILE}; set +a",
+        "With each request opencode also sends the whole conversation that it asked the model, and its own log; it has "
+        "no switch for that.",
+        "opencode is connected by its telemetry alone: svc sets up no hooks for it.",
     ],
 }
 
@@ -75,9 +88,11 @@ def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
     if scope == "project":
         if agent == "codex":
             raise Refused("Codex takes [otel] from the user's own config.toml only; connect it with --scope user")
-        if agent == "copilot":
-            raise Refused("Copilot takes its telemetry from the environment only; connect it with --scope user")
+        if agent in ("copilot", "opencode"):
+            raise Refused(f"{agent} takes its telemetry from the environment only; connect it with --scope user")
         return project / folder
+    if agent == "opencode" and (base := os.environ.get("XDG_CONFIG_HOME")):
+        return Path(base) / "opencode"
     chosen = os.environ.get(variable) if variable else None
     return Path(chosen).expanduser() if chosen else Path.home() / folder
 
@@ -111,7 +126,7 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
             }
             variables |= _exporter(target.url, f"Authorization={bearer}", "logs", "metrics", "traces")
             hooks = (
-                *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
+                *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "StopFailure"),
                 *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
                 *_hooks(target, "SessionEnd"),
             )
@@ -123,17 +138,27 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
             changes = _puts("otel", {"log_user_prompt": True, "exporter": {"otlp-http": otlp}, **none})
             settings = FilePlan(folder / "config.toml", "toml", changes, secret=True)
             hooks = (
-                *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop"),
+                *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "Interrupt"),
                 *_hooks(target, "SessionEnd", timeout=CODEX_END_SECONDS),
             )
             return [settings, *([FilePlan(folder / "hooks.json", "json", hooks, secret=False)] if hooks else [])]
         case "copilot":
             variables = {"COPILOT_OTEL_ENABLED": "true", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
-            variables |= _exporter(target.url, f"Authorization={quote(bearer)}", "traces", "metrics")
+            variables |= _exporter(target.url, f"{_KEY_HEADER}={target.key}", "traces", "metrics")
             changes = tuple(Put((name,), value) for name, value in variables.items())
-            return [FilePlan(folder / COPILOT_FILE, "env", changes, secret=True)]
+            return [FilePlan(folder / ENV_FILE, "env", changes, secret=True)]
+        case "opencode":
+            variables = _exporter(target.url, f"{_KEY_HEADER}={target.key}", "traces", "metrics", "logs")
+            # It leaves without sending what waits: by default that is what its last five seconds were.
+            variables |= {"OTEL_BSP_SCHEDULE_DELAY": OPENCODE_WAIT_MS}
+            changes = tuple(Put((name,), value) for name, value in variables.items())
+            spans = Put(("experimental", "openTelemetry"), True)
+            return [
+                FilePlan(folder / "opencode.json", "json", (spans,), secret=False),
+                FilePlan(folder / ENV_FILE, "env", changes, secret=True),
+            ]
         case "gemini":
-            # It has no setting for a header; its exporters take the key from the environment, a blank in it as %20.
+            # It has no setting for a header; its exporters take the key from the environment.
             values = {
                 "enabled": True,
                 "target": "local",
@@ -145,7 +170,7 @@ def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
             hooks = _hooks(target, *events, timeout=HOOK_SECONDS * 1000)
             # Of all names of an address this one outranks the others.
             address = Put(("GEMINI_TELEMETRY_OTLP_ENDPOINT",), target.url)
-            header = Put(("OTEL_EXPORTER_OTLP_HEADERS",), f"Authorization={quote(bearer)}")
+            header = Put(("OTEL_EXPORTER_OTLP_HEADERS",), f"{_KEY_HEADER}={target.key}")
             return [
                 FilePlan(folder / "settings.json", "json", (*_puts("telemetry", values), *hooks), secret=False),
                 FilePlan(folder / ".env", "env", (address, header), secret=True),

@@ -19,8 +19,16 @@ from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
 from svc.connect.connecting import FileReceipt, StoredConnection, read_file
 from svc.connect.elsewhere import elsewhere
 from svc.connect.server import Arrived, KeyRefused, NotAnswered, Server
+from svc.connect.surroundings import (
+    background_codex_since,
+    capturing_plugins,
+    env_without_key,
+    plugin_finds_svc,
+    processes,
+    untrusted_hooks,
+)
 from svc.hook.captures import log_export
-from svc.hook.machine import connection_folder
+from svc.hook.machine import config_folder, connection_file, connection_folder
 from svc.hook.outbox import Outbox
 
 CLOCK_SECONDS_MAX = 60.0
@@ -48,6 +56,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         yield from _settings(connection, receipt, again)
     yield from _elsewhere(connection, again)
     yield from _hooks(connection, again)
+    yield from _surroundings(connection)
     yield from _server(connection, again)
     yield from _outbox(connection)
 
@@ -104,6 +113,48 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
         if off and receipt.format == "json":
             text = f"hooks are switched off in {receipt.path}"
             yield Finding("hooks", "warning", text, "take disableAllHooks, or hooksConfig.enabled = false, out of it")
+
+
+def _surroundings(connection: StoredConnection) -> Iterator[Finding]:
+    """What the agent itself may hold against its settings."""
+    match connection.agent:
+        case "claude-code":
+            yield from _plugins(connection)
+        case "codex":
+            yield from _of_codex(connection)
+        case "gemini":
+            if (path := env_without_key(Path.cwd(), connection)) is not None:
+                text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
+                to_do = (
+                    "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
+                )
+                yield Finding("key", "warning", text, to_do)
+
+
+def _plugins(connection: StoredConnection) -> Iterator[Finding]:
+    hooks = any(isinstance(each.change, Append) for receipt in connection.files for each in receipt.done)
+    for name in capturing_plugins(Path(connection.folder)):
+        if hooks:
+            text = f"the plugin {name} captures prompts as well as the hooks that svc wrote"
+            to_do = f"svc connect claude-code --no-hooks --url {connection.url} --key …"
+            yield Finding("plugin", "warning", text, to_do)
+        elif name.startswith("svc@") and not plugin_finds_svc(config_folder()):
+            text = f"the plugin {name} finds no svc, so it captures nothing"
+            yield Finding("plugin", "wrong", text, "put svc on the PATH, or connect again: its place is noted then")
+        else:
+            yield Finding("plugin", "ok", f"the plugin {name} captures prompts and answers")
+
+
+def _of_codex(connection: StoredConnection) -> Iterator[Finding]:
+    if untrusted := untrusted_hooks(connection):
+        text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
+        yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
+    running = background_codex_since(processes())
+    with contextlib.suppress(OSError):
+        connected = time.time() - connection_file(connection.name).stat().st_mtime
+        if running is not None and running > connected + 1:
+            text = "a Codex in the background has run since before it was connected, with the settings of that time"
+            yield Finding("restart", "warning", text, "codex app-server daemon restart")
 
 
 def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:

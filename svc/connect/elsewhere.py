@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import UNSET
 
 from svc.connect.agents import FilePlan, Scope, Target
-from svc.connect.changes import DOCUMENTS, Format, Put, Refused, Unreadable
-from svc.connect.connecting import read_file
+from svc.connect.changes import Format, Put
+from svc.connect.surroundings import value_in
 
 MANAGED = Path("/Library/Application Support" if sys.platform == "darwin" else "/etc")
 """Where whoever looks after the machine keeps settings that outrank a person's own."""
@@ -35,11 +35,11 @@ def elsewhere(
         yield from _against(path, ours)
     if target.agent == "claude-code":
         for path in [*above, *(plan.path for plan in files)]:
-            if _value(path, "json", _HELPER) is not UNSET:
+            if value_in(path, "json", _HELPER) is not UNSET:
                 yield f"{path} sets otelHeadersHelper, a program that may send other headers; take it out"
     shell: tuple[str, ...] = _GEMINI_SHELL if target.agent == "gemini" else ()
-    if target.agent == "copilot":
-        shell = tuple(path[0] for path in ours)
+    if target.agent in ("copilot", "opencode"):
+        shell = tuple(path[0] for path in ours if len(path) == 1)
     for name in shell:
         if environment.get(name, ours[name,]) != ours[name,]:
             yield f"{name} is set in the shell, and outranks every file; unset it there"
@@ -59,20 +59,14 @@ def _above(target: Target, project: Path | None) -> list[Path]:
         case "gemini":
             managed = [MANAGED / _MANAGED_GEMINI / "settings.json"]
             names = (".gemini/settings.json", ".gemini/.env", ".env")
+        case "opencode":
+            names = ("opencode.json", ".opencode/opencode.json")
     return [*managed, *(project / name for name in names if project is not None)]
 
 
 def _against(path: Path, ours: Mapping[tuple[str, ...], Any]) -> Iterator[str]:
     kind = _FORMATS[path.suffix]
     for key, value in ours.items():
-        found = _value(path, kind, key)
+        found = value_in(path, kind, key)
         if found is not UNSET and found != value:
             yield f"{path} sets {'.'.join(key)} to something else, and outranks your own settings; take it out there"
-
-
-def _value(path: Path, kind: Format, key: tuple[str, ...]) -> Any:
-    """What a file says of a key; nothing where it cannot be read: the agent cannot read it either."""
-    try:
-        return DOCUMENTS[kind](read_file(path).text).get(key)
-    except (Refused, Unreadable):
-        return UNSET

@@ -35,6 +35,8 @@ _KINDS = {
     "SessionEnd": "session_end",
     "PostToolUse": "tool_result",
     "PostToolUseFailure": "tool_result",
+    "Interrupt": "interruption",
+    "StopFailure": "stop_failure",
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
 _NO_ANSWER = "[no response text]"
@@ -108,6 +110,8 @@ def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[
             return {"source": _id(told, "source"), "model": _id(told, "model")}
         case "session_end":
             return {"reason": _id(told, "reason")}
+        case "stop_failure":
+            return {"prompt.id": prompt_id, "error": _id(told, "error"), "error.message": _message(told)}
         case "tool_result":  # in the words of Claude Code's own report of the call, so that the two are known to be one
             inside = told.get("agent_id") is not None
             return {
@@ -121,6 +125,12 @@ def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[
                 "tool_input": _tool_input(told.get("tool_input")),
             }
     return {}
+
+
+def _message(told: dict[str, Any]) -> str | None:
+    """What the model's provider said."""
+    found = clean(told.get("error_details")) or clean(told.get("last_assistant_message"))
+    return None if found is None else found[:TOOL_TEXT_CHARACTERS_MAX]
 
 
 def _interrupted(told: dict[str, Any]) -> bool:

@@ -62,7 +62,7 @@ COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 """An fsync takes a fraction of a millisecond on a good disk; beyond a second something is wrong."""
 READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """Reads wait two seconds at most for the views."""
-AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "svc"})
+AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "opencode", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 EMBEDDED = ("embedded", "ok")
 OTHER = "other"

@@ -1,6 +1,7 @@
 """The agents' own programs as a person runs them: at home in a temporary folder, with no way out but loopback.
 
-Nothing is installed here: `SVC_AGENTS_BIN` names the folder where `claude`, `codex`, `gemini` and `copilot` lie.
+Nothing is installed here: `SVC_AGENTS_BIN` names the folder where `claude`, `codex`, `gemini`, `copilot` and
+`opencode` lie.
 """
 
 import json
@@ -79,6 +80,21 @@ def _settle_copilot(home: Path, _url: str) -> None:
     _written(home / ".copilot" / "config.json", json.dumps({"trusted_folders": [str(home / "work")]}))
 
 
+def _settle_opencode(home: Path, url: str) -> None:
+    models = {name: {"name": name} for name in ("gpt-5.1", "gpt-5.1-mini")}
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "stub", "models": models}
+    settings = {
+        "$schema": "https://opencode.ai/config.json",  # which it adds itself where it is missing
+        "model": "stub/gpt-5.1",
+        "small_model": "stub/gpt-5.1-mini",
+        "autoupdate": False,
+        "share": "disabled",
+        "permission": "allow",
+        "provider": {"stub": provider | {"options": {"baseURL": f"{url}/v1", "apiKey": "none"}}},
+    }
+    _written(home / ".config" / "opencode" / "opencode.json", json.dumps(settings, indent=2))
+
+
 _CODEX_TRUSTS = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
 CLIS: dict[str, Cli] = {
     "claude-code": Cli(
@@ -124,6 +140,14 @@ CLIS: dict[str, Cli] = {
         ("--allow-all-tools", "--continue", "-p"),
         ("--allow-all-tools",),
     ),
+    "opencode": Cli(
+        "opencode",
+        lambda _url: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+        _settle_opencode,
+        ("run",),
+        ("run", "--continue"),
+        (),
+    ),
 }
 
 
@@ -138,7 +162,7 @@ class Person:
 
     def __init__(self, agent: str, home: Path, model_url: str) -> None:
         self.cli, self.home, self.work = CLIS[agent], home, home / "work"
-        self.hooks = agent != "copilot"
+        self.hooks = agent not in ("copilot", "opencode")
         program = found(agent)
         assert program is not None, f"{agent} is not installed"
         self.program = program
@@ -159,11 +183,15 @@ class Person:
 
     def asks(self, words: str, **variables: str) -> str:
         """One prompt in a new session; what the agent printed."""
-        return self._run([*self.cli.ask, words], variables)
+        return self._run([*self.cli.ask, *self._spoken(words)], variables)
 
     def goes_on(self, words: str) -> str:
         """One prompt in the newest session."""
-        return self._run([*self.cli.again, words], {})
+        return self._run([*self.cli.again, *self._spoken(words)], {})
+
+    def _spoken(self, words: str) -> list[str]:
+        """opencode puts what is one argument between quotes, and sends them."""
+        return words.split() if self.cli.program == "opencode" else [words]
 
     def _run(self, arguments: list[str], variables: Mapping[str, str]) -> str:
         done = subprocess.run(
@@ -186,7 +214,7 @@ class Person:
 
     def settings(self) -> dict[str, bytes]:
         """Every file that the agent or svc keeps settings in, by its path; not what an agent notes while it runs."""
-        names = ("settings.json", "config.toml", "hooks.json", ".env", "svc.env", "mcp-config.json")
+        names = ("settings.json", "config.toml", "hooks.json", ".env", "svc.env", "mcp-config.json", "opencode.json")
         return {
             str(path.relative_to(self.home)): path.read_bytes()
             for path in self.home.rglob("*")

@@ -123,7 +123,7 @@ def _delegated(asked: Asked) -> Step:
         if properties is None:
             continue
         kinds = {
-            "subagent_type": "general-purpose",
+            "subagent_type": "general" if name == "task" else "general-purpose",
             "agent_type": "explore",
             "agent_name": "generalist",
             "name": "looker",

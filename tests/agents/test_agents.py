@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from svc.connect.agents import COPILOT_FILE, AgentName
+from svc.connect.agents import ENV_FILE, AgentName
 from tests.agents.clis import CLIS, Person, found
 from tests.agents.screen import ESCAPE, screen, wait_until
 from tests.agents.stub import ANSWER, FAILED, HELPED, Stub, stub_model
@@ -56,7 +56,8 @@ class House(NamedTuple):
 
     def connect(self, agent: str) -> None:
         self.svc("connect", agent, "--url", self.server.intake_url, "--key", self.key, "--yes")
-        self.person.reads(self.person.home / ".copilot" / COPILOT_FILE)
+        for folder in (".copilot", ".config/opencode"):
+            self.person.reads(self.person.home / folder / ENV_FILE)
 
     def get(self, path: str) -> Any:
         answer = self.server.api.get(path)
@@ -246,7 +247,7 @@ def test_another_host_gets_nothing_once_connected(agent: str, where: str) -> Non
             _put(house.person.home, agent, decoy.url, theirs)
         else:
             house.person.environment.update(theirs)
-        if (agent, where) in (("gemini", "shell"), ("copilot", "shell")):
+        if where == "shell" and agent in ("gemini", "copilot", "opencode"):
             with pytest.raises(AssertionError, match="_ENDPOINT is set in the shell"):
                 house.connect(agent)
             return
@@ -269,6 +270,8 @@ def _put(home: Path, agent: str, url: str, theirs: dict[str, str]) -> None:
         case "gemini":
             (home / ".gemini" / ".env").write_text("".join(f"{name}={value}\n" for name, value in theirs.items()))
         case "copilot":
-            (home / ".copilot" / COPILOT_FILE).write_text(
+            (home / ".copilot" / ENV_FILE).write_text("".join(f"{name}={value}\n" for name, value in theirs.items()))
+        case "opencode":
+            (home / ".config/opencode" / ENV_FILE).write_text(
                 "".join(f"{name}={value}\n" for name, value in theirs.items())
             )

@@ -333,6 +333,7 @@ class Today(Counts):
     throttle_hours: Amount | None
     narrative: str | None
     narrative_status: Literal["written", "off", "no_work", "pending", "resting", "none"]
+    unknown_agents: list[str]
 
 
 class Range(Exact, rename="camel"):

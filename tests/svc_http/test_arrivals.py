@@ -37,6 +37,15 @@ async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(int
     ]
 
 
+async def test_what_svc_cannot_read_is_told_where_figures_stand(intake: Caller) -> None:
+    """A day without figures is not taken for a day without work."""
+    today = "/v1/score_v3/today-summary"
+    assert (await intake.get(today)).json["unknown_agents"] == []
+    sent = await intake.post("/v1/traces", traces(span("a span", {"x": 1}), service="windmill"))
+    assert sent.status == 200, sent.body
+    assert (await intake.get(today)).json["unknown_agents"] == ["unknown agent windmill sends traces"]
+
+
 async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:
     assert (await intake.post("/v1/prompts", {"prompt_text": " ", "tool_session_id": "s"})).status == 400
     (refusal,) = (await intake.get(CONFIG)).json["refusals"]

@@ -92,6 +92,24 @@ async def test_what_ends_on_an_api_error_is_not_complete(
     assert (score["crushed_count"], score["total_count"]) == (int(complete), 1)
 
 
+@pytest.mark.parametrize("told_twice", [False, True])
+async def test_a_failure_that_a_hook_tells_speaks_against_the_goal_and_adds_no_request(
+    house: House, intake: Caller, api: Caller, told_twice: bool
+) -> None:
+    """With the plugin alone nothing else tells it; beside the agent's own log it counts once."""
+    course = (REQUEST, EDIT, CHECK, COMMIT, REQUEST, *((ERROR,) if told_twice else ()))
+    failure = {"event.name": "svc.stop_failure", "session.id": "s1", "prompt.id": "p1", "error": "overloaded"}
+    at = str((NOW_US + 10 * len(course) * SECOND + SECOND) * 1000)
+    hook = otlp.logs(otlp.log(failure, timeUnixNano=at), service="svc-hook")
+    assert (await intake.post("/v1/logs", hook)).status == 200
+    await sends(house, intake, *course)
+    row = await only(api)
+    assert row["goal_complete"] is False
+    assert "ends on an API error that was not recovered" in await against(api, row)
+    errors = (await api.get("/v1/telemetry/analytics")).json["errors"]
+    assert sum(each["count"] for each in errors) == int(told_twice)
+
+
 @pytest.mark.parametrize(
     ("course", "complete"),
     [

@@ -73,6 +73,7 @@ async def today(call: ByKey) -> TodaySummary:
     day = call.asked_day() or local_date(service.now_us(), zone)
     bounds, date = local_day_bounds(day, zone), day.isoformat()
     shown = await call.read(today_summary, date, zone.key, bounds)
+    shown = msgspec.structs.replace(shown, unknown_agents=service.arrivals.unread(call.scope.developer_id))
     if not service.narrates(call.scope.organization_id):
         return shown
     language, about = call.language(), str(call.scope.developer_id)

@@ -142,10 +142,42 @@ def test_claude_code_gets_its_telemetry_and_hooks(home: Path) -> None:
             "PROTOCOL": "http/json",
         }.items()
     }
-    events = ("Stop", "SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "SessionEnd")
+    events = (
+        "Stop",
+        "SessionStart",
+        "UserPromptSubmit",
+        "StopFailure",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "SessionEnd",
+    )
     assert tuple(known["hooks"]) == events
     (command,) = known["hooks"]["UserPromptSubmit"][0]["hooks"]
     assert command["command"].endswith("hook claude-code || true")
+
+
+def test_no_hooks_are_written_beside_a_plugin_that_captures(home: Path) -> None:
+    """Both would tell of each prompt. One that is switched off, or does other things, is no reason."""
+    plugin = home / ".claude/plugins/cache/theirs"
+    (plugin / "scripts").mkdir(parents=True)
+    script = plugin / "scripts/capture.js"
+    script.write_text('post(url + "/v1/prompts", { headers: { authorization: `Bearer gck_…` } })')
+    places = {"gateway@theirs": [{"scope": "user", "installPath": str(plugin)}]}
+    (home / ".claude/plugins/installed_plugins.json").write_text(json.dumps({"version": 2, "plugins": places}))
+    path = home / ".claude/settings.json"
+
+    def hooks(*, on: bool) -> object:
+        path.write_text(json.dumps({"enabledPlugins": {"gateway@theirs": on}}))
+        said = " ".join(connect("claude-code").output.split())
+        assert ("the plugin gateway@theirs captures prompts" in said) == ("hooks" not in settings(path))
+        found = settings(path).get("hooks")
+        disconnect("claude-code")
+        return found
+
+    assert hooks(on=True) is None
+    assert hooks(on=False) is not None
+    script.write_text("post(elsewhere)")
+    assert hooks(on=True) is not None
 
 
 def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
@@ -166,7 +198,7 @@ def test_codex_gets_its_telemetry_and_hooks(home: Path) -> None:
     hooks = settings(home / ".codex/hooks.json")
     assert set(hooks) == {"hooks"}
     timeouts = {event: groups[-1]["hooks"][0]["timeout"] for event, groups in hooks["hooks"].items()}
-    assert timeouts == {"Stop": 5, "SessionStart": 5, "UserPromptSubmit": 5, "SessionEnd": 3}
+    assert timeouts == {"Stop": 5, "SessionStart": 5, "UserPromptSubmit": 5, "Interrupt": 5, "SessionEnd": 3}
     assert "codex app-server daemon restart" in disconnect("codex").output
 
 
@@ -176,12 +208,30 @@ def test_copilot_gets_a_file_of_variables(home: Path) -> None:
     path = home / ".copilot/svc.env"
     told = dict(line.split("=", 1) for line in path.read_text().splitlines())
     assert told["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] == f"{URL}/v1/traces"
-    assert told["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] == f"Authorization=Bearer%20{KEY}"
+    assert told["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] == f"X-API-Key={KEY}"
     assert told["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] == "true"
     assert path.stat().st_mode & 0o077 == 0
     assert "set -a; . ~/.copilot/svc.env; set +a" in " ".join(said.output.split())
     assert run("disconnect", "copilot").exit_code == 0
     assert not path.exists()
+
+
+def test_opencode_gets_its_spans_switched_on_and_a_file_of_variables(home: Path) -> None:
+    """Disconnected, its settings are as they were. Its header is Copilot's, for both share a shell's variables."""
+    path, folder = home / ".config/opencode/opencode.json", home / ".config/opencode"
+    folder.mkdir(parents=True)
+    path.write_text('{"model": "a/b"}')
+    said = connect("opencode")
+    assert settings(path) == {"model": "a/b", "experimental": {"openTelemetry": True}}
+    told = dict(line.split("=", 1) for line in (folder / "svc.env").read_text().splitlines())
+    assert told["OTEL_EXPORTER_OTLP_ENDPOINT"] == URL
+    assert told["OTEL_EXPORTER_OTLP_HEADERS"] == f"X-API-Key={KEY}"
+    assert "set -a; . ~/.config/opencode/svc.env; set +a" in " ".join(said.output.split())
+    connect("copilot")
+    beside = dict(line.split("=", 1) for line in (home / ".copilot/svc.env").read_text().splitlines())
+    assert {name: value for name, value in beside.items() if name in told and told[name] != value} == {}
+    disconnect("opencode")
+    assert (path.read_text(), (folder / "svc.env").exists()) == ('{"model": "a/b"}', False)
 
 
 @pytest.mark.parametrize("name", ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"])
@@ -201,7 +251,7 @@ def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:
     known = settings(home / ".gemini/settings.json")
     assert (known["ui"], known["telemetry"]["otlpEndpoint"]) == ({"theme": "dark"}, URL)
     assert known["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
-    header = f"GEMINI_TELEMETRY_OTLP_ENDPOINT={URL}\nOTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20{KEY}"
+    header = f"GEMINI_TELEMETRY_OTLP_ENDPOINT={URL}\nOTEL_EXPORTER_OTLP_HEADERS=X-API-Key={KEY}"
     assert (home / ".gemini/.env").read_text() == f"{ENV}\n{header}\n"
 
 
@@ -260,7 +310,7 @@ def test_another_key_takes_the_place_of_the_first(home: Path) -> None:
     connect("claude-code", key="gck_" + "n" * 43)
     text = (home / ".claude/settings.json").read_text()
     assert KEY not in text
-    assert text.count("hook claude-code") == 6
+    assert text.count("hook claude-code") == 7
     disconnect("claude-code")
     assert {path: path.read_text() for path in files} == files
 

@@ -1,8 +1,10 @@
 """What `svc doctor` concludes; that it runs as a program stands in test_connect_process.py."""
 
+import json
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any, cast
 
@@ -11,12 +13,16 @@ from click.testing import CliRunner
 
 from aggregates.times import parse_instant
 from svc.cli import connecting as doctoring
-from svc.connect import connecting
+from svc.cli import main
+from svc.connect import connecting, doctor
 from svc.connect.connecting import StoredConnection
-from svc.connect.doctor import Finding, round_trip
+from svc.connect.doctor import Finding, examine, round_trip
 from svc.connect.server import HEALTH_SECONDS, Answer, Capture, NotAnswered, Server
+from svc.connect.surroundings import background_codex_since
+from tests.support.process import ROOT
 
 TOLERANCE_SECONDS = 10.0
+HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 
 class OneRecord:
@@ -78,6 +84,97 @@ def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest
 def test_a_clock_that_is_off_does_not_make_the_server_look_broken(ahead: float) -> None:
     """The test record has the server's time; that the clock is off is said beside it."""
     assert round_trip(cast(Server, OneRecord(ahead)), ahead).level == "ok"
+
+
+URL, KEY = "http://127.0.0.1:9", "svc_" + "k" * 43
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", HEADERS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def connected(agent: str, *more: str) -> StoredConnection:
+    done = CliRunner().invoke(main, ["connect", agent, "--url", URL, "--key", KEY, "--offline", *more])
+    assert done.exit_code == 0, done.output
+    found = connecting.stored(agent)
+    assert found is not None
+    return found
+
+
+def warned(connection: StoredConnection) -> list[str]:
+    """What is found wrong but for the server, which is not there."""
+    return [each.text for each in examine(connection) if each.level != "ok" and each.what != "server"]
+
+
+def test_hooks_that_codex_was_not_told_to_trust_are_seen(home: Path) -> None:
+    """It notes each one in its own settings, by file, event and place."""
+    connection = connected("codex")
+    (told,) = [text for text in warned(connection) if "trust" in text]
+    assert told.endswith("SessionStart, UserPromptSubmit, Stop, Interrupt, SessionEnd")
+    events = ("session_start", "user_prompt_submit", "stop", "interrupt")
+    lines = "".join(
+        f'[hooks.state."{home}/.codex/hooks.json:{event}:0:0"]\ntrusted_hash = "sha256:x"\n' for event in events
+    )
+    with (home / ".codex/config.toml").open("a") as file:
+        file.write(f"\n{lines}")
+    (told,) = [text for text in warned(connection) if "trust" in text]
+    assert told.endswith(": SessionEnd")
+
+
+@pytest.mark.parametrize(
+    ("listed", "seconds"),
+    [
+        ("   01:05 /usr/bin/codex -c x app-server --listen unix://", 65),
+        ("1-02:03:04 node /x/codex app-server", ((24 + 2) * 60 + 3) * 60 + 4),
+        ("   01:05 /usr/bin/codex exec hello\n 00:01 grep app-server", None),
+        ("", None),
+    ],
+)
+def test_a_codex_in_the_background_is_known_by_what_runs(listed: str, seconds: int | None) -> None:
+    assert background_codex_since(listed) == seconds
+
+
+def test_a_codex_that_runs_since_before_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = connected("codex")
+    monkeypatch.setattr(doctor, "processes", lambda: "1-00:00:00 /usr/bin/codex app-server")
+    assert any("a Codex in the background" in text for text in warned(connection))
+    monkeypatch.setattr(doctor, "processes", lambda: "00:00 /usr/bin/codex app-server")
+    assert not any("a Codex in the background" in text for text in warned(connection))
+
+
+def test_a_projects_own_env_that_lacks_the_key_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gemini CLI reads the nearest one only."""
+    connection = connected("gemini")
+    assert warned(connection) == []
+    project = home / "work" / "deep"
+    project.mkdir(parents=True)
+    env = home / "work" / ".env"
+    env.write_text("API=1\n")
+    monkeypatch.chdir(project)
+    assert any(f"reads {env} in place of its own" in text for text in warned(connection))
+    env.write_text((home / ".gemini/.env").read_text())
+    assert warned(connection) == []
+
+
+def test_a_plugin_is_seen_beside_hooks_and_without_svc(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its script runs the program that connect noted, else what is on the PATH."""
+    connection = connected("claude-code")
+    settings = home / ".claude/settings.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"enabledPlugins": {"svc@svc": True}}))
+    (home / ".claude/plugins").mkdir()
+    places = {"svc@svc": [{"installPath": str(ROOT / "plugins/claude-code")}]}
+    (home / ".claude/plugins/installed_plugins.json").write_text(json.dumps({"plugins": places}))
+    assert "the plugin svc@svc captures prompts as well as the hooks that svc wrote" in warned(connection)
+    connection = connected("claude-code", "--no-hooks")
+    assert warned(connection) == []
+    (home / ".config/svc/program").unlink()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "the plugin svc@svc finds no svc, so it captures nothing" in warned(connection)
 
 
 def test_connections_are_examined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,6 +205,20 @@ def test_a_sessions_start_and_end_are_log_records() -> None:
     assert attributes(end) == {"event.name": "svc.session_end", "session.id": "s1", "reason": "logout"}
 
 
+def test_what_stopped_an_answer_is_told() -> None:
+    """Claude Code's failure with its kind, and that a person stopped Codex."""
+    fields = {"prompt_id": "p1", "error": "rate_limit", "last_assistant_message": "API Error: 429 slow down"}
+    assert attributes(capture("claude-code", **told("StopFailure", **fields))) == {
+        "event.name": "svc.stop_failure",
+        "session.id": "s1",
+        "prompt.id": "p1",
+        "error": "rate_limit",
+        "error.message": "API Error: 429 slow down",
+    }
+    stopped = attributes(capture("codex", **told("Interrupt", turn_id="t1")))
+    assert stopped == {"event.name": "svc.interruption", "session.id": "s1"}
+
+
 def test_a_tool_call_is_told_in_claude_codes_words() -> None:
     """Whether it succeeded stands in the event's name."""
     call = {"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "ls"}, "duration_ms": 12.4}
