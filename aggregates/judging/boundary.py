@@ -23,28 +23,33 @@ PAUSE_US = 10 * _MINUTE_US
 TURNS_MAX = 200
 """No goal is followed for longer: the next turn opens another sub-session, so that none costs more the longer it is."""
 _NOVEL_MIN = 3
-_ANSWER_MIN = 5
-"""Of so few words of an answer, what they share is chance."""
+_SHARE_OF = 5
+"""Words that are added to those of a turn before a share is taken of them, one of them as known: of few words a share
+says little."""
+_BEFORE_PERCENT = (30, 20, 8)
+_EARLIER_PERCENT = (40, 30)
+_NEW_TO_ALL_PERCENT = 20
+_FRESH_PERCENT = 15
+"""From so few common words on a turn is fresh."""
+_NEW_WORDS = (1, 4, 8)
+_ANSWER_CHARS_MIN = 20
 REPEATED_SHARE = 0.7
 """From which share of common words on a prompt repeats another."""
 SAID: dict[str, str] = {
-    "asks for a review": "phrase:review_asked",
     "says what is wrong": "has report",
     "names a file": "path",
     "over 6 words": "words over 6",
-    "over 16 words": "words over 16",
-    "over 25 words": "words over 25",
 }
 
 OPENS = (
     "names a new task",
     "goes back",
-    "goes on after a yes",
     "begins with now",
     "asks like a first prompt",
     "points back at once",
-    "speaks of nobody",
     "adds to what is there",
+    "names a step",
+    "speaks of the agent's work",
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
 _SHOWN = SAID | {name: name for name in OPENS}
@@ -61,6 +66,8 @@ class OpenArc:
     def __init__(self, turns: Iterable[Turn]) -> None:
         self.goal: PromptReading | None = None
         """Its first prompt that does more than navigate."""
+        self.has_topic = False
+        """Whether there was such a prompt, or a command that was worked on."""
         self.prompts: deque[PromptReading] = deque(maxlen=2)
         """The latest of those."""
         self.has_change = False
@@ -84,6 +91,7 @@ class OpenArc:
                 self.reviews = prompt.shows("phrase:review_asked")
             self.prompts.append(prompt)
             self.has_finding = self.has_finding or is_finding(prompt)
+        self.has_topic = self.has_topic or self.goal is not None or _works(turn)
         self.has_change = self.has_change or CHANGE in turn.work.marks
         self.changed |= turn.work.changed_files
 
@@ -91,6 +99,18 @@ class OpenArc:
 def _topic(turn: Turn) -> frozenset[int]:
     said = b"" if turn.prompt is None else turn.prompt.topic_digests
     return frozenset(unpacked(said if turn.response is None else said + turn.response.topic_digests))
+
+
+def _works(turn: Turn) -> bool:
+    """Whether a command is one that an agent worked on; one that only sets something is not."""
+    prompt = turn.prompt
+    if prompt is None or prompt.navigational != "command" or prompt.shows("sets up the session"):
+        return False
+    return turn.work.tool_calls > 0 or _answers(turn)
+
+
+def _answers(turn: Turn) -> bool:
+    return turn.response is not None and turn.response.characters >= _ANSWER_CHARS_MIN
 
 
 def is_finding(prompt: PromptReading) -> bool:
@@ -115,43 +135,74 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     prompt = turn.prompt
     if prompt is None:
         return []
-    topic = frozenset(prompt.topic)
-    new = len(topic.difference(*arc.latest))
-    shared = len(topic) - new
-    known_words, last_words = _answered_alike(arc, turn)
-    before, answer, marks = arc.last.prompt, arc.last.response, arc.last.work.marks
+    shares, fresh = _shared_words(arc, turn)
+    new = len(frozenset(prompt.topic).difference(*arc.latest))
     short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
     found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()} | {
-        "a word is new": new >= 1,
-        "12 words or more are new": new >= 12,
-        "hardly a word is known": len(topic) >= 3 and shared * 5 < len(topic),
-        "shares 4 words": shared >= 4,
-        "is answered in words of the sub-session": known_words,
-        "is answered in words of the last answer": last_words,
+        **shares,
+        **{f"{least} words or more are new": new >= least for least in _NEW_WORDS},
         "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
-        "uses no tool": turn.work.observed and not turn.work.tool_calls,
-        "the answer before was an offer": answer is not None and answer.asks,
-        "the work before was committed": COMMIT in marks,
-        "the work before was interrupted": INTERRUPTED in marks,
-        "the turn before only navigated": before is None or before.navigational is not None,
-        "the turn before was a command": before is not None and before.navigational == "command",
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
         "a short order after a review": short and arc.reviews,
+        "is a command": prompt.navigational == "command",
+        **_state_before(arc.last),
         **_taken_together(arc, turn, prompt, new),
+        **_fresh_start(arc.last, prompt, fresh=fresh),
     }
     return [name for name, holds in found.items() if holds]
 
 
-def _answered_alike(arc: OpenArc, turn: Turn) -> tuple[bool, bool]:
-    """Whether three uncommon words of the answer stand in the sub-session before it, and a tenth in the last answer."""
-    if turn.response is None:
-        return False, False
-    said = frozenset(turn.response.topic)
-    known = len(said) - len(said.difference(*arc.latest))
-    # What stands in the last answer is a part of what is known.
-    if len(said) < _ANSWER_MIN or not known or arc.last.response is None:
-        return known >= 3, False
-    return known >= 3, len(said.intersection(arc.last.response.topic)) * 10 >= len(said)
+def _shared_words(arc: OpenArc, turn: Turn) -> tuple[dict[str, bool], bool]:
+    """How few of the uncommon words of the prompt and its answer were there before, and whether it is fresh."""
+    said = _topic(turn)
+    answer = frozenset(() if turn.response is None else turn.response.topic)
+    before = _percent(said, said & arc.latest[-1])
+    earlier = _percent(said, said - said.difference(*arc.latest))
+    answered = _percent(answer, answer & arc.latest[-1])
+    found = {f"under {most} % of its words are of the turn before": before < most for most in _BEFORE_PERCENT}
+    found |= {f"under {most} % of its words are of the last turns": earlier < most for most in _EARLIER_PERCENT}
+    found["its answer has no words of the turn before"] = answered < _BEFORE_PERCENT[-1]
+    found["fresh, and new to the last turns too"] = before < _FRESH_PERCENT and earlier < _NEW_TO_ALL_PERCENT
+    return found, before < _FRESH_PERCENT
+
+
+def _percent(words: frozenset[int], known: frozenset[int]) -> float:
+    return 100 * (len(known) + 1) / (len(words) + _SHARE_OF)
+
+
+def _state_before(last: Turn) -> dict[str, bool]:
+    """In which state the turn before left the work."""
+    before, answer, marks = last.prompt, last.response, last.work.marks
+    return {
+        "a commit or a merge was asked for just before": before is not None and before.shows("asks to commit or merge"),
+        "the answer before closes": answer is not None and answer.closes,
+        "the answer before offers more": answer is not None and answer.invites,
+        "the answer before asks something": answer is not None and answer.asks and not answer.invites,
+        "the answer before broke off": answer is not None and answer.breaks_off,
+        "hardly an answer before": not _answers(last),
+        "the work before was interrupted": INTERRUPTED in marks,
+        "the turn before was a command": before is not None and before.navigational == "command",
+    }
+
+
+def _fresh_start(last: Turn, prompt: PromptReading, *, fresh: bool) -> dict[str, bool]:
+    """What a prompt of hardly any known words does, and what one does after work that was finished."""
+    asks = prompt.shows("wants or reports something")
+    tied = prompt.shows("leans on what was said")
+    return {
+        "fresh, and points back at nothing": fresh and not tied,
+        "fresh, and asks for something": fresh and asks,
+        "fresh, and asks a question": fresh and prompt.shows("begins:question"),
+        "asks for something after finished work": asks and _finished(last),
+    }
+
+
+def _finished(last: Turn) -> bool:
+    answer, before = last.response, last.prompt
+    if INTERRUPTED in last.work.marks or (answer is not None and answer.asks and not answer.invites):
+        return False
+    shipped = COMMIT in last.work.marks or (before is not None and before.shows("asks to commit or merge"))
+    return shipped or (answer is not None and (answer.closes or answer.reports_done))
 
 
 def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> dict[str, bool]:
@@ -193,10 +244,17 @@ class BoundaryModel(msgspec.Struct, frozen=True):
 
     bias: int
     weights: Mapping[str, int]
+    even: int = 0
+    """The logit of the chance at which a sum is 0: a missed boundary costs as much as a false one, and few gaps are
+    boundaries, so a gap is taken for one long before it is more likely one than not."""
 
     def logit(self, signals: Sequence[str]) -> int:
         """Above 0: another topic."""
         return self.bias + sum(self.weights.get(name, 0) for name in signals)
+
+    def chance(self, logit: int) -> float:
+        """That experts see another topic at such a sum, 0-1, rounded to 3 digits."""
+        return round(1 / (1 + math.exp(-max(-20_000, min(logit + self.even, 20_000)) / 1000)), 3)
 
 
 BOUNDARY_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["boundary"]
@@ -204,46 +262,39 @@ BOUNDARY_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", 
 SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"", type=BoundaryModel)
 
 
-def topic_shift(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> BoundaryVerdict:
-    """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn."""
+def topic_shift(
+    arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY, *, after_commit: bool = False
+) -> BoundaryVerdict:
+    """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn.
+
+    `after_commit`: the changes of `arc` were just committed.
+    """
     why_not = cannot_shift(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))
-    signals = boundary_signals(arc, turn)
-    logit = model.logit(signals)
-    sign = 1 if logit > 0 else -1
-    telling = [name for name in signals if sign * model.weights.get(name, 0) > 0]
-    telling.sort(key=lambda name: (-abs(model.weights[name]), name))
+    found = contributions(arc, turn, after_commit=after_commit, model=model)
+    logit = sum(weight for _, weight in found)
+    telling = [name for name, weight in found if name != BEFORE_ANY and (weight > 0) is (logit > 0)]
     span = turn.prompt.summary if turn.prompt is not None else None
     evidence = tuple(Evidence(name, turn.position, span) for name in telling[:_EVIDENCE_MAX])
-    return BoundaryVerdict(logit > 0, confidence_of(logit), evidence, unsure=in_unsure_band(logit))
+    return verdict_of(logit, evidence, model)
 
 
-def in_unsure_band(logit: int) -> bool:
-    """Whether a sum of thousandths of a logit says so little that a person is asked: one goal or two?"""
-    chance = confidence_of(logit) if logit > 0 else round(1 - confidence_of(logit), 3)
-    return BOUNDARY_BOUNDS.value(chance, forced=logit > 0) is None
-
-
-def confidence_of(logit: int) -> float:
-    """How sure a sum of thousandths of a logit makes, 0.5-1, rounded to 3 digits."""
-    share = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
-    return round(max(share, 1 - share), 3)
-
-
-def continues(arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY) -> bool:
-    """Whether `turn` goes on with the goal of `arc`, whose own changes were just committed."""
-    if cannot_shift(arc, turn) is not None:
-        return True
-    return model.logit(boundary_signals(arc, turn)) + AFTER_COMMIT <= 0
+def verdict_of(
+    logit: int, evidence: tuple[Evidence, ...] = (), model: BoundaryModel = SHIPPED_BOUNDARY
+) -> BoundaryVerdict:
+    """What a sum of thousandths of a logit says, and whether so little that a person is asked: one goal or two?"""
+    shift, chance = logit > 0, model.chance(logit)
+    unsure = BOUNDARY_BOUNDS.value(chance, forced=shift) is None
+    return BoundaryVerdict(shift, chance if shift else round(1 - chance, 3), evidence, unsure=unsure)
 
 
 def contributions(
-    arc: OpenArc, turn: Turn, *, committed: bool, model: BoundaryModel = SHIPPED_BOUNDARY
+    arc: OpenArc, turn: Turn, *, after_commit: bool, model: BoundaryModel = SHIPPED_BOUNDARY
 ) -> list[tuple[str, int]]:
-    """The weights of a turn that can shift, the heaviest first; `committed`: the changes of `arc` just were."""
+    """The weights of a turn that can shift, the heaviest first; their sum decides."""
     found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
-    found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if committed else [])
+    found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if after_commit else [])
     return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
 
 
@@ -252,11 +303,11 @@ def cannot_shift(arc: OpenArc, turn: Turn) -> str | None:
     prompt = turn.prompt
     if prompt is None:
         return "the prompt was not captured"
-    if prompt.navigational is not None:
+    if prompt.navigational is not None and not _works(turn):
         return "only navigates"
     # Of many words, a few that complain may be about anything.
     if (prompt.corrects or prompt.reports_failure) and not prompt.shows("words over 16", "names a new task"):
         return "corrects what came before"
-    if arc.goal is None:
+    if not arc.has_topic:
         return "no topic before it"
     return "repeats the prompt before" if repeats(arc, prompt) else None

@@ -199,12 +199,44 @@ _REMARKS = re.compile(
     r"|leads? to|risks?|potential\w*|unused|unnecessar\w+|inconsisten\w+|duplicat\w+|lacks?|missing|omits?|never"
     r"|silently|incorrect\w*|inaccurate|outdated|misleading|brittle|ensure|without|prevents?)\b"
 )
+_SHIPS = re.compile(
+    r"\W*(?:/?\w+\W+){0,6}?/?(?:commit|push|merge|rebase|deploy|release|stage"
+    r"|(?:create|open|make|update) (?:a |an |the )?(?:draft )?(?:pr|pull request))\b"
+)
+_STEP = re.compile(r"\b(?:phase|step|stage|task|story|part|milestone|item|test|#) ?\d")
+_YOUR_WORK = re.compile(
+    r"\b(?:you (?:just |have )?(?:did|made|added|said|wrote|created|changed|removed|mentioned|suggested|proposed)"
+    r"|your (?:plan|suggestion|proposal|answer|changes?|recommendations?))\b"
+)
+_WANTS = re.compile(
+    r"\b(?:i want|i'd like|i would like|we need|i need|can you|could you|can we|let'?s|would like you"
+    r"|i'?m (?:getting|seeing|having)|there(?:'?s| is| are| seem)|i (?:noticed|see|found|get|hit)|seems? (?:to|like)"
+    r"|when i|whenever|currently)\b"
+    r"|^\W*(?:(?:ok|okay|please|great|now|thanks)\W+)*(?:add|create|implement|build|write|make|change|update|fix|remove"
+    r"|rename|refactor|investigate|review|check|debug|run|generate|set up|setup|move|design|plan|improve|find"
+    r"|look|analy[sz]e)\b"
+)
+_LEANS = re.compile(
+    r"\b(?:its?|it's|this|that|these|those|them|they|same|again|still|instead|ones?|both|here|there|above|you)\b"
+)
+_LEANS_AT_ONCE = re.compile(
+    r"\W*(?:(?:ok|okay)\W+)?(?:and|also|but|or|so|then|plus|wait|no|yes|hm+|actually|still|just|why|what|how about"
+    r"|instead|same|oh|i see|sorry)\b"
+)
+_SETS_UP = re.compile(
+    r"\s*(?:<command-name>|<command-message>)?/?(?:add-dir|agents|clear|compact|config|context|cost|doctor|drop|exit|fast|help"
+    r"|hooks|ide|login|logout|mcp|memory|model|output-style|permissions|plugin|quit|rename|resume|rewind|status|statusline"
+    r"|theme|usage|vim)\b(?!-)"
+)
+"""Commands of agents that are no work."""
+_SHIP_WORDS_MAX = 15
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
 OPENINGS: tuple[str, ...] = (
     *("names a new task", "goes back", "picks from a list", "goes on after a yes", "begins with now"),
     *("asks like a first prompt", "links back at once", "points back at once", "speaks of nobody"),
     *("rates a severity", "pastes a failure", "adds to what is there", "passes on a comment"),
-    "remarks like a reviewer",
+    *("remarks like a reviewer", "asks to commit or merge", "names a step", "speaks of the agent's work"),
+    *("wants or reports something", "leans on what was said", "sets up the session"),
 )
 
 
@@ -230,6 +262,12 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
         words > _LONG_WORDS_MIN and _COMMENT.search(near),
         nobody and len(_REMARKS.findall(head)) > 1,
+        0 < words < _SHIP_WORDS_MAX and _SHIPS.match(head),
+        _STEP.search(head),
+        _YOUR_WORK.search(head),
+        _WANTS.search(head),
+        _LEANS.search(_first_words(near, 6)) or _LEANS_AT_ONCE.match(head),
+        _SETS_UP.match(text),
     )
     return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
 

@@ -104,6 +104,12 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     """Says that the work is done or that checks pass."""
     reports_failure: bool = False
     """Says that something still fails, or that it could not be done."""
+    closes: bool = False
+    """Says that the work is complete, ready, committed or merged."""
+    invites: bool = False
+    """Ends with a general offer of more help, or asks what is next."""
+    breaks_off: bool = False
+    """Ends by saying what comes next, as an answer does that was cut off."""
 
     @property
     def topic(self) -> tuple[int, ...]:
@@ -154,13 +160,23 @@ _OFFER = re.compile(
     r"\?\s*$|would you like|shall i|should i|want me to|do you want|let me know|which (?:option|approach|one)"
     r"|your (?:call|choice|preference)"
 )
+_CLOSES = re.compile(
+    r"[🎉🚀✨✅]|production.ready|ready (?:for|to)\b|fully (?:functional|operational)|all (?:tests|checks) pass"
+    r"|successfully|\bcompleted?\b|\bcommitted\b|\bpushed\b|\bmerged\b|pull request|\bpr #?\d"
+)
+_INVITES = re.compile(
+    r"(?:anything else|let me know if|what would you like|what'?s next|next task|would you like (?:me )?to (?:do|work)"
+    r"|ready when you are|feel free|happy to)[^\n]{0,80}$"
+)
+_BREAKS_OFF = re.compile(r"(?:let me|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$")
 _END_CHARS = 400
 _OFFER_CHARS = 200
+_CLOSE_CHARS = 250
 
 
 def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
-    end = text[-_END_CHARS:].lower()
+    end = text[-_END_CHARS:].lower().rstrip()
     words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
@@ -168,6 +184,9 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         asks=_OFFER.search(end[-_OFFER_CHARS:]) is not None,
         reports_done=_DONE.search(end) is not None,
         reports_failure=_FAILED.search(end) is not None,
+        closes=_CLOSES.search(end[-_CLOSE_CHARS:]) is not None,
+        invites=_INVITES.search(end[-_OFFER_CHARS:]) is not None,
+        breaks_off=_BREAKS_OFF.search(end[-_OFFER_CHARS:]) is not None,
     )
 
 

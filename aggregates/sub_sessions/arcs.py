@@ -3,7 +3,6 @@
 A person's word goes before every boundary, and every lack of one.
 """
 
-import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal
@@ -11,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.boundary import AFTER_COMMIT, TURNS_MAX, OpenArc, cannot_shift, continues, topic_shift
+from aggregates.judging.boundary import TURNS_MAX, OpenArc, cannot_shift, contributions, topic_shift, verdict_of
 from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.reading.verdicts import EMBEDDED, BoundaryVerdict, Evidence
 from aggregates.turns.observation import Parts
@@ -106,13 +105,13 @@ def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[Bound
         return turn.opening, None
     if len(arc.turns) >= TURNS_MAX:
         return "topic", BoundaryVerdict(True, 1.0, (Evidence(FULL, turn.position),))
+    after_commit = committed(arc)
+    opens: BoundaryKind = "commit" if after_commit else "topic"
     answered = answered_boundary(arc, turn, answer)
     if answered is not None:
-        return ("commit" if committed(arc) else "topic") if answered.shift else None, answered
-    if committed(arc) and not continues(arc, turn):
-        return "commit", None
-    verdict = topic_shift(arc, turn)
-    return ("topic" if verdict.shift else None), verdict
+        return (opens if answered.shift else None), answered
+    verdict = topic_shift(arc, turn, after_commit=after_commit)
+    return (opens if verdict.shift else None), verdict
 
 
 def committed(arc: OpenArc) -> bool:
@@ -148,17 +147,15 @@ def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
     return tuple(sorted(frozenset().union(*sets)))
 
 
-UNSURE_LOGIT = 1.5
-"""Its verdict is unsure within this distance of even odds: a probability of .18 to .82."""
-
-
 class Gap(msgspec.Struct, frozen=True):
     """Two neighbouring turns that may belong to two sub-sessions."""
 
     arc: tuple[Turn, ...]
     turn: Turn
-    logit: float
-    """What the embedded judge says; above 0: another topic."""
+    chance: float
+    """That it opens another topic, as the embedded judge says, 0-1."""
+    logit: int
+    """What it sums up to, in thousandths; above 0: another topic."""
 
 
 def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container[UUID]) -> list[Gap]:
@@ -177,10 +174,9 @@ def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container
 def _unsure(arc: OpenArc, turn: Turn) -> list[Gap]:
     if len(arc.turns) >= TURNS_MAX or cannot_shift(arc, turn) is not None:
         return []
-    verdict = topic_shift(arc, turn)
-    odds = verdict.confidence / (1 - verdict.confidence) if verdict.confidence < 1 else math.inf
-    logit = math.log(odds) * (1 if verdict.shift else -1) + (AFTER_COMMIT / 1000 if committed(arc) else 0)
-    return [Gap(tuple(arc.turns), turn, logit)] if abs(logit) <= UNSURE_LOGIT else []
+    logit = sum(weight for _, weight in contributions(arc, turn, after_commit=committed(arc)))
+    verdict = verdict_of(logit)
+    return [Gap(tuple(arc.turns), turn, verdict.chance, logit)] if verdict.unsure else []
 
 
 # Merging neighbouring arcs of a developer into one sub-session (scoring.md, section 1, Merge).

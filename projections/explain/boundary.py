@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, confidence_of, contributions, topic_shift
+from aggregates.judging.boundary import PAUSE_US, OpenArc, cannot_shift, contributions, topic_shift, verdict_of
 from aggregates.judging.rubric import GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
@@ -140,9 +140,9 @@ def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[_Signals, BoundaryV
         return [], first.shift
     after_commit = first.opened_by == "commit"
     arc = OpenArc(turns_of(facts.reader.db, [before]))
-    signals = contributions(arc, facts.turns[0], committed=after_commit)
+    signals = contributions(arc, facts.turns[0], after_commit=after_commit)
     if after_commit and first.shift is None and signals:  # it is judged as well, and not kept
-        return signals, BoundaryVerdict(True, confidence_of(_total(signals)), ())
+        return signals, verdict_of(_total(signals))
     return signals, first.shift
 
 
@@ -218,8 +218,8 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
     elif why_not is not None:
         verdict, text = topic_shift(so_far, turn), f"It opens no other topic, whatever it says: {why_not}."
     else:
-        signals = contributions(so_far, turn, committed=committed(so_far))
-        verdict = BoundaryVerdict(False, confidence_of(_total(signals)), ())
+        signals = contributions(so_far, turn, after_commit=committed(so_far))
+        verdict = verdict_of(_total(signals))
         text, passed_us = f"The judge sees no other topic. {_sums(signals)}", turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(name.startswith("stands apart") for name, _ in signals):

@@ -35,6 +35,7 @@ from svc.limits import FRAME_BYTES_MAX
 _NAMESPACE = UUID("0d6b1f0a-6f0e-5b0c-8a53-6a7c3f1b9e21")
 _DIGESTER = Digester(b"labelled")
 _FAILED = "[FAILED]"
+_FAILED_AFTER_NAME = "(failed)"
 _ASKS_LEAVE = frozenset({"exitplanmode", "exit_plan_mode"})
 Item = Mapping[str, Any]
 """A prompt, a session or a turn as a file of items holds it."""
@@ -183,9 +184,11 @@ def _work(item: Item) -> Work:
 
 
 def _observed(written: str) -> Observation:
-    """One tool call as the items write it: `Name`, `Name path`, `Name command`, each perhaps with `[FAILED]`."""
-    failed = written.rstrip().endswith(_FAILED)
+    """One tool call as the items write it: `Name`, `Name path`, `Name command`, each perhaps with `[FAILED]` at its
+    end, or with `(failed)` after the name."""
     name, _, detail = written.removesuffix(_FAILED).strip().partition(" ")
+    failed = written.rstrip().endswith(_FAILED) or detail.startswith(_FAILED_AFTER_NAME)
+    detail = detail.removeprefix(_FAILED_AFTER_NAME).lstrip()
     place = Span(0, len(detail)) if detail else None
     effect = tool_effect(name)
     record = Record(

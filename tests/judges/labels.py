@@ -6,11 +6,8 @@ these marked more of the same data: `prompt_marks.txt` and `session_marks.txt` n
 judge has not seen: `FOLDS` parts of developers, and the `LOCK_BOX`, which no training and no choice may look at.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
 from hashlib import blake2b, sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,8 +31,6 @@ WRITTEN = "written:"
 INTENT_LETTERS: dict[str, Intent] = dict(zip("qirpsbfx", INTENTS, strict=True))
 _BOOLEAN_LETTERS: dict[str, BooleanName] = dict(zip("gsrcvkp", BOOLEANS, strict=True))
 _FOLDER = Path(__file__).parent
-_LINE = re.compile(r"([#-])(\d+) (.+?)(?: \| (.*?))?(?: =>(?: (.*))?)?")
-_START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
 
 def _marks(file: str) -> dict[str, list[str]]:
@@ -46,8 +41,6 @@ def _marks(file: str) -> dict[str, list[str]]:
 
 PROMPT_MARKS: dict[str, str] = {name: mark for name, (mark,) in _marks("prompt_marks.txt").items()}
 """A digest of "session:turn" → a letter of `INTENT_LETTERS`, then those of the booleans that hold; by three readers."""
-SESSION_MARKS = {name: tuple(map(int, turns)) for name, turns in _marks("session_marks.txt").items()}
-"""A digest of the agent session's id → the turns, from 2, that open another goal arc; by one reader."""
 
 
 class PromptLabel(msgspec.Struct, frozen=True):
@@ -173,30 +166,6 @@ def mark_of(session: str, turn: int) -> str:
     return blake2b(f"{session}:{turn}".encode(), digest_size=5).hexdigest()
 
 
-def marked_sessions(data_dir: Path) -> list[SessionItem]:
-    """The sessions that `SESSION_MARKS` knows."""
-    found: list[SessionItem] = []
-    for path in sorted(data_dir.glob("*/turns.jsonl")):
-        by_session: dict[str, list[Item]] = {}
-        for turn in read_lines(path):
-            by_session.setdefault(str(turn.get("session_id")), []).append(turn)
-        found += [_marked(name, turns) for name, turns in by_session.items() if digest_of(name) in SESSION_MARKS]
-    return found
-
-
-def _marked(name: str, turns: Sequence[Item]) -> SessionItem:
-    ordered = sorted(turns, key=lambda turn: int(turn["turn"]))
-    arcs = _arcs_between([1, *SESSION_MARKS[digest_of(name)], len(ordered) + 1])
-    whose = str(ordered[0].get("developer") or UNNAMED)
-    turns_of = [as_labelled_turn(turn) for turn in ordered]
-    return session_item({"session": name, "turns": turns_of, "arcs": arcs, "developer": whose})
-
-
-def digest_of(session: str) -> str:
-    """How `SESSION_MARKS` names a session."""
-    return blake2b(session.encode(), digest_size=6).hexdigest()
-
-
 def as_labelled_turn(turn: Item) -> Item:
     """A turn of `turns.jsonl` in the shape of a labelled session's turn."""
     shared = {name: turn.get(name) for name in ("ts", "kind", "prompt", "interrupted", "api_error")}
@@ -247,58 +216,3 @@ def lettered(letters: str, intent: Intent) -> dict[BooleanName, bool]:
     """The booleans that apply to the intent: true are those whose letters are there."""
     true = {_BOOLEAN_LETTERS[letter] for letter in letters}
     return {name: name in true for name in applicable(intent)}
-
-
-def written_sessions() -> list[SessionItem]:
-    """All of them, a file of `sessions/` for each kind of work.
-
-    One prompt a line, with `\\n` for a new line; a blank line parts sessions. `#` opens another goal, `-` goes on with
-    the one before; the number after it says how many minutes after the prompt before. After ` | ` stands what the agent
-    did: the files it changed, `?` and a file it looked at, `$` and a command; after ` => ` how its answer ended.
-    """
-    paths = sorted((_FOLDER / "sessions").glob("*.txt"))
-    texts = [text for path in paths for text in path.read_text("utf-8").strip().split("\n\n")]
-    return [
-        # Every third as an agent tells it that does not name its files.
-        _written(f"{WRITTEN}{place}", text.splitlines(), paths=place % 3 != 2)
-        for place, text in enumerate(texts)
-    ]
-
-
-def _written(name: str, lines: Sequence[str], *, paths: bool) -> SessionItem:
-    """Raises ValueError for a line that is no prompt."""
-    turns: list[Item] = []
-    starts: list[int] = []
-    at = _START
-    for place, line in enumerate(lines, 1):
-        found = _LINE.fullmatch(line)
-        if found is None:
-            raise ValueError(f"{name}: no prompt: {line}")
-        kind, minutes, prompt, work, answer = found.groups()
-        at += timedelta(minutes=int(minutes))
-        starts += [place] if kind == "#" else []
-        turns.append(
-            {
-                "prompt": prompt.replace("\\n", "\n"),
-                "ts": at.isoformat(),
-                "tools": [_tool(done, paths=paths) for done in (work or "").split(", ") if done],
-                "response_end": answer or "",
-            }
-        )
-    return session_item({"session": name, "turns": turns, "arcs": _arcs_between([*starts, len(lines) + 1])})
-
-
-def _tool(done: str, *, paths: bool) -> str:
-    """A tool call as labelled sessions write it."""
-    sign, _, rest = done.partition(" ")
-    if sign == "$":
-        return f"Bash {rest}"
-    name, path = ("Read", rest) if sign == "?" else ("Edit", done)
-    return f"{name} /srv/{path}" if paths else name
-
-
-def _arcs_between(bounds: Sequence[int]) -> list[Item]:
-    """Arcs without a verdict, from each of the turns to the one before the next."""
-    return [
-        {"start": start, "end": after - 1, "intent": None, "goal_complete": None} for start, after in pairwise(bounds)
-    ]

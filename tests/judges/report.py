@@ -16,7 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, continues, topic_shift
+from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
 from aggregates.judging.rubric import judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, INTENTS
@@ -26,7 +26,6 @@ from tests.judges.built import BuiltCases, measure_built_cases
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
 from tests.judges.labels import (
     FOLDS,
-    WRITTEN,
     SessionItem,
     fold_of,
     labelled_items,
@@ -48,7 +47,7 @@ from tests.judges.measures import (
     worst_misses,
 )
 from tests.judges.train import items_of, train
-from tests.judges.train_boundary import further_sessions, train_boundary
+from tests.judges.train_boundary import train_boundary
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -69,7 +68,7 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
     return Report(
         measure_prompts(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries(boundary_pairs(sessions, further_sessions(data_dir), shipped=shipped)),
+        measure_boundaries(boundary_pairs(sessions, shipped=shipped)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         measure_built_cases(),
         against_commits(data_dir / "entire-checkpoints"),
@@ -107,22 +106,17 @@ def _pair(raw: Item, model: RubricModel) -> Pair:
 
 
 def boundary_pairs(
-    sessions: Sequence[SessionItem], further: Sequence[SessionItem] = (), *, shipped: bool = False
+    sessions: Sequence[SessionItem], *, shipped: bool = False
 ) -> list[tuple[frozenset[int], frozenset[int]]]:
     """Where arcs start by the experts and by a judge that has not seen the developer, each session's first left out."""
     if shipped:
         return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
     pairs = []
     for fold in range(FOLDS):
-        model = train_boundary(*(unseen_by(each, fold) for each in (sessions, further)))
+        model = train_boundary([each for each in sessions if fold_of(each.developer) != fold])
         unseen = [each for each in sessions if fold_of(each.developer) == fold]
         pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
     return pairs
-
-
-def unseen_by(sessions: Sequence[SessionItem], fold: int) -> list[SessionItem]:
-    """What a judge of the developers of `fold` may learn from."""
-    return [each for each in sessions if each.session.startswith(WRITTEN) or fold_of(each.developer) != fold]
 
 
 def expert_starts(session: SessionItem) -> frozenset[int]:
@@ -137,9 +131,8 @@ def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]
     for place in range(1, len(turns)):
         arc, turn = turns[first:place], turns[place]
         committed = COMMIT in arc[-1].work.marks and any(CHANGE in each.work.marks for each in arc)
-        so_far = OpenArc(arc)
-        said = turn.opening in ("clear", "end") or (committed and not continues(so_far, turn, model))
-        if said or topic_shift(so_far, turn, model).shift:
+        said = turn.opening in ("clear", "end")
+        if said or topic_shift(OpenArc(arc), turn, model, after_commit=committed).shift:
             starts.append(place)
             first = place
     return frozenset(starts)

@@ -355,10 +355,10 @@ def rubric(data_dir: Path) -> None:
 @_data_dir
 def boundary(data_dir: Path) -> None:
     """Write the weights of the boundary judge."""
-    sessions, further = labelled_sessions(data_dir), train_boundary.further_sessions(data_dir)
-    model = train_boundary.train_boundary(sessions, further)
+    sessions = labelled_sessions(data_dir)
+    model = train_boundary.train_boundary(sessions)
     (_AGGREGATES / "judging" / "boundary.json").write_text(train_boundary.source_of(model), encoding="utf-8")
-    click.echo(f"boundary: {len(sessions)} labelled and {len(further)} further sessions")
+    click.echo(f"boundary: {len(sessions)} labelled sessions")
 
 
 if __name__ == "__main__":

@@ -1,92 +1,112 @@
 """Train the embedded boundary judge: `python -m tests.judges.train boundary DATA_DIR`.
 
-It learns from labelled, marked and written sessions (`labels.py`) by logistic regression with an L2 penalty
-(`regression.py`), without randomness: the same labels give the same file. The file holds names of signals and whole
-numbers, thousandths of a logit; nothing of the texts.
+It learns from the labelled sessions (`labels.py`) by logistic regression with an L2 penalty (`regression.py`), without
+randomness: the same labels give the same file. The file holds names of signals and whole numbers, thousandths of a
+logit; nothing of the texts.
 """
 
 import json
+import math
 from collections.abc import Sequence
-from pathlib import Path
+from typing import NamedTuple
 
-from aggregates.judging.boundary import BoundaryModel, OpenArc, boundary_signals, cannot_shift
+from aggregates.judging.boundary import BoundaryModel, OpenArc, boundary_signals, cannot_shift, topic_shift
+from aggregates.sub_sessions.arcs import committed
 from tests.judges import regression
-from tests.judges.labels import WRITTEN, SessionItem, marked_sessions, written_sessions
+from tests.judges.labels import SessionItem, fold_of
 from tests.judges.names import SIGNALS
 
 PENALTY = 2.0
 """Of the squared weights, against the sum of the log-losses."""
 SEEN_MIN = 8
 """A signal that fewer turns show is left out."""
-INNER_FOLDS = 5
-JUDGED_PER_EXPERT = 0.95
-"""How many boundaries are judged on unseen sessions for each that the experts see.
+JUDGED_PER_EXPERT = 1.4
+"""How many boundaries are judged on unseen developers for each that the experts see.
 
-Where F1 is best is chance, of so few."""
-WRITTEN_TRUST = 0.6
-"""How much a turn of a written session counts: they are plainer than people's own."""
+About there F1 is best. Where exactly is chance, of so few."""
+UNSURE_FROM, SURE_FROM = 0.1, 0.5
+"""The chances of another topic between which a person is asked: one goal or two?"""
 GOES_ON: frozenset[str] = frozenset(
     {
         "says what is wrong",
         "goes back",
         "points back at once",
         "adds to what is there",
-        "shares 4 words",
-        "is answered in words of the sub-session",
-        "is answered in words of the last answer",
+        "speaks of the agent's work",
         "changes the same files",
-        "uses no tool",
-        "the answer before was an offer",
-        "the work before was interrupted",
         "the last prompt described a finding",
         "a short order after a review",
+        "the answer before asks something",
+        "the answer before broke off",
+        "hardly an answer before",
+        "the work before was interrupted",
     }
 )
 """Signals that speak for the topic before; every other speaks for another.
 
 What so few sessions say against that is chance: such a signal is left out."""
+EITHER: frozenset[str] = frozenset({"is a command", "the turn before was a command"})
+"""Signals that may speak for either."""
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
 
 Row = regression.Row
 """The active signals of one turn."""
 
 
-def train_boundary(sessions: Sequence[SessionItem], further: Sequence[SessionItem] = ()) -> BoundaryModel:
-    """A boundary model of labelled and further sessions; its bias lets as many shift as the experts say."""
-    rows, targets, names = boundary_rows(sessions)
-    more, more_targets, more_names = boundary_rows(further)
-    trust = [WRITTEN_TRUST if name.startswith(WRITTEN) else 1.0 for name in more_names]
-    unseen = [0.0] * len(rows)
-    for held_out in regression.folds(names, INNER_FOLDS):
-        kept = [place for place in range(len(rows)) if place not in held_out]
-        ones = [1.0] * len(kept)
-        part = _fit([rows[p] for p in kept] + more, [targets[p] for p in kept] + more_targets, ones + trust)
-        for place in held_out:
-            (unseen[place],) = part.logits(rows[place])
-    whole = _fit(rows + more, targets + more_targets, [1.0] * len(rows) + trust)
-    bias = round(1000 * (whole.bias[0] - rate_cut(unseen, targets)))
-    weights = {SIGNALS[place]: round(1000 * weight) for place, (weight,) in whole.weights.items()}
-    return BoundaryModel(bias, {name: weight for name, weight in weights.items() if weight})
+def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:
+    """A boundary model of labelled sessions: of their turns as the experts cut them, and as a judge does that knows
+    these only, because that is what it will have before it."""
+    told = boundary_rows(sessions)
+    cut = boundary_rows(sessions, _train(told))
+    return _train(Rows(told.signals + cut.signals, told.opens + cut.opens, told.developers + cut.developers))
 
 
-def boundary_rows(sessions: Sequence[SessionItem]) -> tuple[list[Row], list[bool], list[str]]:
-    """For each turn that may shift: its signals, whether it opens an arc, its session."""
-    rows: list[Row] = []
-    targets: list[bool] = []
-    names: list[str] = []
+class Rows(NamedTuple):
+    """Of each turn that may shift: its signals, whether it opens an arc, its developer."""
+
+    signals: list[Row]
+    opens: list[bool]
+    developers: list[str]
+
+
+def boundary_rows(sessions: Sequence[SessionItem], model: BoundaryModel | None = None) -> Rows:
+    """With a model, the arcs before each turn are as it cuts them; else as the experts do."""
+    rows = Rows([], [], [])
     for session in sessions:
         starts = {arc.start - 1 for arc in session.arcs or ()}
         arc = OpenArc(session.turns[:1])
         for place, turn in enumerate(session.turns[1:], 1):
+            opens = place in starts
             if turn.opening is None and cannot_shift(arc, turn) is None:
-                rows.append(tuple(_PLACE[name] for name in boundary_signals(arc, turn)))
-                targets.append(place in starts)
-                names.append(session.session)
-            if place in starts:
+                rows.signals.append(tuple(_PLACE[name] for name in boundary_signals(arc, turn)))
+                rows.opens.append(opens)
+                rows.developers.append(session.developer)
+            if model is not None:
+                opens = turn.opening is not None or topic_shift(arc, turn, model, after_commit=committed(arc)).shift
+            if opens:
                 arc = OpenArc([turn])
             else:
                 arc.add(turn)
-    return rows, targets, names
+    return rows
+
+
+def _train(rows: Rows) -> BoundaryModel:
+    """Chances are calibrated, and the cut chosen, on developers that were not learned from."""
+    parts = [fold_of(developer) for developer in rows.developers]
+    unseen = [0.0] * len(parts)
+    for part in sorted(set(parts)):
+        kept = [place for place, of in enumerate(parts) if of != part]
+        if kept:
+            fitted = _fit([rows.signals[place] for place in kept], [rows.opens[place] for place in kept])
+            for place in (place for place, of in enumerate(parts) if of == part):
+                (unseen[place],) = fitted.logits(rows.signals[place])
+    # Of one developer alone nothing was unseen.
+    slope, shift = calibrated(unseen, rows.opens) if any(unseen) else (1.0, 0.0)
+    even = slope * rate_cut(unseen, rows.opens) + shift
+    whole = _fit(rows.signals, rows.opens)
+    weights = {SIGNALS[place]: round(1000 * slope * weight) for place, (weight,) in whole.weights.items()}
+    bias = round(1000 * (slope * whole.bias[0] + shift - even))
+    return BoundaryModel(bias, {name: weight for name, weight in weights.items() if weight}, round(1000 * even))
 
 
 def rate_cut(logits: Sequence[float], targets: Sequence[bool]) -> float:
@@ -98,13 +118,36 @@ def rate_cut(logits: Sequence[float], targets: Sequence[bool]) -> float:
     return (ordered[count - 1] + ordered[count]) / 2
 
 
-def _fit(rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float]) -> regression.Fit:
-    """One weight per signal, none of the wrong sign; `trust` says how much each row counts."""
+def calibrated(logits: Sequence[float], targets: Sequence[bool]) -> tuple[float, float]:
+    """Platt's slope and shift: what makes chances of logits of unseen developers, by Newton's method."""
+    slope, shift = 1.0, 0.0
+    for _ in range(_NEWTON_STEPS):
+        chances = [1 / (1 + math.exp(-(slope * logit + shift))) for logit in logits]
+        spread = [chance * (1 - chance) for chance in chances]
+        errors = [chance - target for chance, target in zip(chances, targets, strict=True)]
+        by_slope = math.fsum(error * logit for error, logit in zip(errors, logits, strict=True))
+        by_shift = math.fsum(errors)
+        a = math.fsum(s * logit * logit for s, logit in zip(spread, logits, strict=True))
+        b = math.fsum(s * logit for s, logit in zip(spread, logits, strict=True))
+        c = math.fsum(spread)
+        whole = a * c - b * b
+        if whole <= 0:
+            break
+        slope -= (c * by_slope - b * by_shift) / whole
+        shift -= (a * by_shift - b * by_slope) / whole
+    return slope, shift
+
+
+_NEWTON_STEPS = 20
+
+
+def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> regression.Fit:
+    """One weight per signal, none of the wrong sign."""
     # A regression of two classes asks for half of what it is told, and per item.
-    penalty = 2 * PENALTY / sum(trust)
+    penalty = 2 * PENALTY / len(rows)
     classes = [not target for target in targets]
     while True:
-        fit = regression.fit(rows, classes, trust, 2, penalty, seen_min=SEEN_MIN)
+        fit = regression.fit(rows, classes, [1.0] * len(rows), 2, penalty, seen_min=SEEN_MIN)
         wrong = {place for place, (weight,) in fit.weights.items() if weight and _speaks_against(place, weight)}
         if not wrong:
             return fit
@@ -112,15 +155,11 @@ def _fit(rows: Sequence[Row], targets: Sequence[bool], trust: Sequence[float]) -
 
 
 def _speaks_against(place: int, weight: float) -> bool:
-    return (SIGNALS[place] in GOES_ON) is (weight > 0)
-
-
-def further_sessions(data_dir: Path) -> list[SessionItem]:
-    """What training learns from beside the labels: never used to measure."""
-    return marked_sessions(data_dir) + written_sessions()
+    name = SIGNALS[place]
+    return name not in EITHER and (name in GOES_ON) is (weight > 0)
 
 
 def source_of(model: BoundaryModel) -> str:
     """The text of the weights file."""
     weights = {name: model.weights[name] for name in SIGNALS if name in model.weights}
-    return json.dumps({"bias": model.bias, "weights": weights}, indent=2) + "\n"
+    return json.dumps({"bias": model.bias, "even": model.even, "weights": weights}, indent=2) + "\n"

@@ -54,9 +54,10 @@ def prompt(
     )
 
 
-def response(topic: str = "", *, asks: bool = False) -> ResponseReading:
-    """Make the reading of an answer."""
-    return ResponseReading(topic_digests=digests(topic), asks=asks)
+def response(topic: str = "", *says: str, asks: bool = False, characters: int = 40) -> ResponseReading:
+    """Make the reading of an answer; `says` are names of its flags."""
+    told = dict.fromkeys(says, True)
+    return ResponseReading(topic_digests=digests(topic), characters=characters, asks=asks, **told)
 
 
 def tool(

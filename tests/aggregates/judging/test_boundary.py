@@ -1,5 +1,7 @@
 """The boundary judge: what never shifts, what does, and what is said for it."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,16 +14,15 @@ from aggregates.judging.boundary import (
     OpenArc,
     boundary_signals,
     cannot_shift,
-    confidence_of,
-    continues,
     contributions,
     topic_shift,
+    verdict_of,
 )
 from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import Evidence
 from tests.judges.names import SIGNALS
 from tests.support.judging import turn
-from tests.support.stages import SPAN, prompt, turn_at
+from tests.support.stages import SPAN, prompt, response, turn_at, worked
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
 
@@ -40,7 +41,9 @@ def test_navigating_accepting_and_correcting_turns_never_shift(text: str | None)
 def test_nothing_shifts_away_from_a_command_alone() -> None:
     """The first real prompt belongs to the commands before it."""
     eager = BoundaryModel(bias=10_000, weights={})
-    assert not topic_shift(OpenArc([turn("/code-review")]), turn("Review the payment module", place=2), eager).shift
+    assert not topic_shift(
+        OpenArc([turn("/model", answer=None)]), turn("Review the payment module", place=2), eager
+    ).shift
 
 
 def test_another_long_task_on_other_files_says_so() -> None:
@@ -53,7 +56,7 @@ def test_another_long_task_on_other_files_says_so() -> None:
         changed=("billing/pdf.py",),
     )
     signals = boundary_signals(OpenArc([FIRST]), later)
-    assert {"over 25 words", "12 words or more are new", "hardly a word is known"} <= set(signals)
+    assert {"8 words or more are new", "fresh, and new to the last turns too"} <= set(signals)
     assert "changes the same files" not in signals
 
 
@@ -67,7 +70,7 @@ def test_a_follow_up_on_the_same_files_says_so() -> None:
 
 @given(st.integers(-5_000, 5_000))
 def test_the_verdict_is_the_sign_of_the_sum(bias: int) -> None:
-    """And its confidence is never below one half."""
+    """And its confidence, of an even model, is never below one half."""
     verdict = topic_shift(
         OpenArc([FIRST]), turn("Add a chart to the weekly report page", place=2), BoundaryModel(bias, {})
     )
@@ -80,8 +83,8 @@ def test_a_commit_lowers_what_a_boundary_needs() -> None:
     doubtful = BoundaryModel(bias=-AFTER_COMMIT + 1, weights={})
     later = turn("Add a chart to the weekly report page", place=2)
     assert not topic_shift(OpenArc([FIRST]), later, doubtful).shift
-    assert not continues(OpenArc([FIRST]), later, doubtful)
-    assert continues(OpenArc([FIRST]), turn("thanks, great", place=2), doubtful)
+    assert topic_shift(OpenArc([FIRST]), later, doubtful, after_commit=True).shift
+    assert not topic_shift(OpenArc([FIRST]), turn("thanks, great", place=2), doubtful, after_commit=True).shift
 
 
 def test_signals_come_in_a_fixed_order() -> None:
@@ -103,7 +106,6 @@ def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
     arc = OpenArc(turns[:1])
     for place, each in enumerate(turns[1:], 1):
         assert topic_shift(arc, each) == topic_shift(OpenArc(turns[:place]), each)
-        assert continues(arc, each) is continues(OpenArc(turns[:place]), each)
         arc.add(each)
 
 
@@ -166,39 +168,51 @@ def test_plain_cases_after_finished_work(text: str, file: str, shifts: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("bias", "shifts", "goes_on"),
+    ("bias", "shifts", "after_commit"),
     [
-        pytest.param(1, True, False, id="above even odds"),
-        pytest.param(0, False, False, id="even odds"),
-        pytest.param(-699, False, False, id="just short of what a commit adds"),
-        pytest.param(-700, False, True, id="all that a commit adds"),
+        pytest.param(1, True, True, id="above even odds"),
+        pytest.param(0, False, True, id="even odds"),
+        pytest.param(-699, False, True, id="just short of what a commit adds"),
+        pytest.param(-700, False, False, id="all that a commit adds"),
     ],
 )
-def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, goes_on: bool) -> None:
+def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, after_commit: bool) -> None:
     """Without one a prompt shifts above 0; after one it continues from -0.7 down."""
-    arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, prompt("words over 16"))
-    model = BoundaryModel(bias - 40, {"over 16 words": 40})
+    arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, prompt("words over 6"))
+    model = BoundaryModel(bias - 40, {"over 6 words": 40})
     assert topic_shift(arc, later, model).shift is shifts
-    assert continues(arc, later, model) is goes_on
+    assert topic_shift(arc, later, model, after_commit=True).shift is after_commit
 
 
 @pytest.mark.parametrize(
-    ("logit", "sure"),
+    ("logit", "even", "shift", "sure"),
     [
-        (0, 0.5),
-        (1_000, 0.731),
-        (-1_000, 0.731),
-        (1_250, 0.777),
-        (1_500, 0.818),
-        (7_000, 0.999),
-        (8_000, 1.0),
-        (-10_000_000, 1.0),
-        (10_000_000, 1.0),
+        (0, 0, False, 0.5),
+        (1_000, 0, True, 0.731),
+        (-1_000, 0, False, 0.731),
+        (1_500, 0, True, 0.818),
+        (8_000, 0, True, 1.0),
+        (-10_000_000, 0, False, 1.0),
+        (10_000_000, 0, True, 1.0),
+        (1, -1_386, True, 0.2),
+        (0, -1_386, False, 0.8),
+        (1_386, -1_386, True, 0.5),
     ],
 )
-def test_sureness_is_the_likelihood_of_what_is_said(logit: int, sure: float) -> None:
-    """Of thousandths of a logit, to three digits, however far."""
-    assert confidence_of(logit) == sure
+def test_sureness_is_the_chance_of_what_is_said(logit: int, even: int, shift: bool, sure: float) -> None:
+    """Where the cut lies at a chance of .2, a gap that is taken for a boundary may well be none."""
+    verdict = verdict_of(logit, model=BoundaryModel(0, {}, even))
+    assert (verdict.shift, verdict.confidence) == (shift, sure)
+
+
+@pytest.mark.parametrize(
+    ("chance", "unsure"), [(0.02, False), (0.1, False), (0.11, True), (0.3, True), (0.49, True), (0.51, False)]
+)
+def test_a_gap_between_the_bounds_is_unsure(chance: float, unsure: bool) -> None:
+    """On both sides of the cut, which lies at .2."""
+    logit = math.log(chance / (1 - chance)) - math.log(0.25)
+    verdict = verdict_of(round(1_000 * logit), model=BoundaryModel(0, {}, -1_386))
+    assert (verdict.shift, verdict.unsure) == (chance > 0.2, unsure)
 
 
 @pytest.mark.parametrize(
@@ -222,28 +236,40 @@ def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str 
     assert cannot_shift(arc, later) == why
     verdict = topic_shift(arc, later, BoundaryModel(10_000, {}))
     assert (verdict.shift, verdict.confidence) == ((True, 1.0) if why is None else (False, 0.95))
-    assert continues(arc, later, BoundaryModel(10_000, {})) is (why is not None)
+    assert topic_shift(arc, later, BoundaryModel(10_000, {}), after_commit=True).shift is (why is None)
 
 
 def test_nothing_stays_away_from_a_topic_that_was_never_said() -> None:
-    """Turns that only navigate have none."""
-    arc = OpenArc([turn_at(0, prompt(navigational="command")), turn_at(1)])
+    """Turns that only navigate have none; a command that was worked on has."""
+    command = prompt(navigational="command")
+    arc = OpenArc([turn_at(0, command), turn_at(1)])
     assert cannot_shift(arc, turn_at(2, prompt(words="a"))) == "no topic before it"
+    for worked_on in (turn_at(0, command, answer=response()), turn_at(0, command, work=worked(read=(1,)))):
+        assert cannot_shift(OpenArc([worked_on]), turn_at(2, prompt(words="a"))) is None
 
 
-WEIGHTS = {"over 6 words": 10, "over 16 words": 20, "over 25 words": 20, "names a file": 5, "asks for a review": 30}
-LONG = prompt("words over 6", "words over 16", "words over 25", "path", "phrase:review_asked")
+def test_a_command_that_is_worked_on_may_open_another_topic() -> None:
+    """One that only sets something cannot."""
+    arc, command = OpenArc([turn_at(0, prompt(words="a"))]), prompt(navigational="command")
+    assert cannot_shift(arc, turn_at(1, command)) == "only navigates"
+    assert cannot_shift(arc, turn_at(1, command, answer=response(characters=19))) == "only navigates"
+    assert cannot_shift(arc, turn_at(1, command, answer=response())) is None
+    assert cannot_shift(arc, turn_at(1, command, work=worked(read=(1,)))) is None
+
+
+WEIGHTS = {"over 6 words": 10, "goes back": 20, "names a step": 20, "names a file": 5, "says what is wrong": 30}
+LONG = prompt("words over 6", "path", "has report", opens=("goes back", "names a step"))
 
 
 @pytest.mark.parametrize(
     ("weights", "bias", "told"),
     [
         pytest.param(
-            WEIGHTS, 0, ("asks for a review", "over 16 words", "over 25 words", "over 6 words"), id="the four heaviest"
+            WEIGHTS, 0, ("says what is wrong", "goes back", "names a step", "over 6 words"), id="the four heaviest"
         ),
         pytest.param(WEIGHTS, -1_000, (), id="none speaks for the verdict"),
         pytest.param(
-            {"over 6 words": -1, "names a file": -3, "over 16 words": 1},
+            {"over 6 words": -1, "names a file": -3, "names a step": 1},
             0,
             ("names a file", "over 6 words"),
             id="those that speak for the same topic",
@@ -261,12 +287,12 @@ def test_the_heaviest_signals_are_told_as_evidence(weights: dict[str, int], bias
     assert evidence == tuple(Evidence(what, 9, SPAN) for what in told)
 
 
-@pytest.mark.parametrize("committed", [False, True])
-def test_all_that_is_weighed_is_told_the_heaviest_first(committed: bool) -> None:
+@pytest.mark.parametrize("after_commit", [False, True])
+def test_all_that_is_weighed_is_told_the_heaviest_first(after_commit: bool) -> None:
     """With the bias, and with the commit where there was one; nothing that weighs nothing."""
-    model = BoundaryModel(-1_000, {"over 6 words": -40, "over 25 words": 40, "over 16 words": 0})
+    model = BoundaryModel(-1_000, {"over 6 words": -40, "names a step": 40, "goes back": 0})
     found = contributions(
-        OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG), committed=committed, model=model
+        OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG), after_commit=after_commit, model=model
     )
-    commit = [(COMMITTED, 700)] if committed else []
-    assert found == [(BEFORE_ANY, -1_000), *commit, ("over 25 words", 40), ("over 6 words", -40)]
+    commit = [(COMMITTED, 700)] if after_commit else []
+    assert found == [(BEFORE_ANY, -1_000), *commit, ("names a step", 40), ("over 6 words", -40)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.judging.boundary import OpenArc, asks_the_same, boundary_signals, repeats
+from aggregates.judging.boundary import OPENS, OpenArc, asks_the_same, boundary_signals, repeats
 from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
@@ -17,6 +17,15 @@ def word(count: int, start: int = 0) -> str:
     return " ".join(WORDS[start : start + count])
 
 
+ANSWERED = turn_at(0, PLAIN, answer=response())
+NO_WORDS = [
+    "under 30 % of its words are of the turn before",
+    "under 40 % of its words are of the last turns",
+    "under 30 % of its words are of the last turns",
+]
+"""What a prompt shows that has no uncommon words."""
+
+
 def shown(
     said: PromptReading | None = PLAIN,
     *before: Turn,
@@ -24,173 +33,219 @@ def shown(
     answer: ResponseReading | None = None,
     work: Work | None = None,
 ) -> list[str]:
-    """The signals of a prompt so long after the last turn before it, or after a plain one."""
-    arc = before or (turn_at(0, PLAIN),)
+    """The signals of a prompt so long after the last turn before it, or after a plain one; without `NO_WORDS`."""
+    arc = before or (ANSWERED,)
     place = (arc[-1].started_us + after_us) / MINUTE
     found = boundary_signals(OpenArc(arc), turn_at(place, said, answer=answer, work=work or Work()))
     assert set(found) <= set(SIGNALS)
-    return found
+    return [name for name in found if name not in NO_WORDS]
 
 
 def test_a_plain_turn_shows_nothing_and_so_does_one_that_was_not_captured() -> None:
-    """Every signal needs something to see."""
+    """Every signal needs something to see; where no words are, few of them are known."""
     assert shown() == []
-    assert shown(None, turn_at(0, PLAIN, work=worked("MI")), work=worked()) == []
+    assert boundary_signals(OpenArc([ANSWERED]), turn_at(1, PLAIN)) == NO_WORDS
+    assert boundary_signals(OpenArc([turn_at(0, PLAIN, work=worked("MI"))]), turn_at(1, None, work=worked())) == []
 
 
 @pytest.mark.parametrize(
     ("flag", "signal"),
-    [
-        ("phrase:review_asked", "asks for a review"),
-        ("has report", "says what is wrong"),
-        ("path", "names a file"),
-        ("words over 6", "over 6 words"),
-        ("words over 16", "over 16 words"),
-        ("words over 25", "over 25 words"),
-    ],
+    [("has report", "says what is wrong"), ("path", "names a file"), ("words over 6", "over 6 words")],
 )
 def test_what_the_prompt_says_is_a_signal(flag: str, signal: str) -> None:
     """One for each of these features."""
     assert shown(prompt("words over 10", flag)) == [signal]
 
 
+@pytest.mark.parametrize("opening", OPENS)
+def test_some_openings_are_signals(opening: str) -> None:
+    """By their own names."""
+    assert shown(prompt("words over 10", opens=(opening,))) == [opening]
+
+
 @pytest.mark.parametrize(
-    ("opening", "signals"),
-    [
-        ("names a new task", ["names a new task"]),
-        ("goes back", ["goes back"]),
-        ("goes on after a yes", ["goes on after a yes"]),
-        ("begins with now", ["begins with now"]),
-        ("asks like a first prompt", ["asks like a first prompt"]),
-        ("points back at once", ["points back at once"]),
-        ("speaks of nobody", ["speaks of nobody"]),
-        ("adds to what is there", ["adds to what is there"]),
-        ("picks from a list", []),
-        ("links back at once", []),
-        ("rates a severity", []),
-        ("pastes a failure", []),
-        ("passes on a comment", []),
-        ("remarks like a reviewer", []),
-    ],
+    "opening",
+    ["picks from a list", "links back at once", "rates a severity", "pastes a failure", "passes on a comment"],
 )
-def test_some_openings_are_signals(opening: str, signals: list[str]) -> None:
-    """The others only tie a prompt to what came before."""
-    assert shown(prompt("words over 10", opens=(opening,))) == signals
+def test_other_openings_only_tie_a_prompt_to_what_came_before(opening: str) -> None:
+    """Of themselves they say nothing."""
+    assert shown(prompt("words over 10", opens=(opening,))) == []
 
 
 @pytest.mark.parametrize(
-    ("topic", "known", "signals"),
+    ("topic", "known", "count"),
     [
-        pytest.param(word(1), "", {"a word is new"}, id="one new word"),
-        pytest.param(word(1), word(1), set(), id="one known word"),
-        pytest.param(word(2), "", {"a word is new"}, id="two new words are too few to be hardly known"),
-        pytest.param(word(3), "", {"a word is new", "hardly a word is known"}, id="three new words"),
-        pytest.param(word(5), word(1), {"a word is new"}, id="one of five known"),
-        pytest.param(word(6), word(1), {"a word is new", "hardly a word is known"}, id="one of six known"),
-        pytest.param(word(11), "", {"a word is new", "hardly a word is known"}, id="eleven new words"),
-        pytest.param(
-            word(12), "", {"a word is new", "hardly a word is known", "12 words or more are new"}, id="twelve new words"
-        ),
-        pytest.param(word(3), word(3), set(), id="three shared words"),
-        pytest.param(word(4), word(4), {"shares 4 words"}, id="four shared words"),
-        pytest.param(word(5), word(4), {"a word is new", "shares 4 words"}, id="four shared words and a new one"),
+        pytest.param(word(1), "", 1, id="one new word"),
+        pytest.param(word(1), word(1), 0, id="one known word"),
+        pytest.param(word(3), "", 1, id="three new words"),
+        pytest.param(word(4), "", 2, id="four new words"),
+        pytest.param(word(8), word(1), 2, id="seven new words and a known one"),
+        pytest.param(word(8), "", 3, id="eight new words"),
     ],
 )
 @pytest.mark.parametrize("by", ["prompt", "answer"])
-def test_new_and_shared_words_are_counted(topic: str, known: str, signals: set[str], by: str) -> None:
+def test_new_words_are_counted(topic: str, known: str, count: int, by: str) -> None:
     """What the sub-session said, or was answered, is known."""
     said = prompt("words over 10", topic=known if by == "prompt" else "")
     before = turn_at(0, said, answer=response(known) if by == "answer" else response())
-    assert set(shown(prompt("words over 10", topic=topic), before)) == signals
+    found = shown(prompt("words over 10", topic=topic), before)
+    assert [name for name in found if name.endswith("are new")] == [
+        f"{least} words or more are new" for least in (1, 4, 8)[:count]
+    ]
 
 
-@pytest.mark.parametrize(
-    ("turns_between", "signals"),
-    [
-        pytest.param(5, [], id="six turns back they are known"),
-        pytest.param(6, ["a word is new"], id="seven turns back they are not"),
-    ],
-)
-def test_words_of_six_turns_are_remembered(turns_between: int, signals: list[str]) -> None:
+@pytest.mark.parametrize(("turns_between", "new"), [(5, False), (6, True)])
+def test_words_of_six_turns_are_remembered(turns_between: int, new: bool) -> None:
     """Older ones are new again."""
-    before = [turn_at(0, prompt("words over 10", topic="a")), *(turn_at(n + 1, PLAIN) for n in range(turns_between))]
-    assert shown(prompt("words over 10", topic="a"), *before) == signals
-
-
-SESSION_WORDS, ANSWER_WORDS = "is answered in words of the sub-session", "is answered in words of the last answer"
+    between = [turn_at(n + 1, PLAIN, answer=response()) for n in range(turns_between)]
+    before = [turn_at(0, prompt("words over 10", topic="a")), *between]
+    assert ("1 words or more are new" in shown(prompt("words over 10", topic="a"), *before)) is new
 
 
 @pytest.mark.parametrize(
-    ("said", "last", "answer", "signals"),
+    ("said", "answer", "known", "of"),
     [
-        pytest.param("", word(10), None, [], id="no answer"),
-        pytest.param(word(3), "", word(13), [SESSION_WORDS], id="three words of the sub-session"),
-        pytest.param(word(2), "", word(13), [], id="two words of the sub-session"),
-        pytest.param("", word(1), word(10), [ANSWER_WORDS], id="one of ten words stood in the last answer"),
-        pytest.param("", word(1), word(11), [], id="one of eleven words"),
-        pytest.param("", word(1), word(5), [ANSWER_WORDS], id="one of five words"),
-        pytest.param("", word(1), word(4), [], id="one of four words is chance"),
-        pytest.param("", word(3), word(3), [SESSION_WORDS], id="all of three words"),
-        pytest.param(word(1), "", word(5), [], id="a word of the last prompt"),
-        pytest.param(word(1), None, word(5), [], id="a last turn without an answer"),
-        pytest.param("", "", word(5), [], id="no shared word"),
+        pytest.param(word(5), None, word(2), [], id="three of ten"),
+        pytest.param(word(6), None, word(2), [30], id="three of eleven"),
+        pytest.param(word(3), word(3, start=3), word(2), [30], id="of prompt and answer together"),
+        pytest.param(word(10), None, word(2), [30], id="three of fifteen"),
+        pytest.param(word(11), None, word(2), [30, 20], id="three of sixteen"),
+        pytest.param(word(7), None, "", [30, 20], id="one of twelve"),
+        pytest.param(word(8), None, "", [30, 20, 8], id="one of thirteen"),
     ],
 )
-def test_an_answer_in_known_words_says_that_the_prompt_goes_on(
-    said: str, last: str | None, answer: str | None, signals: list[str]
-) -> None:
-    """Three words of the sub-session, or a tenth of at least five words from its last answer."""
-    before = turn_at(0, prompt("words over 10", topic=said), answer=None if last is None else response(last))
-    assert shown(PLAIN, before, answer=None if answer is None else response(answer)) == signals
+def test_the_share_of_known_words_is_smoothed(said: str, answer: str | None, known: str, of: list[int]) -> None:
+    """Five words are added to them, one as known: of few words a share says little."""
+    turn = turn_at(1, prompt(topic=said), answer=None if answer is None else response(answer))
+    found = boundary_signals(OpenArc([turn_at(0, prompt(topic=known), answer=response())]), turn)
+    before = [name for name in found if name.endswith("are of the turn before")]
+    assert before == [f"under {most} % of its words are of the turn before" for most in of]
+
+
+@pytest.mark.parametrize(
+    ("known", "of"), [(word(5), []), (word(4), [40]), (word(3), [40, 30]), (word(2), [40, 30]), ("", [40, 30])]
+)
+def test_words_of_earlier_turns_count_apart(known: str, of: list[int]) -> None:
+    """Of ten words."""
+    arc = OpenArc([turn_at(0, prompt(topic=known)), ANSWERED])
+    found = boundary_signals(arc, turn_at(1, prompt(topic=word(10))))
+    earlier = [name for name in found if name.endswith("are of the last turns")]
+    assert earlier == [f"under {most} % of its words are of the last turns" for most in of]
+
+
+NEW_ANSWER, FRESH = "its answer has no words of the turn before", "fresh, and new to the last turns too"
+
+
+def test_an_answer_in_other_words_is_a_signal() -> None:
+    """Of eight words none is known."""
+    before = turn_at(0, prompt("words over 10", topic=word(1, start=9)), answer=response())
+    assert NEW_ANSWER in shown(PLAIN, before, answer=response(word(8)))
+    assert NEW_ANSWER not in shown(PLAIN, before, answer=response(word(8, start=9)))
+    assert NEW_ANSWER not in shown(PLAIN, before, answer=response(word(7)))
+
+
+@pytest.mark.parametrize(
+    ("flags", "opens", "signals"),
+    [
+        ((), (), ["fresh, and points back at nothing"]),
+        ((), ("leans on what was said",), []),
+        (("begins:question",), ("leans on what was said",), ["fresh, and asks a question"]),
+        ((), ("leans on what was said", "wants or reports something"), ["fresh, and asks for something"]),
+    ],
+)
+def test_a_prompt_of_unknown_words_is_fresh(flags: tuple[str, ...], opens: tuple[str, ...], signals: list[str]) -> None:
+    """One of seven counts as known; of six, more than fifteen in a hundred."""
+    topics = [f"{word(1)} {word(size, start=1)}" for size in (1, 0)]
+    fresh, known = (shown(prompt(*flags, opens=opens, topic=topic), ANSWERED) for topic in topics)
+    assert [name for name in fresh if name.startswith("fresh")] == [FRESH, *signals]
+    assert [name for name in known if name.startswith("fresh")] == []
+
+
+def test_what_was_said_earlier_is_not_new_to_the_last_turns() -> None:
+    """Though it is fresh after the last one."""
+    topic = word(8)
+    found = shown(prompt(topic=topic), turn_at(0, prompt(topic=topic)), ANSWERED)
+    assert "fresh, and points back at nothing" in found
+    assert FRESH not in found
 
 
 @pytest.mark.parametrize(
     ("before", "work", "signals"),
     [
-        pytest.param(worked(changed=(1,)), worked(changed=(1, 2)), ["changes the same files"], id="a changed file"),
+        pytest.param(worked(changed=(1,)), worked(changed=(1, 2)), ["changes the same files"], id="one file again"),
         pytest.param(worked(changed=(1,)), worked(changed=(2,)), [], id="another file"),
-        pytest.param(worked(changed=(1,)), worked(read=(1,)), [], id="a changed file that is only read"),
-        pytest.param(worked(read=(1,)), worked(changed=(1,)), [], id="a file that was only read before"),
-        pytest.param(worked(), worked(), ["uses no tool"], id="observed, and no tool"),
-        pytest.param(worked(), Work(), [], id="not observed"),
+        pytest.param(worked(read=(1,)), worked(changed=(1,)), [], id="a file that was only read"),
+        pytest.param(worked(changed=(1,)), worked(read=(1,)), [], id="a file that is only read"),
     ],
 )
-def test_shared_and_missing_work_is_a_signal(before: Work, work: Work, signals: list[str]) -> None:
-    """Changes of the same file; or work that was observed and used no tool."""
-    assert shown(PLAIN, turn_at(0, PLAIN, work=before), work=work) == signals
+def test_the_same_files_say_that_it_goes_on(before: Work, work: Work, signals: list[str]) -> None:
+    """Changed both before and now."""
+    assert shown(PLAIN, turn_at(0, PLAIN, answer=response(), work=before), work=work) == signals
 
 
-NAVIGATED, COMMAND = "the turn before only navigated", "the turn before was a command"
-FINDING = "the last prompt described a finding"
+COMMAND, SHIPS = "the turn before was a command", "a commit or a merge was asked for just before"
+FINDING, HARDLY = "the last prompt described a finding", "hardly an answer before"
 
 
 @pytest.mark.parametrize(
-    ("before", "signals"),
+    ("said", "answer", "marks", "signals"),
     [
-        pytest.param([turn_at(0, PLAIN, answer=response(asks=True))], ["the answer before was an offer"], id="offer"),
-        pytest.param([turn_at(0, PLAIN, answer=response())], [], id="an answer that asks nothing"),
-        pytest.param([turn_at(0, PLAIN, work=worked("M"))], ["the work before was committed"], id="commit"),
-        pytest.param([turn_at(0, PLAIN, work=worked("I"))], ["the work before was interrupted"], id="interruption"),
-        pytest.param([turn_at(0, PLAIN, work=worked("CKa"))], [], id="work that was neither"),
-        pytest.param([turn_at(0, PLAIN, work=worked("MI")), turn_at(1, PLAIN)], [], id="a turn before the last one"),
-        pytest.param([turn_at(0, None)], [NAVIGATED], id="a prompt that was not captured"),
-        pytest.param([turn_at(0, prompt(navigational="short"))], [NAVIGATED], id="a short prompt"),
-        pytest.param([turn_at(0, prompt(navigational="command"))], [NAVIGATED, COMMAND], id="a command"),
-        pytest.param([turn_at(0, prompt("prose"))], [FINDING], id="a finding in prose"),
-        pytest.param([turn_at(0, prompt(opens=("rates a severity",)))], [FINDING], id="a severity"),
-        pytest.param([turn_at(0, prompt(opens=("passes on a comment",)))], [FINDING], id="a comment passed on"),
-        pytest.param([turn_at(0, prompt(opens=("remarks like a reviewer",)))], [FINDING], id="a remark"),
-        pytest.param([turn_at(0, prompt("prose")), turn_at(1, PLAIN)], [], id="a finding before the last prompt"),
-        pytest.param(
-            [turn_at(0, prompt("prose")), turn_at(1, prompt(navigational="short"))],
-            [NAVIGATED, FINDING],
-            id="a finding before a turn that only navigated",
-        ),
+        pytest.param(PLAIN, response(asks=True), "", ["the answer before asks something"], id="an offer"),
+        pytest.param(PLAIN, response("", "invites", asks=True), "", ["the answer before offers more"], id="more help"),
+        pytest.param(PLAIN, response("", "closes"), "", ["the answer before closes"], id="closing words"),
+        pytest.param(PLAIN, response("", "breaks_off"), "", ["the answer before broke off"], id="in the middle"),
+        pytest.param(PLAIN, response(characters=19), "", [HARDLY], id="hardly an answer"),
+        pytest.param(PLAIN, response(characters=20), "", [], id="a short answer"),
+        pytest.param(PLAIN, None, "", [HARDLY], id="no answer"),
+        pytest.param(PLAIN, response(), "I", ["the work before was interrupted"], id="interruption"),
+        pytest.param(PLAIN, response(), "CKa", [], id="plain work"),
+        pytest.param(prompt(opens=("asks to commit or merge",)), response(), "", [SHIPS], id="asked to commit"),
+        pytest.param(None, response(), "", [], id="a prompt that was not captured"),
+        pytest.param(prompt(navigational="short"), response(), "", [], id="a short prompt"),
+        pytest.param(prompt(navigational="command"), response(), "", [COMMAND], id="a command"),
+        pytest.param(prompt("prose"), response(), "", [FINDING], id="a finding in prose"),
+        pytest.param(prompt(opens=("rates a severity",)), response(), "", [FINDING], id="a severity"),
+        pytest.param(prompt(opens=("passes on a comment",)), response(), "", [FINDING], id="a comment passed on"),
+        pytest.param(prompt(opens=("remarks like a reviewer",)), response(), "", [FINDING], id="a remark"),
     ],
 )
-def test_how_the_turn_before_ended_is_a_signal(before: list[Turn], signals: list[str]) -> None:
-    """An offer, a commit, an interruption, a turn that said nothing, a finding."""
-    assert shown(PLAIN, *before) == signals
+def test_how_the_turn_before_ended_is_a_signal(
+    said: PromptReading | None, answer: ResponseReading | None, marks: str, signals: list[str]
+) -> None:
+    """What it asked for, how its answer ends, whether it was stopped."""
+    assert shown(PLAIN, turn_at(0, said, answer=answer, work=worked(marks))) == signals
+
+
+@pytest.mark.parametrize(
+    ("after", "holds"), [([turn_at(1, PLAIN)], False), ([turn_at(1, prompt(navigational="short"))], True)]
+)
+def test_a_finding_is_that_of_the_last_real_prompt(after: list[Turn], holds: bool) -> None:
+    """A turn that only navigates is none."""
+    assert (FINDING in shown(PLAIN, turn_at(0, prompt("prose")), *after)) is holds
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "marks", "finished"),
+    [
+        pytest.param(PLAIN, response("", "closes"), "", True, id="an answer that closes"),
+        pytest.param(PLAIN, response("", "reports_done"), "", True, id="one that says done"),
+        pytest.param(PLAIN, response(), "", False, id="a plain one"),
+        pytest.param(PLAIN, None, "CM", True, id="a commit"),
+        pytest.param(prompt(opens=("asks to commit or merge",)), None, "", True, id="a commit that was asked for"),
+        pytest.param(PLAIN, response("", "closes"), "I", False, id="an interruption"),
+        pytest.param(PLAIN, response("", "closes", asks=True), "", False, id="an answer that asks"),
+        pytest.param(PLAIN, response("", "closes", "invites", asks=True), "", True, id="one that offers more"),
+        pytest.param(None, None, "", False, id="nothing seen"),
+    ],
+)
+def test_a_request_after_finished_work_is_a_signal(
+    said: PromptReading | None, answer: ResponseReading | None, marks: str, finished: bool
+) -> None:
+    """Where the answer closes, or a commit was asked for or made, and nothing is left to answer."""
+    asking = prompt("words over 10", opens=("wants or reports something",))
+    before = turn_at(0, said, answer=answer, work=worked(marks))
+    assert ("asks for something after finished work" in shown(asking, before)) is finished
+    assert "asks for something after finished work" not in shown(PLAIN, before)
 
 
 REVIEW = prompt("phrase:review_asked", "words over 10")
@@ -225,7 +280,6 @@ def test_three_new_words_and_a_turning_opening_turn_to_something_new(
     """But not where the prompt goes back."""
     signals = shown(prompt(opens=(opening, *also), topic=word(words)))
     assert ("turns to something new" in signals) is holds
-    assert "turns to something new" not in shown(prompt(opens=("speaks of nobody",), topic=word(words)))
 
 
 TEN, TWENTY, AN_HOUR = (f"stands apart, {time} later" for time in ("10 minutes", "20 minutes", "an hour"))

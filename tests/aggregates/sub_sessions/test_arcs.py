@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.judging.boundary import SHIPPED_BOUNDARY, OpenArc, boundary_signals
+from aggregates.judging.boundary import OpenArc, topic_shift
 from aggregates.judging.rubric import GapAnswer, JudgeAnswered
 from aggregates.reading.reading import PromptReading
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind, cut_arcs, unsure_gaps
@@ -16,36 +16,35 @@ COMMITTED = worked("CM", changed=(1,))
 GOAL = prompt("words over 6")
 THANKS = prompt(navigational="acknowledgement")
 GOES_ON = prompt("words over 6")
-LIKELY_GOES_ON = prompt("words over 6", opens=("asks like a first prompt",))
-DOUBTFUL = prompt("words over 6", "path", opens=("names a new task",))
+LIKELY_GOES_ON = prompt("words over 6", "path", opens=("asks like a first prompt", "names a step"))
+DOUBTFUL = prompt("words over 6", "path", opens=("names a new task", "asks like a first prompt"))
 LIKELY_NEW = prompt(
-    "words over 6",
-    "words over 16",
-    "words over 25",
-    opens=("names a new task", "asks like a first prompt"),
-    topic="invoices",
+    "words over 6", opens=("names a new task", "asks like a first prompt"), topic="the invoices as files"
 )
 NEW_TOPIC = prompt(
     "words over 6",
-    "words over 16",
-    "words over 25",
-    opens=("names a new task", "asks like a first prompt", "begins with now"),
+    opens=("names a new task", "asks like a first prompt", "names a step", "wants or reports something"),
+    topic="one two three four five six seven eight",
 )
 
 
 @pytest.mark.parametrize(
-    ("reading", "low", "high"),
+    ("reading", "shift", "unsure", "unsure_once_committed"),
     [
-        pytest.param(GOES_ON, -2_210, -2_180, id="goes on, unsure once committed"),
-        pytest.param(LIKELY_GOES_ON, -2_000, -1_550, id="goes on, doubtful once committed"),
-        pytest.param(DOUBTFUL, -650, -50, id="goes on, unless committed"),
-        pytest.param(LIKELY_NEW, 850, 1_450, id="another topic, sure once committed"),
-        pytest.param(NEW_TOPIC, 1_550, 1_595, id="another topic, sure"),
+        pytest.param(GOES_ON, False, False, False, id="goes on, and once committed"),
+        pytest.param(LIKELY_GOES_ON, False, False, True, id="goes on, unsure once committed"),
+        pytest.param(DOUBTFUL, False, True, True, id="goes on, unsure"),
+        pytest.param(LIKELY_NEW, True, True, False, id="another topic, sure once committed"),
+        pytest.param(NEW_TOPIC, True, False, False, id="another topic, sure"),
     ],
 )
-def test_the_prompts_below_weigh_what_their_names_say(reading: PromptReading, low: int, high: int) -> None:
-    """In thousandths of a logit. Weights that are trained anew may ask for other prompts here."""
-    assert low <= SHIPPED_BOUNDARY.logit(boundary_signals(OpenArc([turn_at(0, GOAL)]), turn_at(9, reading))) <= high
+def test_the_prompts_above_weigh_what_their_names_say(
+    reading: PromptReading, shift: bool, unsure: bool, unsure_once_committed: bool
+) -> None:
+    """Weights that are trained anew may ask for other prompts here."""
+    arc, turn = OpenArc([turn_at(0, GOAL)]), turn_at(9, reading)
+    plain, after = topic_shift(arc, turn), topic_shift(arc, turn, after_commit=True)
+    assert (plain.shift, plain.unsure, after.unsure) == (shift, unsure, unsure_once_committed)
 
 
 def shape(arcs: Sequence[Arc]) -> list[tuple[BoundaryKind, list[int]]]:
@@ -76,7 +75,9 @@ def parted(kind: BoundaryKind) -> list[tuple[BoundaryKind, list[int]]]:
         pytest.param([turn_at(0, GOAL), turn_at(9, NEW_TOPIC)], parted("topic"), id="a topic shift"),
         pytest.param([turn_at(0, GOAL), turn_at(9, DOUBTFUL)], WHOLE, id="a doubtful turn goes on"),
         pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(9, DOUBTFUL)], parted("commit"), id="but not after a commit"
+            [turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_NEW)],
+            parted("commit"),
+            id="another topic after a commit",
         ),
         pytest.param(
             [turn_at(0, GOAL, work=COMMITTED), turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on after a commit"
@@ -150,7 +151,7 @@ def model_says(boundary: bool | None, before: int = 0) -> GapAnswer:
         ),
         pytest.param(GOES_ON, worked(), model_says(True, 5), WHOLE, [], id="an embedded no is not kept"),
         pytest.param(THANKS, worked(), model_says(True), WHOLE, [], id="a turn that cannot shift stays"),
-        pytest.param(DOUBTFUL, COMMITTED, None, parted("commit"), [None], id="a commit needs no verdict"),
+        pytest.param(LIKELY_NEW, COMMITTED, None, parted("commit"), ["embedded/2"], id="nobody was asked"),
     ],
 )
 def test_a_text_models_answer_goes_before_the_embedded_judge(
@@ -279,17 +280,17 @@ SURELY_GOES_ON = turn_at(
     [
         pytest.param(turn_at(0, GOAL), turn_at(9, DOUBTFUL), True, id="near even odds"),
         pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_NEW), True, id="another topic, not surely"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, NEW_TOPIC), False, id="another topic, at odds of 1.57"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_GOES_ON), False, id="the same topic, at odds of -1.63"),
+        pytest.param(turn_at(0, GOAL), turn_at(9, NEW_TOPIC), False, id="another topic, surely"),
+        pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_GOES_ON), False, id="the same topic, rather surely"),
         pytest.param(turn_at(0, GOAL), turn_at(9, GOES_ON), False, id="the same topic, surely"),
         pytest.param(REVIEW, SURELY_GOES_ON, False, id="the same topic, beyond any doubt"),
-        pytest.param(turn_at(0, GOAL, work=COMMITTED), turn_at(9, GOES_ON), True, id="a commit makes it unsure"),
+        pytest.param(turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_GOES_ON), True, id="a commit makes it unsure"),
         pytest.param(turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_NEW), False, id="a commit makes it sure"),
         pytest.param(turn_at(0, GOAL), turn_at(9, THANKS), False, id="a turn that cannot shift"),
     ],
 )
-def test_a_gap_is_unsure_within_a_logit_and_a_half(first: Turn, second: Turn, unsure: bool) -> None:
-    """Of even odds; what a commit adds is part of them."""
+def test_a_gap_is_unsure_between_the_bounds(first: Turn, second: Turn, unsure: bool) -> None:
+    """What a commit adds is part of its chance."""
     assert [gap.turn for gap in unsure_gaps([], [first, second], ())] == ([second] if unsure else [])
 
 
@@ -306,10 +307,11 @@ def test_the_gaps_of_an_arc_are_found_in_order() -> None:
     assert unsure_gaps(before, turns, {uuid(2), uuid(3), uuid(4)}) == []
 
 
-def test_a_gap_tells_its_odds() -> None:
-    """A logit below 0: the same topic; 0.7 more after a commit."""
-    plain = unsure_gaps([], [turn_at(0, GOAL), turn_at(9, DOUBTFUL)], ())[0].logit
-    after = unsure_gaps([], [turn_at(0, GOAL, work=COMMITTED), turn_at(9, DOUBTFUL)], ())[0].logit
+def test_a_gap_tells_its_chance() -> None:
+    """A sum below 0: the same topic; 0.7 of a logit more after a commit."""
+    (plain,) = unsure_gaps([], [turn_at(0, GOAL), turn_at(9, DOUBTFUL)], ())
+    (after,) = unsure_gaps([], [turn_at(0, GOAL, work=COMMITTED), turn_at(9, DOUBTFUL)], ())
     (shift,) = unsure_gaps([], [turn_at(0, GOAL), turn_at(9, LIKELY_NEW)], ())
-    assert -0.65 < plain < 0 < shift.logit
-    assert after - plain == pytest.approx(0.7)
+    assert plain.logit < 0 < shift.logit
+    assert after.logit - plain.logit == 700
+    assert plain.chance < after.chance < shift.chance

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.sub_sessions import arcs as unsure_gaps
+from aggregates.judging import boundary
+from aggregates.reading.verdicts import Bounds
 from aggregates.sub_sessions.arcs import Arc
 from projections.judging.unjudged import unsure_of
 from projections.reader import unpack
@@ -130,7 +131,7 @@ def test_the_order_of_arrival_is_no_matter() -> None:
 
 def test_only_what_is_unsure_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     """The least sure first; not what a person spoke of, nor what cannot shift."""
-    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
+    monkeypatch.setattr(boundary, "BOUNDARY_BOUNDS", Bounds())
     log = Log()
     worked(log, FIX, 0)
     second = worked(log, "Then look at how the export command reads its flags", 2, "src/export.py")
@@ -140,10 +141,11 @@ def test_only_what_is_unsure_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> 
     found = {gap.turn.capture_id: gap for (name,) in db.execute("SELECT sub_session_id FROM sub_sessions") for gap in
              unsure_of(db, name)[0]}  # fmt: skip
     assert set(found) == {second, third}
-    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", min(abs(gap.logit) for gap in found.values()))
+    likely = max(gap.chance for gap in found.values())
+    monkeypatch.setattr(boundary, "BOUNDARY_BOUNDS", Bounds(false_up_to=likely - 0.001))
     names = db.execute("SELECT sub_session_id FROM sub_sessions").fetchall()
     assert len([gap for (name,) in names for gap in unsure_of(db, name)[0]]) == 1
-    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
+    monkeypatch.setattr(boundary, "BOUNDARY_BOUNDS", Bounds())
     for capture_id in found:
         log.corrects_gap("s", capture_id, boundary=False)
     spoken = project(log.facts)

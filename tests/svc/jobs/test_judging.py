@@ -11,11 +11,11 @@ import trio
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
+from aggregates.judging import boundary
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.commands import ChangeOrganization
-from aggregates.reading.verdicts import BooleanName
+from aggregates.reading.verdicts import BooleanName, Bounds
 from aggregates.records.record import Record
-from aggregates.sub_sessions import arcs as unsure_gaps
 from aggregates.sub_sessions.arcs import Arc
 from projections.explain.explain import explanation
 from projections.reader import unpack
@@ -176,7 +176,7 @@ FAR = "New task: write a README section about the export command and its flags, 
 @pytest.fixture(autouse=True)
 def never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The embedded judge is unsure of every boundary, whatever its weights."""
-    monkeypatch.setattr(unsure_gaps, "UNSURE_LOGIT", 20.0)
+    monkeypatch.setattr(boundary, "BOUNDARY_BOUNDS", Bounds())
 
 
 def parts(request: Request) -> Said:
