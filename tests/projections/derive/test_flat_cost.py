@@ -69,6 +69,12 @@ def test_an_event_costs_as_much_after_a_thousand_turns_as_after_some(tell: Calla
     assert cost(tell, 1_050) <= 1.3 * cost(tell, 2 * TURNS_MAX + 50)
 
 
+@pytest.mark.parametrize("tell", [one_goal, many_goals])
+def test_a_long_session_costs_as_much_for_each_event_as_a_short_one(tell: Callable[[Log, int], None]) -> None:
+    # Both are fifty turns into an arc.
+    assert cost(tell, 2 * TURNS_MAX + 50) <= 1.3 * cost(tell, 50)
+
+
 def test_a_sub_session_of_as_many_turns_as_it_may_hold_is_followed_by_another() -> None:
     log = Log(ANA).claim("s1")
     for number in range(2 * TURNS_MAX + 1):
