@@ -144,7 +144,7 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
 
 def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:
     query = (
-        "SELECT t.host_prompt_id FROM json_each(?) h JOIN turns t "
+        "SELECT t.host_prompt_id FROM json_each(?) h CROSS JOIN turns t "
         "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
     )
     return {row[0] for row in db.execute(query, (json_array(hosts), session, start_us))}
