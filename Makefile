@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
+.PHONY: venv dev serve demo test lint types bench cluster agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -43,6 +43,10 @@ bench: dev
 # kill -9, a power cut, a full disk … put to the real program; docs/faults.md. A proof takes ROUNDS=300.
 faults: dev
 	$(BIN)/python -m tests.faults --rounds $${ROUNDS:-20}
+
+# Three nodes over a PostgreSQL of its own, under faults; a follower under writers; how fast both are. docs/cluster.md.
+cluster: dev
+	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600) --events $(or $(EVENTS),1000000)
 
 # The agents' own programs against a model of our own on loopback; SVC_AGENTS_BIN names the folder where they lie.
 agents: dev

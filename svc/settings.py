@@ -20,7 +20,7 @@ CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"
 OTHER_VARIABLES = frozenset(
     f"{ENVIRONMENT_PREFIX}{name}"
-    for name in ("URL", "API_URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES")
+    for name in ("URL", "API_URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES", "TEST_POSTGRES")
 )
 """That are no settings: of `svc connect`, of deployments and of tests."""
 SECRETS = frozenset({"llm_key", "store"})

@@ -17,6 +17,7 @@ from svc.app import open_service
 from svc.cli import Command
 from svc.cli.access import Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
+from svc.jobs.nodes import alone
 from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.log.opening import holds_data, open_log
@@ -220,5 +221,5 @@ def retention_(settings: Settings, as_json: bool) -> None:
 
 async def _expired(settings: Settings) -> int:
     with held(settings.var_path):
-        async with open_service(settings) as service:
+        async with open_service(settings) as service, alone(service.store.shared, "retention"):
             return await service.retention.apply()

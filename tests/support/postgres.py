@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -164,3 +164,9 @@ def _identity() -> dict[str, Any]:
 def _as_user(command: list[Any], **kwargs: Any) -> None:
     words = [str(each) for each in command]
     subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **_identity(), **kwargs)
+
+
+def as_role(url: str, role: str, password: str) -> str:
+    """The same address for somebody else."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{role}:{password}@{parts.netloc.rpartition('@')[2]}").geturl()

@@ -22,7 +22,7 @@ from svc.process import Place
 from svc.settings import Settings, SettingsError, load_settings
 from tests.support.log import ANA, created, new, prompt
 from tests.support.memory import MemoryKeys
-from tests.support.postgres import Postgres
+from tests.support.postgres import Postgres, as_role
 
 NOWHERE = "postgresql://svc@127.0.0.1:1/none"
 
@@ -190,3 +190,28 @@ def test_a_follower_under_writers_misses_nothing(shared_store: str) -> None:
     assert seen == list(range(1, 601))
     for each in (*writers, reader):
         each.close()
+
+
+def test_a_role_with_the_least_rights_serves(shared_store: str, postgres: Postgres, tmp_path: Path) -> None:
+    """Whoever owns the tables made them; a node's own role only reads and writes rows."""
+    open_recorder(shared_store).close()
+    make_master_key(tmp_path / "master")
+    schema, role = shared_store.rpartition("%3D")[2], f"node_{uuid4().hex}"
+    postgres.run(f"CREATE ROLE {role} LOGIN PASSWORD 'least'")
+    postgres.run(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+    postgres.run(f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    postgres.run(f"GRANT DELETE ON {schema}.svc_keys TO {role}")
+    try:
+        store, vault = open_log(Place(tmp_path, as_role(shared_store, role, "least"), tmp_path / "master"))
+        (position,) = store.append([new("p", event=prompt("hello"))])
+        assert store.shared is not None
+        assert Leases(store.shared, "me").held(["clock"]) == {"clock": 1}
+        assert store.insert([store.encode([new("q")])], [LeaseFence("clock", 1)]) == [[2]]
+        assert store.take_words({position: ()}) == 1
+        store.sweep()
+        vault.destroy(ANA)
+        store.check_writable()
+        store.close()
+    finally:
+        postgres.run(f"DROP OWNED BY {role}")
+        postgres.run(f"DROP ROLE {role}")
