@@ -46,6 +46,15 @@ def credential_stream(key_digest: str) -> UUID:
     return stream_id("credential", key_digest)
 
 
+def link_stream(link_digest: str) -> UUID:
+    return stream_id("link", link_digest)
+
+
+@lru_cache(maxsize=1_024)
+def sign_in_stream(cookie_digest: str) -> UUID:
+    return stream_id("sign-in", cookie_digest)
+
+
 @lru_cache(maxsize=1_024)
 def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
     return stream_id("membership", organization_id, developer_id)

@@ -77,6 +77,12 @@ class Reader:
         spans = (record.command for record in event.records if record.record_id == record_id)
         return cut(event.words, next(spans, None))
 
+    def sources(self, positions: Iterable[int]) -> dict[int, str]:
+        """The agents, as they name themselves, that reported the facts at these positions."""
+        events = self._fetch(sorted(set(positions)))
+        told = {position: getattr(event, "source", None) for position, event in events.items()}
+        return {position: source for position, source in told.items() if isinstance(source, str)}
+
     def export(self, position: int) -> str | None:
         """The part of an OTLP export that a fact came with, as JSON, unless it has been forgotten."""
         event = self._fetch((position,)).get(position)

@@ -294,3 +294,6 @@ SCHEDULE_DELAY_SECONDS = 3_600.0
 BACKFILL_COMMANDS_MAX = 16
 """Backfills that may be asked for at once: each is asked for by a person."""
 assert REPORT_JOBS_MAX < READERS_MAX, "reports leave room for other reads"
+
+FIRST_LINK_SECONDS = 600
+"""How long the link of a first start waits: whoever starts a server may read its other lines first."""

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import resource
+import secrets
 import signal
 import socket
 import ssl
@@ -21,14 +22,23 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from aggregates.event import Refused
-from aggregates.ids import KEY_START_CHARACTERS
-from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
+from aggregates.ids import KEY_START_CHARACTERS, link_stream
+from aggregates.people.commands import (
+    CreateDeveloper,
+    CreateOrganization,
+    IssueKey,
+    OfferLink,
+    PeopleCommand,
+    StartMembership,
+)
 from aggregates.people.directory import Key, Membership
+from aggregates.times import US_PER_SECOND
 from svc.app import open_service
 from svc.jobs.nodes import alone
 from svc.limits import (
     BACKLOG_CONNECTIONS,
     FILES_MIN,
+    FIRST_LINK_SECONDS,
     HEADER_BYTES_MAX,
     KEEP_ALIVE_REQUESTS_MAX,
     KEEP_ALIVE_SECONDS,
@@ -105,6 +115,8 @@ def issue_key(organization_id: uuid.UUID, developer_id: uuid.UUID, key: str, nam
 class Listening(NamedTuple):
     intake_url: str
     api_url: str
+    link: str | None = None
+    """At the first start, the address that opens the pages, once."""
 
 
 async def serve(settings: Settings, ready: Callable[[Listening], None], first: Callable[[Initialized], None]) -> None:
@@ -120,8 +132,28 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
             if made is not None:
                 first(made)
             async with listening(settings, service) as addresses:
-                ready(addresses)
+                path = None if made is None else await offered_link(service, made)
+                ready(addresses if path is None else addresses._replace(link=browsable(addresses.api_url) + path))
                 await stop_signal()
+
+
+async def offered_link(service: RunningService, made: Initialized) -> str:
+    """The path that signs the owner in once, within the first minutes."""
+    token = secrets.token_urlsafe()
+    command = OfferLink(
+        link_id=link_stream(hashlib.sha256(token.encode()).hexdigest()),
+        organization_id=made.organization_id,
+        developer_id=made.developer_id,
+        expires_at_us=service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND,
+    )
+    reply = await service.administer(command)
+    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
+    return f"/open/{token}"
+
+
+def browsable(url: str) -> str:
+    """The address as a browser on this machine takes it: nobody can go to 0.0.0.0."""
+    return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]")
 
 
 @asynccontextmanager

@@ -108,6 +108,39 @@ class RevokeKey(PeopleCommand, frozen=True, kw_only=True):
     credential_id: UUID
 
 
+class OfferLink(PeopleCommand, frozen=True, kw_only=True):
+    """Let a link sign a member in, once; the caller keeps its text."""
+
+    link_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    expires_at_us: int
+
+
+class UseLink(PeopleCommand, frozen=True, kw_only=True):
+    """Refused where it was used or has expired."""
+
+    link_id: UUID
+
+
+class OpenSignIn(PeopleCommand, frozen=True, kw_only=True):
+    """Let a browser stand for a member; the caller keeps the text of its cookie."""
+
+    sign_in_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    opened_by: UUID | None = None
+    browser: str | None = None
+
+
+class SeeSignIn(PeopleCommand, frozen=True, kw_only=True):
+    sign_in_id: UUID
+
+
+class EndSignIn(PeopleCommand, frozen=True, kw_only=True):
+    sign_in_id: UUID
+
+
 def wrong_in(command: PeopleCommand) -> str | None:
     """A sentence about the first field that cannot be taken; None where all can."""
     faults = ((field, _wrong(field, value)) for field, value in msgspec.structs.asdict(command).items())

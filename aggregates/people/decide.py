@@ -8,6 +8,7 @@ from aggregates.event import Event, Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people import commands, events
 from aggregates.people import directory as people
+from aggregates.times import parse_instant
 
 PeopleReply = people.Record | Refused
 """The record as the decision leaves it, or why it was refused."""
@@ -27,6 +28,11 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
     commands.RemoveTeamMember: ("team membership", people.TeamMembership, events.TeamMemberRemoved),
     commands.IssueKey: ("key", people.Key, events.CredentialIssued),
     commands.RevokeKey: ("key", people.Key, events.CredentialRevoked),
+    commands.OfferLink: ("link", people.Link, events.LinkOffered),
+    commands.UseLink: ("link", people.Link, events.LinkUsed),
+    commands.OpenSignIn: ("sign-in", people.SignIn, events.SignInOpened),
+    commands.SeeSignIn: ("sign-in", people.SignIn, events.SignInSeen),
+    commands.EndSignIn: ("sign-in", people.SignIn, events.SignInEnded),
 }
 """What a command is about, and the event that carries it out."""
 
@@ -74,7 +80,7 @@ def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUI
             return _own_id(command)
 
 
-def _refusal(
+def _refusal(  # noqa: C901  # a table of refusals: one case for each command that may be refused
     command: commands.PeopleCommand, directory: people.Directory, known: people.Record | None, now_us: int
 ) -> Refused | None:
     wrong = commands.wrong_in(command)
@@ -94,6 +100,10 @@ def _refusal(
             return _not_found("organization", command.organization_id)
         case commands.AddTeamMember(), _:
             return _no_team_member(command, directory)
+        case commands.OfferLink() | commands.OpenSignIn(), None:
+            return _no_member(command.organization_id, command.developer_id, directory)
+        case commands.UseLink(), people.Link():
+            return _no_use(known, now_us)
         case commands.ChangeMembership(membership_id=named), people.Membership() if (
             known.id != named or not known.active
         ):
@@ -108,6 +118,11 @@ def _not_found(noun: str, wanted: UUID) -> Refused:
 
 def _conflict(message: str) -> Refused:
     return Refused(Reason.CONFLICT, message)
+
+
+def _no_use(link: people.Link, now_us: int) -> Refused | None:
+    gone = link.used or parse_instant(link.expires_at) <= now_us
+    return _conflict("this link was used, or has expired; ask for a new one") if gone else None
 
 
 def _no_membership(command: commands.StartMembership, directory: people.Directory) -> Refused | None:
@@ -132,13 +147,19 @@ def _no_team_member(command: commands.AddTeamMember, directory: people.Directory
     return _conflict(f"developer {developer_id} is in the team already") if team in directory.teams_of(scope) else None
 
 
+def _no_member(organization_id: UUID, developer_id: UUID, directory: people.Directory) -> Refused | None:
+    if directory.membership(Scope(organization_id, developer_id)) is not None:
+        return None
+    no_member = f"developer {developer_id} is no member of organization {organization_id}"
+    return _conflict(f"{no_member}; start a membership first")
+
+
 def _no_key(
     command: commands.IssueKey, directory: people.Directory, known: people.Record | None, now_us: int
 ) -> Refused | None:
-    organization_id, developer_id = command.organization_id, command.developer_id
-    if directory.membership(Scope(organization_id, developer_id)) is None:
-        no_member = f"developer {developer_id} is no member of organization {organization_id}"
-        return _conflict(f"{no_member}; start a membership first")
+    no_member = _no_member(command.organization_id, command.developer_id, directory)
+    if no_member is not None:
+        return no_member
     if command.expires_at_us is not None and command.expires_at_us <= now_us:
         return Refused(Reason.INVALID, "expires_at must lie in the future")
     return None if known is None else _conflict("this key was issued before; make a new one")

@@ -15,7 +15,7 @@ from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_id, membership_stream
 from aggregates.people import events
 from aggregates.people.events import Role, Schedule
-from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant, zone_named
+from aggregates.times import US_PER_DAY, Window, iso, local_date, local_day_bounds, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
 # commands take, also under its own name. None holds a key's digest.
@@ -110,7 +110,44 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         return Scope(self.organization_id, self.developer_id)
 
 
-Record = Organization | Developer | Membership | Team | TeamMembership | Key
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """A link that signs a developer in once."""
+
+    id: UUID
+    link_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    created_at: str
+    expires_at: str
+    used: bool
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.developer_id)
+
+
+class SignIn(msgspec.Struct, frozen=True, kw_only=True):
+    """A browser that stands for a developer."""
+
+    id: UUID
+    sign_in_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    opened_by: UUID | None
+    """The key that opened it, with which it ends; None where a link did."""
+    browser: str | None
+    started_at: str
+    seen_at: str
+    """To the day."""
+    ended: bool
+    ended_at: str | None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.developer_id)
+
+
+Record = Organization | Developer | Membership | Team | TeamMembership | Key | Link | SignIn
 
 BEGUN_BY: dict[type[Event], type[Record]] = {
     events.OrganizationCreated: Organization,
@@ -119,6 +156,8 @@ BEGUN_BY: dict[type[Event], type[Record]] = {
     events.TeamCreated: Team,
     events.TeamMemberAdded: TeamMembership,
     events.CredentialIssued: Key,
+    events.LinkOffered: Link,
+    events.SignInOpened: SignIn,
 }
 """The record that an event begins. The event's first field of its own is the record's id."""
 _ENDS = (events.MembershipEnded, events.TeamEnded, events.TeamMemberRemoved)
@@ -135,6 +174,8 @@ _AT_FIRST: dict[str, Any] = {
     "ended_at": None,
     "revoked": False,
     "revoked_at": None,
+    "used": False,
+    "ended": False,
 }
 """Fields of which the first event says nothing."""
 
@@ -145,7 +186,7 @@ def applied(record: Record | None, event: Event) -> Record:
         own_id, expires_at_us = values[event.__struct_fields__[1]], values.get("expires_at_us")
         if isinstance(record, Membership):
             own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
-        values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at}
+        values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at, "seen_at": at}
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
         return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
@@ -153,6 +194,12 @@ def applied(record: Record | None, event: Event) -> Record:
         return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
     if isinstance(record, Key) and isinstance(event, events.CredentialRevoked):
         return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
+    if isinstance(record, Link) and isinstance(event, events.LinkUsed):
+        return msgspec.structs.replace(record, used=True)
+    if isinstance(record, SignIn) and isinstance(event, events.SignInSeen):
+        return msgspec.structs.replace(record, seen_at=at)
+    if isinstance(record, SignIn) and isinstance(event, events.SignInEnded):
+        return msgspec.structs.replace(record, ended=True, ended_at=record.ended_at or at)
     del values["received_at_us"]
     set_now = {name: value for name, value in values.items() if value is not None}
     kept_for_good = {name: None for name, value in set_now.items() if name.startswith("retention") and not value}
@@ -180,6 +227,13 @@ class Directory:
         self._versions[stream_id] = self.version(stream_id) + 1
         if isinstance(event, events.MembershipEnded) and isinstance(after, Membership):
             self._leave_teams(Scope(after.organization_id, after.developer_id), event.received_at_us)
+
+            self._sign_out(Scope(after.organization_id, after.developer_id), iso(event.received_at_us))
+
+    def _sign_out(self, scope: Scope, at: str) -> None:
+        for stream_id, record in self._records.items():
+            if isinstance(record, SignIn) and not record.ended and record.scope == scope:
+                self._records[stream_id] = msgspec.structs.replace(record, ended=True, ended_at=at)
 
     def _leave_teams(self, scope: Scope, at_us: int) -> None:
         """Whoever leaves an organization leaves its teams, and returns to none of them by joining again."""
@@ -279,10 +333,31 @@ def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principa
     key = directory.get(Key, credential_stream(key_digest))
     if key is None:
         return KeyRefusal.UNKNOWN
-    if key.revoked or (key.expires_at is not None and parse_instant(key.expires_at) <= now_us):
+    if not _opens(key, now_us):
         return KeyRefusal.VOID
     scope = Scope(key.organization_id, key.developer_id)
     return principal(directory, scope) or KeyRefusal.NOT_A_MEMBER
+
+
+SIGN_IN_IDLE_DAYS = 14
+"""A browser that was not seen for longer signs in again."""
+
+
+def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | None:
+    """The sign-in, where it stands now: neither ended nor idle, its key good, its developer a member."""
+    found = directory.get(SignIn, sign_in_id)
+    if found is None or found.ended or now_us - parse_instant(found.seen_at) > SIGN_IN_IDLE_DAYS * US_PER_DAY:
+        return None
+    if found.opened_by is not None:
+        stream = directory.key_stream(found.opened_by)
+        key = None if stream is None else directory.get(Key, stream)
+        if key is None or not _opens(key, now_us):
+            return None
+    return found if directory.membership(found.scope) is not None else None
+
+
+def _opens(key: Key, now_us: int) -> bool:
+    return not key.revoked and (key.expires_at is None or parse_instant(key.expires_at) > now_us)
 
 
 def principal(directory: Directory, scope: Scope) -> Principal | None:

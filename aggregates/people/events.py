@@ -1,4 +1,4 @@
-"""Events of organizations, developers, memberships, teams and keys."""
+"""Events of organizations, developers, memberships, teams, keys, sign-in links and sign-ins."""
 
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -107,3 +107,42 @@ class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
 class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "credential.revoked"
     credential_id: UUID
+
+
+class LinkOffered(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A link exists that signs a developer in once. Its id comes from its text, which is stored nowhere."""
+
+    TOPIC: ClassVar[str] = "link.offered"
+    link_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    expires_at_us: int
+
+
+class LinkUsed(Event, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "link.used"
+    link_id: UUID
+
+
+class SignInOpened(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A browser stands for a developer. The id comes from its cookie, which is stored nowhere."""
+
+    TOPIC: ClassVar[str] = "sign-in.opened"
+    sign_in_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    opened_by: UUID | None = None
+    """The id of the key; None where a link opened it."""
+    browser: str | None = None
+
+
+class SignInSeen(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """It was used; told once a day at most."""
+
+    TOPIC: ClassVar[str] = "sign-in.seen"
+    sign_in_id: UUID
+
+
+class SignInEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
+    TOPIC: ClassVar[str] = "sign-in.ended"
+    sign_in_id: UUID

@@ -1,7 +1,7 @@
 """The two listeners and everything they serve; `tests/routes.txt` is the contract's list."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 import trio
@@ -10,6 +10,9 @@ from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.listener import new_listener, only_known_hosts
+from svc_http.pages import goals, home, live, signing
+from svc_http.pages.door import attach_pages
+from svc_http.pages.errors import error_page
 from svc_http.params import Call
 from svc_http.ports import Service
 from svc_http.routes import (
@@ -26,6 +29,7 @@ from svc_http.routes import (
 )
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
+_PAGES = (signing, home, goals)
 _FAMILIES = (operations, capture, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -35,10 +39,15 @@ def intake_routes() -> tuple[Route, ...]:
     return (*(each for each in _ROUTES if each.listeners != "api"), *otlp.new_routes())
 
 
-def api_routes() -> tuple[Route, ...]:
+def api_routes(opened: events.OpenStreams) -> tuple[Route, ...]:
     """The private listener's, the description of both among them."""
-    routes = (*(each for each in _ROUTES if each.listeners != "intake"), *events.new_routes())
+    routes = (*(each for each in _ROUTES if each.listeners != "intake"), *events.new_routes(opened))
     return (*routes, *_description_routes(intake_routes(), routes))
+
+
+def page_routes(opened: events.OpenStreams) -> tuple[Route, ...]:
+    """What a person sees in a browser; no part of the description."""
+    return (*(each for family in _PAGES for each in family.routes), *live.new_routes(opened))
 
 
 def build_intake(service: Service) -> QuartTrio:
@@ -53,7 +62,10 @@ def build_api(service: Service) -> QuartTrio:
     app = new_listener("api", service, CONTROL_BYTES_MAX)
     app.config["HOSTS"] = service.settings.api_hosts
     app.before_request(only_known_hosts)
-    attach(app, service, caller_of_api, api_routes())
+    opened = events.OpenStreams()
+    attach(app, service, caller_of_api, api_routes(opened))
+    attach_pages(app, service, page_routes(opened))
+    app.config["ERROR_PAGE"] = partial(error_page, service)
     return app
 
 

@@ -150,6 +150,10 @@ async def only_known_hosts() -> None:
 
 async def _failed(error: Exception) -> Response:
     shown = _http_error(error)
+    page = None if has_websocket_context() else current_app.config.get("ERROR_PAGE")
+    if page is not None and "text/html" in request.headers.get("Accept", "") and not request.path.startswith("/v1/"):
+        paged: Response = await page(shown)
+        return paged
     response = json_reply(ErrorBody(shown.status, shown.message), shown.status)
     response.headers.update(shown.headers)
     if has_websocket_context():  # `after_request` is for HTTP alone

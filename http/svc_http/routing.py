@@ -124,10 +124,10 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
     allowances = DEVELOPER if route.method != "POST" or route.listeners == "api" else (*DEVELOPER, *CAPTURES)
 
     def by_key(request: Request) -> ByKey:
-        _spend(service, request, ADDRESS, _address(request))
+        spend(service, request, ADDRESS, address_of(request))
         with _failures_told(service, request):
             call = ByKey(service, request, identify(service, request.headers))
-        _spend(service, request, allowances, call.scope.developer_id)
+        spend(service, request, allowances, call.scope.developer_id)
         return call
 
     def by_secret(request: Request) -> BySecret:
@@ -160,7 +160,7 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         finally:
             release_body()
             if isinstance(call, ByKey):
-                _count_spent(call)
+                count_spent(call)
         if isinstance(answer, Response):
             return answer
         return no_content() if answer is None else json_reply(answer, route.status)
@@ -180,11 +180,11 @@ def path_id(text: str, name: str) -> UUID:
 # --- budgets --------------------------------------------------------------------------------------------------
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
     return request.remote_addr or "unknown"
 
 
-def _spend(service: Service, request: Request, names: tuple[str, ...], user: UUID | str) -> None:
+def spend(service: Service, request: Request, names: tuple[str, ...], user: UUID | str) -> None:
     """Count one request of a developer or an address. Raises `HttpError` 429 where an allowance is used up."""
     now_us, budgets = service.now_us(), service.budgets
     over = budgets.exhausted(names, user, now_us)
@@ -193,16 +193,16 @@ def _spend(service: Service, request: Request, names: tuple[str, ...], user: UUI
         return
     whose = f"address {user}" if isinstance(user, str) else f"developer {user}"
     if over.is_new:
-        log.warning("a budget is used up", budget=over.name, user=str(user), address=_address(request))
+        log.warning("a budget is used up", budget=over.name, user=str(user), address=address_of(request))
     why = f"{whose} has used up {over.name} ({over.most}); send it again later, or ask whoever runs svc for more"
     raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)})
 
 
-def _count_spent(call: ByKey) -> None:
+def count_spent(call: ByKey) -> None:
     """Count what a request turned out to take."""
     budgets, now_us, developer_id = call.service.budgets, call.service.now_us(), call.scope.developer_id
     megabytes, cpu_seconds = spent()
-    budgets.use(ADDRESS[1], _address(call.request), megabytes, now_us)
+    budgets.use(ADDRESS[1], address_of(call.request), megabytes, now_us)
     budgets.use("megabytes_per_minute", developer_id, megabytes, now_us)
     budgets.use("cpu_seconds_per_minute", developer_id, cpu_seconds, now_us)
 
@@ -252,6 +252,11 @@ def caller_of_intake(service: Service, headers: Headers) -> Principal:
     if not keys:
         raise unauthorized("a key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY")
     (key,) = keys
+    return developer_of(service, key)
+
+
+def developer_of(service: Service, key: str) -> Principal:
+    """Whose key it is. Raises `HttpError` 401."""
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
     found = authenticate(service.directory, sha256(key.encode()).hexdigest(), service.now_us())
@@ -267,17 +272,21 @@ def _failures_told(service: Service, request: Request) -> Iterator[None]:
         yield
     except HttpError as error:
         sent = [*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization")]
-        if error.status != 401 or not (sent or "X-Internal-Secret" in request.headers):
-            raise
-        address, now_us = _address(request), service.now_us()
-        starts = sorted({found[0][:KEY_SHOWN_CHARACTERS] for each in sent if (found := KEY_PATTERN.search(each))})
-        log.warning("credentials refused", address=address, keys=",".join(starts), reason=error.message)
-        over = service.budgets.exhausted((WRONG_KEYS,), address, now_us)
-        service.budgets.use(WRONG_KEYS, address, 1, now_us)
-        if over is not None:
-            why = f"more than {over.most} wrong credentials from {address} within a minute; check the key, and wait"
-            raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)}) from error
+        if error.status == 401 and (sent or "X-Internal-Secret" in request.headers):
+            note_wrong(service, request, sent, error)
         raise
+
+
+def note_wrong(service: Service, request: Request, sent: Iterable[str], error: HttpError) -> None:
+    """Log credentials that were refused, by address. Raises `HttpError` 429 for whoever sent many."""
+    address, now_us = address_of(request), service.now_us()
+    starts = sorted({found[0][:KEY_SHOWN_CHARACTERS] for each in sent if (found := KEY_PATTERN.search(each))})
+    log.warning("credentials refused", address=address, keys=",".join(starts), reason=error.message)
+    over = service.budgets.exhausted((WRONG_KEYS,), address, now_us)
+    service.budgets.use(WRONG_KEYS, address, 1, now_us)
+    if over is not None:
+        why = f"more than {over.most} wrong credentials from {address} within a minute; check the key, and wait"
+        raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)}) from error
 
 
 def _is_internal(service: Service, headers: Headers) -> bool:

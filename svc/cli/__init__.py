@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
     "hook": Entry("children", "What an agent's hooks call; nothing to type by hand."),
     "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
+    "open": Entry("opening", "Open the pages in a browser, without a key."),
     "org": Entry("people", "Organizations and their settings."),
     "developer": Entry("people", "Developers, their profiles, and how far each has come."),
     "member": Entry("people", "Who belongs to an organization, and as what."),

@@ -25,6 +25,7 @@ from svc.cli.common import (
     show_table,
     tell,
 )
+from svc.limits import FIRST_LINK_SECONDS
 from svc.log.folder import held
 from svc.log.shared import make_master_key
 from svc.observe.logs import set_up_logs
@@ -91,6 +92,8 @@ def serve(**flags: str | bool | None) -> None:
     set_up_logs(settings.log_level)
 
     def ready(addresses: Listening) -> None:
+        if addresses.link is not None:
+            say(f"Open this once within {FIRST_LINK_SECONDS // 60} minutes: {addresses.link}", err=True)
         say(f"ready intake={addresses.intake_url} api={addresses.api_url}")
 
     run(serve_until_stopped, settings, ready, partial(_welcome, settings))

@@ -11,6 +11,7 @@ from referencing.jsonschema import DRAFT202012
 
 from svc_http.app import api_routes, intake_routes
 from svc_http.openapi.document import document
+from svc_http.routes.events import OpenStreams
 from svc_http.routing import Route
 
 URI = "urn:described"
@@ -18,7 +19,7 @@ URI = "urn:described"
 
 def tables() -> dict[str, tuple[Route, ...]]:
     """The routes of both listeners."""
-    return {"intake": intake_routes(), "api": api_routes()}
+    return {"intake": intake_routes(), "api": api_routes(OpenStreams())}
 
 
 @cache

@@ -19,7 +19,11 @@ owner       the key of the owner of the developer's organization, not in the tea
 delegated   the internal secret, on the developer's behalf
 themself    the developer's own key
 """
-"""Column → who that is. Whatever is asked for belongs to the developer."""
+"""Column → who that is. Whatever is asked for belongs to the developer.
+
+Whoever has, or had, a key has the cookie of a sign-in by it as well, which alone opens pages; 303 without one leads to
+the sign-in.
+"""
 
 EXPECTED = """
 kind of route                none  malformed  unknown  revoked  former  wrong  secret  colleague  stranger  owner  delegated  themself
@@ -33,6 +37,10 @@ API, a thing of one's own    401   401        401      401      401     401    4
 API, an override             401   401        401      401      401     401    403     400        400       400    ok         ok
 API, a team's                401   401        401      401      401     401    403     404        404       404    ok         ok
 API, an owner's              401   401        401      401      401     401    403     403        404       ok     403        403
+pages, before a sign-in      ok    ok         ok       ok       ok      ok     ok      ok         ok        ok     ok         ok
+pages, the way in            401   401        401      401      401     401    401     401        401       401    401        401
+pages, a link that is gone   410   410        410      410      410     410    410     410        410       410    410        410
+pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok
 API, administration          401   401        401      401      401     401    ok      403        403       403    403        403
 """  # noqa: E501
 """Kind of route → status, by caller.
@@ -157,6 +165,20 @@ API, administration
   api    POST   /v1/admin/control/catalog 201
   api    POST   /v1/admin/control/catalog/refresh 200
   api    POST   /v1/admin/control/catalog/reprice 201
+  api    POST   /v1/admin/links 201
+pages, before a sign-in
+  api    GET    /sign-in 200
+  api    GET    /static/<id> 200
+pages, the way in
+  api    POST   /sign-in 303
+pages, a link that is gone
+  api    GET    /open/<id> 303
+pages, own data
+  api    GET    /live 200
+  api    GET    / 200
+  api    GET    /goals 200
+  api    GET    /not-counted 200
+  api    POST   /sign-out 303
 """
 """Kind of route → listener, method, path and the status of success. A route that is not here fails the test."""
 

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 
 from aggregates.event import Refused
-from aggregates.ids import membership_stream
+from aggregates.ids import membership_stream, sign_in_stream
 from aggregates.people.commands import (
     AddTeamMember,
     CreateDeveloper,
     CreateTeam,
     EndMembership,
+    OpenSignIn,
     PeopleCommand,
     RevokeKey,
     StartMembership,
@@ -20,11 +21,13 @@ from aggregates.people.directory import Record
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import PublishCatalog
 from svc_http.app import build_api, build_intake
+from svc_http.pages.door import digest_of
+from svc_http.pages.rendering import file_url
 from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.log import named
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
-from tests.support.people import ACME, ANA_KEY, BEN, BEN_KEY, EVE_KEY, NOW_US, OTHER, carry_out, issue, key_of
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, NOW_US, OTHER, carry_out, issue, key_of
 from tests.svc_http.house import SECRET, Caller, bearer, internal
 from tests.svc_http.isolation_table import Row
 from tests.svc_http.routes.test_control import a_prompt
@@ -51,6 +54,15 @@ HEADERS: dict[str, Mapping[str, str]] = {
     "themself": bearer(BEN_KEY),
 }
 """Who presents what."""
+SIGNED_IN = {
+    "revoked": (ACME, BEN, key_of("ben's old one")),
+    "former": (ACME, DAN, key_of("dan")),
+    "colleague": (ACME, CLEO, key_of("cleo")),
+    "stranger": (OTHER, EVE, EVE_KEY),
+    "owner": (ACME, ANA, ANA_KEY),
+    "themself": (ACME, BEN, BEN_KEY),
+}
+"""Whose browser stands for whom, by which key."""
 
 _JULY: dict[str, object] = {"from": "2026-07-01T00:00:00Z", "to": "2026-08-02T00:00:00Z"}
 _RANGE = "from=2026-07-01&to=2026-08-02"
@@ -112,10 +124,26 @@ class World:
         self.apps = {"intake": build_intake(self.house), "api": build_api(self.house)}
         self.ids = UNKNOWN
         self._made = 0
+        self._signed_in = 0
 
     def caller(self, listener: str, name: str) -> Caller:
-        """Somebody at a listener."""
-        return Caller(self.apps[listener], HEADERS[name])
+        """Somebody at a listener, with the key and the cookie that they have."""
+        return Caller(self.apps[listener], {**HEADERS[name], "Cookie": f"svc_session={self._cookie(name)}"})
+
+    def _cookie(self, name: str) -> str:
+        return f"cookie-of-{name}-{self._signed_in}"
+
+    def _sign_in(self) -> None:
+        """Everybody signs in who has a key, and who had one when it was good."""
+        self._signed_in += 1
+        for name, (organization_id, developer_id, key) in SIGNED_IN.items():
+            command = OpenSignIn(
+                sign_in_id=sign_in_stream(digest_of(self._cookie(name))),
+                organization_id=organization_id,
+                developer_id=developer_id,
+                opened_by=named(key),
+            )
+            carry_out(self.house.directory, command, NOW_US)
 
     async def furnish(self) -> None:
         """Everything is there that a route may be asked for."""
@@ -123,6 +151,9 @@ class World:
         self.house.newest_prices = PublishCatalog(document=document(lookup("refreshed")), source="test")
         for command in _people():
             self._people(command, NOW_US - 30 * DAY)
+        self._sign_in()
+        for command in _endings():
+            self._people(command, NOW_US - 29 * DAY)
         await self._work()
         report = await self._report("2026-07-31")
         await self.house.works()
@@ -135,11 +166,13 @@ class World:
             membership=str(membership_stream(ACME, BEN)),
         )
 
-    async def prepare(self, row: Row) -> None:
+    async def prepare(self, row: Row) -> None:  # noqa: C901  # a case for each route that uses something up
         """What this route uses up is there anew."""
         self._made += 1
         new = named(f"made {self._made}")
         match row.method, row.path:
+            case "POST", "/sign-out":
+                self._sign_in()
             case "POST", "/v1/prompts/response":
                 self.ids = self.ids._replace(prompt=await self._prompt(f"{WORD} {new}", "2026-08-01T07:10:00Z"))
             case "POST", "/v1/score_v3/report/cancel/<id>":
@@ -215,10 +248,16 @@ def _people() -> list[PeopleCommand]:
         issue(key_of("cleo"), ACME, CLEO),
         issue(key_of("dan"), ACME, DAN),
         issue(key_of("ben's old one"), ACME, BEN),
-        RevokeKey(credential_id=named(key_of("ben's old one"))),
         CreateTeam(team_id=team, organization_id=ACME, name=f"Core {WORD}"),
         AddTeamMember(team_membership_id=named("ben in core"), team_id=team, developer_id=BEN),
         AddTeamMember(team_membership_id=named("dan in core"), team_id=team, developer_id=DAN),
+    ]
+
+
+def _endings() -> list[PeopleCommand]:
+    """They were signed in before."""
+    return [
+        RevokeKey(credential_id=named(key_of("ben's old one"))),
         EndMembership(membership_id=membership_stream(ACME, DAN)),
     ]
 
@@ -254,11 +293,20 @@ def ask(row: Row, ids: Ids) -> Ask:
     query = next((query for end, query in _QUERIES.items() if row.path.endswith(end)), "")
     path = row.path.replace("<id>", _path_id(row.path, ids))
     full = f"{path}?{query.format(**ids._asdict())}" if query else path
+    if row.kind.startswith("pages"):
+        form = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+        return Ask(full, _FORMS.get(row.path, b"") if row.method == "POST" else None, form)
     body = _body(row, ids)
     return Ask(full, body, {"Content-Type": "application/msgpack"} if isinstance(body, bytes) else {})
 
 
+_FORMS: dict[str, bytes] = {"/sign-in": b"key=" + key_of("nobody").encode()}
+"""What is sent by the buttons of pages."""
+
+
 def _path_id(path: str, ids: Ids) -> str:
+    if path == "/static/<id>":
+        return file_url("style.css").removeprefix("/static/")
     kinds = {
         "organizations": str(OTHER),
         "developers": ids.developer,
@@ -308,6 +356,7 @@ def _bodies(ids: Ids) -> dict[str, object]:
         f"POST {a}/teams": {"organization_id": str(ACME), "name": "Web"},
         f"POST {a}/team-memberships": {"team_id": ids.team, "developer_id": str(BEN)},
         f"POST {a}/keys": {"developer_id": str(BEN)},
+        f"POST {a}/links": {"developer_id": str(BEN)},
         f"POST {control}/replay": {"rules": 1},
         f"POST {control}/backfill": _JULY | {"organization_id": str(OTHER)},
         f"POST {control}/catalog": {"document": entries},

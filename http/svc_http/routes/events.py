@@ -7,7 +7,7 @@ does not read, nothing is looked up for it, and after a while it is dropped.
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from uuid import UUID
 
 import msgspec
@@ -96,9 +96,9 @@ class OpenStreams:
             del self._count[developer_id]
 
 
-def new_routes() -> Routes:
-    """The route, with a count of the streams that are open through it."""
-    opened, routes = OpenStreams(), Routes()
+def new_routes(opened: OpenStreams) -> Routes:
+    """The route, and the count of all streams that are open."""
+    routes = Routes()
 
     @routes(
         f"GET {PATH}",
@@ -108,16 +108,23 @@ def new_routes() -> Routes:
         refuses={429: "The caller has as many streams open as one may have."},
     )
     async def events(call: ByKey) -> TrioResponse:
-        """An answer that goes on until the client hangs up, stops reading or loses its key, or the server stops."""
-        first = await _first(call)
-        if call.request.method == "HEAD":
-            return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
-        opened.check(call.scope.developer_id)
-        response = TrioResponse(_told(opened, call, first), 200, _UNCACHED, content_type="text/event-stream")
-        response.timeout = None
-        return response
+        return await answer_stream(opened, call, lambda: caller_of_api(call.service, call.request.headers))
 
     return routes
+
+
+async def answer_stream(opened: OpenStreams, call: ByKey, still_in: Callable[[], object]) -> TrioResponse:
+    """An answer that goes on until the client hangs up, stops reading or may no longer, or the server stops.
+
+    `still_in` raises `HttpError` where the caller may no longer read.
+    """
+    first = await _first(call)
+    if call.request.method == "HEAD":
+        return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
+    opened.check(call.scope.developer_id)
+    response = TrioResponse(_told(opened, call, first, still_in), 200, _UNCACHED, content_type="text/event-stream")
+    response.timeout = None
+    return response
 
 
 async def _first(call: ByKey) -> Changes:
@@ -131,7 +138,9 @@ async def _first(call: ByKey) -> Changes:
     return await service.look(call.scope, changes_after_pause, position, since_us, CHANGES_MAX)
 
 
-async def _told(opened: OpenStreams, call: ByKey, first: Changes) -> AsyncGenerator[bytes, None]:
+async def _told(
+    opened: OpenStreams, call: ByKey, first: Changes, still_in: Callable[[], object]
+) -> AsyncGenerator[bytes, None]:
     """The body: ends when the key does or the server stops, and is closed when the client has gone."""
     service = call.service
     reason = "the client has gone, or did not read"
@@ -146,7 +155,7 @@ async def _told(opened: OpenStreams, call: ByKey, first: Changes) -> AsyncGenera
                     reason = "the server stops"
                     return
             try:
-                caller_of_api(service, call.request.headers)
+                still_in()
                 place = (changes.position, CHANGES_MAX, changes.views)
                 changes = await service.look(call.scope, changes_since, *place)
             except (HttpError, Unavailable) as error:

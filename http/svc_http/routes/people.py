@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Refused
-from aggregates.ids import KEY_START_CHARACTERS
+from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people import commands
 from aggregates.people.commands import (
     KEPT_FOR_GOOD,
@@ -20,7 +20,8 @@ from aggregates.people.commands import (
     PeopleCommand,
 )
 from aggregates.people.decide import RULES
-from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.directory import Developer, Key, Link, Membership, Organization, Record, Team, TeamMembership
+from aggregates.times import US_PER_SECOND
 from projections.facts.facts import Activation
 from svc_http.bodies import HttpError, found, refusal
 from svc_http.params import PAGE, BySecret, text_parameter, time_sent
@@ -30,6 +31,10 @@ from svc_http.routing import Routes
 _R = TypeVar("_R", bound=Record)
 
 KEY_BYTES = 32
+LINK_SECONDS = 60
+"""How long a link waits to be followed, unless another time is asked for."""
+LINK_SECONDS_MAX = 14 * 24 * 3_600
+"""An invitation waits some days for its reader."""
 _KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
 
 _FILTERS = ("organization_id", "developer_id", "team_id")
@@ -203,6 +208,32 @@ def _only_organization(service: Service, developer_id: UUID) -> UUID:
         message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
         raise HttpError(409, message)
     return current[0]
+
+
+class LinkBody(msgspec.Struct):
+    developer_id: UUID
+    organization_id: UUID | None = None
+    seconds: Annotated[int, msgspec.Meta(ge=1, le=LINK_SECONDS_MAX)] = LINK_SECONDS
+
+
+class LinkShown(Link, frozen=True, kw_only=True):
+    """A new link, whose path on the private listener is shown this once."""
+
+    path: str
+
+
+@routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201, refuses=_NO_KEY)
+async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
+    found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
+    token = secrets.token_urlsafe(KEY_BYTES)
+    values = {
+        "link_id": link_stream(sha256(token.encode()).hexdigest()),
+        "organization_id": body.organization_id or _only_organization(call.service, body.developer_id),
+        "developer_id": body.developer_id,
+        "expires_at_us": call.service.now_us() + body.seconds * US_PER_SECOND,
+    }
+    record = await _carried_out(call.service, commands.OfferLink, values)
+    return LinkShown(**msgspec.structs.asdict(record), path=f"/open/{token}")
 
 
 _list("organizations", "Every organization.", Organization)

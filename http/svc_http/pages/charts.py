@@ -1,0 +1,113 @@
+"""Small drawings as inline SVG; the table beside each holds the same figures."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+WIDTH, HEIGHT = 600, 100
+_TOP = 6
+_BAR_SHARE = 0.62
+_CAP = 8
+_LABELS_MAX = 8
+"""So many names stand below the bars; others are left out evenly."""
+
+
+_HATCH = Markup(
+    '<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<line class="hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'
+)
+
+
+class Bar(NamedTuple):
+    """One bar of several parts, from the bottom up; each part has the class that gives its colour."""
+
+    label: str
+    parts: Sequence[tuple[str, float]]
+    about: str
+    open_ended: bool = False
+    """Whether something is missing that nobody knows: a hatched cap, always of one height."""
+
+
+class Dot(NamedTuple):
+    """A value with what fits; None where there is none."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    about: str
+
+
+def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Markup:
+    """Stacked bars. `name`: what is drawn, for who does not see it; `shown`: how the highest is written."""
+    top = max((sum(value for _, value in each.parts) for each in items), default=0) or 1
+    step, drawn = _step(items), []
+    for place, each in enumerate(items):
+        x, y = step * (place + (1 - _BAR_SHARE) / 2), float(HEIGHT)
+        drawn.append(Markup("<g><title>{}</title>").format(each.about))
+        for kind, value in each.parts:
+            height = (HEIGHT - _TOP) * value / top
+            if height > 0:
+                y -= height
+                drawn.append(
+                    Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
+                        kind, _f(x), _f(y), _f(step * _BAR_SHARE), _f(height)
+                    )
+                )
+        if each.open_ended:
+            drawn.append(
+                Markup('<rect class="open" fill="url(#hatch)" x="{}" y="{}" width="{}" height="{}"/>').format(
+                    _f(x), _f(max(y - _CAP, 0)), _f(step * _BAR_SHARE), _CAP
+                )
+            )
+        drawn.append(Markup("</g>"))
+    if any(each.open_ended for each in items):
+        drawn.insert(0, _HATCH)
+    return _framed(name, drawn, [each.label for each in items], shown(top))
+
+
+def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
+    """Values on a scale from 0, each with its interval; where there is none, nothing is drawn."""
+    step, drawn = _step(items), []
+
+    def at(value: float) -> str:
+        return _f(HEIGHT - (HEIGHT - _TOP) * min(value, most) / most)
+
+    half = Markup('<line class="rule" x1="{}" x2="{}" y1="{}" y2="{}"/>')
+    drawn.append(half.format(0, WIDTH, at(most), at(most)))
+    drawn.append(half.format(0, WIDTH, at(most / 2), at(most / 2)))
+    for place, each in enumerate(items):
+        if each.value is None:
+            continue
+        x = _f(step * (place + 0.5))
+        drawn.append(Markup("<g><title>{}</title>").format(each.about))
+        if each.low is not None and each.high is not None:
+            line = Markup('<line class="fits" x1="{}" x2="{}" y1="{}" y2="{}"/>')
+            drawn.append(line.format(x, x, at(each.low), at(each.high)))
+        # A line of no length with round ends: a dot that stays round however wide the drawing is.
+        point = Markup('<line class="dot" x1="{}" x2="{}" y1="{}" y2="{}"/></g>')
+        drawn.append(point.format(x, x, at(each.value), at(each.value)))
+    return _framed(name, drawn, [each.label for each in items], f"{most:.0f}")
+
+
+def _step(items: Sequence[object]) -> float:
+    return WIDTH / max(len(items), 1)
+
+
+def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str) -> Markup:
+    """As wide as the page lets it be; the names stand below in the page's own type, whatever the width."""
+    every = -(-len(labels) // _LABELS_MAX) or 1
+    base = Markup('<line class="base" x1="0" x2="{}" y1="{}" y2="{}"/>').format(WIDTH, HEIGHT, HEIGHT)
+    head = Markup(
+        '<div class="drawn"><span class="scale" aria-hidden="true">{}</span><svg class="chart" viewBox="0 0 {} {}" '
+        'preserveAspectRatio="none" role="img" aria-label="{}">'
+    ).format(top, WIDTH, HEIGHT, name)
+    shown = (label if (len(labels) - 1 - place) % every == 0 else "" for place, label in enumerate(labels))
+    axis = Markup("").join(Markup("<span>{}</span>").format(label) for label in shown)
+    under = Markup('</svg><div class="axis" aria-hidden="true">{}</div></div>').format(axis)
+    return head + Markup("").join((*drawn, base)) + under
+
+
+def _f(value: float) -> str:
+    return f"{value:.1f}"

@@ -1,0 +1,257 @@
+"""Who may see a page: a browser that signed in, looked up anew for every request; and how it is kept from being used.
+
+A cookie holds a random text of which the log knows a digest. Other programs on this machine share a browser's cookies
+for 127.0.0.1, whatever their port, so a change is taken only from a page of this very server.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+from uuid import UUID
+
+import structlog
+from quart import Request, Response
+from quart.globals import request_ctx
+from quart_trio import QuartTrio
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.event import Refused
+from aggregates.ids import sign_in_stream
+from aggregates.people.budgets import ADDRESS, DEVELOPER
+from aggregates.people.commands import OpenSignIn, PeopleCommand, SeeSignIn
+from aggregates.people.directory import SIGN_IN_IDLE_DAYS, Developer, Principal, Record, SignIn, signed_in
+from aggregates.times import US_PER_DAY, parse_instant
+from svc_http.bodies import HttpError, check_content_type, read_sent, refusal, release_body
+from svc_http.pages import rendering
+from svc_http.params import ByKey, Call
+from svc_http.ports import Service, Unavailable
+from svc_http.routing import Route, address_of, count_spent, path_id, spend
+
+COOKIE = "svc_session"
+COOKIE_BYTES = 32
+COOKIE_CHARACTERS_MAX = 64
+FORM_BYTES_MAX = 256 * 1024
+"""A form holds names, dates and at most one prompt."""
+FORM_FIELDS_MAX = 32
+SIGN_IN = "/sign-in"
+BROWSER_CHARACTERS_MAX = 60
+log = structlog.get_logger()
+
+
+class BySignIn(ByKey, frozen=True):
+    """A request of a browser that signed in, for its developer's own pages."""
+
+    sign_in: SignIn
+
+    @property
+    def developer(self) -> Developer:
+        found = self.service.directory.get(Developer, self.scope.developer_id)
+        assert found is not None, "whoever is signed in is known"
+        return found
+
+    @property
+    def is_owner(self) -> bool:
+        return self.caller.role == "owner"
+
+    async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
+        """A page in the developer's own frame."""
+        frame = {
+            "me": self.developer,
+            "is_owner": self.is_owner,
+            "teams": self.service.directory.teams_of(self.scope),
+            "zone": self.own_zone,
+            "path": self.request.path,
+            "version": self.service.settings.version,
+            "said": SAID.get(self.query.get("said", "")),
+            "nav": NAV,
+        }
+        return await rendering.html(name, frame | values, status)
+
+    async def form(self) -> dict[str, str]:
+        """The fields of the form that was sent."""
+        return await form_of(self.request)
+
+
+NAV: list[tuple[str, str]] = [("/", "Home"), ("/goals", "Goals"), ("/cost", "Cost"), ("/mine", "Mine")]
+"""Address and name, in the order of the head of every page."""
+SAID: dict[str, str] = {
+    "counts": "Your word counts from now on, in every figure.",
+    "back": "Your word is taken back; what was judged counts again.",
+    "named": "The new title stands.",
+    "saved": "Saved.",
+    "key-revoked": "The key opens nothing any more. Whoever signed in with it is signed out.",
+    "signed-out": "That browser is signed out.",
+    "asked": "Your request is noted for whoever runs this server.",
+}
+"""What a page says after a button, by the word in its address."""
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Raises `HttpError`: 415, 413 or 400."""
+    check_content_type(request, "application/x-www-form-urlencoded")
+    data = (await read_sent(request, FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
+    try:
+        fields = parse_qs(
+            data.decode(), keep_blank_values=True, max_num_fields=FORM_FIELDS_MAX, encoding="utf-8", errors="strict"
+        )
+    except ValueError as error:
+        raise HttpError(400, "the form cannot be read; load the page again") from error
+    if any("\0" in text for texts in fields.values() for text in texts):
+        raise HttpError(400, "the form holds a NUL character; send the text without it")
+    return {name: texts[-1] for name, texts in fields.items()}
+
+
+# --- sign-ins ---------------------------------------------------------------------------------------------------
+
+
+def cookie_name(request: Request) -> str:
+    """A name for each port: two servers on one machine do not sign each other's people out."""
+    port = urlsplit(f"//{request.host}").port
+    return COOKIE if port is None else f"{COOKIE}_{port}"
+
+
+def sign_in_of(service: Service, request: Request) -> SignIn | None:
+    """Whose browser this is, as things stand now."""
+    text = request.cookies.get(cookie_name(request), "")
+    if not text or len(text) > COOKIE_CHARACTERS_MAX:
+        return None
+    return signed_in(service.directory, sign_in_stream(digest_of(text)), service.now_us())
+
+
+def digest_of(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+async def open_sign_in(service: Service, request: Request, to: str, who: Principal, key_id: UUID | None) -> Response:
+    """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose."""
+    text = secrets.token_urlsafe(COOKIE_BYTES)
+    command = OpenSignIn(
+        sign_in_id=sign_in_stream(digest_of(text)),
+        organization_id=who.scope.organization_id,
+        developer_id=who.scope.developer_id,
+        opened_by=key_id,
+        browser=_browser(request),
+    )
+    await carried_out(service, command)
+    response = rendering.redirect(to)
+    response.set_cookie(
+        cookie_name(request),
+        text,
+        max_age=SIGN_IN_IDLE_DAYS * 24 * 3_600,
+        httponly=True,
+        secure=is_secure(request),
+        samesite="Strict",
+    )
+    return response
+
+
+def is_secure(request: Request) -> bool:
+    """Whether the browser came by TLS, to this server or to the proxy before it."""
+    return "https" in (request.scheme, request.headers.get("X-Forwarded-Proto", ""))
+
+
+def forget_cookie(request: Request, response: Response) -> Response:
+    response.delete_cookie(cookie_name(request), httponly=True, secure=is_secure(request), samesite="Strict")
+    return response
+
+
+async def carried_out(service: Service, command: PeopleCommand) -> Record:
+    """Raises `HttpError` with what was wrong."""
+    reply = await service.administer(command)
+    if isinstance(reply, Refused):
+        raise refusal(reply.reason, reply.message)
+    return reply
+
+
+def _browser(request: Request) -> str:
+    """Enough to recognise it by: the program and the system that it names."""
+    agent = request.headers.get("User-Agent", "")
+    programs = (("Edg/", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
+    systems = (("Android", "Android"), ("iPhone", "iPhone"), ("Windows", "Windows"), ("Mac OS", "macOS"))
+    program = next((name for mark, name in programs if mark in agent), "a browser")
+    system = next((name for mark, name in (*systems, ("Linux", "Linux")) if mark in agent), "")
+    return f"{program} on {system}" if system else program
+
+
+async def _see(call: BySignIn) -> None:
+    """Note that it is in use, once a day; a log that cannot be written keeps nobody from reading."""
+    if call.service.now_us() - parse_instant(call.sign_in.seen_at) > US_PER_DAY:
+        try:
+            await call.service.administer(SeeSignIn(sign_in_id=call.sign_in.id))
+        except Unavailable as error:
+            log.warning("a sign-in could not be noted as seen", reason=str(error))
+
+
+def local_path(text: str | None) -> str:
+    """A page of this server to go on to; home where the text names anything else."""
+    if not text or not text.startswith("/") or text.startswith(("//", "/\\")) or not text.isprintable():
+        return "/"
+    return text
+
+
+# --- routes -----------------------------------------------------------------------------------------------------
+
+
+def check_same_origin(request: Request) -> None:
+    """Whether a page of this very server sent it. Raises `HttpError` 403.
+
+    A browser says so by Sec-Fetch-Site; one that does not, or is not on a secure or local address, by Origin.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        allowed = site == "same-origin"
+    else:
+        origin = request.headers.get("Origin", "")
+        allowed = bool(origin) and urlsplit(origin).netloc == request.headers.get("Host")
+    if not allowed:
+        raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
+
+
+def attach_pages(app: QuartTrio, service: Service, routes: Iterable[Route]) -> None:
+    """Let the listener serve pages; without a sign-in there is only the way to it."""
+    for route in routes:
+        name = f"page {route.method} {route.path}".replace(".", " ")
+        endpoint = _endpoint(service, route)
+        app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
+
+
+def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Response]]:
+    takes: Mapping[str, Any] = route.handler.__annotations__
+
+    async def endpoint(**ids: str) -> Response:
+        request = request_ctx.request
+        spend(service, request, ADDRESS, address_of(request))
+        if request.method not in ("GET", "HEAD"):
+            check_same_origin(request)
+        call: Call = Call(service, request)
+        if route.kind is not Call:
+            found = sign_in_of(service, request)
+            if found is None:
+                return _to_sign_in(request)
+            role = service.directory.membership(found.scope)
+            assert role is not None, "a sign-in stands only for a member"
+            call = BySignIn(service, request, Principal(found.scope, role.role), found)
+            spend(service, request, DEVELOPER, found.developer_id)
+            await _see(call)
+        values: dict[str, Any] = {n: each if takes.get(n) is str else path_id(each, n) for n, each in ids.items()}
+        try:
+            answer = await route.handler(call, **values)
+        finally:
+            release_body()
+            if isinstance(call, ByKey):
+                count_spent(call)
+        assert isinstance(answer, Response), route.path
+        return answer
+
+    return endpoint
+
+
+def _to_sign_in(request: Request) -> Response:
+    """And back to where one was; a button that was pressed is to be pressed again."""
+    back = request.full_path.rstrip("?") if request.method == "GET" else "/"
+    to = SIGN_IN if back == "/" else f"{SIGN_IN}?next={quote(back, safe='/')}"
+    if "HX-Request" in request.headers:
+        return TrioResponse(b"", 200, {"HX-Redirect": to}, content_type="text/plain")
+    return rendering.redirect(to)

@@ -1,0 +1,134 @@
+"""Templates become answers: escaped, with headers that forbid everything not needed, small on the wire."""
+
+import gzip
+import re
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pkgutil import get_data
+from typing import Any
+
+import jinja2
+import trio
+from markupsafe import Markup
+from quart.globals import request_ctx
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.characters import plain
+from svc_http.bodies import HttpError
+from svc_http.pages import words
+
+PAGE_BYTES_MAX = 50 * 1024
+"""What one page may weigh on the wire; `tests/browser` holds it."""
+SMALL_BYTES = 1_000
+"""What is smaller gains nothing by being packed."""
+GZIP_LEVEL = 5
+TEXT_CHARACTERS = 4_000
+"""Of a text that somebody else wrote; more is shown on demand."""
+FILES = {
+    "style.css": "text/css; charset=utf-8",
+    "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",
+    "live.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""What the browser fetches beside the page, each under a name that holds its hash."""
+HTMX_SHA256 = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
+"""Of the file as npm has it; `tests/svc_http/pages` compares."""
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Vary": "Cookie, Accept-Encoding, HX-Request",
+}
+_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+_NAME = re.compile(r"(?P<stem>.+)\.(?P<hash>[0-9a-f]{12})\.(?P<end>css|js|svg)")
+
+
+def _template(name: str) -> str | None:
+    try:
+        found = get_data(__name__, f"templates/{name}")
+    except OSError:
+        return None
+    return None if found is None else found.decode()
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Made with the first page: nobody who starts the server waits for it."""
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {**words.FILTERS, "cut": cut}
+    made.globals |= {"file": file_url, "kinds": words.KINDS}
+    return made
+
+
+def cut(text: str | None, characters: int = TEXT_CHARACTERS) -> str:
+    """So much of a text that somebody wrote, without what steers a page instead of being seen."""
+    shown = plain((text or "")[: characters + 1])
+    return shown if len(shown) <= characters else shown[:characters].rstrip() + "…"
+
+
+def render(name: str, values: Mapping[str, Any]) -> str:
+    return environment().get_template(name).render(values)
+
+
+async def html(name: str, values: Mapping[str, Any], status: int = 200) -> TrioResponse:
+    """A page. Made on the loop: it takes a few milliseconds, and what it shows was read before."""
+    await trio.lowlevel.checkpoint()
+    return packed(render(name, values).encode(), "text/html; charset=utf-8", status, _HEADERS)
+
+
+def packed(body: bytes, media: str, status: int, headers: Mapping[str, str]) -> TrioResponse:
+    """An answer, by gzip where the browser takes that."""
+    more = dict(headers)
+    if len(body) > SMALL_BYTES and "gzip" in request_ctx.request.headers.get("Accept-Encoding", ""):
+        body, more["Content-Encoding"] = gzip.compress(body, GZIP_LEVEL, mtime=0), "gzip"
+    return TrioResponse(body, status, more, content_type=media)
+
+
+def redirect(to: str, **headers: str) -> TrioResponse:
+    """303: ask for that page by GET."""
+    more = {name.replace("_", "-"): value for name, value in headers.items()}
+    return TrioResponse(b"", 303, {"Location": to, **_HEADERS, **more}, content_type="text/plain")
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _file(name: str) -> tuple[bytes, bytes, str]:
+    """As it is, packed, and twelve digits of its hash."""
+    data = get_data(__name__, f"static/{name}")
+    assert data is not None, name
+    return data, gzip.compress(data, 9, mtime=0), sha256(data).hexdigest()[:12]
+
+
+@cache
+def file_url(name: str) -> Markup:
+    """Where the browser fetches a file, for good: another content has another name."""
+    stem, _, end = name.rpartition(".")
+    return Markup(f"/static/{stem}.{_file(name)[2]}.{end}")
+
+
+def static_file(named: str) -> TrioResponse:
+    """Raises `HttpError` 404."""
+    found = _NAME.fullmatch(named)
+    name = "" if found is None else f"{found['stem']}.{found['end']}"
+    if found is None or name not in FILES or found["hash"] != _file(name)[2]:
+        raise HttpError(404, "no such file; load the page again")
+    data, small, _ = _file(name)
+    headers = {**_FOR_GOOD, "Vary": "Accept-Encoding"}
+    if "gzip" in request_ctx.request.headers.get("Accept-Encoding", ""):
+        return TrioResponse(small, 200, {**headers, "Content-Encoding": "gzip"}, content_type=FILES[name])
+    return TrioResponse(data, 200, headers, content_type=FILES[name])

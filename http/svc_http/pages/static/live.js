@@ -1,0 +1,25 @@
+// One event stream for all tabs of a browser: the tab that holds the lock listens, and tells the others.
+"use strict";
+(() => {
+  const NAMES = ["opened", "merged", "edited", "overridden", "updated", "settled", "judged"].map((kind) => `svc.score_v3.sub_session.${kind}`);
+  const PAUSE_MS = 2000;
+  const STALE_MS = 15 * 60 * 1000;
+  let waiting = null;
+  const tell = () => {
+    waiting ??= setTimeout(() => {
+      waiting = null;
+      if (!document.hidden) document.body.dispatchEvent(new CustomEvent("svc:changed"));
+    }, PAUSE_MS);
+  };
+  const channel = new BroadcastChannel("svc-live");
+  channel.onmessage = tell;
+  const listen = () => new Promise(() => {
+    const stream = new EventSource("/live");
+    const heard = () => { tell(); channel.postMessage("changed"); };
+    for (const name of NAMES) stream.addEventListener(name, heard);
+  });
+  if (navigator.locks) navigator.locks.request("svc-live", listen); else listen();
+  // What depends on the time of day is told by no event: a page that was away, or stands open, asks again.
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) tell(); });
+  setInterval(tell, STALE_MS);
+})();

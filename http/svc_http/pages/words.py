@@ -1,0 +1,144 @@
+"""How numbers, times and names read on a page. What is not known is a dash, never a 0."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from aggregates.times import US_PER_SECOND
+
+UNKNOWN = "–"
+KINDS: Mapping[str, str] = {
+    "question": "question",
+    "investigation": "investigation",
+    "review": "review",
+    "plan": "plan",
+    "small_change": "small change",
+    "bug_fix": "bug fix",
+    "feature": "feature",
+    "refactor": "refactoring",
+}
+STATES: Mapping[str, str] = {
+    "live": "going on",
+    "reached": "reached",
+    "not_reached": "not reached",
+    "undecided": "undecided",
+    "rework": "done again",
+    "not_counted": "not counted",
+}
+HABITS: Mapping[str, str] = {
+    "goal_explicit": "says what should hold afterwards",
+    "scope_bounded": "limits where or how much",
+    "references_concrete": "points at something findable",
+    "context_sufficient": "gives enough to start",
+    "verification_requested": "asks for a check",
+    "root_cause_oriented": "asks for the cause",
+    "plan_first": "plans first",
+}
+NEXT_HABIT: Mapping[str, str] = {
+    "goal_explicit": "say what should hold when it is done",
+    "scope_bounded": "say where to work, or what to leave alone",
+    "references_concrete": "name a path, a symbol, a line or a ticket",
+    "context_sufficient": "add the error text, an example or the reason",
+    "verification_requested": "say how you will check it",
+    "root_cause_oriented": "ask for the cause",
+    "plan_first": "ask for a plan before a larger change",
+}
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_THOUSAND, _MILLION, _BILLION = 10**3, 10**6, 10**9
+_CENT = 0.01
+
+
+def number(value: float | None) -> str:
+    """A count, whole, with thousands set apart."""
+    return UNKNOWN if value is None else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def tokens(value: float | None) -> str:
+    """As in 940, 12.4 k, 3.1 M."""
+    if value is None:
+        return UNKNOWN
+    for size, name in ((_BILLION, "G"), (_MILLION, "M"), (10 * _THOUSAND, "k")):
+        if value >= size:
+            return f"{value / (_THOUSAND if name == 'k' else size):.1f}\u202f{name}"
+    return number(value)
+
+
+def usd(value: float | None) -> str:
+    """US dollars; two figures of what is less than a cent."""
+    if value is None:
+        return UNKNOWN
+    if value and abs(value) < _CENT:
+        return f"${value:.2g}" if abs(value) >= 0.0001 else "under $0.0001"
+    return f"${value:,.2f}".replace(",", "\u202f")
+
+
+def percent(value: float | None) -> str:
+    """Of 0 to 100."""
+    return UNKNOWN if value is None else f"{value:.0f}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return UNKNOWN
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{round(whole / _MINUTE)} min"
+    if whole < 2 * _DAY:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} min"
+    return f"{whole / _DAY:.1f} days"
+
+
+def local(at: int | str, zone: tzinfo) -> datetime:
+    """Of microseconds, or of a time as the API tells it."""
+    if isinstance(at, str):
+        return datetime.fromisoformat(at).astimezone(zone)
+    return datetime.fromtimestamp(at / US_PER_SECOND, UTC).astimezone(zone)
+
+
+def day(at: int | str | None, zone: tzinfo) -> str:
+    """As in 14 February 2026."""
+    return UNKNOWN if at is None else f"{(found := local(at, zone)).day} {found:%B %Y}"
+
+
+def short_day(at: int | str, zone: tzinfo) -> str:
+    """As in 14 Feb."""
+    return f"{(found := local(at, zone)).day} {found:%b}"
+
+
+def moment(at: int | str | None, zone: tzinfo) -> str:
+    """As in Sat 14 Feb 2026, 09:05."""
+    return UNKNOWN if at is None else f"{(found := local(at, zone)):%a} {found.day} {found:%b %Y, %H:%M}"
+
+
+def clock(at: int | str, zone: tzinfo) -> str:
+    return f"{local(at, zone):%H:%M}"
+
+
+def counted(count: int, thing: str, things: str | None = None) -> str:
+    """As in `1 goal`, `2 goals`."""
+    return f"{number(count)} {thing if count == 1 else things or thing + 's'}"
+
+
+def state(name: str) -> str:
+    return STATES.get(name, name)
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "number": number,
+    "tokens": tokens,
+    "usd": usd,
+    "percent": percent,
+    "duration": duration,
+    "day": day,
+    "short_day": short_day,
+    "moment": moment,
+    "clock": clock,
+    "counted": counted,
+    "state": state,
+    "kind": lambda name: KINDS.get(name, name),
+    "habit": lambda name: HABITS.get(name, name),
+    "zip": zip,
+    "next_habit": lambda name: NEXT_HABIT.get(name, name),
+}

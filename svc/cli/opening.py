@@ -1,0 +1,57 @@
+"""`svc open`: a link that signs a browser in once."""
+
+import webbrowser
+
+import click
+import msgspec
+
+from svc.cli import Command
+from svc.cli.access import Access, NotReached, reach
+from svc.cli.common import json_option, organization_option, print_json, run, say, settings_option
+from svc.serving import browsable
+from svc.settings import Settings
+from svc_http.ports import Status
+from svc_http.routes.people import LINK_SECONDS, LinkShown
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    url: str
+    expires_at: str
+
+
+@click.command(name="open", cls=Command, example="svc open --var var --print")
+@settings_option
+@json_option
+@click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
+@organization_option
+@click.option("--print", "only_print", is_flag=True, help="Only print the link.")
+def open_pages(
+    settings: Settings, as_json: bool, developer: str | None, organization: str | None, only_print: bool
+) -> None:
+    """Open the pages in a browser, without a key.
+
+    Prints a link that works once, within a minute. Whoever can read the data folder may do this, for any developer.
+    """
+    made = run(_link, settings, developer, organization)
+    if as_json:
+        print_json(made)
+        return
+    say(made.url)
+    if not only_print:
+        say(f"This works once, within {LINK_SECONDS} seconds.", err=True)
+        webbrowser.open(made.url)
+
+
+async def _link(settings: Settings, developer: str | None, organization: str | None) -> Opened:
+    async with reach(settings) as access:
+        status = await access.ask(Status, "GET", "/v1/admin/control/status")
+        if status.api is None or status.state != "serving":
+            raise NotReached(f"no server runs over {settings.var}; start it with `svc serve --var {settings.var}`")
+        made = await _made(access, developer, organization)
+        return Opened(url=browsable(status.api) + made.path, expires_at=made.expires_at)
+
+
+async def _made(access: Access, developer: str | None, organization: str | None) -> LinkShown:
+    member = await access.member(developer, organization)
+    body = {"developer_id": member.developer_id, "organization_id": member.organization_id}
+    return await access.ask(LinkShown, "POST", "/v1/admin/links", body)

@@ -1,0 +1,61 @@
+"""A real server with a month of imagined work, and a real Chromium that looks at it."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from svc.demo import write_transcripts
+from tests.support.process import environment, svc
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+"""Debian's; without one the tests of this folder are skipped, saying so."""
+_LINK = re.compile(r"Open this once within \d+ minutes: (\S+)")
+_READY = re.compile(r"ready intake=(\S+) api=(\S+)")
+START_SECONDS = 60
+
+
+class Running(NamedTuple):
+    var: Path
+    link: str
+    intake: str
+    api: str
+    key: str
+    process: subprocess.Popen[str]
+
+
+@contextmanager
+def serving() -> Iterator[Running]:
+    """`svc serve` over a new folder, as a newcomer starts it."""
+    with tempfile.TemporaryDirectory(prefix="svc-browser-") as folder:
+        var = Path(folder) / "var"
+        command = [sys.executable, "-m", "svc", "serve", "--var", str(var)]
+        command += ["--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
+        env = environment() | {"SVC_CATALOG_REFRESH": "false"}
+        with (Path(folder) / "told").open("w+") as told:
+            process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=told, text=True)
+            try:
+                assert process.stdout is not None
+                ready = _READY.search(process.stdout.readline())
+                text = Path(told.name).read_text(encoding="utf-8")
+                assert ready is not None, text
+                link, key = _LINK.search(text), re.search(r"svc_[A-Za-z0-9_-]{43}", text)
+                assert link is not None, text
+                assert key is not None, text
+                yield Running(var, link[1], ready[1], ready[2], key[0], process)
+            finally:
+                process.terminate()
+                process.wait(20)
+
+
+def import_work(running: Running, name: str = "Ana") -> None:
+    """What `svc import claude-code` reads on a newcomer's machine."""
+    with tempfile.TemporaryDirectory(prefix="svc-transcripts-") as folder:
+        written = write_transcripts(Path(folder), now_us=time.time_ns() // 1_000)
+        svc("import", "claude-code", written[name], "--var", running.var)
