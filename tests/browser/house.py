@@ -52,6 +52,8 @@ def serving() -> Iterator[Running]:
             finally:
                 process.terminate()
                 process.wait(20)
+                if process.stdout is not None:
+                    process.stdout.close()
 
 
 def import_work(running: Running, name: str = "Ana") -> None:

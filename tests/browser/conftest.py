@@ -1,0 +1,82 @@
+"""One server and one Chromium for all tests of the folder; without a browser they are skipped, saying so."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+from tests.browser.house import CHROMIUM, Running, import_work, serving
+
+P = ParamSpec("P")
+T = TypeVar("T")
+THREAD = ThreadPoolExecutor(1)
+"""Playwright's loop lives in a thread of its own: the others tests' is trio's."""
+
+
+def there(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return THREAD.submit(do, *args, **kwargs).result()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if CHROMIUM is None and "/browser/" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason="no chromium on this machine: apt-get install chromium"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Each test runs in that thread."""
+    names = signature(pyfuncitem.obj).parameters
+    there(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
+    return True
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Running]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    manager = sync_playwright()
+    yield there(manager.__enter__)
+    there(manager.__exit__, None, None, None)
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    launched = there(playwright.chromium.launch, executable_path=CHROMIUM, args=["--no-sandbox"])
+    yield launched
+    there(launched.close)
+
+
+@pytest.fixture(scope="session")
+def cookies(running: Running, browser: Browser) -> list[Any]:
+    """Of the owner, who came by the first link and imported a month of work."""
+    import_work(running)
+
+    def signed_in() -> list[Any]:
+        context = browser.new_context()
+        context.new_page().goto(running.link)
+        found = list(context.cookies())
+        context.close()
+        return found
+
+    return there(signed_in)
+
+
+@pytest.fixture
+def context(running: Running, browser: Browser, cookies: list[Any]) -> Iterator[BrowserContext]:
+    made = there(browser.new_context, base_url=running.api, viewport={"width": 1440, "height": 900})
+    there(made.add_cookies, cookies)
+    yield made
+    there(made.close)
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return there(context.new_page)
