@@ -357,7 +357,7 @@ def _bodies(ids: Ids) -> dict[str, object]:
         f"POST {a}/team-memberships": {"team_id": ids.team, "developer_id": str(BEN)},
         f"POST {a}/keys": {"developer_id": str(BEN)},
         f"POST {a}/links": {"developer_id": str(BEN)},
-        f"POST {control}/replay": {"rules": 1},
+        f"POST {control}/replay": {"rules": 2},
         f"POST {control}/backfill": _JULY | {"organization_id": str(OTHER)},
         f"POST {control}/catalog": {"document": entries},
         f"POST {control}/catalog/reprice": _JULY | {"organization_id": str(ACME)},
