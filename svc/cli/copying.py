@@ -27,7 +27,7 @@ def log() -> None:
 @click.option("--master-key-file", metavar="FILE", help="The key of the store; it is made where it is missing.")
 @json_option
 def copy(source: str, target: str, master_key_file: str | None, as_json: bool) -> None:
-    """Copy a log to another place, with its keys: into PostgreSQL, or back into a folder.
+    """Copy a log into PostgreSQL, or back into a folder.
 
     Stop the server first. Every event keeps its id and its position, and both logs are compared at the end. The scores
     are built anew at the first start there. Broken off, it goes on when it is run again.
