@@ -64,8 +64,9 @@ def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decisio
         case EditTitle():
             return _edit_title(command, context)
         case OverrideCommand():
-            event = overridden(command, context.now_us)
-            return Decision(((overrides_stream(command.developer_id), event),), Done(True, command.capture_id))
+            stream = overrides_stream(command.developer_id)
+            events = overridden(command, context.now_us)
+            return Decision(tuple((stream, event) for event in events), Done(True, command.capture_id))
         case CompleteSetup():
             by, key_prefix = origin(command, context.now_us), command.key_prefix
             completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)

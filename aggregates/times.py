@@ -69,6 +69,8 @@ def midnight_us(day: date, zone: tzinfo) -> int:
 
 WindowName = Literal["daily", "weekly", "monthly"]
 """The current calendar day, week (from Monday) or month."""
+AskedWindow = Literal["daily", "weekly", "monthly", "range"]
+"""A calendar window, or any range."""
 Period = Literal["day", "week", "month"]
 RANGE_DEFAULT_DAYS = 28
 """How far back a range reaches where the request names none."""
@@ -103,6 +105,13 @@ def calendar_windows(name: WindowName, zone: ZoneInfo, now_us: int, wanted: int)
     today = local_date(now_us, zone)
     edges = [midnight_us(_start(name, today, back), zone) for back in range(wanted - 1, -2, -1)]
     return tuple(Window(start, end) for start, end in pairwise(edges))
+
+
+def equal_windows(last: Window, wanted: int) -> tuple[Window, ...]:
+    """Windows of the length of the last one, oldest first, each up to the next; none begins before 1970."""
+    length = last.end_us - last.start_us
+    edges = [max(0, last.start_us - back * length) for back in range(wanted - 1, -1, -1)]
+    return tuple(Window(start, end) for start, end in pairwise((*edges, last.end_us)))
 
 
 def _start(length: WindowName | Period, day: date, back: int) -> date:

@@ -100,7 +100,8 @@ CREATE TABLE IF NOT EXISTS sub_sessions (
     cache_write_tokens INTEGER, cost_usd_nano INTEGER, requests INTEGER, unpriced_requests INTEGER,
     lower_bound_requests INTEGER, unmeasured_requests INTEGER, active_us INTEGER, ended_us INTEGER, models BLOB, rework_view BLOB, detail BLOB,
     judged_intent TEXT,
-    judged_goal_complete INTEGER, judged_rework_of TEXT, said_rework INTEGER, overridden INTEGER
+    judged_goal_complete INTEGER, judged_rework_of TEXT, said_rework INTEGER, overridden INTEGER, reviewed INTEGER,
+    sure INTEGER
 ) STRICT;
 -- The figures of a month of a whole team are read from this index alone, without touching the rows.
 CREATE INDEX IF NOT EXISTS idx_sub_sessions_figures ON sub_sessions (
@@ -176,12 +177,12 @@ CREATE INDEX IF NOT EXISTS idx_judged_sub_session_reverts_name_started_us ON jud
 
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,
-    status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_score REAL, body BLOB,
-    joined BLOB
+    status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_sure INTEGER,
+    standing_score REAL, own_score REAL, body BLOB, joined BLOB
 ) STRICT;
 -- The same for grades.
 CREATE INDEX IF NOT EXISTS idx_prompts_grades ON prompts (
-    organization_id, developer_id, at_us, counted, applicable, standing_earned, standing_score
+    organization_id, developer_id, at_us, counted, applicable, standing_earned, standing_sure, standing_score, own_score
 );
 CREATE INDEX IF NOT EXISTS idx_prompts_sub_session_id ON prompts (sub_session_id);
 
@@ -236,6 +237,7 @@ CREATE TABLE IF NOT EXISTS corrections (
     agent_session_id TEXT, capture_id TEXT, topic TEXT, position INTEGER, said TEXT,
     PRIMARY KEY (agent_session_id, capture_id, topic)
 ) STRICT;
+CREATE INDEX IF NOT EXISTS idx_corrections_titles ON corrections (capture_id, position) WHERE topic = 'title';
 
 CREATE TABLE IF NOT EXISTS judge_answers (
     agent_session_id TEXT, capture_id TEXT, kind TEXT, position INTEGER, body BLOB,

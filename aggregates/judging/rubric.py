@@ -156,17 +156,65 @@ def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
     return intents[0]
 
 
-def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[tuple[float | None, tuple[BooleanName, ...]]]:
-    """For each prompt its score, 0-100, None unless it is `ok`; and what of `intent` was earned so far."""
+SURE_MIN = 2
+"""A score of fewer sure booleans is none."""
+
+
+class Standing(NamedTuple):
+    """How a prompt, or a whole sub-session, stands over the booleans that apply to the sub-session's intent."""
+
+    earned: tuple[BooleanName, ...] = ()
+    sure: tuple[BooleanName, ...] = ()
+    """Those that are surely earned or surely missed."""
+
+    @property
+    def score(self) -> float | None:
+        """100 x earned / sure; None where too few are sure."""
+        return 100.0 * len(self.earned) / len(self.sure) if len(self.sure) >= SURE_MIN else None
+
+
+NO_STANDING = Standing()
+
+
+def own_standing(rubric: Rubric) -> Standing:
+    """A prompt by itself, over what applies to its own intent."""
+    return Standing(rubric.earned, tuple(each.name for each in rubric.booleans if each.value is not None))
+
+
+def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing]:
+    """For each prompt what stands with it: its own goal, and of the rest what it or an earlier one earned.
+
+    What is unsure of any of them, and earned by none, is unsure; as is what was asked of none. Of a prompt that is not
+    `ok` nothing stands.
+    """
     applies = () if intent is None else applicable(intent)
-    so_far: set[BooleanName] = set()
-    found: list[tuple[float | None, tuple[BooleanName, ...]]] = []
+    so_far: dict[BooleanName, bool | None] = {}
+    found = []
     for rubric in rubrics:
-        judged = rubric.status == "ok"
-        so_far.update(rubric.earned if judged else ())
-        earned = tuple(name for name in applies if name in so_far)
-        found.append((100.0 * len(earned) / len(applies) if judged and applies else None, earned))
+        own = {each.name: each.value for each in rubric.booleans}
+        for name, value in own.items():
+            so_far[name] = value if name not in so_far else _either(so_far[name], value)
+        stands = so_far | {"goal_explicit": own.get("goal_explicit")}
+        found.append(_standing(applies, stands) if rubric.status == "ok" else NO_STANDING)
     return found
+
+
+def sub_session_standing(rubrics: Iterable[Rubric], intent: Intent | None) -> Standing:
+    """What any of its prompts earned, over what applies to its intent."""
+    so_far: dict[BooleanName, bool | None] = {}
+    for each in (boolean for rubric in rubrics for boolean in rubric.booleans):
+        so_far[each.name] = each.value if each.name not in so_far else _either(so_far[each.name], each.value)
+    return _standing(() if intent is None else applicable(intent), so_far)
+
+
+def _either(one: bool | None, other: bool | None) -> bool | None:
+    """True where any is; else unsure where any is."""
+    return True if one or other else None if one is None or other is None else False
+
+
+def _standing(applies: Iterable[BooleanName], stands: Mapping[BooleanName, bool | None]) -> Standing:
+    sure = tuple(name for name in applies if stands.get(name) is not None)
+    return Standing(tuple(name for name in sure if stands[name]), sure)
 
 
 # What text models answered.

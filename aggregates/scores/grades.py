@@ -1,5 +1,6 @@
 """Letters, tiers and the arithmetic of scores (scoring.md, 3, 5 and 8). A score is never rounded here."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -35,14 +36,20 @@ def rubric_letter(score: float) -> str:
     return _step(_LETTERS, _RUBRIC_BOUNDS, score)
 
 
-def svc_letter(score: float, total_count: int) -> str:
-    """The letter of a completion rate, 0-100; `N/A` without any qualifying sub-session."""
-    return _step(_LETTERS, _SVC_BOUNDS, score) if total_count else "N/A"
+DECIDED_MIN = 10
+"""Of fewer decided sub-sessions there is no letter and no tier."""
 
 
-def personal_tier(score: float, total_count: int) -> str:
-    """The tier of a completion rate, 0-100; `unranked` without any qualifying sub-session."""
-    return _step(_PERSONAL_TIERS, _PERSONAL_BOUNDS, score) if total_count else "unranked"
+def svc_letter(decided_rate: float | None, decided_count: int) -> str:
+    """The letter of a rate over decided sub-sessions, 0-100; `N/A` below ten of them."""
+    ranked = decided_rate is not None and decided_count >= DECIDED_MIN
+    return _step(_LETTERS, _SVC_BOUNDS, decided_rate or 0.0) if ranked else "N/A"
+
+
+def personal_tier(decided_rate: float | None, decided_count: int) -> str:
+    """The tier of a rate over decided sub-sessions, 0-100; `unranked` below ten of them."""
+    ranked = decided_rate is not None and decided_count >= DECIDED_MIN
+    return _step(_PERSONAL_TIERS, _PERSONAL_BOUNDS, decided_rate or 0.0) if ranked else "unranked"
 
 
 def skill_tier(skill_index: float | None) -> str:
@@ -58,6 +65,75 @@ def score_of(earned: int, applicable: int) -> float | None:
 def svc_score(crushed: int, qualifying: int) -> float:
     """100 x crushed / qualifying; 0 when there is none."""
     return 100.0 * crushed / qualifying if qualifying else 0.0
+
+
+# How sure a figure is.
+
+CONFIDENCE = 0.95
+_Z = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """What else the true value may well be, in the unit of the figure."""
+
+    low: float
+    high: float
+    confidence: float = CONFIDENCE
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Qualifying sub-sessions, by how they came out."""
+
+    total: int
+    crushed: int
+    undecided: int
+    possible: int
+    """Of the undecided ones, those that are no rework: they may prove to be crushed."""
+
+    @property
+    def decided(self) -> int:
+        return self.total - self.undecided
+
+    def interval(self, unit: float = 100.0) -> Interval | None:
+        """Of the share that is crushed; an undecided one may be either. None without any."""
+        if not self.total:
+            return None
+        low, high = wilson(self.crushed, self.total)[0], wilson(self.crushed + self.possible, self.total)[1]
+        return Interval(low * unit, high * unit)
+
+
+def wilson(hits: int, total: int) -> tuple[float, float]:
+    """Wilson's score interval of a share, within 0-1 and around it (Wilson 1927). `total` is above 0."""
+    share, spread = hits / total, _Z * _Z / total
+    middle = share + spread / 2
+    half = _Z * math.sqrt(share * (1 - share) / total + spread / (4 * total))
+    low, high = (middle - half) / (1 + spread), (middle + half) / (1 + spread)
+    return max(0.0, min(low, share)), min(1.0, max(high, share))
+
+
+def mean_interval(total: float, squares: float, count: int) -> Interval | None:
+    """Student's interval of a mean of values 0-100, from their sum and the sum of their squares; None below two."""
+    if count < 2:
+        return None
+    mean = total / count
+    variance = max(0.0, (squares - total * mean) / (count - 1))
+    half = student(count - 1) * math.sqrt(variance / count)
+    return Interval(max(0.0, mean - half), min(100.0, mean + half))
+
+
+_STUDENT = (
+    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
+    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
+    *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
+)
+"""The .975 quantiles of Student's distribution with 1 to 30 degrees of freedom, as every table has them."""
+
+
+def student(freedom: int) -> float:
+    """The .975 quantile of Student's distribution; beyond the table by its expansion around the normal one."""
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    return _Z + (_Z**3 + _Z) / (4 * freedom) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * freedom**2)
 
 
 def _shares(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
@@ -184,6 +260,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     my_score: float | None
     """None without any scored sub-session."""
+    interval: Interval | None = None
+    """Of `my_score`; never of a cohort's figure."""
     basis: Basis
     distribution: Distribution | None = None
     my_percentile: float | None = None
@@ -221,7 +299,9 @@ class PeerRanges:
         return True
 
 
-def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) -> Comparison:
+def compare(
+    mine: float | None, peers: Sequence[float], daily: Sequence[float], interval: Interval | None = None
+) -> Comparison:
     """The caller's rate against those of the scored peers, else against the own days, oldest first."""
     if len(peers) >= PEERS_MIN:
         rates = sorted(peers if mine is None else (*peers, mine))
@@ -233,9 +313,11 @@ def compare(mine: float | None, peers: Sequence[float], daily: Sequence[float]) 
             p75=percentile(rates, 0.75),
         )
         below = None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers)
-        return Comparison(my_score=mine, basis="peers", distribution=distribution, my_percentile=below)
+        return Comparison(
+            my_score=mine, interval=interval, basis="peers", distribution=distribution, my_percentile=below
+        )
     if len(daily) >= REQUIRED_DAYS:
         typical = median(daily)
         baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
-        return Comparison(my_score=mine, basis="selfHistory", baseline=baseline)
-    return Comparison(my_score=mine, basis="insufficient")
+        return Comparison(my_score=mine, interval=interval, basis="selfHistory", baseline=baseline)
+    return Comparison(my_score=mine, interval=interval, basis="insufficient")

@@ -4,7 +4,7 @@ The value holds no clock. It says from when it is settled; whether it is, is dec
 (wire.md, Overrides) names a capture, never a turn or a sub-session: those may be drawn anew. The later one wins.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import ClassVar, Literal
@@ -16,8 +16,10 @@ from aggregates.event import Command, DeveloperEvent, Words, origin
 from aggregates.judging.outcome import Floor, countable, judge_outcome, substance
 from aggregates.judging.rubric import (
     NO_ANSWERS,
+    NO_STANDING,
     Answers,
     JoinedReading,
+    Standing,
     Unit,
     answered_outcome,
     answered_rubric,
@@ -25,9 +27,10 @@ from aggregates.judging.rubric import (
     judge_prompt,
     standings,
     sub_session_intent,
+    sub_session_standing,
 )
 from aggregates.reading.reading import PromptReading
-from aggregates.reading.verdicts import INTENTS, BooleanName, Intent, OutcomeVerdict, Rubric
+from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import CHANGE, REVERT, REVERTED_MAX, Turn
@@ -53,6 +56,8 @@ class OverrideCommand(Command, frozen=True, kw_only=True):
 class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
     boundary: bool
     """Whether there is a boundary before this capture's turn."""
+    more: tuple[tuple[str, UUID], ...] = ()
+    """Further captures of which the same holds, each after its agent session."""
 
 
 class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
@@ -67,7 +72,15 @@ class OverrideIntent(OverrideCommand, frozen=True, kw_only=True, tag="correct-in
     intent_class: Intent
 
 
-AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent
+class ClearOverride(OverrideCommand, frozen=True, kw_only=True, tag="clear-override"):
+    """A person takes back what they said in one field; the judges' word counts again."""
+
+    field: "OverrideField"
+    more: tuple[tuple[str, UUID], ...] = ()
+    """Further captures that something was said of, each after its agent session."""
+
+
+AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent | ClearOverride
 
 
 # Events about a sub-session: its title, and overrides of what was judged.
@@ -112,13 +125,29 @@ class IntentOverridden(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=
     intent_class: Intent
 
 
+class OverrideCleared(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A person took back what they had said in one field of the turn of this capture, before this fact."""
+
+    TOPIC: ClassVar[str] = "override.cleared"
+    agent_session_id: str
+    capture_id: UUID
+    field: "OverrideField"
+
+
 OverrideField = Literal["boundary", "completion", "rollback", "label"]
 OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
-OverrideTopic = Literal["gap", "goal", "rework", "intent"]
-"""What a correction is about. A title is none: it is kept as an edit."""
-YES, NO = "yes", "no"
-"""What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not."""
-OverrideEvent = GapOverridden | GoalOverridden | ReworkOverridden | IntentOverridden
+OverrideTopic = Literal["gap", "goal", "rework", "intent", "title"]
+"""What a correction is about. A title itself is kept as an edit; here it is only taken back."""
+TOPICS_OF: dict[OverrideField, tuple[OverrideTopic, ...]] = {
+    "boundary": ("gap",),
+    "completion": ("goal",),
+    "rollback": ("rework",),
+    "label": ("intent", "title"),
+}
+YES, NO, CLEARED = "yes", "no", "cleared"
+"""What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not. Of any topic that
+nothing is said any more."""
+OverrideEvent = GapOverridden | GoalOverridden | ReworkOverridden | IntentOverridden | OverrideCleared
 
 
 class OverrideWord(msgspec.Struct, frozen=True):
@@ -127,7 +156,7 @@ class OverrideWord(msgspec.Struct, frozen=True):
     turn_id: UUID
     topic: OverrideTopic
     said: str
-    """`YES` or `NO`; of an intent, the class."""
+    """`YES` or `NO`; of an intent, the class; `CLEARED` of any."""
     position: int
 
 
@@ -135,51 +164,68 @@ class Overrides(msgspec.Struct, frozen=True):
     """What people said of one sub-session; None where nobody did."""
 
     boundary: bool = False
-    """Whether anybody said that there is a boundary, or none, before one of its turns."""
+    """Whether anybody said otherwise than was cut: that a part begins with a boundary, or goes on across one."""
+    gaps_reviewed: bool = False
+    """Whether anybody spoke of a gap of it at all."""
     complete: bool | None = None
     rework: bool | None = None
     intent: Intent | None = None
 
 
-def overridden(command: AnyOverride, now_us: int) -> OverrideEvent:
-    """The fact that a correction becomes. Saying the same again is a fact again, and changes nothing."""
+def overridden(command: AnyOverride, now_us: int) -> list[OverrideEvent]:
+    """The facts that a correction becomes. Saying the same again is a fact again, and changes nothing."""
     by, session, capture = origin(command, now_us), command.agent_session_id, command.capture_id
     match command:
         case OverrideGap():
-            return GapOverridden(**by, agent_session_id=session, before_capture=capture, boundary=command.boundary)
+            return [
+                GapOverridden(**by, agent_session_id=name, before_capture=each, boundary=command.boundary)
+                for name, each in ((session, capture), *command.more)
+            ]
         case OverrideGoal():
-            return GoalOverridden(**by, agent_session_id=session, capture_id=capture, complete=command.complete)
+            return [GoalOverridden(**by, agent_session_id=session, capture_id=capture, complete=command.complete)]
         case OverrideRework():
-            return ReworkOverridden(**by, agent_session_id=session, capture_id=capture, rework=command.rework)
+            return [ReworkOverridden(**by, agent_session_id=session, capture_id=capture, rework=command.rework)]
         case OverrideIntent():
             intent = command.intent_class
-            return IntentOverridden(**by, agent_session_id=session, capture_id=capture, intent_class=intent)
+            return [IntentOverridden(**by, agent_session_id=session, capture_id=capture, intent_class=intent)]
+        case ClearOverride():
+            return [
+                OverrideCleared(**by, agent_session_id=name, capture_id=each, field=command.field)
+                for name, each in ((session, capture), *command.more)
+            ]
 
 
-def override_word_of(event: OverrideEvent) -> tuple[UUID, OverrideTopic, str]:
-    """Which capture a correction is about, in which respect, and what it says."""
+def override_words_of(event: OverrideEvent) -> tuple[UUID, list[tuple[OverrideTopic, str]]]:
+    """Which capture a correction is about, in which respects, and what it says."""
     match event:
         case GapOverridden():
-            return event.before_capture, "gap", YES if event.boundary else NO
+            return event.before_capture, [("gap", YES if event.boundary else NO)]
         case GoalOverridden():
-            return event.capture_id, "goal", YES if event.complete else NO
+            return event.capture_id, [("goal", YES if event.complete else NO)]
         case ReworkOverridden():
-            return event.capture_id, "rework", YES if event.rework else NO
+            return event.capture_id, [("rework", YES if event.rework else NO)]
         case IntentOverridden():
-            return event.capture_id, "intent", event.intent_class
+            return event.capture_id, [("intent", event.intent_class)]
+        case OverrideCleared():
+            return event.capture_id, [(topic, CLEARED) for topic in TOPICS_OF[event.field]]
 
 
 def gap_overrides(words: Iterable[OverrideWord]) -> dict[UUID, bool]:
     """Turn → whether there is a boundary before it, as the last person to speak of it said."""
     latest = sorted((word for word in words if word.topic == "gap"), key=lambda word: word.position)
-    return {word.turn_id: word.said == YES for word in latest}
+    said = {word.turn_id: word.said for word in latest}
+    return {turn_id: word == YES for turn_id, word in said.items() if word != CLEARED}
 
 
-def overrides_of(words: Iterable[OverrideWord]) -> Overrides:
-    """The last word in each respect about the turns of one sub-session."""
-    latest = {word.topic: word.said for word in sorted(words, key=lambda word: word.position)}
+def overrides_of(words: Sequence[OverrideWord], openings: Container[UUID] = ()) -> Overrides:
+    """The last word in each respect about the turns of one sub-session. `openings`: the turns that open its arcs."""
+    spoken = sorted(words, key=lambda word: word.position)
+    latest = {word.topic: word.said for word in spoken}
+    latest = {topic: said for topic, said in latest.items() if said != CLEARED}
+    gaps = gap_overrides(words)
     return Overrides(
-        boundary="gap" in latest,
+        boundary=any(said or turn_id in openings for turn_id, said in gaps.items()),
+        gaps_reviewed=bool(gaps),
         complete=latest["goal"] == YES if "goal" in latest else None,
         rework=latest["rework"] == YES if "rework" in latest else None,
         intent=next((intent for intent in INTENTS if intent == latest.get("intent")), None),
@@ -195,10 +241,8 @@ class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
     turn: Turn
     rubric: Rubric
     """Of a prompt that is part of a grading unit which another one leads: skipped."""
-    standing_score: float | None
-    """0-100; None unless its rubric is ok and the sub-session is classified."""
-    standing_earned: tuple[BooleanName, ...]
-    """What this prompt or an earlier one of the sub-session earned, of what applies to its intent."""
+    standing: Standing
+    """Empty unless its rubric is ok and the sub-session is classified."""
     lead: Turn | None = None
     """The first prompt of its grading unit, where that is another one."""
     joined: JoinedReading | None = None
@@ -236,7 +280,7 @@ class SubSession(msgspec.Struct, frozen=True):
     intent: Intent | None
     """As a person said, else as judged."""
     judged_intent: Intent | None
-    earned: tuple[BooleanName, ...]
+    standing: Standing
     outcome: OutcomeVerdict
     judged_complete: bool | None
     """None: undecided."""
@@ -286,7 +330,6 @@ def conclude(
     rubrics = [answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
-    standing = standings(rubrics, intent)
     goal = _goal(units, rubrics, judged_intent)
     judged = answered_outcome(judge_outcome(turns, judged_intent, following), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, intent, following)
@@ -304,10 +347,10 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns, asking),
-        prompts=_prompts(units, rubrics, standing, joined),
+        prompts=_prompts(units, rubrics, standings(rubrics, intent), joined),
         intent=intent,
         judged_intent=judged_intent,
-        earned=standing[-1][1],
+        standing=sub_session_standing(rubrics, intent),
         outcome=answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
@@ -323,14 +366,14 @@ def conclude(
 def _prompts(
     units: Sequence[Unit],
     rubrics: Sequence[Rubric],
-    standing: Sequence[tuple[float | None, tuple[BooleanName, ...]]],
+    standing: Sequence[Standing],
     joined: Mapping[UUID, JoinedReading],
 ) -> tuple[JudgedPrompt, ...]:
     """In time order. What a unit shows is told of its first prompt."""
     found = []
     for unit, rubric, stands in zip(units, rubrics, standing, strict=True):
-        found.append(JudgedPrompt(unit.lead, rubric, *stands, joined=joined.get(unit.lead.turn_id)))
-        found += [JudgedPrompt(turn, Rubric("skipped"), None, stands[1], unit.lead) for turn in unit.turns[1:]]
+        found.append(JudgedPrompt(unit.lead, rubric, stands, joined=joined.get(unit.lead.turn_id)))
+        found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, unit.lead) for turn in unit.turns[1:]]
     return tuple(sorted(found, key=lambda each: (each.turn.started_us, each.turn.turn_id)))
 
 

@@ -15,6 +15,7 @@ from aggregates.judging.evidence import Language, language_of
 from aggregates.people.directory import Developer, Principal
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
+    AskedWindow,
     DayRange,
     Period,
     RangeRefused,
@@ -23,6 +24,7 @@ from aggregates.times import (
     bare_date,
     calendar_windows,
     day_range,
+    equal_windows,
     instant,
     local_day_bounds,
     parse_instant,
@@ -147,6 +149,17 @@ class ByKey(Call, frozen=True):
     def windows(self, name: WindowName, count: int) -> tuple[Window, ...]:
         """The last windows of the caller's calendar, oldest first, up to the current one."""
         return calendar_windows(name, self.own_zone, self.service.now_us(), count)
+
+    def asked_windows(self, count: int) -> tuple[AskedWindow, tuple[Window, ...]]:
+        """What was asked for: a range and those of its length before it, or the last windows of the calendar."""
+        query = self.query
+        ranged = "from" in query or "to" in query
+        if ranged or query.get("window") == "range":
+            if not ranged or query.get("window", "range") != "range":
+                raise HttpError(400, "send either window, or from and to; not both, and not one half")
+            return "range", equal_windows(self.from_and_to(self.own_zone), count)
+        name = WINDOW.read(query)
+        return name, self.windows(name, count)
 
     def current_window(self) -> Window:
         return self.windows(WINDOW.read(self.query), 1)[0]
@@ -299,6 +312,9 @@ _ABOUT_OFFSET = "How many rows to pass over; a negative one is 0."
 WINDOW: Choice[WindowName] = choice(
     "window", get_args(WindowName), "weekly", "The calendar window, in the zone of the caller's profile."
 )
+ASKED_WINDOW: Choice[AskedWindow] = choice(
+    "window", get_args(AskedWindow), "weekly", "The calendar window; `range` where `from` and `to` are sent."
+)
 PERIOD: Choice[Period] = choice("period", get_args(Period), "day", "The length of one point.")
 LIMIT = clamped("limit", 50, LIMIT_MAX, "How many rows")
 OFFSET = Clamped("offset", _OFFSETS, _ABOUT_OFFSET, default=0, least=0, most=OFFSET_MAX)
@@ -306,6 +322,11 @@ PAGE = (LIMIT, OFFSET)
 FROM_TO = (
     Parameter("from", _TIME, "The first moment; goes together with `to`. The last 28 days by default."),
     Parameter("to", _TIME, "The first moment after the range; a bare date includes its day."),
+)
+WINDOW_OR_RANGE = (
+    ASKED_WINDOW,
+    Parameter("from", _TIME, "The first moment of a range, in place of a window; goes together with `to`."),
+    FROM_TO[1],
 )
 SINCE = Parameter("from", _TIME, "What began, or was detected, from this moment on.")
 TIMEZONE = Parameter("timezone", _ZONE, "An IANA zone; that of the caller's profile by default.")

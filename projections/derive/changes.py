@@ -30,7 +30,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """
 KEPT_US = 24 * 3_600_000_000
 """How long a change is kept, by the time of the log."""
-_VERDICTS = ("floor_passed", "trivia_reason", "intent", "earned", "goal_complete", "rework_of")
+_VERDICTS = ("floor_passed", "trivia_reason", "intent", "earned", "sure", "goal_complete", "rework_of")
 _Columns = Mapping[str, object]
 """A row of `sub_sessions` by column."""
 

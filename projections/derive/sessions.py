@@ -366,7 +366,7 @@ def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Overrides:
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     sessions = dict.fromkeys(arc.agent_session_id for arc in arcs)
     words = [word for session in sessions for word in _words(db, session, ("gap", "goal", "rework", "intent"))]
-    return overrides_of(word for word in words if word.turn_id in turns)
+    return overrides_of([word for word in words if word.turn_id in turns], {arc.arc_id for arc in arcs})
 
 
 def _words(db: sqlite3.Connection, session: str, topics: Iterable[OverrideTopic]) -> list[OverrideWord]:

@@ -10,7 +10,16 @@ from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.judging.outcome import Floor
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, JudgeStatus, OutcomeVerdict, Rubric, applicable
+from aggregates.judging.rubric import own_standing
+from aggregates.reading.verdicts import (
+    BOOLEANS,
+    BooleanName,
+    JudgeStatus,
+    OutcomeVerdict,
+    Rubric,
+    UnclassifiedReason,
+    applicable,
+)
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
 from aggregates.turns.observation import Parts
@@ -39,6 +48,8 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     outcome: OutcomeVerdict
     latest_score: float | None
     """The standing score of its latest classified prompt, 0-100."""
+    judge_reason: UnclassifiedReason | None = None
+    """Why none of its prompts could be classified, where that is known."""
 
 
 class PromptBody(msgspec.Struct, frozen=True, array_like=True):
@@ -86,8 +97,10 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "turns": len(concluded.prompts),
         "trivia_reason": concluded.floor.reason,
         "intent": concluded.intent,
-        "earned": mask(concluded.earned),
+        "earned": mask(concluded.standing.earned),
+        "sure": mask(concluded.standing.sure),
         "overridden": _overridden(concluded.said, detail),
+        "reviewed": _overridden(replace(concluded.said, boundary=concluded.said.gaps_reviewed), detail),
         **{field: getattr(totals, field) for field in totals.__struct_fields__},
         "ended_us": concluded.ended_us,
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
@@ -223,13 +236,15 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
                 judged.rubric.status,
                 int(counted),
                 applies,
-                mask(judged.standing_earned),
-                judged.standing_score,
+                mask(judged.standing.earned),
+                mask(judged.standing.sure),
+                judged.standing.score,
+                own_standing(judged.rubric).score,
                 pack(body),
                 None if judged.joined is None else pack(judged.joined),
             )
         )
-    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _rework_view(concluded: SubSession) -> ReworkView:
@@ -256,7 +271,7 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     first = next((j.turn for j in concluded.prompts if _speaks(j.turn)), concluded.prompts[0].turn)
     goal = concluded.goal or first
     title, summary = _edited(db, [judged.turn.turn_id for judged in concluded.prompts])
-    scores = [judged.standing_score for judged in concluded.prompts if judged.standing_score is not None]
+    latest = next((judged for judged in reversed(concluded.prompts) if judged.rubric.status == "ok"), None)
     return Detail(
         agent_session_ids=concluded.agent_session_ids,
         opened_by=concluded.opened_by,
@@ -270,7 +285,8 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         judge_status=_status(concluded),
         confidence=_confidence(concluded),
         outcome=concluded.outcome,
-        latest_score=scores[-1] if scores else None,
+        latest_score=None if latest is None else latest.standing.score,
+        judge_reason=_reason(concluded),
     )
 
 
@@ -281,8 +297,11 @@ def _speaks(turn: Turn) -> bool:
 def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | None, TextRef | None]:
     """A person's latest title, and latest summary, for the sub-session that holds any of these turns."""
     query = (
-        "SELECT max(t.position), max(CASE WHEN t.has_summary THEN t.position END) FROM json_each(?) i "
-        "JOIN turn_alias a ON a.turn_id = i.value JOIN titles t ON t.turn_id = a.alias_id"
+        "SELECT max(t.position), max(CASE WHEN t.has_summary THEN t.position END) FROM json_each(?1) i "
+        "JOIN turn_alias a ON a.turn_id = i.value JOIN titles t ON t.turn_id = a.alias_id "
+        "WHERE t.position > (SELECT coalesce(max(c.position), 0) FROM corrections c "
+        "CROSS JOIN turn_alias b ON b.alias_id = c.capture_id "
+        "WHERE c.topic = 'title' AND b.turn_id IN (SELECT value FROM json_each(?1)))"
     )
     title, summary = db.execute(query, (json_array(turn_ids),)).fetchone()
     return (
@@ -295,6 +314,12 @@ def _status(concluded: SubSession) -> JudgeStatus:
     statuses = {judged.rubric.status for judged in concluded.prompts}
     order: tuple[JudgeStatus, ...] = ("ok", "pending", "failed", "unclassified")
     return next((status for status in order if status in statuses), "skipped")
+
+
+def _reason(concluded: SubSession) -> UnclassifiedReason | None:
+    if _status(concluded) != "unclassified":
+        return None
+    return next((judged.rubric.reason for judged in concluded.prompts if judged.rubric.reason is not None), None)
 
 
 def _confidence(concluded: SubSession) -> float:

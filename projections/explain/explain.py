@@ -10,7 +10,7 @@ from aggregates.event import Scope
 from aggregates.judging import outcome as rules
 from aggregates.reading.verdicts import Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
-from aggregates.sub_sessions.sub_session import YES, OverrideField, OverrideTopic
+from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY
 from aggregates.turns.observation import Observation, ToolUse
 from aggregates.turns.turn import Turn
@@ -312,9 +312,12 @@ def overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
     sessions = msgspec.json.encode(sorted({turn.agent_session_id for turn in facts.turns})).decode()
     latest: dict[tuple[str, str], OverrideShown] = {}
     for topic, value, position, turn_id in facts.reader.db.execute(query, (sessions,)):
-        if turn_id in turns:
+        place = (topic, turn_id if topic == "gap" else "")
+        if turn_id in turns and value == CLEARED:
+            latest.pop(place, None)
+        elif turn_id in turns:
             field, yes, no = _ACTIONS[topic]
-            latest[topic, turn_id if topic == "gap" else ""] = OverrideShown(
+            latest[place] = OverrideShown(
                 field=field,
                 action=yes if value == YES else no,
                 prompt_id=prompt_id(turns[turn_id]),

@@ -9,7 +9,7 @@ import msgspec
 from aggregates.judging.evidence import rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Evidence, Rubric, applicable, kind_of
-from aggregates.scores.grades import rubric_letter, score_of
+from aggregates.scores.grades import rubric_letter
 from aggregates.times import iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
@@ -81,7 +81,7 @@ class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
 def rubric(facts: SubSessionEvidence) -> RubricExplained:
     row, intent = facts.row, facts.row.intent
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
-    score = None if intent is None else score_of(len(row.earned), len(applicable(intent)))
+    score = None if intent is None else row.standing.score
     judged = intent if intent == row.judged_intent else None  # a person may have named another
     naming = next((each.turn for each in facts.prompts if judged is not None and each.rubric.intent == judged), None)
     habits = {} if intent is None else {name: _habit(facts, shown, name) for name in applicable(intent)}

@@ -27,10 +27,11 @@ from aggregates.sub_sessions.sub_session import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,
+    OverrideCleared,
     OverrideEvent,
     ReworkOverridden,
     TitleEdited,
-    override_word_of,
+    override_words_of,
 )
 from aggregates.turns.captures import Capture
 from aggregates.turns.turns import Answer
@@ -81,7 +82,7 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.touched_turns.append(str(event.turn_id))
         case JudgeAnswered():
             _add_judge_answer(rows, position, event)
-        case GapOverridden() | GoalOverridden() | ReworkOverridden() | IntentOverridden():
+        case GapOverridden() | GoalOverridden() | ReworkOverridden() | IntentOverridden() | OverrideCleared():
             _add_override(rows, position, event)
 
 
@@ -140,8 +141,8 @@ def _add_judge_answer(rows: Rows, position: int, event: JudgeAnswered) -> None:
 
 def _add_override(rows: Rows, position: int, event: OverrideEvent) -> None:
     """The row of a correction; the session of its capture is derived again from that capture's turn on."""
-    capture_id, topic, word = override_word_of(event)
-    rows.corrections.append((event.agent_session_id, str(capture_id), topic, position, word))
+    capture_id, words = override_words_of(event)
+    rows.corrections += [(event.agent_session_id, str(capture_id), topic, position, word) for topic, word in words]
     rows.touched_captures.append(str(capture_id))
 
 

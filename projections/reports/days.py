@@ -11,6 +11,7 @@ from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.reports.prose import Narration, NarrativeStatus
+from aggregates.scores.grades import Interval
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
 from projections.derive.sub_session_rows import Detail, PromptBody
@@ -19,7 +20,16 @@ from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import CRUSHED, NANO, SETTLED, UNCLASSIFIED, WHOLE_TOKENS, started_in, turns_in
+from projections.sub_sessions.rows import (
+    CRUSHED,
+    NANO,
+    QUALIFIES,
+    SETTLED,
+    UNCLASSIFIED,
+    WHOLE_TOKENS,
+    started_in,
+    turns_in,
+)
 
 LABELLED_MAX = 500
 """Sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts."""
@@ -43,6 +53,7 @@ class TeamDay(msgspec.Struct, frozen=True):
     members_active: int
     sub_sessions: int
     crushed: int
+    undecided: int
     trivia: int
     by_intent: ByIntent
     work: WorkLabels
@@ -58,6 +69,8 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     members_active: int
     sub_sessions: int
     crushed: int | None
+    undecided: int | None
+    """Of how many nobody can say whether the goal was reached."""
     trivia: int | None
     by_intent: ByIntent | None
     withheld: str | None
@@ -85,6 +98,7 @@ def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: boo
         len({each.developer_id for each in found}),
         len(found),
         sum(each.crushed for each in found),
+        sum(each.undecided for each in found),
         sum(each.settled and not each.floor_passed for each in found),
         ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
         _labelled(reader, found) if labels else NO_WORK,
@@ -102,11 +116,13 @@ class _SubSession(msgspec.Struct, frozen=True):
     floor_passed: int
     intent: str
     crushed: int
+    undecided: int
 
 
 def _sub_sessions(db: sqlite3.Connection, member: Scope, window: Window) -> list[_SubSession]:
     query = (
-        f"SELECT s.sub_session_id, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), {CRUSHED} "
+        f"SELECT s.sub_session_id, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), "
+        f"coalesce({CRUSHED}, 0), {QUALIFIES} AND s.goal_complete IS NULL "
         f"{started_in()} ORDER BY s.started_us DESC, s.sub_session_id"
     )
     return [_SubSession(member.developer_id, *row) for row in db.execute(query, bound(member, window))]
@@ -138,6 +154,7 @@ def team_summary(
         members_active=day.members_active,
         sub_sessions=day.sub_sessions,
         crushed=day.crushed if told else None,
+        undecided=day.undecided if told else None,
         trivia=day.trivia if told else None,
         by_intent=day.by_intent if told else None,
         withheld=reason,
@@ -183,9 +200,13 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     date: str
     timezone: str
     svc_score: float
+    interval: Interval | None
+    """Of `svc_score` and of `decided_rate`."""
     trivia_count: int
     apg: float | None
+    apg_interval: Interval | None
     sample_count: int
+    unsure_count: int
     prompts: int
     tokens: int | None
     """Of all kinds, over the sub-sessions that started."""
@@ -237,8 +258,11 @@ def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: W
         date=date,
         timezone=timezone,
         svc_score=rate.svc_score,
+        interval=rate.interval,
         trivia_count=sum(each.trivia for each in started),
         apg=graded.apg_current,
+        apg_interval=graded.interval,
+        unsure_count=graded.unsure_count,
         sample_count=graded.sample_count,
         prompts=reader.db.execute(prompts, bound(scope, day)).fetchone()[0],
         tokens=None if unreported else sum(each.tokens for each in started),

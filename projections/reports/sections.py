@@ -173,7 +173,7 @@ def _example(look: ReportInput, name: BooleanName) -> MissedPrompt | None:
         look.reader,
         "p.at_us DESC, p.turn_id DESC",
         bound(look.scope, look.window, habit=mask((name,)), limit=_EXAMPLES_READ, offset=0),
-        "AND p.applicable & :habit AND NOT p.standing_earned & :habit",
+        "AND p.standing_sure & :habit AND NOT p.standing_earned & :habit",
     )
     newest = next((each for each in found if each.preview is not None), None)
     return None if newest is None else msgspec.convert(newest, MissedPrompt, from_attributes=True)

@@ -10,18 +10,18 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope, Span
-from aggregates.scores.grades import svc_score
+from aggregates.scores.grades import Interval, Tally, score_of
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import IDLE_US, ModelTotals, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.rows import (
-    CRUSHED,
     IN_RANGE,
     NANO,
     NEWEST_FIRST,
     QUALIFIES,
+    SHOWN_CRUSHED,
     UNCLASSIFIED,
     select,
     started_in,
@@ -80,8 +80,12 @@ class ModelTask(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     qualifying: int
     """Settled, above the floor and classified."""
     crushed: int
+    undecided: int
+    """Of the qualifying ones, those of which nobody can say whether the goal was reached."""
     completion_rate: float | None
     """100 x crushed / qualifying; None where nothing qualifies."""
+    interval: Interval | None
+    """Of the completion rate."""
     total_tokens: int | None
     """This model's own; None where some of it is unknown."""
     unreported_sub_sessions: int
@@ -184,18 +188,20 @@ def _touched_us(db: sqlite3.Connection, turn: Turn, digest: int, since_us: int) 
 
 def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[ModelTask]:
     """One row for each pair of model and intent class, the most frequent first."""
-    query = f"SELECT s.intent, {QUALIFIES}, {CRUSHED}, s.models {started_in()}"
-    pairs: defaultdict[tuple[str | None, str], list[tuple[bool, bool, ModelTotals]]] = defaultdict(list)
-    for intent, qualifies, crushed, models in reader.db.execute(query, bound(scope, window)):
+    query = f"SELECT s.intent, {QUALIFIES}, {SHOWN_CRUSHED}, s.rework_of IS NOT NULL, s.models {started_in()}"
+    pairs: defaultdict[tuple[str | None, str], list[tuple[Tally, ModelTotals]]] = defaultdict(list)
+    for intent, qualifies, crushed, rework, models in reader.db.execute(query, bound(scope, window)):
+        undecided = bool(qualifies) and crushed is None
+        one = Tally(bool(qualifies), bool(crushed), undecided, undecided and not rework)
         for totals in unpack(models, list[ModelTotals]):
-            pairs[totals.model, intent or UNCLASSIFIED].append((bool(qualifies), bool(crushed), totals))
+            pairs[totals.model, intent or UNCLASSIFIED].append((one, totals))
     ranked = sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[0][0] or "", pair[0][1]))
     return [_model_task(*key, rows) for key, rows in ranked[offset : offset + limit]]
 
 
-def _model_task(model: str | None, intent_class: str, rows: list[tuple[bool, bool, ModelTotals]]) -> ModelTask:
-    qualifying, crushed = sum(row[0] for row in rows), sum(row[1] for row in rows)
-    totals = [row[2] for row in rows]
+def _model_task(model: str | None, intent_class: str, rows: list[tuple[Tally, ModelTotals]]) -> ModelTask:
+    tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
+    totals = [row[1] for row in rows]
     unreported = sum(not each.reported for each in totals)
     unpriced = sum(each.unpriced_requests for each in totals)
     priced = not unpriced and all(each.requests for each in totals)
@@ -203,9 +209,11 @@ def _model_task(model: str | None, intent_class: str, rows: list[tuple[bool, boo
         model=model,
         intent_class=intent_class,
         sub_sessions=len(rows),
-        qualifying=qualifying,
-        crushed=crushed,
-        completion_rate=svc_score(crushed, qualifying) if qualifying else None,
+        qualifying=tally.total,
+        crushed=tally.crushed,
+        undecided=tally.undecided,
+        completion_rate=score_of(tally.crushed, tally.total),
+        interval=tally.interval(),
         total_tokens=None if unreported else sum(each.tokens for each in totals),
         unreported_sub_sessions=unreported,
         cost_usd=sum(each.cost_usd_nano for each in totals) / NANO if priced else None,

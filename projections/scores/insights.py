@@ -15,7 +15,7 @@ from aggregates.event import Scope
 from aggregates.judging.evidence import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, Trouble, weakest
 from aggregates.judging.outcome import leading_against
 from aggregates.reading.verdicts import Intent
-from aggregates.scores.grades import median
+from aggregates.scores.grades import Tally, median
 from aggregates.scores.insights import corrected, had_friction, times_at_once
 from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_date, sorted_into
 from aggregates.turns.turn import Turn
@@ -69,6 +69,7 @@ class SubSessionWork(msgspec.Struct, frozen=True):
     started_us: int
     qualifies: int
     crushed: int
+    undecided: int
     rework: int
     intent: Intent | None
     input_tokens: int
@@ -90,7 +91,8 @@ class SubSessionWork(msgspec.Struct, frozen=True):
 
 _Missed = list[tuple[Trouble, list[SubSessionWork]]]
 _WORK = (
-    f"SELECT s.sub_session_id, s.detail, s.started_us, {QUALIFIES}, {CRUSHED}, {SETTLED} AND s.rework_of IS NOT NULL, "
+    f"SELECT s.sub_session_id, s.detail, s.started_us, {QUALIFIES}, coalesce({CRUSHED}, 0), "
+    f"{QUALIFIES} AND s.goal_complete IS NULL, {SETTLED} AND s.rework_of IS NOT NULL, "
     f"s.intent, s.input_tokens, s.output_tokens, coalesce({WHOLE_TOKENS}, 0), s.cost_usd_nano, s.requests, "
     f"s.unpriced_requests, t.body {started_in(TURNS)} ORDER BY s.started_us, s.sub_session_id, t.started_us, t.turn_id"
 )
@@ -100,9 +102,10 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
     """Of one developer, over the sub-sessions that started in the range."""
     rows = reader.db.execute(_WORK, bound(scope, asked.window))
     found = [_work(values, (row[-1] for row in turns)) for values, turns in groupby(rows, key=lambda row: row[:-1])]
-    graded = skill(reader, scope, "monthly", (asked.window,))
+    graded = skill(reader, scope, "range", (asked.window,))
+    average = insight_summary(reader, scope, "range", (asked.window,))
     quick_wins = weakest(graded.per_boolean, graded.per_boolean_counts, QUICK_WINS)
-    weekly = [(week, skill(reader, scope, "weekly", (week,))) for week in asked.periods("week")]
+    weekly = [(week, skill(reader, scope, "range", (week,))) for week in asked.periods("week")]
     # What began in the range may go on after it: messages are those of the range, as in the days below.
     turns = [turn for work in found for turn in work.turns if turn[1] < asked.window.end_us]
     timed = [ms for work in found for ms in work.timed_ms]
@@ -118,8 +121,9 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
             active_days=len({local_date(started_us, asked.zone) for _, started_us, _ in turns}),
         ),
         skill_snapshot=SkillSnapshot(
-            apg_current=insight_summary(reader, scope, "monthly", (asked.window,)).apg_current,
-            **{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__[1:]},
+            apg_current=average.apg_current,
+            interval=average.interval,
+            **{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__[2:]},
         ),
         skill_trend=[
             SkillPoint(period_start=iso(week.start_us), skill_index=each.skill_index, sample_count=each.sample_count)
@@ -163,7 +167,7 @@ def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> SubSessionWork:
 
 def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPrompt]:
     """Of the average prompt grade's prompts, those that stand lowest; of equal ones the newest."""
-    order, own = "p.standing_score, p.at_us DESC, p.turn_id", bound(scope, window, limit=WORST_PROMPTS_MAX, offset=0)
+    order, own = "p.own_score, p.at_us DESC, p.turn_id", bound(scope, window, limit=WORST_PROMPTS_MAX, offset=0)
     before = (
         "SELECT count(*) FROM turn_alias a JOIN prompts mine ON mine.turn_id = a.turn_id "
         "JOIN prompts p ON p.sub_session_id = mine.sub_session_id "
@@ -171,14 +175,15 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPr
     )
     return [
         WorstPrompt(
-            score=each.score,
+            score=each.own_score,
+            standing_score=each.score,
             session_id=each.agent_session_id,
             sub_session_id=each.sub_session_id,
             prompt_id=each.prompt_id,
             turn_index=reader.db.execute(before, (each.prompt_id,)).fetchone()[0],
             prompt_preview=each.preview,
         )
-        for each in graded_prompts(reader, order, own, "AND p.standing_score < 100")
+        for each in graded_prompts(reader, order, own, "AND p.own_score < 100")
     ]
 
 
@@ -210,8 +215,13 @@ def _impressive(found: Sequence[SubSessionWork], language: Language) -> Impressi
     won = [work for work in found if work.crushed]
     kinds = Counter(work.intent for work in won if work.intent is not None)
     ranked = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:HIGHLIGHTS_MAX]
+    unsaid = [work for work in found if work.undecided]
+    tally = Tally(sum(work.qualifies for work in found), len(won), len(unsaid), sum(not work.rework for work in unsaid))
     return ImpressiveThings(
-        win_rate=_rate(len(won), sum(work.qualifies for work in found)),
+        win_rate=_rate(tally.crushed, tally.total),
+        interval=tally.interval(unit=1.0),
+        decided_count=tally.decided,
+        undecided_count=tally.undecided,
         total_win_sessions=len(won),
         highlights=[Highlight(label=REACHED[language][intent], session_count=count) for intent, count in ranked],
     )
@@ -234,6 +244,7 @@ def _costs(found: Sequence[SubSessionWork], missed: _Missed) -> CostOptimization
     return CostOptimization(
         total_cost_usd=total,
         wasted_cost_usd=wasted,
+        undecided_cost_usd=_cost_usd([work for work in found if work.undecided]) if found else None,
         waste_ratio=wasted / total if wasted is not None and total else None,
         potential_savings_usd=_cost_usd([work for work in found if work.rework]) if found else None,
         model_rightsizing=[],

@@ -3,6 +3,7 @@
 import msgspec
 
 from aggregates.reading.verdicts import BooleanName
+from aggregates.scores.grades import Interval
 
 
 class Camel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -25,10 +26,14 @@ class InsightsMeta(Camel, frozen=True, kw_only=True):
 class SkillSnapshot(Camel, frozen=True, kw_only=True):
     apg_current: float | None
     """The average prompt grade, 0-100."""
+    interval: Interval | None
+    """Of it."""
     skill_index: float | None
     tier: str
     per_boolean: dict[BooleanName, float]
     per_boolean_counts: dict[BooleanName, int]
+    per_boolean_count: dict[BooleanName, int]
+    unsure_count: int
     worst_pillar: str
     sample_count: int
 
@@ -84,6 +89,10 @@ class Highlight(Camel, frozen=True, kw_only=True):
 
 class ImpressiveThings(Camel, frozen=True, kw_only=True):
     win_rate: float | None
+    interval: Interval | None
+    """Of `win_rate`."""
+    decided_count: int
+    undecided_count: int
     total_win_sessions: int
     highlights: list[Highlight]
 
@@ -112,6 +121,8 @@ class CostOptimization(Camel, frozen=True, kw_only=True):
 
     total_cost_usd: float | None
     wasted_cost_usd: float | None
+    undecided_cost_usd: float | None
+    """Of what was wasted, what the sub-sessions cost of which nobody can say how they came out."""
     waste_ratio: float | None
     potential_savings_usd: float | None
     model_rightsizing: list[str]
@@ -121,9 +132,11 @@ class CostOptimization(Camel, frozen=True, kw_only=True):
 
 
 class WorstPrompt(Camel, frozen=True, kw_only=True):
-    """A graded prompt that stands low."""
+    """A graded prompt that shows little by itself."""
 
     score: float
+    """Of the prompt by itself, 0-100; the lowest come first."""
+    standing_score: float | None
     session_id: str
     """The agent session."""
     sub_session_id: str

@@ -9,8 +9,18 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.scores.grades import Comparison, compare, median, personal_tier, score_of, svc_letter, svc_score
-from aggregates.times import US_PER_SECOND, Window, WindowName, iso, local_date
+from aggregates.scores.grades import (
+    Comparison,
+    Interval,
+    Tally,
+    compare,
+    median,
+    personal_tier,
+    score_of,
+    svc_letter,
+    svc_score,
+)
+from aggregates.times import US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
 from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
 
@@ -20,6 +30,11 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
     total_count: int
     crushed_count: int
+    decided_count: int
+    """Of the qualifying ones, those of which somebody or something can tell whether the goal was reached."""
+    undecided_count: int
+    decided_rate: float | None
+    """100 x crushed / decided; None where nothing is decided."""
     unclassified_count: int
     overridden_count: int
 
@@ -27,9 +42,14 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class Score(Counts, frozen=True, kw_only=True):
     """The completion rate."""
 
-    window: WindowName
+    window: AskedWindow
+    newest_at: str | None
+    """When the newest sub-session of all began; None without any."""
     svc_score: float
+    interval: Interval | None
+    """Of `svc_score` and of `decided_rate`; an undecided one may be either."""
     letter_grade: str
+    """Of `decided_rate`, as the tier; `N/A` and `unranked` where fewer than ten are decided."""
     personal_tier: str
     crush_weight: float
     crush_weight_count: int
@@ -44,7 +64,8 @@ class Score(Counts, frozen=True, kw_only=True):
 class Speed(Counts, frozen=True, kw_only=True):
     """Crushed sub-sessions per window, and how long they took."""
 
-    window: WindowName
+    window: AskedWindow
+    newest_at: str | None
     cspw: int
     delta_cspw: int
     ttc_median_seconds: float
@@ -92,7 +113,8 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
 class TokenScore(TokenFigures, frozen=True, kw_only=True):
     """The figures of one window, and how the weight came there."""
 
-    window: WindowName
+    window: AskedWindow
+    newest_at: str | None
     sparkline: list[float]
     sparkline_counts: list[int]
     """The `crush_weight_count` of each."""
@@ -129,6 +151,8 @@ _IN_WINDOW = (
 )
 _COUNTS = (
     f"SELECT count(*) FILTER (WHERE {QUALIFIES}), count(*) FILTER (WHERE {CRUSHED}), "
+    f"count(*) FILTER (WHERE {QUALIFIES} AND s.goal_complete IS NULL), "
+    f"count(*) FILTER (WHERE {QUALIFIES} AND s.goal_complete IS NULL AND s.rework_of IS NULL), "
     f"count(*) FILTER (WHERE {SETTLED} AND s.floor_passed AND s.intent IS NULL), "
     f"count(*) FILTER (WHERE s.overridden) {_IN_WINDOW}"
 )
@@ -144,16 +168,19 @@ _CRUSHED_ROWS = (
 )
 
 
-def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Score:
+def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Score:
     """The completion rate of the last window given; the sparkline over all of them."""
     per_window = [window_counts(reader, scope, window) for window in windows]
     counts, rates = per_window[-1], [svc_score(each.crushed_count, each.total_count) for each in per_window]
+    rate, decided = counts.decided_rate, counts.decided_count
     weights = _weights(_crushed(reader, scope, windows[-1]))
     return Score(
         window=name,
+        newest_at=newest_at(reader, scope),
         svc_score=rates[-1],
-        letter_grade=svc_letter(rates[-1], counts.total_count),
-        personal_tier=personal_tier(rates[-1], counts.total_count),
+        interval=tally(reader, scope, windows[-1]).interval(),
+        letter_grade=svc_letter(rate, decided),
+        personal_tier=personal_tier(rate, decided),
         crush_weight=float(median(weights)),
         crush_weight_count=len(weights),
         unmeasured_requests=_sums(reader, scope, windows[-1])[2],
@@ -163,13 +190,14 @@ def score(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
     )
 
 
-def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Speed:
+def speed(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Speed:
     """Crushed sub-sessions of the last window given, against the one before."""
     per_window = [window_counts(reader, scope, window) for window in windows]
     counts = per_window[-1]
     before = per_window[-2].crushed_count if len(per_window) > 1 else 0
     return Speed(
         window=name,
+        newest_at=newest_at(reader, scope),
         cspw=counts.crushed_count,
         delta_cspw=counts.crushed_count - before,
         ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1])),
@@ -179,12 +207,13 @@ def speed(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Wind
     )
 
 
-def tokens(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> TokenScore:
+def tokens(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> TokenScore:
     """Token weight and cost of the last window given, against the one before."""
     crushed = [_crushed(reader, scope, window) for window in windows]
     weights = [_weights(rows) for rows in crushed]
     return TokenScore(
         window=name,
+        newest_at=newest_at(reader, scope),
         sparkline=[float(median(each)) for each in weights],
         sparkline_counts=list(map(len, weights)),
         **_token_figures(reader, scope, windows[-1], crushed[-1], crushed[-2] if len(crushed) > 1 else []),
@@ -234,8 +263,35 @@ def _sums(reader: Reader, scope: Scope, window: Window) -> Sequence[int]:
 
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
     """The counts of one window; for responses that are about prompts, too."""
-    counts = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
-    return Counts(**dict(zip(Counts.__struct_fields__, counts, strict=True)))
+    found, unclassified, overridden = _counted(reader, scope, window)
+    return Counts(
+        total_count=found.total,
+        crushed_count=found.crushed,
+        decided_count=found.decided,
+        undecided_count=found.undecided,
+        decided_rate=score_of(found.crushed, found.decided),
+        unclassified_count=unclassified,
+        overridden_count=overridden,
+    )
+
+
+def tally(reader: Reader, scope: Scope, window: Window) -> Tally:
+    return _counted(reader, scope, window)[0]
+
+
+def _counted(reader: Reader, scope: Scope, window: Window) -> tuple[Tally, int, int]:
+    *counts, unclassified, overridden = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
+    return Tally(*counts), unclassified, overridden
+
+
+def newest_at(reader: Reader, scope: Scope) -> str | None:
+    """When the newest sub-session of a developer began, in whatever window."""
+    query = (
+        "SELECT max(s.started_us) FROM sub_sessions s "
+        "WHERE s.organization_id = :organization AND s.developer_id = :developer"
+    )
+    (newest_us,) = reader.db.execute(query, bound(scope)).fetchone()
+    return None if newest_us is None else iso(newest_us)
 
 
 def _crushed(reader: Reader, scope: Scope, window: Window) -> list[_CrushedRow]:
@@ -255,12 +311,16 @@ _DRAWN_TWICE = (
     "EXISTS (SELECT 1 FROM judged_sub_sessions j WHERE j.organization_id = :organization AND j.developer_id = d.value)"
 )
 _JUDGED = " UNION ALL ".join(
-    f"SELECT d.value AS developer, s.started_us, coalesce({JUDGED_CRUSHED}, 0) AS crushed FROM bookmark b "
+    f"SELECT d.value AS developer, s.started_us, coalesce({JUDGED_CRUSHED}, 0) AS crushed, "
+    "s.judged_goal_complete IS NULL AS undecided, s.judged_rework_of IS NULL AS first FROM bookmark b "
     f"CROSS JOIN json_each(:developers) d CROSS JOIN {drawn} AND s.organization_id = :organization "
     f"AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
     for drawn in (f"sub_sessions s WHERE NOT {_DRAWN_TWICE}", "judged_sub_sessions s WHERE true")
 )
-_TOTALS = f"SELECT developer, sum(crushed), count(*) FROM ({_JUDGED}) GROUP BY developer"
+_TOTALS = (
+    "SELECT developer, count(*), sum(crushed), sum(undecided), sum(undecided AND first) "
+    f"FROM ({_JUDGED}) GROUP BY developer"
+)
 _OWN = f"SELECT started_us, crushed FROM ({_JUDGED})"
 
 
@@ -268,11 +328,12 @@ def peer_comparison(reader: Reader, scope: Scope, cohort: Sequence[UUID], window
     """The caller against the cohort, which does not hold the caller; days are those of the zone."""
     developers = sorted((scope.developer_id, *cohort))
     totals = reader.db.execute(_TOTALS, bound(scope, window, developers=json_array(developers)))
-    rates = {name: rate for name, *counts in totals if (rate := score_of(*counts)) is not None}
-    mine = rates.pop(str(scope.developer_id), None)
+    tallies = {name: Tally(*counts) for name, *counts in totals}
+    mine = tallies.pop(str(scope.developer_id), Tally(0, 0, 0, 0))
+    rates = [100.0 * each.crushed / each.total for each in tallies.values()]
     days: defaultdict[date, list[int]] = defaultdict(list)
     own = reader.db.execute(_OWN, bound(scope, window, developers=json_array([scope.developer_id])))
     for started_us, crushed in own:
         days[local_date(started_us, zone)].append(crushed)
     daily = [100.0 * sum(crushed) / len(crushed) for _, crushed in sorted(days.items())]
-    return compare(mine, sorted(rates.values()), daily)
+    return compare(score_of(mine.crushed, mine.total), sorted(rates), daily, mine.interval())

@@ -8,13 +8,14 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import grades
-from aggregates.times import Window, WindowName, iso
+from aggregates.scores.grades import Interval
+from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.derive.sub_session_rows import PromptBody, unmask
 from projections.reader import Reader, bound, unpack
-from projections.scores.score import Counts, window_counts
-from projections.sub_sessions.rows import CRUSHED, SETTLED, one_line
+from projections.scores.score import Counts, newest_at, window_counts
+from projections.sub_sessions.rows import SETTLED, SHOWN_CRUSHED, one_line
 
 PREVIEW_CHARS_MAX = 140
 _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
@@ -24,15 +25,24 @@ _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
 class Skill(Counts, frozen=True, kw_only=True):
     """How many of the seven habits show."""
 
-    window: WindowName
+    window: AskedWindow
+    newest_at: str | None
+    """When the newest sub-session of all began; None without any."""
     skill_index: float | None
     tier: str
     delta_apg: None = None
     per_boolean: dict[BooleanName, float]
     per_boolean_counts: dict[BooleanName, int]
     """How many prompts each share is over; a share over none is shown to nobody."""
+    per_boolean_count: dict[BooleanName, int]
+    """The same under its other name."""
+    per_boolean_unsure: dict[BooleanName, int]
+    """Of how many prompts it was unsure; they are in no share."""
+    unsure_count: int
+    """The sum of those."""
     worst_pillar: str
     sample_count: int
+    """Prompts with a score: at least two booleans of theirs are sure."""
 
 
 class GradeCount(msgspec.Struct, frozen=True):
@@ -45,16 +55,23 @@ class ApgPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     period_start: str
     apg: float | None
+    interval: Interval | None
     sample_count: int
 
 
 class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The headline: the average prompt grade, and where it comes from."""
 
-    window: WindowName
+    window: AskedWindow
+    newest_at: str | None
     apg_current: float | None
+    interval: Interval | None
+    """Of `apg_current`."""
     apg_previous: float | None
     sample_count: int
+    """Prompts with a score; one with fewer than two sure booleans has none."""
+    unsure_count: int
+    """How many booleans of the window's prompts nobody could say."""
     grade_distribution: list[GradeCount]
     points: list[ApgPoint]
 
@@ -69,12 +86,17 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     submitted_at: str
     preview: str | None
     """None once it has been forgotten."""
-    grade: str
-    score: float
-    """The standing score, 0-100."""
+    grade: str | None
+    score: float | None
+    """The standing score, 0-100; None where too few booleans of it are sure."""
+    own_grade: str
+    own_score: float
+    """Of the prompt by itself, 0-100; lists are ordered by it."""
+    unsure_count: int
+    """How many of its own booleans nobody could say."""
     intent_class: str
     crushed: bool | None
-    """None while the sub-session is open."""
+    """None while the sub-session is open, and where its outcome is undecided."""
 
 
 # SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts. Counted are the
@@ -85,59 +107,77 @@ _COUNTED = (
 )
 
 
-def skill(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> Skill:
+_MASKS = (
+    "SELECT applicable, standing_sure, standing_earned, count(*), count(standing_score) "
+    f"{_COUNTED} GROUP BY applicable, standing_sure, standing_earned"
+)
+
+
+def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Skill:
     """The skill index of the last window given."""
-    query = f"SELECT applicable, standing_earned, count(*) {_COUNTED} GROUP BY applicable, standing_earned"
-    hits, applied = dict.fromkeys(BOOLEANS, 0), dict.fromkeys(BOOLEANS, 0)
+    hits, applied, unsure = (dict.fromkeys(BOOLEANS, 0) for _ in range(3))
     sample_count = 0
-    for applicable, earned, prompts in reader.db.execute(query, bound(scope, windows[-1])):
-        sample_count += prompts
-        for boolean in unmask(applicable):
-            applied[boolean] += prompts
-        for boolean in unmask(earned & applicable):
-            hits[boolean] += prompts
+    for applicable, sure, earned, prompts, scored in reader.db.execute(_MASKS, bound(scope, windows[-1])):
+        sample_count += scored
+        for shares, names in ((hits, earned & sure), (applied, sure), (unsure, applicable & ~sure)):
+            for boolean in unmask(names):
+                shares[boolean] += prompts
     index = grades.skill_index(hits, applied)
     return Skill(
         window=name,
+        newest_at=newest_at(reader, scope),
         skill_index=index,
         tier=grades.skill_tier(index),
         per_boolean=grades.per_boolean(hits, applied),
         per_boolean_counts=applied,
+        per_boolean_count=applied,
+        per_boolean_unsure=unsure,
+        unsure_count=sum(unsure.values()),
         worst_pillar=grades.worst_pillar(hits, applied),
         sample_count=sample_count,
         **msgspec.structs.asdict(window_counts(reader, scope, windows[-1])),
     )
 
 
-def insight_summary(reader: Reader, scope: Scope, name: WindowName, windows: Sequence[Window]) -> InsightSummary:
+def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    totals = f"SELECT total(standing_score), count(*) {_COUNTED}"
+    totals = "SELECT total(standing_score), total(standing_score * standing_score), count(standing_score) " + _COUNTED
     sums = [reader.db.execute(totals, bound(scope, window)).fetchone() for window in windows]
     points = [
-        ApgPoint(period_start=iso(window.start_us), apg=grades.apg(total, prompts), sample_count=prompts)
-        for window, (total, prompts) in zip(windows, sums, strict=True)
+        ApgPoint(
+            period_start=iso(window.start_us),
+            apg=grades.apg(total, prompts),
+            interval=grades.mean_interval(total, squares, prompts),
+            sample_count=prompts,
+        )
+        for window, (total, squares, prompts) in zip(windows, sums, strict=True)
     ]
     letters: Counter[str] = Counter()
-    query = f"SELECT standing_score, count(*) {_COUNTED} GROUP BY standing_score"
+    masks = reader.db.execute(_MASKS, bound(scope, windows[-1]))
+    unsure = sum(prompts * (applicable & ~sure).bit_count() for applicable, sure, _, prompts, _ in masks)
+    query = f"SELECT standing_score, count(*) {_COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
     for score, prompts in reader.db.execute(query, bound(scope, windows[-1])):
         letters[grades.rubric_letter(score)] += prompts
     return InsightSummary(
         window=name,
+        newest_at=newest_at(reader, scope),
         apg_current=points[-1].apg,
+        interval=points[-1].interval,
         apg_previous=points[-2].apg if len(points) > 1 else None,
         sample_count=points[-1].sample_count,
+        unsure_count=unsure,
         grade_distribution=[GradeCount(grade, letters[grade]) for grade in grades.RUBRIC_LADDER],
         points=points,
     )
 
 
 def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[TopPrompt]:
-    """Classified prompts of classified sub-sessions above the floor, the best first.
+    """Classified prompts of classified sub-sessions above the floor, the best by themselves first.
 
-    Of equal scores those of the newest sub-session come first, and there the prompt that reached the score first:
-    the ones after it stand where they stand because of it.
+    Of equal ones those that stand higher come first, then those of the newest sub-session, and there the prompt that
+    reached the score first: the ones after it stand where they stand because of it.
     """
-    order = "p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id"
+    order = "p.own_score DESC, p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id"
     return graded_prompts(reader, order, bound(scope, window, limit=limit, offset=offset))
 
 
@@ -151,13 +191,15 @@ def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed
     query = (
         f"WITH page(prompt) AS MATERIALIZED (SELECT p.rowid FROM prompts p {theirs}"
         "WHERE p.organization_id = :organization AND p.developer_id = :developer AND p.at_us >= :start "
-        f"AND p.at_us < :end AND p.counted {narrowed} ORDER BY {order} LIMIT :limit OFFSET :offset) "
-        "SELECT t.body, p.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, s.intent, "
-        f"iif({SETTLED}, {CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
+        f"AND p.at_us < :end AND p.counted AND p.own_score IS NOT NULL {narrowed} "
+        f"ORDER BY {order} LIMIT :limit OFFSET :offset) "
+        "SELECT t.body, p.body, p.sub_session_id, t.agent_session_id, p.at_us, p.standing_score, p.own_score, "
+        f"s.intent, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
         f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
     )
     rows = reader.db.execute(query, page).fetchall()
-    refs = [unpack(row[1], PromptBody).prompt for row in rows]
+    bodies = [unpack(row[1], PromptBody) for row in rows]
+    refs = [body.prompt for body in bodies]
     texts = reader.texts(refs)
     return [
         TopPrompt(
@@ -166,10 +208,15 @@ def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed
             agent_session_id=session,
             submitted_at=iso(at_us),
             preview=one_line(texts, ref, PREVIEW_CHARS_MAX, _PREVIEW_READ_MAX),
-            grade=grades.rubric_letter(score),
+            grade=None if score is None else grades.rubric_letter(score),
             score=score,
+            own_grade=grades.rubric_letter(own),
+            own_score=own,
+            unsure_count=len(body.rubric.unsure),
             intent_class=intent,
             crushed=None if crushed is None else bool(crushed),
         )
-        for ref, (turn, _, sub_session_id, session, at_us, score, intent, crushed) in zip(refs, rows, strict=True)
+        for body, ref, (turn, _, sub_session_id, session, at_us, score, own, intent, crushed) in zip(
+            bodies, refs, rows, strict=True
+        )
     ]

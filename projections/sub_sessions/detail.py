@@ -5,15 +5,26 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope, Span
-from aggregates.reading.verdicts import Intent, Rubric, applicable
-from aggregates.scores.grades import score_of
+from aggregates.judging.rubric import own_standing
+from aggregates.reading.verdicts import Intent, Rubric
 from aggregates.times import iso
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals, Turn
-from projections.derive.sessions import prompt_id, response_ref
+from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import PromptBody
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.listing import Booleans, SpeedRow
-from projections.sub_sessions.rows import NANO, Applicability, applicability, booleans, find, letter, resolve
+from projections.sub_sessions.rows import (
+    NANO,
+    TITLE_CHARS_MAX,
+    Applicabilities,
+    applicability,
+    booleans,
+    find,
+    letter,
+    one_line,
+    resolve,
+    turns_in,
+)
 
 FILES_MAX = 500
 """Of a sub-session that touched more files, those edited most are shown."""
@@ -54,6 +65,19 @@ class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
     unmeasured_requests: int
 
 
+class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
+    """A gap of which a person is asked: one goal or two?"""
+
+    split_turn_idx: int
+    """The turn after the gap, from 0; 0 is the first one, before which the judge saw a boundary."""
+    prompt_id: str
+    submitted_at: str
+    preview: str | None
+    """None once it has been forgotten."""
+    chance: float
+    """That another goal begins here, 0-1."""
+
+
 class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     """One sub-session, open or settled."""
 
@@ -67,6 +91,8 @@ class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     """Those edited most first."""
     models: list[ModelShown]
     """Those asked most first."""
+    unsure_gaps: list[UnsureGap]
+    """Where the judge hardly knew whether one goal ends and another begins, and nobody has said."""
 
 
 class OwnRubric(Booleans, frozen=True, kw_only=True):
@@ -75,9 +101,10 @@ class OwnRubric(Booleans, frozen=True, kw_only=True):
     intent_class: Intent
     confidence: float
     score: float | None
-    """100 x true / applicable."""
     letter_grade: str | None
-    applicability: Applicability
+    """100 x true / sure; None where fewer than two booleans are sure."""
+    applicability: Applicabilities
+    unsure_count: int
     judge_status: str
     judge: str
 
@@ -101,6 +128,7 @@ class PromptRow(msgspec.Struct, frozen=True, kw_only=True):
     unpriced_requests: int
     unmeasured_requests: int
     judge_status: str
+    judge_reason: str | None
     rubric: OwnRubric | None
     """None unless it was judged and classified."""
     standing_score: float | None
@@ -127,7 +155,34 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
         agent_session_ids=list(row.detail.agent_session_ids),
         files=_files(reader, row.sub_session_id),
         models=_models(reader, row.sub_session_id),
+        unsure_gaps=unsure_gaps(reader, row.sub_session_id),
     )
+
+
+def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
+    """In time order."""
+    arcs = arcs_of(reader.db, sub_session_id)
+    chances = {turn_id: chance for arc in arcs for turn_id, chance in arc.unsure}
+    if arcs[0].shift is not None and arcs[0].shift.unsure:
+        chances[arcs[0].arc_id] = arcs[0].shift.chance
+    spoken = {turn for session in {arc.agent_session_id for arc in arcs} for turn in session_gaps(reader.db, session)}
+    asked = [
+        (place, turn)
+        for place, turn in enumerate(turns_in(reader.db, sub_session_id) if chances else ())
+        if turn.turn_id in chances and turn.turn_id not in spoken
+    ]
+    refs = {turn.turn_id: text_of(turn, None if turn.prompt is None else turn.prompt.title) for _, turn in asked}
+    texts = reader.texts(list(refs.values()))
+    return [
+        UnsureGap(
+            split_turn_idx=place,
+            prompt_id=prompt_id(turn),
+            submitted_at=iso(turn.started_us),
+            preview=one_line(texts, refs[turn.turn_id], TITLE_CHARS_MAX),
+            chance=chances[turn.turn_id],
+        )
+        for place, turn in asked
+    ]
 
 
 def _files(reader: Reader, sub_session_id: str) -> list[FileShown]:
@@ -209,6 +264,7 @@ def _prompt(
         unpriced_requests=unpriced,
         unmeasured_requests=unmeasured,
         judge_status=body.rubric.status,
+        judge_reason=body.rubric.reason,
         rubric=_own_rubric(body.rubric),
         standing_score=score,
         unit_prompt_id=body.unit_prompt_id,
@@ -218,13 +274,15 @@ def _prompt(
 def _own_rubric(rubric: Rubric) -> OwnRubric | None:
     if rubric.status != "ok" or rubric.intent is None:
         return None
+    own = own_standing(rubric)
     return OwnRubric(
         intent_class=rubric.intent,
         confidence=rubric.confidence,
-        score=score_of(len(rubric.earned), len(applicable(rubric.intent))),
-        letter_grade=letter(rubric.intent, rubric.earned),
-        applicability=applicability(rubric.intent),
+        score=own.score,
+        letter_grade=letter(own),
+        applicability=applicability(rubric.intent, own),
+        unsure_count=len(rubric.unsure),
         judge_status=rubric.status,
         judge=rubric.judge,
-        **booleans(rubric.intent, rubric.earned),
+        **booleans(own),
     )

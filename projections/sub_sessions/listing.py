@@ -9,12 +9,13 @@ from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
+from projections.derive.sessions import arcs_of, session_gaps, session_turns
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
     NEWEST_FIRST,
     SETTLED,
-    Applicability,
+    Applicabilities,
     find,
     resolve,
     select,
@@ -39,6 +40,9 @@ class GradedItem(Booleans, frozen=True, kw_only=True):
     title: str | None
     intent_class: str
     letter_grade: str | None
+    """None where fewer than two booleans are sure."""
+    unsure_count: int
+    """How many booleans apply and nobody could say; they are null, and in no figure."""
 
 
 class RubricItem(GradedItem, frozen=True, kw_only=True):
@@ -47,8 +51,10 @@ class RubricItem(GradedItem, frozen=True, kw_only=True):
     summary: str | None
     title_source: str
     confidence: float | None
-    applicability: Applicability
+    applicability: Applicabilities
     judge_status: str
+    judge_reason: str | None
+    """Why it is unclassified, where that is known: `language`."""
 
 
 class SpeedRow(GradedItem, frozen=True, kw_only=True):
@@ -67,6 +73,8 @@ class SpeedRow(GradedItem, frozen=True, kw_only=True):
     lower_bound_requests: int
     """Of the requests in `cost_usd`, those that may have cost more."""
     goal_complete: bool | None
+    """None also where the outcome is undecided; `undecided_reason` then says why."""
+    undecided_reason: str | None
     outcome_confidence: float | None
     rework: bool | None
     rework_of: str | None
@@ -98,7 +106,10 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
     letter_grade: str | None
     prompt_grade: str | None
     intent_class: str
+    unsure_count: int
+    judge_reason: str | None
     goal_complete: bool | None
+    undecided_reason: str | None
     rework: bool | None
     crushed: bool | None
     started_at: str
@@ -188,6 +199,10 @@ class Overridable(msgspec.Struct, frozen=True):
 
     Where the id that was asked for names a part that was joined already, the turn that opens that part.
     """
+    spoken: tuple[Place, ...]
+    """The turns of whose gaps a person spoke, with that of the turn after the last one."""
+    unsure: tuple[Place, ...]
+    """The turns within it before which the judge hardly saw no boundary, and nobody has spoken."""
 
 
 def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridable | None:
@@ -205,7 +220,22 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         opening = bound(scope, started=turns[0].started_us, turn=str(turns[0].turn_id))
         part = current if reader.db.execute(query, opening).fetchone() is not None else None
     places = {turn.turn_id: Place(turn.agent_session_id, turn.capture_id) for turn in turns}
-    return Overridable(current, tuple(places.values()), None if part is None else places.get(part))
+    arcs = arcs_of(reader.db, str(current))
+    said = {turn for name in {turn.agent_session_id for turn in turns} for turn in session_gaps(reader.db, name)}
+    unsure = {turn_id for arc in arcs for turn_id, _ in arc.unsure} - said
+    following = [
+        turn
+        for turn in session_turns(reader.db, turns[-1].agent_session_id, turns[-1].started_us)
+        if turn.turn_id not in places
+    ]
+    around = [*turns, *following[:1]]
+    return Overridable(
+        current,
+        tuple(places.values()),
+        joins_at=None if part is None else places.get(part),
+        spoken=tuple(Place(turn.agent_session_id, turn.capture_id) for turn in around if turn.turn_id in said),
+        unsure=tuple(places[turn.turn_id] for turn in turns if turn.turn_id in unsure),
+    )
 
 
 def _part_of(reader: Reader, named: UUID) -> UUID | None:
@@ -223,6 +253,8 @@ class Agreement(msgspec.Struct, frozen=True, rename="camel"):
 
     field: OverrideField
     overrides: int
+    reviewed: int
+    """How many of them their owner confirmed by an explicit click, or overrode."""
     sub_sessions: int
     agreement_rate: float | None
     """None without any sub-session."""
@@ -237,11 +269,18 @@ class Accuracy(msgspec.Struct, frozen=True, rename="camel"):
 
 def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Accuracy:
     """All four fields, over the sub-sessions that started from a time on, open or settled, above the floor or below."""
-    bits = ", ".join(f"coalesce(sum(overridden >> {bit} & 1), 0)" for bit, _ in enumerate(OVERRIDE_FIELDS))
+    bits = ", ".join(
+        f"coalesce(sum({column} >> {bit} & 1), 0)"
+        for column in ("overridden", "reviewed")
+        for bit, _ in enumerate(OVERRIDE_FIELDS)
+    )
     query = (
         f"SELECT count(*), {bits} FROM sub_sessions "
         "WHERE organization_id = :organization AND developer_id = :developer AND started_us >= :start"
     )
-    count, *overrides = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
+    count, *sums = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
+    overrides, reviewed = sums[: len(OVERRIDE_FIELDS)], sums[len(OVERRIDE_FIELDS) :]
     rates = [1 - each / count if count else None for each in overrides]
-    return Accuracy(list(map(Agreement, OVERRIDE_FIELDS, overrides, [count] * len(rates), rates)), window_days)
+    return Accuracy(
+        list(map(Agreement, OVERRIDE_FIELDS, overrides, reviewed, [count] * len(rates), rates)), window_days
+    )

@@ -8,8 +8,9 @@ import msgspec
 
 from aggregates.characters import plain
 from aggregates.event import Scope
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
-from aggregates.scores.grades import rubric_letter, score_of
+from aggregates.judging.rubric import NO_STANDING, Standing
+from aggregates.reading.verdicts import BOOLEANS, Applicability, BooleanName, Intent, UndecidedReason, applicable
+from aggregates.scores.grades import rubric_letter
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail, unmask
@@ -54,14 +55,16 @@ def started_in(joined: str = "") -> str:
     return owned(joined) + IN_RANGE
 
 
-class Applicability(msgspec.Struct, frozen=True, kw_only=True):
-    goal_explicit: bool
-    scope_bounded: bool
-    references_concrete: bool
-    context_sufficient: bool
-    verification_requested: bool
-    root_cause_oriented: bool
-    plan_first: bool
+class Applicabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """Of each boolean whether it is said, is not asked of such an intent, or is asked and nobody can say."""
+
+    goal_explicit: Applicability
+    scope_bounded: Applicability
+    references_concrete: Applicability
+    context_sufficient: Applicability
+    verification_requested: Applicability
+    root_cause_oriented: Applicability
+    plan_first: Applicability
 
 
 class SubSessionRow(msgspec.Struct, kw_only=True):
@@ -76,10 +79,12 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     floor_passed: bool
     trivia_reason: str | None
     intent: Intent | None
-    earned: tuple[BooleanName, ...]
+    standing: Standing
     goal_complete: bool | None
+    """None also where the outcome is undecided."""
     rework: bool | None
     crushed: bool | None
+    """None also where the outcome is undecided."""
     rework_of: str | None
     """None also where it is rework and nobody knows of what."""
     total_tokens: int | None
@@ -108,6 +113,16 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return self.intent if self.detail.judge_status == "ok" else None
 
     @property
+    def graded(self) -> Standing:
+        return NO_STANDING if self.graded_intent is None else self.standing
+
+    @property
+    def undecided_reason(self) -> UndecidedReason | None:
+        """Why nobody can say whether its goal was reached; None where somebody can, and while it is open."""
+        undecided = self.settled and self.goal_complete is None
+        return self.detail.outcome.undecided if undecided else None
+
+    @property
     def ended_at(self) -> str | None:
         return iso(self.ended_us) if self.settled else None
 
@@ -125,41 +140,48 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "is_preview": not self.settled,
             "substance_floor_passed": self.floor_passed,
             "intent_class": self.intent_class,
-            "letter_grade": letter(self.graded_intent, self.earned),
+            "letter_grade": letter(self.graded),
+            "unsure_count": unsure_count(self.graded_intent, self.graded),
             "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
             "started_at": iso(self.started_us),
             "ended_at": self.ended_at,
             "duration_seconds": seconds if self.settled else None,
             "cost_usd": self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None,
             "outcome_confidence": detail.outcome.confidence if self.settled else None,
+            "undecided_reason": self.undecided_reason,
             "confidence": None if self.intent is None else detail.confidence,
             "judge_status": detail.judge_status,
-            "applicability": applicability(self.intent),
-            **booleans(self.graded_intent, self.earned),
+            "judge_reason": detail.judge_reason,
+            "applicability": applicability(self.intent, self.standing),
+            **booleans(self.graded),
         }
 
 
-def letter(intent: Intent | None, earned: tuple[BooleanName, ...]) -> str | None:
-    """The grade of the booleans; None where nothing was graded."""
-    score = None if intent is None else score_of(len(earned), len(applicable(intent)))
-    return None if score is None else rubric_letter(score)
+def letter(standing: Standing) -> str | None:
+    """The grade of the booleans; None where too few are sure."""
+    return None if standing.score is None else rubric_letter(standing.score)
 
 
-def applicability(intent: Intent | None) -> Applicability:
-    """Which booleans apply; none without an intent."""
-    applies = () if intent is None else applicable(intent)
-    return Applicability(**{name: name in applies for name in BOOLEANS})
+def unsure_count(intent: Intent | None, standing: Standing) -> int:
+    """How many of the booleans that apply nobody could say."""
+    return 0 if intent is None else len(applicable(intent)) - len(standing.sure)
 
 
-def booleans(intent: Intent | None, earned: tuple[BooleanName, ...]) -> dict[str, bool | None]:
-    """Each boolean: earned or missed; None where it does not apply or nothing was judged."""
-    applies = () if intent is None else applicable(intent)
-    return {name: name in earned if name in applies else None for name in BOOLEANS}
+def applicability(intent: Intent | None, standing: Standing) -> Applicabilities:
+    """Which booleans apply, and which of these are sure; none apply without an intent."""
+    said: dict[BooleanName, Applicability] = dict.fromkeys(BOOLEANS, "does_not_apply")
+    said |= dict.fromkeys(() if intent is None else applicable(intent), "unsure")
+    return Applicabilities(**said | dict.fromkeys(standing.sure, "applies"))
+
+
+def booleans(standing: Standing) -> dict[str, bool | None]:
+    """Each boolean: earned or missed; None where it does not apply, is unsure, or nothing was judged."""
+    return {name: name in standing.earned if name in standing.sure else None for name in BOOLEANS}
 
 
 _SELECT = (
     f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, {SETTLED} AS settled, s.turns, "
-    "s.floor_passed, s.trivia_reason, s.intent, s.earned, "
+    "s.floor_passed, s.trivia_reason, s.intent, s.earned, s.sure, "
     f"iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
     f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) AS crushed, "
     f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of, {WHOLE_TOKENS} AS total_tokens, "
@@ -188,7 +210,8 @@ def select(
 
 def _row(fields: dict[str, Any]) -> SubSessionRow:
     fields |= {name: None if fields[name] is None else bool(fields[name]) for name in _FLAGS}
-    fields |= {"earned": unmask(fields["earned"]), "detail": unpack(fields["detail"], Detail)}
+    standing = Standing(unmask(fields.pop("earned")), unmask(fields.pop("sure")))
+    fields |= {"standing": standing, "detail": unpack(fields["detail"], Detail)}
     return SubSessionRow(**fields)
 
 

@@ -122,7 +122,7 @@ def _seen(session: Item, raw: Sequence[Item]) -> list[SubSessionSeen]:
 def _scores(turns: Sequence[Turn]) -> tuple[float, ...]:
     rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
     intent = sub_session_intent(rubrics)
-    return tuple(score for score, _ in standings(rubrics, intent) if score is not None) if intent else ()
+    return tuple(each.score for each in standings(rubrics, intent) if each.score is not None) if intent else ()
 
 
 def fisher_interval(r: float, count: int) -> tuple[float, float] | None:

@@ -17,6 +17,8 @@ from aggregates.sub_sessions.sub_session import (
     GapOverridden,
     GoalOverridden,
     IntentOverridden,
+    OverrideCleared,
+    OverrideField,
     ReworkOverridden,
     TitleEdited,
 )
@@ -141,6 +143,22 @@ class Log:
         about: dict[str, Any] = {"agent_session_id": session, "capture_id": capture_id, "captures": (before,)}
         asked: dict[str, Any] = {"model": "m", "prompt_version": 1, "input_digest": b"d" * 16, "confidence": 0.9}
         return self._add(JudgeAnswered, kind="boundary", boundary=boundary, **about, **(asked | fields))
+
+    def answers_prompt(self, session: str, capture_id: UUID, intent: Intent, **fields: Any) -> "Log":
+        """A text model grades a prompt."""
+        about = {"agent_session_id": session, "capture_id": capture_id, "captures": (capture_id,), "intent": intent}
+        asked = {"model": "m", "prompt_version": 2, "input_digest": b"", "confidence": 0.9}
+        return self._add(JudgeAnswered, kind="rubric", **about, **(asked | fields))
+
+    def answers_outcome(self, session: str, *captures: UUID, **fields: Any) -> "Log":
+        """A text model judges the sub-session of these prompts."""
+        about = {"agent_session_id": session, "capture_id": captures[-1], "captures": captures}
+        asked = {"model": "m", "prompt_version": 2, "input_digest": b"", "confidence": 0.9}
+        return self._add(JudgeAnswered, kind="outcome", **about, **(asked | fields))
+
+    def clears(self, session: str, capture_id: UUID, field: OverrideField) -> "Log":
+        """Somebody takes back what they said in a field of a turn."""
+        return self._add(OverrideCleared, agent_session_id=session, capture_id=capture_id, field=field)
 
     def renames(self, capture_id: UUID, title: str) -> "Log":
         """Somebody names the sub-session that holds a capture."""

@@ -159,7 +159,7 @@ def _posts(intake: Caller, api: Caller, admin: Caller, ids: dict[str, str]) -> l
         ("POST", f"{a}/teams", {"organization_id": str(ACME), "name": "Web"}, admin),
         ("POST", f"{a}/team-memberships", {"team_id": ids["<team_id>"], "developer_id": str(BEN)}, admin),
         ("POST", f"{a}/keys", {"developer_id": str(BEN), "name": "laptop", "prefix": "gck"}, admin),
-        ("POST", f"{control}/replay", {"rules": 1}, admin),
+        ("POST", f"{control}/replay", {"rules": 2}, admin),
         ("POST", "/v1/insights/report/generate", {"from": "2026-07-01", "to": "2026-08-31"}, api),
         ("POST", "/v1/insights/report/quick?from=2026-07-01&to=2026-08-31", None, api),
         ("POST", "/v1/score_v3/admin/backfill", range_, api),

@@ -11,6 +11,7 @@ from tests.svc_http.shapes import (
     Files,
     Id,
     InsightSummary,
+    Interval,
     ModelTasks,
     Percent,
     Score,
@@ -190,10 +191,13 @@ class InsightsMeta(Exact, rename="camel"):
 
 class Snapshot(Exact, rename="camel"):
     apg_current: Percent | None
+    interval: Interval | None
     skill_index: Percent | None
     tier: Literal["Novice", "Practitioner", "Proficient", "Expert", "Elite"]
     per_boolean: dict[Boolean, Share]
     per_boolean_counts: dict[Boolean, Count]
+    per_boolean_count: dict[Boolean, Count]
+    unsure_count: Count
     worst_pillar: Boolean | Literal[""]
     sample_count: Count
 
@@ -242,6 +246,9 @@ class Highlight(Exact, rename="camel"):
 
 class Impressive(Exact, rename="camel"):
     win_rate: Share | None
+    interval: Interval | None
+    decided_count: Count
+    undecided_count: Count
     total_win_sessions: Count
     highlights: list[Highlight]
 
@@ -264,6 +271,7 @@ class WasteAction(Exact, rename="camel"):
 class Costs(Exact, rename="camel"):
     total_cost_usd: Amount | None
     wasted_cost_usd: Amount | None
+    undecided_cost_usd: Amount | None
     waste_ratio: Share | None
     potential_savings_usd: Amount | None
     model_rightsizing: Annotated[list[str], Meta(max_length=0)]
@@ -273,6 +281,7 @@ class Costs(Exact, rename="camel"):
 
 class WorstPrompt(Exact, rename="camel"):
     score: Annotated[float, Meta(ge=0, lt=100)]
+    standing_score: Percent | None
     session_id: str
     sub_session_id: Id
     prompt_id: Id

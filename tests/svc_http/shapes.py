@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 Window = Literal["daily", "weekly", "monthly"]
+Asked = Literal["daily", "weekly", "monthly", "range"]
 Letter = Literal["F", "D", "C", "C+", "B-", "B", "B+", "A-", "A", "A+"]
 Intent = Literal[
     "question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor", "unclassified"
@@ -32,16 +33,27 @@ class Exact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Every field is there, and no other."""
 
 
+class Interval(Exact):
+    low: Percent
+    high: Percent
+    confidence: Annotated[float, Meta(ge=0.95, le=0.95)]
+
+
 class Counts(Exact):
     total_count: Count
     crushed_count: Count
+    decided_count: Count
+    undecided_count: Count
+    decided_rate: Percent | None
     unclassified_count: Count
     overridden_count: Count
 
 
 class Score(Counts):
-    window: Window
+    window: Asked
+    newest_at: Time | None
     svc_score: Percent
+    interval: Interval | None
     letter_grade: Literal["N/A", "F", "D", "C", "C+", "B-", "B", "B+", "A-", "A", "A+"]
     personal_tier: Literal["unranked", "starting", "building", "scaling", "leading", "elite"]
     crush_weight: Amount
@@ -52,7 +64,8 @@ class Score(Counts):
 
 
 class Speed(Counts):
-    window: Window
+    window: Asked
+    newest_at: Time | None
     cspw: Count
     delta_cspw: int
     ttc_median_seconds: Amount
@@ -83,7 +96,8 @@ class TokenFigures(Counts):
 
 
 class Tokens(TokenFigures):
-    window: Window
+    window: Asked
+    newest_at: Time | None
     sparkline: Annotated[list[Amount], Meta(min_length=4, max_length=4)]
     sparkline_counts: FourCounts
 
@@ -118,12 +132,16 @@ class Hits(Exact):
 
 
 class Skill(Counts):
-    window: Window
+    window: Asked
+    newest_at: Time | None
     skill_index: Percent | None
     tier: Literal["Novice", "Practitioner", "Proficient", "Expert", "Elite"]
     delta_apg: None
     per_boolean: Shares
     per_boolean_counts: Hits
+    per_boolean_count: Hits
+    per_boolean_unsure: Hits
+    unsure_count: Count
     worst_pillar: str
     sample_count: Count
 
@@ -136,26 +154,33 @@ class GradeCount(Exact):
 class ApgPoint(Exact):
     period_start: Time
     apg: Percent | None
+    interval: Interval | None
     sample_count: Count
 
 
 class InsightSummary(Exact):
-    window: Window
+    window: Asked
+    newest_at: Time | None
     apg_current: Percent | None
+    interval: Interval | None
     apg_previous: Percent | None
     sample_count: Count
+    unsure_count: Count
     grade_distribution: Annotated[list[GradeCount], Meta(min_length=10, max_length=10)]
     points: Annotated[list[ApgPoint], Meta(min_length=4, max_length=4)]
 
 
+Applies = Literal["applies", "does_not_apply", "unsure"]
+
+
 class Applicability(Exact):
-    goal_explicit: bool
-    scope_bounded: bool
-    references_concrete: bool
-    context_sufficient: bool
-    verification_requested: bool
-    root_cause_oriented: bool
-    plan_first: bool
+    goal_explicit: Applies
+    scope_bounded: Applies
+    references_concrete: Applies
+    context_sufficient: Applies
+    verification_requested: Applies
+    root_cause_oriented: Applies
+    plan_first: Applies
 
 
 class Booleans(Exact):
@@ -172,9 +197,11 @@ class RubricItem(Booleans):
     score_v3_sub_session_id: Id
     intent_class: Intent
     letter_grade: Letter | None
+    unsure_count: Count
     confidence: Share | None
     applicability: Applicability
     judge_status: Status
+    judge_reason: Literal["language"] | None
     title: Title | None
     summary: Summary | None
     title_source: Source
@@ -194,7 +221,9 @@ class SpeedRow(Booleans):
     unpriced_requests: Count
     unmeasured_requests: Count
     lower_bound_requests: Count
+    unsure_count: Count
     goal_complete: bool | None
+    undecided_reason: Literal["unchecked", "unseen", "balanced"] | None
     outcome_confidence: Share | None
     rework: bool | None
     rework_of: Id | None
@@ -226,6 +255,14 @@ class Model(Exact):
     unmeasured_requests: Count
 
 
+class UnsureGap(Exact):
+    split_turn_idx: Count
+    prompt_id: Id
+    submitted_at: Time
+    preview: Title | None
+    chance: Share
+
+
 class Detail(SpeedRow):
     summary: Summary | None
     title_source: Source
@@ -235,14 +272,16 @@ class Detail(SpeedRow):
     agent_session_ids: Annotated[list[str], Meta(min_length=1)]
     files: list[File]
     models: list[Model]
+    unsure_gaps: list[UnsureGap]
 
 
 class OwnRubric(Booleans):
     intent_class: Intent
     confidence: Share
-    score: Percent
-    letter_grade: Letter
+    score: Percent | None
+    letter_grade: Letter | None
     applicability: Applicability
+    unsure_count: Count
     judge_status: Literal["ok"]
     judge: str
 
@@ -260,6 +299,7 @@ class Prompt(Exact):
     unpriced_requests: Count
     unmeasured_requests: Count
     judge_status: Status
+    judge_reason: Literal["language"] | None
     rubric: OwnRubric | None
     standing_score: Percent | None
     unit_prompt_id: Id | None
@@ -300,7 +340,10 @@ class RealtimeRow(Exact):
     letter_grade: Letter | None
     prompt_grade: Letter | None
     intent_class: Intent
+    unsure_count: Count
+    judge_reason: Literal["language"] | None
     goal_complete: bool | None
+    undecided_reason: Literal["unchecked", "unseen", "balanced"] | None
     rework: bool | None
     crushed: bool | None
     title: Title | None
@@ -320,9 +363,12 @@ class Today(Counts):
     date: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$")]
     timezone: str
     svc_score: Percent
+    interval: Interval | None
     trivia_count: Count
     apg: Percent | None
+    apg_interval: Interval | None
     sample_count: Count
+    unsure_count: Count
     prompts: Count
     tokens: Count | None
     unreported_sub_sessions: Count
@@ -358,8 +404,11 @@ class TopPrompt(Exact, rename="camel"):
     agent_session_id: str
     submitted_at: Time
     preview: str | None
-    grade: Letter
-    score: Percent
+    grade: Letter | None
+    score: Percent | None
+    own_grade: Letter
+    own_score: Percent
+    unsure_count: Count
     intent_class: Intent
     crushed: bool | None
 
@@ -380,7 +429,9 @@ class ModelTask(Exact, rename="camel"):
     sub_sessions: Annotated[int, Meta(ge=1)]
     qualifying: Count
     crushed: Count
+    undecided: Count
     completion_rate: Percent | None
+    interval: Interval | None
     total_tokens: Count | None
     unreported_sub_sessions: Count
     cost_usd: Amount | None

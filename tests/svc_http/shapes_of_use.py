@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from tests.svc_http.shapes import Amount, Count, Exact, Id, Percent, Range, Sentence, Share, Time
+from tests.svc_http.shapes import Amount, Count, Exact, Id, Interval, Percent, Range, Sentence, Share, Time
 
 FlagKind = Literal[
     "auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew", "foreign_session"
@@ -65,6 +65,7 @@ class Baseline(Exact):
 
 class Peers(Exact, rename="camel"):
     my_score: Percent | None
+    interval: Interval | None
     basis: Literal["peers", "selfHistory", "insufficient"]
     distribution: Distribution | None
     my_percentile: Percent | None
@@ -78,6 +79,7 @@ class Peers(Exact, rename="camel"):
 class Agreement(Exact, rename="camel"):
     field: Literal["boundary", "completion", "rollback", "label"]
     overrides: Count
+    reviewed: Count
     sub_sessions: Count
     agreement_rate: float | None
 

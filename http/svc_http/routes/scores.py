@@ -18,9 +18,9 @@ from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     US_PER_DAY,
     US_PER_SECOND,
+    AskedWindow,
     Period,
     Window,
-    WindowName,
     buckets,
     calendar_windows,
     iso,
@@ -43,6 +43,7 @@ from svc_http.params import (
     SINCE,
     TZ,
     WINDOW,
+    WINDOW_OR_RANGE,
     ByKey,
     Parameter,
     Query,
@@ -87,13 +88,12 @@ class Trend(msgspec.Struct, Generic[_P], frozen=True, rename={"from_time": "from
     points: Sequence[_P]
 
 
-def _of_window(path: str, query: Callable[[Reader, Scope, WindowName, Sequence[Window]], object], about: str) -> None:
-    """The route of a query over the last windows, the current one last."""
+def _of_window(path: str, query: Callable[[Reader, Scope, AskedWindow, Sequence[Window]], object], about: str) -> None:
+    """The route of a query over the last windows, the current one last; or over a range and those before it."""
 
-    @routes(f"GET /v1/score_v3/{path}", about, (WINDOW,), answers=query)
+    @routes(f"GET /v1/score_v3/{path}", about, WINDOW_OR_RANGE, answers=query)
     async def handler(call: ByKey) -> object:
-        name = WINDOW.read(call.query)
-        return await call.read(query, name, call.windows(name, WINDOWS_SHOWN))
+        return await call.read(query, *call.asked_windows(WINDOWS_SHOWN))
 
 
 _of_window("score", score.score, "The completion rate of a window.")

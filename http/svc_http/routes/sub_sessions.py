@@ -10,7 +10,15 @@ from msgspec.structs import asdict
 from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
-from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.sub_session import (
+    ClearOverride,
+    EditTitle,
+    OverrideField,
+    OverrideGap,
+    OverrideGoal,
+    OverrideIntent,
+    OverrideRework,
+)
 from aggregates.times import US_PER_DAY, Window
 from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
@@ -148,10 +156,10 @@ class _SetIntent(msgspec.Struct):
 
 
 _ACTIONS = {
-    "boundary": ("split_at_turn", "merge_with_previous"),
-    "completion": ("mark_complete", "mark_incomplete"),
-    "rollback": ("mark_rework", "mark_not_rework"),
-    "label": ("rename", "set_intent"),
+    "boundary": ("split_at_turn", "merge_with_previous", "keep_together", "clear"),
+    "completion": ("mark_complete", "mark_incomplete", "clear"),
+    "rollback": ("mark_rework", "mark_not_rework", "clear"),
+    "label": ("rename", "set_intent", "clear"),
 }
 """Field → the actions that are legal for it."""
 
@@ -175,15 +183,25 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
     known = await call.read(listing.overridable, wanted)
     if known is None:
         raise unknown
-    accepted(await call.service.send(_command(call.scope, known, action, body.payload or {})))
+    accepted(await call.service.send(_command(call.scope, known, field, action, body.payload or {})))
     current = await call.read(resolve, wanted)
     return Overridden(current or known.sub_session_id, field, action)
 
 
-def _command(scope: Scope, known: Overridable, action: str, payload: dict[str, Any]) -> AnyCommand:
+def _command(scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]) -> AnyCommand:
     """What a legal action asks for. Raises `HttpError` 400."""
     about = asdict(scope) | asdict(known.turns[0])
     match action:
+        case "clear":
+            first, *more = (known.spoken if field == "boundary" else ()) or known.turns[:1]
+            places = tuple((place.agent_session_id, place.capture_id) for place in more)
+            return ClearOverride(
+                **asdict(scope), **asdict(first), field=msgspec.convert(field, OverrideField), more=places
+            )
+        case "keep_together":
+            first, *more = [_split_at(known, payload)] if "split_turn_idx" in payload else _asked_of(known)
+            places = tuple((place.agent_session_id, place.capture_id) for place in more)
+            return OverrideGap(**asdict(scope), **asdict(first), boundary=False, more=places)
         case "split_at_turn":
             return OverrideGap(**asdict(scope), **asdict(_split_at(known, payload)), boundary=True)
         case "merge_with_previous":
@@ -200,10 +218,19 @@ def _command(scope: Scope, known: Overridable, action: str, payload: dict[str, A
             label = _payload(payload, _Rename).new_label
             if not label.strip():
                 raise HttpError(400, "payload.new_label is blank; send 1 to 60 characters")
-            first = known.turns[0].capture_id
+            named = known.turns[0].capture_id
             return EditTitle(
-                organization_id=scope.organization_id, developer_id=scope.developer_id, turn_id=first, title=label
+                organization_id=scope.organization_id, developer_id=scope.developer_id, turn_id=named, title=label
             )
+
+
+def _asked_of(known: Overridable) -> tuple[Place, ...]:
+    if not known.unsure:
+        raise HttpError(
+            400,
+            "the judge is sure of every gap in it; send payload.split_turn_idx, the turn that goes on with it",
+        )
+    return known.unsure
 
 
 def _split_at(known: Overridable, payload: dict[str, Any]) -> Place:

@@ -6,10 +6,18 @@ from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
 from aggregates.judging.evidence import rubric_evidence
-from aggregates.judging.rubric import judge_prompt, standings, sub_session_intent
+from aggregates.judging.rubric import (
+    NO_STANDING,
+    SURE_MIN,
+    judge_prompt,
+    own_standing,
+    standings,
+    sub_session_intent,
+    sub_session_standing,
+)
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable, said_booleans
-from aggregates.scores.grades import grade_text, rubric_letter
+from aggregates.scores.grades import grade_text
 from tests.support.judging import DIGESTER, rubric, turn
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
@@ -38,8 +46,9 @@ RUBRICS = st.one_of(
     st.just(Rubric("skipped")),
     st.just(Rubric("unclassified")),
     st.builds(
-        lambda intent, names: Rubric("ok", intent, 0.5, said_booleans(intent, names)),
+        lambda intent, names, unsure: Rubric("ok", intent, 0.5, said_booleans(intent, names, unsure)),
         st.sampled_from(INTENTS),
+        st.sets(st.sampled_from(BOOLEANS)),
         st.sets(st.sampled_from(BOOLEANS)),
     ),
 )
@@ -225,31 +234,71 @@ def test_an_investigation_followed_by_a_review_stays_one() -> None:
 
 
 @given(st.lists(RUBRICS, max_size=6))
-def test_standings_never_fall_and_end_at_the_sub_session_s_own(rubrics: list[Rubric]) -> None:
-    """What was said once need not be repeated."""
+def test_what_was_earned_stands_and_every_prompt_says_what_it_wants(rubrics: list[Rubric]) -> None:
+    """Of the six other booleans none is lost; the goal is each prompt's own."""
     intent = sub_session_intent(rubrics)
-    scores = [score for score, _ in standings(rubrics, intent) if score is not None]
-    assert scores == sorted(scores)
-    if intent is not None:
-        _, earned = standings(rubrics, intent)[-1]
-        assert scores[-1] == 100.0 * len(earned) / len(applicable(intent))
+    so_far: set[BooleanName] = set()
+    for own, stands in zip(rubrics, standings(rubrics, intent), strict=True):
+        if own.status != "ok":
+            assert stands == NO_STANDING
+            continue
+        so_far |= set(own.earned)
+        wanted = (so_far - {"goal_explicit"}) | ({"goal_explicit"} & set(own.earned))
+        assert set(stands.earned) == wanted & set(applicable(intent or "question"))
+
+
+@given(st.lists(RUBRICS, max_size=6))
+def test_what_is_unsure_is_in_no_numerator_and_no_denominator(rubrics: list[Rubric]) -> None:
+    """And a score of fewer than two sure booleans is none."""
+    intent = sub_session_intent(rubrics)
+    for stands in (*standings(rubrics, intent), sub_session_standing(rubrics, intent)):
+        assert set(stands.earned) <= set(stands.sure)
+        assert (stands.score is None) == (len(stands.sure) < SURE_MIN)
+        if stands.score is not None:
+            assert stands.score == 100 * len(stands.earned) / len(stands.sure)
+    for name in sub_session_standing(rubrics, intent).sure:
+        said = [each.value for own in rubrics for each in own.booleans if each.name == name]
+        assert True in said or None not in said
+    for own in rubrics:
+        assert not {*own_standing(own).sure}.intersection(own.unsure)
+
+
+def test_a_boolean_that_stands_unsure_can_still_be_earned_and_not_be_missed() -> None:
+    """True if any is true, else unsure if any is, else false where any prompt was asked."""
+    asked = [
+        Rubric("ok", "feature", 0.9, said_booleans("feature", (), ("scope_bounded", "plan_first"))),
+        Rubric("ok", "question", 0.9, said_booleans("question", ("goal_explicit",))),
+        Rubric("ok", "feature", 0.9, said_booleans("feature", ("scope_bounded",))),
+    ]
+    first, second, third = standings(asked, "feature")
+    assert (first.sure, first.earned) == (
+        ("goal_explicit", "references_concrete", "context_sufficient", "verification_requested"),
+        (),
+    )
+    assert (second.sure, second.earned) == (first.sure, ("goal_explicit",))
+    assert (third.sure, third.earned) == (
+        ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient", "verification_requested"),
+        ("scope_bounded",),
+    )
+    assert sub_session_standing(asked, "feature").earned == ("goal_explicit", "scope_bounded")
+    assert "root_cause_oriented" not in sub_session_standing(asked, "bug_fix").sure, "none was asked of it"
 
 
 @given(
     st.sampled_from(INTENTS),
     st.lists(st.sets(st.sampled_from(BOOLEANS)), min_size=1, max_size=5),
 )
-def test_cutting_a_prompt_into_pieces_raises_neither_the_letter_nor_the_mean(
+def test_cutting_a_prompt_into_pieces_raises_no_mean_and_leaves_the_letter(
     intent: Intent, pieces: list[set[BooleanName]]
 ) -> None:
     """Where the pieces together earn what the whole earned, the pieces' mean is at most the whole's score."""
     whole = Rubric("ok", intent, 0.5, said_booleans(intent, set().union(*pieces)))
     cut_up = [Rubric("ok", intent, 0.5, said_booleans(intent, piece)) for piece in pieces]
-    score, _ = standings([whole], intent)[0]
-    scores = [each for each, _ in standings(cut_up, intent) if each is not None]
+    score = standings([whole], intent)[0].score
+    scores = [each.score for each in standings(cut_up, intent) if each.score is not None]
     assert score is not None
     assert sum(scores) / len(scores) <= score + 1e-9
-    assert rubric_letter(scores[-1]) == rubric_letter(score)
+    assert sub_session_standing(cut_up, intent) == sub_session_standing([whole], intent)
 
 
 def test_what_came_before_is_part_of_the_judgement() -> None:

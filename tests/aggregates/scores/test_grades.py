@@ -6,13 +6,18 @@ from math import nextafter
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
 from aggregates.scores.grades import (
+    DECIDED_MIN,
     RUBRIC_LADDER,
     PromptGrade,
+    Tally,
     apg,
     grade_text,
+    mean_interval,
     median,
     per_boolean,
     percentile,
@@ -21,6 +26,7 @@ from aggregates.scores.grades import (
     score_of,
     skill_index,
     skill_tier,
+    student,
     svc_letter,
     svc_score,
     worst_pillar,
@@ -64,13 +70,13 @@ def test_the_ladder_of_rubric_letters_goes_up() -> None:
 @pytest.mark.parametrize(("score", "letter"), sides(RATE_STEPS))
 def test_the_letter_of_a_completion_rate(score: float, letter: str) -> None:
     """It has bounds of its own."""
-    assert svc_letter(score, 1) == letter
+    assert svc_letter(score, DECIDED_MIN) == letter
 
 
 @pytest.mark.parametrize(("score", "tier"), sides(PERSONAL_STEPS))
 def test_the_tier_of_a_completion_rate(score: float, tier: str) -> None:
     """Five tiers, each from its bound on."""
-    assert personal_tier(score, 1) == tier
+    assert personal_tier(score, DECIDED_MIN) == tier
 
 
 @pytest.mark.parametrize(("index", "tier"), [pytest.param(None, "Novice", id="Novice of nothing"), *sides(SKILL_STEPS)])
@@ -83,15 +89,66 @@ def test_the_tier_of_a_skill_index(index: float | None, tier: str) -> None:
     ("crushed", "qualifying", "expected"),
     [
         pytest.param(0, 0, (0.0, "N/A", "unranked"), id="nothing to judge is no bad score"),
-        pytest.param(0, 1, (0.0, "F", "starting"), id="none of one"),
-        pytest.param(1, 1, (100.0, "A+", "elite"), id="one of one"),
-        pytest.param(5, 8, (62.5, "B", "scaling"), id="five of eight is the example of the specification"),
+        pytest.param(0, 1, (0.0, "N/A", "unranked"), id="none of one"),
+        pytest.param(9, 9, (100.0, "N/A", "unranked"), id="nine are too few for a letter"),
+        pytest.param(0, 10, (0.0, "F", "starting"), id="none of ten"),
+        pytest.param(10, 10, (100.0, "A+", "elite"), id="ten of ten"),
+        pytest.param(10, 16, (62.5, "B", "scaling"), id="ten of sixteen is the example of the specification"),
     ],
 )
 def test_a_completion_rate_from_counts(crushed: int, qualifying: int, expected: tuple[float, str, str]) -> None:
-    """100 x crushed / qualifying, its letter and its tier."""
-    score = svc_score(crushed, qualifying)
-    assert (score, svc_letter(score, qualifying), personal_tier(score, qualifying)) == expected
+    """100 x crushed / qualifying; the letter and the tier are of the decided ones, here all."""
+    score, decided_rate = svc_score(crushed, qualifying), score_of(crushed, qualifying)
+    assert (score, svc_letter(decided_rate, qualifying), personal_tier(decided_rate, qualifying)) == expected
+
+
+def test_eleven_of_fifteen_fits_48_to_89_in_100() -> None:
+    """The example of the specification."""
+    found = Tally(total=15, crushed=11, undecided=0, possible=0).interval()
+    assert found is not None
+    assert (round(found.low), round(found.high), found.confidence) == (48, 89, 0.95)
+
+
+@given(st.data())
+def test_an_interval_holds_the_rate_over_all_and_over_decided_ones(data: st.DataObject) -> None:
+    """In its own unit, clamped; what is undecided only ever widens it, and never counts as crushed."""
+    total = data.draw(st.integers(1, 400))
+    undecided = data.draw(st.integers(0, total))
+    crushed = data.draw(st.integers(0, total - undecided))
+    possible = data.draw(st.integers(0, undecided))
+    found = Tally(total, crushed, undecided, possible).interval()
+    decided = Tally(total, crushed, 0, 0).interval()
+    assert found is not None
+    assert decided is not None
+    assert 0 <= found.low <= 100 * crushed / total <= found.high <= 100
+    assert (found.low, found.high >= decided.high) == (decided.low, True)
+    if possible == undecided and total > undecided:
+        # With rework among the undecided, the rate over decided ones leaves out what surely was not crushed.
+        assert found.low - 1e-9 <= 100 * crushed / (total - undecided) <= found.high + 1e-9
+    share = Tally(total, crushed, undecided, possible).interval(unit=1.0)
+    assert share is not None
+    assert [share.low, share.high] == pytest.approx([found.low / 100, found.high / 100])
+
+
+def test_of_nothing_there_is_no_interval() -> None:
+    """Nor of one prompt."""
+    assert Tally(0, 0, 0, 0).interval() is None
+    assert (mean_interval(0, 0, 0), mean_interval(80, 6400, 1)) == (None, None)
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=60))
+def test_an_interval_of_a_mean_holds_it(scores: list[float]) -> None:
+    """And is clamped to what a score can be."""
+    found = mean_interval(sum(scores), sum(score * score for score in scores), len(scores))
+    assert found is not None
+    assert 0 <= found.low <= sum(scores) / len(scores) + 1e-9
+    assert sum(scores) / len(scores) - 1e-9 <= found.high <= 100
+
+
+@pytest.mark.parametrize(("freedom", "wanted"), [(1, 12.7062), (9, 2.2622), (40, 2.0211), (60, 2.0003), (1000, 1.9623)])
+def test_students_quantile_is_that_of_the_tables(freedom: int, wanted: float) -> None:
+    """In the table and beyond it."""
+    assert student(freedom) == pytest.approx(wanted, abs=2e-4)
 
 
 @pytest.mark.parametrize(

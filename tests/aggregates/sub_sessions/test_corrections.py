@@ -10,9 +10,11 @@ from aggregates.event import Context, Digester, Done
 from aggregates.ids import overrides_stream
 from aggregates.sub_sessions.sub_session import (
     AnyOverride,
+    ClearOverride,
     GapOverridden,
     GoalOverridden,
     IntentOverridden,
+    OverrideCleared,
     OverrideEvent,
     OverrideGap,
     OverrideGoal,
@@ -22,7 +24,7 @@ from aggregates.sub_sessions.sub_session import (
     OverrideWord,
     ReworkOverridden,
     gap_overrides,
-    override_word_of,
+    override_words_of,
     overrides_of,
 )
 from tests.support.log import named
@@ -55,8 +57,8 @@ def test_a_correction_is_a_fact_about_a_capture(case: str) -> None:
         decision = decide(command, known, _CONTEXT)
         assert decision.events == ((stream, fact),)
         assert decision.reply == Done(True, _CAPTURE)
-    assert override_word_of(fact)[0] == _CAPTURE
-    assert override_word_of(fact)[2] == word
+    assert override_words_of(fact)[0] == _CAPTURE
+    assert [said for _, said in override_words_of(fact)[1]] == [word]
     assert touched_streams(command) == required_streams(command) == (stream,)
 
 
@@ -76,5 +78,41 @@ def test_the_later_word_in_the_log_wins_in_whatever_order_they_are_read(order: t
         OverrideWord(_TURN, "gap", "no", 6),
     ]
     shuffled = [words[index] for index in order]
-    assert overrides_of(shuffled) == Overrides(boundary=True, complete=True, rework=None, intent="plan")
+    assert overrides_of(shuffled, {_TURN}) == Overrides(
+        boundary=True, gaps_reviewed=True, complete=True, rework=None, intent="plan"
+    )
     assert gap_overrides(shuffled) == {_TURN: False}
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_what_was_taken_back_counts_no_more(order: tuple[int, ...]) -> None:
+    """Until something is said again."""
+    words = [
+        OverrideWord(_TURN, "goal", "no", 3),
+        OverrideWord(_TURN, "gap", "yes", 4),
+        OverrideWord(_TURN, "goal", "cleared", 5),
+        OverrideWord(_TURN, "gap", "cleared", 6),
+    ]
+    shuffled = [words[index] for index in order]
+    assert (overrides_of(shuffled), gap_overrides(shuffled)) == (Overrides(), {})
+    again = [*shuffled, OverrideWord(_TURN, "goal", "yes", 7)]
+    assert overrides_of(again) == Overrides(complete=True)
+
+
+def test_a_word_that_a_turn_goes_on_is_an_override_only_where_a_boundary_was_seen() -> None:
+    """Else it confirms what was judged."""
+    words = [OverrideWord(_TURN, "gap", "no", 3)]
+    assert overrides_of(words) == Overrides(boundary=False, gaps_reviewed=True)
+    assert overrides_of(words, {_TURN}) == Overrides(boundary=True, gaps_reviewed=True)
+
+
+def test_clearing_a_label_takes_the_class_and_the_title_back() -> None:
+    """For each capture that the command names a fact."""
+    command = ClearOverride(**_ABOUT, field="label", more=(("s2", _TURN),))
+    facts = [fact for _, fact in decide(command, {}, _CONTEXT).events]
+    assert [
+        (fact.agent_session_id, override_words_of(fact)) for fact in facts if isinstance(fact, OverrideCleared)
+    ] == [
+        ("s1", (_CAPTURE, [("intent", "cleared"), ("title", "cleared")])),
+        ("s2", (_TURN, [("intent", "cleared"), ("title", "cleared")])),
+    ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.judging.rubric import Answers, JudgeAnswered
+from aggregates.judging.rubric import NO_STANDING, Answers, JudgeAnswered
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, Totals, conclude
@@ -86,7 +86,7 @@ def test_a_person_names_another_intent() -> None:
     found = concluded(turn_at(1, ASKED, answered=True), rubrics=[rubric("bug_fix", "goal_explicit")], said=said)
     assert (found.intent, found.judged_intent, found.said) == ("question", "bug_fix", said)
     assert (found.outcome.goal_complete, found.judged_complete) == (True, False)
-    assert [judged.standing_score for judged in found.prompts] == [50.0]
+    assert [judged.standing.score for judged in found.prompts] == [50.0]
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,14 @@ def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
     """Of what applies to the sub-session's intent, in rubric order; a prompt that was not classified has no score."""
     found = concluded(
         *(turn_at(n, said, answered=True) for n, said in enumerate((ASKED, THANKS, ASKED, ASKED))),
-        rubrics=[rubric("question", "goal_explicit"), None, rubric("investigation", "root_cause_oriented"), None],
+        rubrics=[rubric("question", "context_sufficient"), None, rubric("investigation", "root_cause_oriented"), None],
     )
-    assert (found.intent, found.earned) == ("question", ("goal_explicit",))
-    assert [judged.standing_score for judged in found.prompts] == [50.0, None, 50.0, None]
-    assert [judged.standing_earned for judged in found.prompts] == [("goal_explicit",)] * 4
+    assert (found.intent, found.standing.earned) == ("question", ("context_sufficient",))
+    assert [judged.standing.score for judged in found.prompts] == [50.0, None, 50.0, None]
+    assert [judged.standing.earned for judged in found.prompts] == [
+        *(("context_sufficient",), ()),
+        *(("context_sufficient",), ()),
+    ]
     assert [judged.rubric.status for judged in found.prompts] == ["ok", "skipped", "ok", "unclassified"]
     assert [judged.turn.turn_id for judged in found.prompts] == [uuid(n) for n in range(4)]
 
@@ -123,7 +126,7 @@ def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
 def test_an_unclassified_sub_session_has_no_standing() -> None:
     """And earned nothing."""
     found = concluded(turn_at(1, ASKED))
-    assert (found.earned, [(each.standing_score, each.standing_earned) for each in found.prompts]) == ((), [(None, ())])
+    assert (found.standing, [each.standing for each in found.prompts]) == (NO_STANDING, [NO_STANDING])
 
 
 @pytest.mark.parametrize(

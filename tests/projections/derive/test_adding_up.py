@@ -137,29 +137,33 @@ def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Step], cut
     facts = told(story)
     found, windows = reader(project(facts), facts), windows_of(cuts)
     graded = [prompts(found, window) for window in windows]
-    applied = Counter(name for row in graded[-1] for name in unmask(row["applicable"]))
-    hits = Counter(name for row in graded[-1] for name in unmask(row["standing_earned"] & row["applicable"]))
+    applied = Counter(name for row in graded[-1] for name in unmask(row["standing_sure"]))
+    hits = Counter(name for row in graded[-1] for name in unmask(row["standing_earned"] & row["standing_sure"]))
 
     habits = skill(found, ANA, "daily", windows)
-    assert (habits.sample_count, Counter(habits.per_boolean_counts)) == (len(graded[-1]), applied)
+    assert (habits.sample_count, Counter(habits.per_boolean_counts)) == (
+        sum(row["standing_score"] is not None for row in graded[-1]),
+        applied,
+    )
     assert all(habits.per_boolean[name] == hits[name] / count for name, count in applied.items())
     summary = insight_summary(found, ANA, "daily", windows)
-    letters = Counter(rubric_letter(row["standing_score"]) for row in graded[-1])
+    letters = Counter(rubric_letter(row["standing_score"]) for row in graded[-1] if row["standing_score"] is not None)
     assert {each.grade: each.count for each in summary.grade_distribution if each.count} == letters
     for point, each in zip(summary.points, graded, strict=True):
-        scores = [row["standing_score"] for row in each]
+        scores = [row["standing_score"] for row in each if row["standing_score"] is not None]
         assert point.apg == (pytest.approx(sum(scores) / len(scores), rel=1e-12) if scores else None)
 
     begun = {row["sub_session_id"]: row["started_us"] for row in sub_sessions(found, Window(0, 2**62))}
     best = sorted(
-        graded[-1],
+        (row for row in graded[-1] if row["own_score"] is not None),
         key=lambda r: (
-            -r["standing_score"], -begun[r["sub_session_id"]], r["sub_session_id"], r["at_us"], r["turn_id"]
+            -r["own_score"], -(r["standing_score"] or 0), -begun[r["sub_session_id"]], r["sub_session_id"],
+            r["at_us"], r["turn_id"],
         ),
     )  # fmt: skip
     page = top_prompts(found, ANA, windows[-1], 3, 1)
-    assert [(each.sub_session_id, each.score) for each in page] == [
-        (row["sub_session_id"], row["standing_score"]) for row in best[1:4]
+    assert [(each.sub_session_id, each.score, each.own_score) for each in page] == [
+        (row["sub_session_id"], row["standing_score"], row["own_score"]) for row in best[1:4]
     ]
 
 

@@ -25,7 +25,7 @@ def test_the_best_prompt_comes_first() -> None:
     assert (best.agent_session_id, best.preview, best.submitted_at) == ("good", FIX, iso(MONDAY))
     assert best.prompt_id in {str(f.event.prompt_id) for f in log.facts if isinstance(f.event, PromptCaptured)}
     assert (best.intent_class, best.crushed) == ("bug_fix", True)
-    assert best.score > worst.score
+    assert best.own_score > worst.own_score
     assert (best.score, best.grade) == (FIX_SCORE, "B+")
 
 
@@ -42,7 +42,7 @@ def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
 
 
 def test_of_equal_scores_the_prompt_that_reached_them_comes_first() -> None:
-    """What follows in a sub-session stands where it stands because of it; newer sub-sessions come before older ones."""
+    """Newer sub-sessions come before older ones; what shows less by itself comes last, however high it stands."""
     log = Log()
     for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
         worked(log, session, at_us)
@@ -51,8 +51,8 @@ def test_of_equal_scores_the_prompt_that_reached_them_comes_first() -> None:
     found = [(prompt.score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
     assert found == [
         (FIX_SCORE, "new", True),
-        (FIX_SCORE, "new", False),
         (FIX_SCORE, "old", True),
+        (FIX_SCORE, "new", False),
         (FIX_SCORE, "old", False),
     ]
 

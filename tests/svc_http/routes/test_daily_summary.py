@@ -42,6 +42,7 @@ class Summary(Exact, rename="camel"):
     members_active: Count
     sub_sessions: Count
     crushed: Count | None
+    undecided: Count | None
     trivia: Count | None
     by_intent: ByIntent | None
     withheld: str | None

@@ -68,7 +68,14 @@ async def test_without_work_there_are_nulls_and_empty_lists(api: Caller) -> None
     assert said["meta"]["totalSessions"] == 0
     assert said["skillSnapshot"]["skillIndex"] is None
     assert said["atAGlance"] == {"quickWins": []}
-    assert said["impressiveThings"] == {"winRate": None, "totalWinSessions": 0, "highlights": []}
+    assert said["impressiveThings"] == {
+        "winRate": None,
+        "interval": None,
+        "decidedCount": 0,
+        "undecidedCount": 0,
+        "totalWinSessions": 0,
+        "highlights": [],
+    }
     assert said["whereThingsGoWrong"] == {"categories": []}
     assert said["costOptimization"]["totalCostUsd"] is None
     assert said["worstPrompts"] == []
@@ -116,8 +123,12 @@ async def test_the_formulas_hold_on_work_that_can_be_counted_by_hand(house: Hous
         "firstTryRate": 0.5,
         "multiClaudingEvents": 1,
     }
+    interval = said["impressiveThings"].pop("interval")
+    assert (round(interval["low"], 3), round(interval["high"], 3), interval["confidence"]) == (0.095, 0.905, 0.95)
     assert said["impressiveThings"] == {
         "winRate": 0.5,
+        "decidedCount": 2,
+        "undecidedCount": 0,
         "totalWinSessions": 1,
         "highlights": [{"label": "Bugs fixed", "sessionCount": 1}],
     }
@@ -127,6 +138,7 @@ async def test_the_formulas_hold_on_work_that_can_be_counted_by_hand(house: Hous
         "totalCostUsd": pytest.approx(2 * CENT),
         "wastedCostUsd": pytest.approx(CENT),
         "wasteRatio": pytest.approx(0.5),
+        "undecidedCostUsd": 0.0,
         "potentialSavingsUsd": 0.0,
         "modelRightsizing": [],
         "wasteActions": [{"action": category["mitigation"], "savingsUsd": pytest.approx(CENT)}],

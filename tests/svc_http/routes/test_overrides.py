@@ -219,7 +219,7 @@ async def test_an_intent_that_was_set_decides_what_applies(busy: House, api: Cal
     await taken(api, first, "label", "set_intent", intent_class="question")
     item = (await api.get(f"{V3}/insight/sessions")).json[-1]
     assert (item["score_v3_sub_session_id"], item["intent_class"], item["confidence"]) == (first, "question", 1.0)
-    assert {name for name, applies in item["applicability"].items() if applies} == {
+    assert {name for name, applies in item["applicability"].items() if applies == "applies"} == {
         "goal_explicit",
         "context_sufficient",
     }
@@ -259,7 +259,7 @@ async def test_accuracy_of_nothing(api: Caller) -> None:
     shown = (await api.get("/v1/sub-sessions/accuracy")).json
     assert shown["windowDays"] == 28
     assert shown["rows"] == [
-        {"field": field, "overrides": 0, "subSessions": 0, "agreementRate": None}
+        {"field": field, "overrides": 0, "reviewed": 0, "subSessions": 0, "agreementRate": None}
         for field in ("boundary", "completion", "rollback", "label")
     ]
 

@@ -16,6 +16,7 @@ TEAM = named("core")
 ASK = "Fix the crash in src/{0}.py when the input is empty: return an empty list. Run pytest before you stop."
 FIELDS = {
     "myScore", "basis", "distribution", "myPercentile", "requiredDays", "baseline", "metric", "unit", "definition",
+    "interval",
 }  # fmt: skip
 UNUSED = {"distribution": None, "myPercentile": None, "baseline": None}
 METADATA = {
@@ -24,6 +25,14 @@ METADATA = {
     "unit": "percent",
     "definition": "crushed_substantive_sessions / substantive_sessions",
 }
+
+
+def figures(found: dict[str, Any]) -> dict[str, Any]:
+    """What was answered beside the interval, which holds the caller's own rate."""
+    interval, mine = found["interval"], found["myScore"]
+    assert (interval is None) == (mine is None)
+    assert interval is None or interval["low"] <= mine <= interval["high"]
+    return {name: value for name, value in found.items() if name != "interval"}
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +85,7 @@ async def test_four_scored_peers(house: House, api: Caller) -> None:
         works(house, peer(house, name), NOW_US - DAY, *reached)
     answer = await api.get(ROUTE)
     assert answer.status == 200
-    assert answer.json == METADATA | {
+    assert figures(answer.json) == METADATA | {
         "myScore": 75.0,
         "basis": "peers",
         "distribution": {"peerCount": 4, "cohortMean": 55.0, "p25": 50.0, "p50": 50.0, "p75": 75.0},
@@ -92,7 +101,7 @@ async def test_three_scored_peers_are_never_shown(house: House, api: Caller) -> 
         works(house, peer(house, name), NOW_US - DAY, True)
     peer(house, "e")
     answer = await api.get(ROUTE)
-    assert answer.json == METADATA | UNUSED | {"myScore": 50.0, "basis": "insufficient"}
+    assert figures(answer.json) == METADATA | UNUSED | {"myScore": 50.0, "basis": "insufficient"}
     assert b"Secret" not in answer.body
 
 
@@ -114,7 +123,7 @@ async def test_three_peers_beside_seven_days_are_a_history(house: House, api: Ca
     for back in range(8, 1, -1):
         works(house, ANA_SCOPE, NOW_US - back * DAY, back != 2)
     found = (await api.get(ROUTE)).json
-    assert found == METADATA | UNUSED | {
+    assert figures(found) == METADATA | UNUSED | {
         "myScore": pytest.approx(600 / 7),
         "basis": "selfHistory",
         "baseline": {"days": 7, "typical": 100.0, "latest": 0.0, "delta": -100.0},
@@ -125,7 +134,7 @@ async def test_four_scored_peers_beside_a_caller_without_a_rate(house: House, ap
     """0, 50, 100, 100: by linear interpolation the quarters are 37.5, 75 and 100; there is no place to tell."""
     for name, reached in (("b", [False]), ("c", [True, False]), ("d", [True]), ("e", [True])):
         works(house, peer(house, name), NOW_US - DAY, *reached)
-    assert (await api.get(ROUTE)).json == METADATA | UNUSED | {
+    assert figures((await api.get(ROUTE)).json) == METADATA | UNUSED | {
         "myScore": None,
         "basis": "peers",
         "distribution": {"peerCount": 4, "cohortMean": 62.5, "p25": 37.5, "p50": 75.0, "p75": 100.0},
@@ -136,7 +145,7 @@ async def test_nothing_at_all(api: Caller) -> None:
     """No rate is null, not 0; the fields are all there."""
     found = (await api.get(ROUTE)).json
     assert set(found) == FIELDS
-    assert found == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}
+    assert figures(found) == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}
 
 
 async def test_what_was_judged_counts_and_not_what_people_say(house: House, api: Caller) -> None:
@@ -193,4 +202,4 @@ async def test_a_stranger_sees_nothing_of_the_team(house: House, api: Caller) ->
     for name in ("b", "c", "d", "e"):
         works(house, peer(house, name), NOW_US - DAY, True)
     found: dict[str, Any] = (await api.using(bearer(EVE_KEY)).get(ROUTE)).json
-    assert found == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}
+    assert figures(found) == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}

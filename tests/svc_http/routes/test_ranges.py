@@ -175,9 +175,10 @@ async def test_a_task_is_called_what_a_person_called_it(house: House, intake: Ca
     [
         ("files", {"path", "subSessions", "edits", "linesAdded", "linesRemoved", "editsWithoutLines", "lastTouchedAt"}),
         ("prompts/top", {"promptId", "subSessionId", "agentSessionId", "submittedAt", "preview", "grade", "score",
-                         "intentClass", "crushed"}),
+                         "ownGrade", "ownScore", "unsureCount", "intentClass", "crushed"}),
         ("task-time", {"subSessionId", "title", "intentClass", "startedAt", "endedAt", "activeSeconds", "crushed"}),
-        ("model-task", {"model", "intentClass", "subSessions", "qualifying", "crushed", "completionRate", "totalTokens",
+        ("model-task", {"model", "intentClass", "subSessions", "qualifying", "crushed", "undecided", "completionRate",
+                        "interval", "totalTokens",
                         "unreportedSubSessions", "costUsd", "unpricedRequests", "lowerBoundRequests"}),
     ],
 )  # fmt: skip

@@ -12,8 +12,11 @@ ASK = "Fix the crash in src/parser.py when the input is empty: return an empty l
 V3 = "/v1/score_v3"
 WINDOWED = [f"{V3}/score", f"{V3}/speed", f"{V3}/tokens", f"{V3}/skill", f"{V3}/insight/summary", f"{V3}/trivia"]
 LISTS = [f"{V3}/insight/sessions", f"{V3}/trivia", f"{V3}/realtime/sub-sessions"]
-COUNTS = {"total_count", "crushed_count", "unclassified_count", "overridden_count"}
-SPARK = COUNTS | {"window", "sparkline", "sparkline_counts"}
+COUNTS = {
+    *("total_count", "crushed_count", "decided_count", "undecided_count", "decided_rate"),
+    *("unclassified_count", "overridden_count"),
+}
+SPARK = COUNTS | {"window", "newest_at", "sparkline", "sparkline_counts"}
 MISSING = {"unmeasured_requests"}
 TOKEN_FIGURES = {
     *(
@@ -39,13 +42,14 @@ BOOLEANS = {
 }
 ITEM = {
     "score_v3_sub_session_id", "intent_class", "letter_grade", "confidence", "applicability", "judge_status",
-    "title", "summary", "title_source", *BOOLEANS,
+    "title", "summary", "title_source", "unsure_count", "judge_reason", *BOOLEANS,
 }  # fmt: skip
 ROW = {
     "sub_session_id", "score_v3_sub_session_id", "agent_session_id", "is_preview", "substance_floor_passed",
     "letter_grade", "prompt_grade", "intent_class", "goal_complete", "rework", "crushed", "title", "summary",
     "title_source", "started_at", "ended_at", "turns", "total_tokens", "cost_usd",
     "unpriced_requests", "unmeasured_requests", "lower_bound_requests",
+    "unsure_count", "judge_reason", "undecided_reason",
 }  # fmt: skip
 
 
@@ -71,7 +75,7 @@ def a_days_work(house: House) -> None:
         (
             "score",
             SPARK
-            | {"svc_score", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"}
+            | {"svc_score", "interval", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"}
             | {"unmeasured_requests"},
         ),
         ("speed", SPARK | {"cspw", "delta_cspw", "ttc_median_seconds"}),
@@ -81,6 +85,10 @@ def a_days_work(house: House) -> None:
             COUNTS
             | {
                 "window",
+                "newest_at",
+                "unsure_count",
+                "per_boolean_count",
+                "per_boolean_unsure",
                 "skill_index",
                 "tier",
                 "delta_apg",
@@ -92,7 +100,8 @@ def a_days_work(house: House) -> None:
         ),
         (
             "insight/summary",
-            {"window", "apg_current", "apg_previous", "sample_count", "grade_distribution", "points"},
+            {"window", "newest_at", "apg_current", "interval", "apg_previous", "sample_count", "unsure_count"}
+            | {"grade_distribution", "points"},
         ),
     ],
 )
@@ -112,7 +121,8 @@ async def test_a_goal_reached(house: House, api: Caller) -> None:
     a_days_work(house)
     for window in ("daily", "weekly", "monthly"):
         score = (await api.get(f"{V3}/score?window={window}")).json
-        assert (score["window"], score["svc_score"], score["letter_grade"]) == (window, 100.0, "A+")
+        assert (score["window"], score["svc_score"], score["letter_grade"]) == (window, 100.0, "N/A")
+        assert (score["decided_rate"], score["interval"]["high"]) == (100.0, 100.0)
         assert (score["crushed_count"], score["total_count"]) == (1, 1)
         assert (score["sparkline"], score["sparkline_counts"]) == ([0.0, 0.0, 0.0, 100.0], [0, 0, 0, 1])
     speed = (await api.get(f"{V3}/speed")).json
@@ -125,7 +135,7 @@ async def test_a_goal_reached(house: House, api: Caller) -> None:
     assert skill["delta_apg"] is None
     summary = (await api.get(f"{V3}/insight/summary")).json
     assert len(summary["points"]) == 4
-    assert set(summary["points"][0]) == {"period_start", "apg", "sample_count"}
+    assert set(summary["points"][0]) == {"period_start", "apg", "interval", "sample_count"}
     assert set(summary["grade_distribution"][0]) == {"grade", "count"}
 
 
@@ -226,7 +236,7 @@ async def test_rubric_items(house: House, api: Caller) -> None:
     assert set(item) == ITEM
     assert set(item["applicability"]) == BOOLEANS
     for name in BOOLEANS:
-        assert (item[name] is not None) == item["applicability"][name]
+        assert (item[name] is not None) == (item["applicability"][name] == "applies")
     assert (item["judge_status"], item["title_source"]) == ("ok", "rubric")
 
 

@@ -13,14 +13,16 @@ ROW = BOOLEANS | {
     "score_v3_sub_session_id", "agent_session_id", "title", "intent_class", "started_at", "ended_at",
     "duration_seconds", "turns", "total_tokens", "cost_usd", "goal_complete", "outcome_confidence", "rework",
     "rework_of", "crushed", "letter_grade", "unpriced_requests", "unmeasured_requests", "lower_bound_requests",
+    "unsure_count", "undecided_reason",
 }  # fmt: skip
 DETAIL = ROW | {
     "summary", "title_source", "floor", "agent_session_ids", "files", "models", "is_preview", "judge_status",
+    "unsure_gaps",
 }  # fmt: skip
 PROMPT = {
     "prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text", "elapsed_ms", "tokens",
     "model", "cost_usd", "unpriced_requests", "unmeasured_requests", "judge_status", "rubric", "standing_score",
-    "unit_prompt_id",
+    "unit_prompt_id", "judge_reason",
 }  # fmt: skip
 UNKNOWN_IDS = ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300]
 
@@ -117,6 +119,7 @@ async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: C
     )
     assert set(first["rubric"]) == BOOLEANS | {
         "intent_class", "confidence", "score", "letter_grade", "applicability", "judge_status", "judge",
+        "unsure_count",
     }  # fmt: skip
     assert (first["judge_status"], first["rubric"]["judge"]) == ("ok", "embedded/2")
     assert first["standing_score"] == first["rubric"]["score"]

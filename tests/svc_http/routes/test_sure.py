@@ -1,0 +1,208 @@
+"""Sure or silent: what nobody can say is null, in no figure, and told beside each; and figures over any range."""
+
+from typing import Any
+
+import pytest
+
+from aggregates.times import iso
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
+from tests.support.people import ANA_SCOPE
+from tests.svc_http.house import Caller, House
+from tests.svc_http.routes.test_reads import ASK, V3
+
+RANGED = ("score", "speed", "tokens", "skill", "insight/summary")
+
+
+def worked(log: Log, session: str, at_us: int, **answer: Any) -> None:
+    """A prompt with a change, which a text model grades, and says of its outcome what is given."""
+    capture = log.prompt(session, ASK, at_us)
+    log.records(session, request(at_us + SECOND), edit(at_us + MINUTE, path=f"src/{session}.py"))
+    log.answers_prompt(
+        session,
+        capture,
+        "bug_fix",
+        earned=("goal_explicit", "scope_bounded", "references_concrete"),
+        unsure=("root_cause_oriented", "verification_requested"),
+    )
+    log.answers_outcome(session, capture, **answer)
+
+
+@pytest.fixture
+def judged(house: House) -> House:
+    """Fourteen goals a text model judged: eight reached, three not, three that it would not say."""
+    log = Log(ANA_SCOPE)
+    said: list[dict[str, Any]] = [{"complete": True}] * 8 + [{"complete": False}] * 3 + [{"undecided": True}] * 3
+    for number, answer in enumerate(said):
+        worked(log, f"s{number}", MONDAY + number * HOUR, **answer)
+    house.has_seen(log)
+    house.passes(MONDAY + DAY)
+    return house
+
+
+async def test_an_undecided_outcome_counts_as_not_reached_and_is_told(judged: House, api: Caller) -> None:
+    """The rate over decided ones, its letter and tier, and an interval that leaves both open."""
+    score = (await api.get(f"{V3}/score")).json
+    counts = ("total_count", "crushed_count", "decided_count", "undecided_count")
+    assert [score[name] for name in counts] == [14, 8, 11, 3]
+    assert score["svc_score"] == pytest.approx(100 * 8 / 14)
+    assert score["decided_rate"] == pytest.approx(100 * 8 / 11)
+    assert (score["letter_grade"], score["personal_tier"]) == ("B+", "scaling")
+    interval = score["interval"]
+    assert interval["confidence"] == 0.95
+    assert 0 < interval["low"] < score["svc_score"] < score["decided_rate"] < interval["high"] < 100
+    assert (round(interval["low"], 1), round(interval["high"], 1)) == (32.6, 92.4)
+
+
+async def test_an_undecided_row_says_why(judged: House, api: Caller) -> None:
+    """Its outcome and whether it was crushed are null."""
+    rows = (await api.get(f"{V3}/speed/sessions")).json
+    undecided = [row for row in rows if row["undecided_reason"] is not None]
+    assert len(undecided) == 3
+    for row in undecided:
+        assert (row["goal_complete"], row["crushed"], row["rework"]) == (None, None, False)
+    assert {row["undecided_reason"] for row in undecided} <= {"unchecked", "unseen", "balanced"}
+    live = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert sum(row["undecided_reason"] is not None for row in live) == 3
+
+
+async def test_a_person_decides_what_nobody_could_say_and_takes_it_back(judged: House, api: Caller) -> None:
+    """`clear` brings the judges' silence back."""
+    row = next(row for row in (await api.get(f"{V3}/speed/sessions")).json if row["undecided_reason"])
+    path = f"/v1/sub-sessions/{row['score_v3_sub_session_id']}/override"
+    await api.post(path, {"field": "completion", "action": "mark_complete"})
+    score = (await api.get(f"{V3}/score")).json
+    assert (score["crushed_count"], score["undecided_count"], score["overridden_count"]) == (9, 2, 1)
+    await api.post(path, {"field": "completion", "action": "clear"})
+    score = (await api.get(f"{V3}/score")).json
+    assert (score["crushed_count"], score["undecided_count"], score["overridden_count"]) == (8, 3, 0)
+
+
+async def test_an_unsure_boolean_is_null_and_in_no_figure(judged: House, api: Caller) -> None:
+    """Neither in a numerator nor in a denominator; counts say of how many that holds."""
+    item = (await api.get(f"{V3}/insight/sessions")).json[0]
+    assert (item["root_cause_oriented"], item["applicability"]["root_cause_oriented"]) == (None, "unsure")
+    assert (item["plan_first"], item["applicability"]["plan_first"]) == (None, "does_not_apply")
+    assert (item["context_sufficient"], item["applicability"]["context_sufficient"]) == (False, "applies")
+    assert (item["letter_grade"], item["unsure_count"]) == ("B", 2)
+    skill = (await api.get(f"{V3}/skill")).json
+    assert skill["per_boolean"]["root_cause_oriented"] == 0
+    assert skill["per_boolean_count"] == skill["per_boolean_counts"]
+    assert (skill["per_boolean_count"]["root_cause_oriented"], skill["per_boolean_count"]["goal_explicit"]) == (0, 14)
+    assert (skill["per_boolean_unsure"]["root_cause_oriented"], skill["unsure_count"]) == (14, 28)
+    assert (skill["skill_index"], skill["worst_pillar"]) == (75.0, "context_sufficient")
+    summary = (await api.get(f"{V3}/insight/summary")).json
+    assert (summary["apg_current"], summary["sample_count"], summary["unsure_count"]) == (75.0, 14, 28)
+    assert summary["interval"] == {"low": 75.0, "high": 75.0, "confidence": 0.95}
+
+
+async def test_a_prompt_with_one_sure_boolean_has_no_score(house: House, api: Caller) -> None:
+    """It is in no sample, and its letter is null; what is sure of it counts in its share."""
+    log = Log(ANA_SCOPE)
+    capture = log.prompt("s", "Why does the parser crash on an empty file?", MONDAY)
+    log.records("s", request(MONDAY + SECOND), edit(MONDAY + MINUTE))
+    log.answers_prompt("s", capture, "question", earned=("goal_explicit",), unsure=("context_sufficient",))
+    house.has_seen(log)
+    house.passes(MONDAY + DAY)
+    summary, skill = (await api.get(f"{V3}/insight/summary")).json, (await api.get(f"{V3}/skill")).json
+    assert (summary["apg_current"], summary["sample_count"], summary["interval"]) == (None, 0, None)
+    assert (skill["sample_count"], skill["per_boolean_count"]["goal_explicit"]) == (0, 1)
+    (item,) = (await api.get(f"{V3}/insight/sessions")).json
+    assert (item["letter_grade"], item["goal_explicit"]) == (None, True)
+    name = item["score_v3_sub_session_id"]
+    (row,) = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
+    assert (row["standing_score"], row["rubric"]["score"], row["rubric"]["letter_grade"]) == (None, None, None)
+    top = (await api.get(f"{V3}/prompts/top?from_us={MONDAY}&to_us={MONDAY + DAY}")).json["items"]
+    assert top == []
+
+
+# --- figures over any range -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RANGED)
+async def test_a_range_is_read_like_a_window(judged: House, api: Caller, path: str) -> None:
+    """Its name is `range`; where the current window is empty the answer tells when the newest work was."""
+    judged.clock_us += 90 * DAY
+    newest = iso(MONDAY + 13 * HOUR)
+    empty = (await api.get(f"{V3}/{path}")).json
+    assert (empty["window"], empty["newest_at"]) == ("weekly", newest)
+    span = f"from={iso(MONDAY)}&to={iso(MONDAY + DAY)}"
+    found = (await api.get(f"{V3}/{path}?{span}")).json
+    assert (found["window"], found["newest_at"]) == ("range", newest)
+    assert (await api.get(f"{V3}/{path}?window=range&{span}")).json == found
+    assert set(found) == set(empty)
+
+
+async def test_the_ranges_before_are_of_equal_length(judged: House, api: Caller) -> None:
+    """Seven hours hold seven goals, the seven before them the first seven."""
+    span = f"from={iso(MONDAY + 7 * HOUR)}&to={iso(MONDAY + 14 * HOUR)}"
+    score, speed = (await api.get(f"{V3}/score?{span}")).json, (await api.get(f"{V3}/speed?{span}")).json
+    assert score["sparkline_counts"] == [0, 0, 7, 7]
+    assert (speed["sparkline"], speed["delta_cspw"]) == ([0.0, 0.0, 7.0, 1.0], -6)
+    summary = (await api.get(f"{V3}/insight/summary?{span}")).json
+    assert [point["period_start"] for point in summary["points"]] == [
+        iso(MONDAY + hours * HOUR) for hours in (-14, -7, 0, 7)
+    ]
+
+
+@pytest.mark.parametrize("path", RANGED)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "from=2026-08-01",
+        "to=2026-08-01",
+        "window=range",
+        "window=weekly&from=2026-07-01&to=2026-08-01",
+        "from=2026-08-02&to=2026-08-01",
+        "window=yearly",
+    ],
+)
+async def test_a_range_that_is_none(api: Caller, path: str, asked: str) -> None:
+    """Half a pair, both forms at once, an empty one: 400."""
+    assert (await api.get(f"{V3}/{path}?{asked}")).status == 400
+
+
+@pytest.mark.parametrize("path", RANGED)
+async def test_a_range_may_begin_with_time_itself(api: Caller, path: str) -> None:
+    """What would lie before 1970 is empty."""
+    answer = await api.get(f"{V3}/{path}?from=1970-01-01T00:00:00Z&to=9998-12-31T00:00:00Z")
+    assert (answer.status, answer.json["newest_at"]) == (200, None)
+
+
+# --- one goal or two? -----------------------------------------------------------------------------------------
+
+
+async def test_keeping_together_confirms_and_clearing_takes_it_back(house: House, api: Caller) -> None:
+    """A gap where no boundary was seen: reviewed, and no override."""
+    log = Log(ANA_SCOPE)
+    for number, text in enumerate((ASK, "Also handle a header without rows in src/parser.py", "And run pytest again")):
+        log.prompt("s", text, MONDAY + number * 5 * MINUTE)
+        log.records("s", request(MONDAY + number * 5 * MINUTE + SECOND), edit(MONDAY + number * 5 * MINUTE + MINUTE))
+    house.has_seen(log)
+    house.passes(MONDAY + DAY)
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    path = f"/v1/sub-sessions/{row['sub_session_id']}/override"
+
+    async def boundary() -> tuple[int, int, int]:
+        (found, *_) = (await api.get("/v1/sub-sessions/accuracy?window_days=90")).json["rows"]
+        return found["overrides"], found["reviewed"], found["subSessions"]
+
+    kept = await api.post(path, {"field": "boundary", "action": "keep_together", "payload": {"split_turn_idx": 1}})
+    assert (kept.status, kept.json["subSessionId"], await boundary()) == (200, row["sub_session_id"], (0, 1, 1))
+    await api.post(path, {"field": "boundary", "action": "split_at_turn", "payload": {"split_turn_idx": 2}})
+    assert await boundary() == (1, 2, 2)
+    await api.post(path, {"field": "boundary", "action": "clear"})
+    assert await boundary() == (0, 0, 1)
+
+
+async def test_clearing_a_label_brings_the_judges_title_and_class_back(judged: House, api: Caller) -> None:
+    """And nothing is left to take back: it stays as it is."""
+    (row, *_) = (await api.get(f"{V3}/insight/sessions")).json
+    path = f"/v1/sub-sessions/{row['score_v3_sub_session_id']}/override"
+    await api.post(path, {"field": "label", "action": "rename", "payload": {"new_label": "Mine"}})
+    await api.post(path, {"field": "label", "action": "set_intent", "payload": {"intent_class": "question"}})
+    (named, *_) = (await api.get(f"{V3}/insight/sessions")).json
+    assert (named["title"], named["intent_class"]) == ("Mine", "question")
+    for _ in range(2):
+        answer = await api.post(path, {"field": "label", "action": "clear"})
+        assert (answer.status, answer.json["action"]) == (200, "clear")
+        assert (await api.get(f"{V3}/insight/sessions")).json[0] == row
