@@ -120,6 +120,8 @@ class Following:
                     await self._projector.exchange(self._projector.readers.path)
                     await self.rebuilding.anew()
                 self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
+            except StoreUnavailable:
+                pass  # who follows the log says so
             except Exception:
                 log.exception("somebody was forgotten elsewhere, and this node still holds more; it is tried again")
                 await trio.sleep(RESTART_SECONDS_MAX)

@@ -1,6 +1,8 @@
 """What a log in PostgreSQL does besides the contract: fences, leases, wrapped keys, commits without an answer."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +25,7 @@ from svc.settings import Settings, SettingsError, load_settings
 from tests.support.log import ANA, created, new, prompt
 from tests.support.memory import MemoryKeys
 from tests.support.postgres import Postgres, as_role
+from tests.support.process import environment
 
 NOWHERE = "postgresql://svc@127.0.0.1:1/none"
 
@@ -215,3 +218,17 @@ def test_a_role_with_the_least_rights_serves(shared_store: str, postgres: Postgr
     finally:
         postgres.run(f"DROP OWNED BY {role}")
         postgres.run(f"DROP ROLE {role}")
+
+
+def test_without_the_driver_a_store_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is named, and the two ways that have it."""
+    monkeypatch.delitem(sys.modules, "svc.log.postgres")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreUnavailable, match=r"pip install 'svc\[postgres\]'"):
+        open_log(Place(tmp_path, NOWHERE, tmp_path / "master"))
+
+
+def test_who_stays_with_one_process_loads_no_driver() -> None:
+    """A server on SQLite starts as fast as before."""
+    program = "import sys; import svc.serving; sys.exit('psycopg' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment())
