@@ -49,15 +49,22 @@ def capture(client: httpx.Client, number: int) -> httpx.Response:
     return client.post("/v1/prompts", json=event | {"client_event_id": str(UUID(int=number))})
 
 
+def got(node: Server, path: str, position: str) -> list[dict[str, Any]]:
+    """What a node answers whom another node told this position. A busy one may say 503, but never less than that."""
+    for _ in range(60):
+        answer = node.api.get(path, headers={POSITION: position})
+        if answer.status_code != 503:
+            found: list[dict[str, Any]] = answer.raise_for_status().json()
+            return found
+        assert answer.headers["Retry-After"]
+    raise AssertionError("it was busy for two minutes")
+
+
 def shown(node: Server, position: str) -> int:
-    """How many prompts a node shows to whom another node told this position."""
-    headers = {POSITION: position}
-    rows = node.api.get("/v1/score_v3/realtime/sub-sessions", headers=headers).raise_for_status().json()
-    prompts = (
-        node.api.get(f"/v1/score_v3/sub-sessions/{row['score_v3_sub_session_id']}/prompts", headers=headers)
-        for row in rows
-    )
-    return sum(len(each.raise_for_status().json()) for each in prompts)
+    """How many prompts it shows."""
+    rows = got(node, "/v1/score_v3/realtime/sub-sessions", position)
+    names = (row["score_v3_sub_session_id"] for row in rows)
+    return sum(len(got(node, f"/v1/score_v3/sub-sessions/{name}/prompts", position)) for name in names)
 
 
 def test_two_nodes_are_one_service(
@@ -65,7 +72,7 @@ def test_two_nodes_are_one_service(
 ) -> None:
     """Who writes to one reads it from the other; a retry is known everywhere; a revoked key is refused everywhere."""
     first, second = nodes
-    for number, (here, there) in zip(range(1, 13), cycle([(first, second), (second, first)]), strict=False):
+    for number, (here, there) in zip(range(1, 7), cycle([(first, second), (second, first)]), strict=False):
         taken = capture(here.intake, number)
         assert taken.status_code == 201
         assert shown(there, taken.headers[POSITION]) == number
