@@ -161,9 +161,9 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
     """Both listeners and the socket, open during the block."""
     stop = trio.Event()
     try:
-        async with trio.open_nursery() as nursery:
+        async with _api(settings, service) as private, trio.open_nursery() as nursery:
             intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
-            api = await _start(nursery, build_api(service), settings, settings.api, stop)
+            api = await _start(nursery, private, settings, settings.api, stop)
             await _start_socket(nursery, build_api(service), settings, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
@@ -177,6 +177,24 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
                 stop.set()
     finally:
         forget_running(settings.var_path)
+
+
+@asynccontextmanager
+async def _api(settings: Settings, service: RunningService) -> AsyncIterator[Any]:
+    """The private listener's application, with the tools of agents where the settings want them."""
+    api = build_api(service)
+    if not settings.mcp:
+        yield api
+        return
+    try:
+        from svc_http.asking.over_http import with_tools
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        why = "mcp is on, but its library is missing: pip install 'coding-agent-mirror[mcp]', or leave the setting out"
+        raise SettingsError(why) from error
+    async with with_tools(api, service.settings.version) as both:
+        yield both
 
 
 async def stop_signal() -> None:

@@ -92,6 +92,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What the text model may be asked for in a day of UTC, both ways counted."""
     projector: Literal["thread", "process"] = "thread"
     """Who keeps the server's views: a thread, or for heavy load a child process on a second core."""
+    mcp: bool = False
+    """Whether agents may ask at /mcp of the private listener, each with a key; needs the extra `mcp`."""
     access_log: bool = False
     """Whether every request is a line in the log; those that break always are."""
     log_level: str = "info"

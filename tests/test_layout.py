@@ -25,7 +25,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         *("reader", "schema", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),
         *("reports", "judging"),
     ),
-    "svc_http": ("ports", "bodies", "params", "routing", "listener", "routes", "pages", "openapi", "app"),
+    "svc_http": ("ports", "bodies", "params", "routing", "listener", "routes", "pages", "openapi", "asking", "app"),
     "svc": (
         *(
             "limits",

@@ -55,12 +55,25 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option("--key", envvar="SVC_KEY", help="Your key; asked for where it is missing. [env: SVC_KEY]")
 @scope_option
 @click.option("--no-hooks", is_flag=True, help="Telemetry only: the agent's plugin brings the hooks.")
+@click.option("--mcp", is_flag=True, help="Let the agent ask svc about your own work (extra `mcp`).")
+@click.option(
+    "--api", metavar="URL", envvar="SVC_API_URL", help="With --mcp: the API, where it is not on this machine."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
 @sentences(also=_REFUSALS)
 def connect(
-    agent: AgentName, url: str, key: str | None, scope: Scope, no_hooks: bool, dry_run: bool, offline: bool, yes: bool
+    agent: AgentName,
+    url: str,
+    key: str | None,
+    scope: Scope,
+    no_hooks: bool,
+    mcp: bool,
+    api: str | None,
+    dry_run: bool,
+    offline: bool,
+    yes: bool,
 ) -> None:
     """Have an agent send what it does.
 
@@ -70,9 +83,11 @@ def connect(
     key = _checked_key(key)
     name = connecting.connection_name(agent, scope, Path.cwd())
     command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+    own = program() if getattr(sys, "frozen", False) else _program()
+    asks = (*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
-    target = Target(agent, checked_url(url), key, command, hooks=not no_hooks and not plugins)
+    target = Target(agent, checked_url(url), key, command, hooks=not no_hooks and not plugins, asks=asks)
     old = connecting.stored(name)
     receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
     files = plans(target, scope, folder)

@@ -82,6 +82,7 @@ async def _init(settings: Settings, organization: str, owner: str) -> Initialize
 @click.option("--tls-key", metavar="FILE", help="PEM key for both listeners.")
 @click.option("--catalog", metavar="SOURCE", help="List prices: genai-prices, a FILE or a URL. [default: genai-prices]")
 @click.option("--log-level", help="debug, info, warning or error. [default: info]")
+@click.option("--mcp", is_flag=True, default=None, help="Let agents ask at /mcp of the API (extra `mcp`).")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request; those that break always are.")
 def serve(**flags: str | bool | None) -> None:
     """Run the server; an empty folder is set up first.

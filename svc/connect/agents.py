@@ -80,6 +80,8 @@ class Target(msgspec.Struct, frozen=True):
     """What a hook runs."""
     hooks: bool = True
     """False where the agent's plugin brings them."""
+    asks: tuple[str, ...] | None = None
+    """What the agent runs as a server of MCP; None where it asks nothing."""
 
 
 def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
@@ -107,11 +109,48 @@ def told(target: Target) -> list[str]:
         "What its telemetry says of its user and version: account ids, and the e-mail address where it knows one.",
         *_OWN_WORDS[target.agent],
         f"All of it goes to {target.url} and nowhere else.",
+        *(["The agent may ask svc about your own work, by MCP; it changes nothing there."] if target.asks else []),
     ]
 
 
 def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
-    """Every file that changes, in the order in which it is written."""
+    """Every file that changes, in the order in which it is written; each once."""
+    files = {plan.path: plan for plan in _telemetry(target, scope, folder)}
+    for plan in _asking(target, scope, folder):
+        known = files.get(plan.path)
+        changes = plan.changes if known is None else (*known.changes, *plan.changes)
+        files[plan.path] = msgspec.structs.replace(known or plan, changes=changes)
+    return list(files.values())
+
+
+def _asking(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
+    """Where an agent looks for servers of MCP; no key stands there, `svc mcp` finds it by itself."""
+    if target.asks is None:
+        return []
+    program, *arguments = target.asks
+    server: dict[str, Any] = {"command": program, "args": arguments}
+    match target.agent:
+        case "claude-code":
+            path = folder.parent / ".mcp.json" if scope == "project" else _claude_file(folder)
+            return [FilePlan(path, "json", (Put(("mcpServers", "svc"), {"type": "stdio", **server}),), secret=False)]
+        case "codex":
+            return [FilePlan(folder / "config.toml", "toml", _puts("mcp_servers", {"svc": server}), secret=False)]
+        case "gemini":
+            return [FilePlan(folder / "settings.json", "json", _puts("mcpServers", {"svc": server}), secret=False)]
+        case "copilot":
+            wanted = {"svc": {"type": "local", **server, "tools": ["*"]}}
+            return [FilePlan(folder / "mcp-config.json", "json", _puts("mcpServers", wanted), secret=False)]
+        case "opencode":
+            own = {"svc": {"type": "local", "command": list(target.asks), "enabled": True}}
+            return [FilePlan(folder / "opencode.json", "json", _puts("mcp", own), secret=False)]
+
+
+def _claude_file(folder: Path) -> Path:
+    """Claude Code keeps its servers beside its folder, or in the folder that CLAUDE_CONFIG_DIR names."""
+    return folder / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else folder.parent / ".claude.json"
+
+
+def _telemetry(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
     bearer = f"Bearer {target.key}"
     match target.agent:
         case "claude-code":

@@ -1,0 +1,322 @@
+"""`svc score`, `goals`, `why`, `wrong`, `habits`, `cost`: what the pages show a scored developer, in a terminal.
+
+Asked over HTTP with the person's own key, from whatever machine. A goal is named by the beginning of its id, or by its
+number in the list of `svc goals`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import click
+import msgspec
+from rich.markup import escape
+
+from svc.cli import Command
+from svc.cli.common import Shown, counted, json_option, minute, print_json, sentences, settings_option, show_table
+from svc.connect.changes import Refused
+from svc.connect.connecting import all_stored
+from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.log.folder import running
+from svc.settings import Settings
+from svc_http.asking.words import HABITS, KINDS, state
+
+F = TypeVar("F", bound=Callable[..., Any])
+Found = dict[str, Any]
+_V3 = "/v1/score_v3"
+DAYS = 30
+DAYS_MAX = 366
+GOALS_SHOWN = 20
+GOALS_MAX = 200
+"""As many as one page of the API has; among these a goal is looked for by its number or the beginning of its id."""
+ID_CHARACTERS = 8
+TOLD_MIN = 10
+"""Below so many decided goals a rate is told with a warning, and has no letter."""
+_STYLES = {"reached": "green", "not reached": "red", "done again": "red", "going on": "cyan"}
+
+
+class Asking(Command):
+    """A command that asks the API as a developer; its function gets the server first."""
+
+    def __init__(
+        self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
+    ) -> None:
+        super().__init__(callback=lambda **given: _asked(callback, **given), **kwargs)
+        settings_option(self)
+        click.option("--api", metavar="URL", envvar="SVC_API_URL", help="The API. [env: SVC_API_URL; default: here]")(
+            self
+        )
+        click.option("--key", envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]")(self)
+        if json:
+            json_option(self)
+        self.params += params
+
+
+def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: str | None, **arguments: Any) -> None:
+    with sentences(also=(Refused, KeyRefused, NotAnswered)):
+        url = checked_url(api or _address(settings))
+        try:
+            with Server(url, key or _known_key()) as server:
+                work(server, **arguments)
+        except KeyRefused as error:
+            raise KeyRefused(f"{url} does not take this key: {error}; give yours with --key or SVC_KEY") from error
+        except NotAnswered as error:
+            hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
+            raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
+
+
+def _address(settings: Settings) -> str:
+    """Of the server that serves this folder, else where one would by these settings."""
+    found = running(settings.var_path)
+    return f"http://{settings.api}" if found is None else found.api
+
+
+def _known_key() -> str:
+    """The one with which this machine's agents are connected. Raises `Refused`."""
+    known = {each.key for each in all_stored()}
+    if len(known) == 1:
+        return known.pop()
+    which = "your agents are connected with different keys: say which" if known else "a key is needed: give it"
+    raise Refused(
+        f"{which} with SVC_KEY or --key; the server showed one at its first start, `svc key issue` makes more"
+    )
+
+
+def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
+    """What a route of the API answers."""
+    asked = {name: value for name, value in query.items() if value is not None}
+    where = f"{path}?{urlencode(asked)}" if asked else path
+    return msgspec.json.decode(server.answer("GET" if body is None else "POST", where, body))
+
+
+def days_option(command: F) -> F:
+    return click.option(
+        "--days",
+        type=click.IntRange(1, DAYS_MAX),
+        default=DAYS,
+        show_default=True,
+        help="The last so many days.",
+    )(command)
+
+
+def _range(days: int) -> dict[str, str]:
+    now = datetime.now(UTC)
+    return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
+
+
+# --- score ----------------------------------------------------------------------------------------------------
+
+
+@click.command(cls=Asking, example="svc score --days 90")
+@days_option
+def score(server: Server, as_json: bool, days: int) -> None:
+    """Show how many of your goals were reached, and what would help most."""
+    asked = _range(days)
+    figures, habits, prompts = (ask(server, f"{_V3}/{each}", **asked) for each in ("score", "skill", "insight/summary"))
+    if as_json:
+        print_json({"score": figures, "skill": habits, "prompts": prompts})
+        return
+    console = Shown(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{rate_told(figures, days)}[/bold]")
+    if not figures["total_count"]:
+        return
+    if figures["letter_grade"] != "N/A":
+        console.print(f"That is {figures['letter_grade']}.")
+    if prompts["sample_count"]:
+        console.print(
+            f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(prompts['sample_count'], 'prompt')}."
+        )
+    if habits["worst_pillar"] in HABITS and habits["sample_count"]:
+        console.print(f"Next habit: [bold]{HABITS[habits['worst_pillar']][1]}[/bold].")
+    console.print("`svc goals` lists the goals, `svc why 1` explains the newest.", style="dim")
+
+
+def rate_told(figures: Found, days: int) -> str:
+    """As in "11 of 15 goals reached; 48 to 89 in 100 fits. 2 more are undecided."."""
+    decided, undecided, fits = figures["decided_count"], figures["undecided_count"], figures["interval"]
+    if not figures["total_count"]:
+        newest = figures.get("newest_at")
+        if newest is None:
+            return "No goal yet. `svc import claude-code` reads what you have done so far."
+        return (
+            f"No goal counts in the last {days} days; your newest work is of {newest[:10]}: svc score --days {DAYS_MAX}"
+        )
+    said = f"{figures['crushed_count']} of {counted(decided, 'goal')} reached"
+    if fits is not None:
+        few = ", too few to tell: " if decided < TOLD_MIN else "; "
+        said += f"{few}{fits['low']:.0f} to {fits['high']:.0f} in 100 fits"
+    return f"{said}. {undecided} more {'is' if undecided == 1 else 'are'} undecided." if undecided else f"{said}."
+
+
+# --- goals ----------------------------------------------------------------------------------------------------
+
+
+@click.command(cls=Asking, example="svc goals --limit 50")
+@click.option("--limit", type=click.IntRange(1, GOALS_MAX), default=GOALS_SHOWN, show_default=True, help="How many.")
+def goals(server: Server, as_json: bool, limit: int) -> None:
+    """List your newest goals, and whether each was reached."""
+    found = ask(server, f"{_V3}/realtime/sub-sessions", limit=limit)
+    if as_json:
+        print_json(found)
+    elif not found:
+        Shown().print("No goal yet. `svc import claude-code` reads what you have done so far.")
+    else:
+        rows = (
+            (
+                str(place),
+                each["sub_session_id"][:ID_CHARACTERS],
+                minute(each["started_at"]),
+                state(each),
+                *_of_goal(each),
+            )
+            for place, each in enumerate(found, 1)
+        )
+        show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
+
+
+def _of_goal(goal: Found) -> tuple[str, ...]:
+    cost = "–" if goal["cost_usd"] is None else f"${goal['cost_usd']:.2f}"
+    kind = (goal["intent_class"] or "–").replace("_", " ")
+    return kind, goal["letter_grade"] or "–", cost, goal["title"] or ""
+
+
+def chosen_goal(server: Server, named: str) -> Found:
+    """By its number in the list, or by the beginning of its id. Raises `Refused`."""
+    found = ask(server, f"{_V3}/realtime/sub-sessions", limit=GOALS_MAX)
+    if named.isdecimal() and 0 < int(named) <= len(found) and len(named) < ID_CHARACTERS:
+        return dict(found[int(named) - 1])
+    fitting = [each for each in found if each["sub_session_id"].startswith(named.lower())]
+    if len(fitting) == 1:
+        return dict(fitting[0])
+    if len(named) == len("00000000-0000-0000-0000-000000000000"):  # an older one than those listed
+        return dict(ask(server, f"{_V3}/sub-sessions/{quote(named)}"))
+    many = f"{len(fitting)} of your newest goals begin" if fitting else "none of your newest goals begins"
+    raise Refused(f"{many} with {named!r}; `svc goals --limit {GOALS_MAX}` shows their numbers and ids")
+
+
+# --- why, wrong -----------------------------------------------------------------------------------------------
+
+_PARTS = {"boundary": "where it begins", "floor": "work", "rubric": "prompts", "outcome": "outcome", "rework": "again"}
+
+
+@click.command(cls=Asking, example="svc why 1")
+@click.argument("goal")
+def why(server: Server, as_json: bool, goal: str) -> None:
+    """Explain what was concluded of GOAL, and from what.
+
+    GOAL is a number in the list of `svc goals`, or the beginning of an id.
+    """
+    found = chosen_goal(server, goal)
+    explained = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
+    if as_json:
+        print_json(explained)
+        return
+    console, told = Shown(highlight=False, soft_wrap=True), state(found) if "is_preview" in found else ""
+    style = _STYLES.get(told, "yellow")
+    console.print(f"[bold]{escape(found['title'] or '')}[/bold]  [{style}]{told}[/{style}]")
+    for name, title in _PARTS.items():
+        part = explained[name]
+        console.print(f"\n[bold]{title}[/bold]")
+        for line in (*part["text"], *(f"not observed: {each}" for each in part["not_observed"])):
+            console.print(f"  {escape(line)}")
+    outcome = explained["outcome"]
+    for mark, pieces in (("+", outcome["evidence_for"]), ("−", outcome["evidence_against"])):
+        for piece in pieces:
+            quoted = f": “{piece['quote']}”" if piece.get("quote") else ""
+            console.print(f"  {mark} {escape(piece['what'] + quoted)}")
+    for word in explained["overrides"]:
+        console.print(f"  you said: {escape(word['action'].replace('_', ' '))}", style="cyan")
+    console.print(f"\nNot so? svc wrong {goal} --reached, --not-reached, --split N, --join or --kind K", style="dim")
+
+
+@click.command(cls=Asking, example="svc wrong 1 --not-reached")
+@click.argument("goal")
+@click.option("--reached", "said", flag_value="mark_complete", help="The goal was reached.")
+@click.option("--not-reached", "said", flag_value="mark_incomplete", help="The goal was not reached.")
+@click.option("--join", "said", flag_value="merge_with_previous", help="It is one goal with the one before it.")
+@click.option("--split", type=click.IntRange(1), metavar="N", help="Another goal begins with its prompt N (from 2).")
+@click.option("--kind", type=click.Choice(KINDS), help="What kind of work it is.")
+def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
+    """Say otherwise than what was judged of GOAL; the score follows.
+
+    GOAL is a number in the list of `svc goals`, or the beginning of an id.
+    """
+    given = [each for each in (said, split, kind) if each is not None]
+    if len(given) != 1:
+        raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join or --kind K")
+    if split == 1:
+        raise click.UsageError("prompt 1 begins the goal already; --split takes 2 or more")
+    body: Found = {"field": "boundary", "action": said}
+    if split is not None:
+        body = {"field": "boundary", "action": "split_at_turn", "payload": {"split_turn_idx": split - 1}}
+    elif kind is not None:
+        body = {"field": "label", "action": "set_intent", "payload": {"intent_class": kind}}
+    elif said != "merge_with_previous":
+        body["field"] = "completion"
+    found = chosen_goal(server, goal)
+    before = ask(server, f"{_V3}/score", **_range(DAYS))
+    answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)
+    after = ask(server, f"{_V3}/score", **_range(DAYS))
+    if as_json:
+        print_json({"override": answer, "before": before, "after": after})
+        return
+    console = Shown(highlight=False, soft_wrap=True)
+    console.print(f"Taken. [bold]{rate_told(after, DAYS)}[/bold]")
+    if rate_told(before, DAYS) != rate_told(after, DAYS):
+        console.print(f"Before: {rate_told(before, DAYS)}", style="dim")
+
+
+# --- habits, cost ---------------------------------------------------------------------------------------------
+
+
+@click.command(cls=Asking, example="svc habits --days 90")
+@days_option
+def habits(server: Server, as_json: bool, days: int) -> None:
+    """Show which of the seven habits your prompts have."""
+    found = ask(server, f"{_V3}/skill", **_range(days))
+    if as_json:
+        print_json(found)
+        return
+    counts, rows = found["per_boolean_counts"], []
+    for name, (does, _) in HABITS.items():
+        of = counts.get(name, 0)
+        rows.append((does, f"{found['per_boolean'][name] * of:.0f} of {of}" if of else "–"))
+    show_table(("a prompt of yours", "so often"), rows)
+    console = Shown(highlight=False, soft_wrap=True)
+    if unsure := found.get("unsure_count"):
+        console.print(f"{counted(unsure, 'verdict')} unsure, and counted neither way.", style="dim")
+    if found["worst_pillar"] in HABITS and found["sample_count"]:
+        console.print(f"Next habit: [bold]{HABITS[found['worst_pillar']][1]}[/bold].")
+
+
+@click.command(cls=Asking, example="svc cost --days 7")
+@days_option
+def cost(server: Server, as_json: bool, days: int) -> None:
+    """Show what your goals cost, by model; what has no price is told."""
+    found = ask(server, f"{_V3}/model-task", **_range(days), limit=GOALS_MAX)["items"]
+    if as_json:
+        print_json(found)
+        return
+    models: defaultdict[str, list[Found]] = defaultdict(list)
+    for each in found:
+        models[each["model"] or "not told"].append(each)
+    rows = [(model, *_spent(parts)) for model, parts in models.items()]
+    show_table(("model", "goals", "reached", "tokens", "cost", "without a price"), rows)
+    if any(each["unpricedRequests"] for each in found):
+        Shown(highlight=False).print("A cost is what is known of it; some requests have no price.", style="yellow")
+
+
+def _spent(parts: list[Found]) -> tuple[str, ...]:
+    """Of one model; a goal that several models worked on counts for each."""
+    priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
+    tokens = [each["totalTokens"] for each in parts if each["totalTokens"] is not None]
+    unpriced = sum(each["unpricedRequests"] for each in parts)
+    return (
+        str(sum(each["subSessions"] for each in parts)),
+        f"{sum(each['crushed'] for each in parts)} of {sum(each['qualifying'] for each in parts)}",
+        f"{sum(tokens):,}" if tokens else "–",
+        ("from " if len(priced) < len(parts) else "") + f"${sum(priced):.2f}" if priced else "–",
+        counted(unpriced, "request") if unpriced else "",
+    )

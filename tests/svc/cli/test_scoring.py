@@ -1,0 +1,144 @@
+"""What a scored developer asks in a terminal, against the real server with the demo's sessions."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from svc.cli import main
+from svc.cli.scoring import rate_told
+from svc.demo import write_transcripts
+from tests.support.process import Server, init, serving, svc
+
+DAYS = 366
+
+
+@pytest.fixture(scope="module")
+def ana(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+    """A server that holds the sessions of one developer, and the key."""
+    folder = tmp_path_factory.mktemp("scoring")
+    made = init(folder / "var")
+    sessions = write_transcripts(folder / "sessions", now_us=time.time_ns() // 1_000)
+    svc("import", "claude-code", next(iter(sessions.values())), "--var", folder / "var")
+    with serving(folder / "var", made["key"]) as server:
+        yield server, made["key"]
+
+
+def typed(ana: tuple[Server, str], *arguments: str) -> Result:
+    """Run a command as the developer, on a wide terminal that is none."""
+    server, key = ana
+    environment = {"SVC_KEY": key, "SVC_API_URL": server.api_url, "COLUMNS": "160"}
+    return CliRunner().invoke(main, arguments, env=environment)
+
+
+def told(ana: tuple[Server, str], *arguments: str) -> str:
+    """What a command that succeeds prints."""
+    result = typed(ana, *arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None:
+    """Reached of decided, the interval, and the next habit; no percentage by itself."""
+    shown = told(ana, "score", "--days", str(DAYS))
+    assert " reached" in shown
+    assert "in 100 fits" in shown
+    assert "Next habit: " in shown
+    figures = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    assert f"{figures['crushed_count']} of {figures['decided_count']} goals reached" in shown
+    assert (figures["letter_grade"] == "N/A") == (figures["decided_count"] < 10)
+
+
+@pytest.mark.parametrize(
+    ("crushed", "decided", "undecided", "fits", "sentence"),
+    [
+        (11, 15, 0, (48, 89), "11 of 15 goals reached; 48 to 89 in 100 fits."),
+        (8, 8, 2, (58, 100), "8 of 8 goals reached, too few to tell: 58 to 100 in 100 fits. 2 more are undecided."),
+        (0, 1, 1, (0, 90), "0 of 1 goal reached, too few to tell: 0 to 90 in 100 fits. 1 more is undecided."),
+    ],
+)
+def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: tuple[float, float], sentence: str) -> None:
+    """Undecided ones are told, and few are said to be few."""
+    counts = {"crushed_count": crushed, "decided_count": decided, "undecided_count": undecided}
+    interval = dict(zip(("low", "high"), fits, strict=True))
+    assert rate_told({**counts, "total_count": decided + undecided, "interval": interval}, 30) == sentence
+
+
+@pytest.mark.parametrize(
+    ("newest", "sentence"),
+    [
+        (None, "No goal yet. `svc import claude-code` reads what you have done so far."),
+        (
+            "2026-02-14T09:00:00Z",
+            "No goal counts in the last 30 days; your newest work is of 2026-02-14: svc score --days 366",
+        ),
+    ],
+)
+def test_no_goal_says_what_to_do(newest: str | None, sentence: str) -> None:
+    """Never a zero."""
+    none = {"crushed_count": 0, "decided_count": 0, "undecided_count": 0, "total_count": 0, "interval": None}
+    assert rate_told({**none, "newest_at": newest}, 30) == sentence
+
+
+def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str]) -> None:
+    """The number of the list, or the beginning of the id."""
+    listed = json.loads(told(ana, "goals", "--json"))
+    assert listed[0]["sub_session_id"][:8] in told(ana, "goals")
+    by_number, by_id = told(ana, "why", "1"), told(ana, "why", listed[0]["sub_session_id"][:8])
+    assert by_number.splitlines()[0] == by_id.splitlines()[0]
+    assert listed[0]["title"] in by_number.splitlines()[0]
+    assert "outcome" in by_number
+
+
+def test_saying_otherwise_changes_the_score_and_says_so(ana: tuple[Server, str]) -> None:
+    """Before and after; the explanation names what was said."""
+    listed = json.loads(told(ana, "goals", "--json"))
+    reached = next(each for each in listed if each["crushed"])["sub_session_id"]
+    before = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    changed = json.loads(told(ana, "wrong", reached, "--not-reached", "--json"))
+    assert changed["override"]["action"] == "mark_incomplete"
+    after = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    assert after["crushed_count"] == before["crushed_count"] - 1
+    assert "you said: mark incomplete" in told(ana, "why", reached)
+    assert "Taken." in told(ana, "wrong", reached, "--reached")
+
+
+@pytest.mark.parametrize("command", ["habits", "cost"])
+def test_habits_and_cost_are_counts(ana: tuple[Server, str], command: str) -> None:
+    """Each with the number it is over; what has no price is told."""
+    shown = told(ana, command, "--days", str(DAYS))
+    assert {"habits": "asks for a check", "cost": "without a price"}[command] in shown
+    assert " of " in shown
+    assert json.loads(told(ana, command, "--days", str(DAYS), "--json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("why", "9999999"), "none of your newest goals begins"),
+        (("wrong", "1"), "say one thing"),
+        (("wrong", "1", "--split", "1"), "prompt 1 begins the goal already"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(ana: tuple[Server, str], arguments: tuple[str, ...], said: str) -> None:
+    """No traceback."""
+    result = typed(ana, *arguments)
+    assert result.exit_code in (1, 2)
+    assert said in result.output
+
+
+def test_a_wrong_key_and_no_server_say_what_to_do(ana: tuple[Server, str], tmp_path: Path) -> None:
+    """What was wrong, where, and what next."""
+    server, _ = ana
+    wrong = typed((server, "svc_" + "x" * 43), "score")
+    assert wrong.exit_code == 1
+    assert "does not take this key" in wrong.output
+    home: dict[str, Any] = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "SVC_API": "127.0.0.1:1"}
+    none = CliRunner().invoke(main, ["score", "--var", str(tmp_path)], env={**home, "SVC_KEY": "svc_key"})
+    assert "is `svc serve` running here?" in none.output
+    no_key = CliRunner().invoke(main, ["score", "--var", str(tmp_path)], env={**home, "SVC_KEY": None})
+    assert "a key is needed" in no_key.output
