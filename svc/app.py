@@ -26,6 +26,7 @@ from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
+from svc.maintenance.scheduled import ScheduledBackups
 from svc.maintenance.verify import remove_left_over
 from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics
@@ -116,6 +117,7 @@ def build(
     catalog = Catalog(store, journal, clock, administration.organization_ids, source)
     tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, clock.now_us)
     gateway = Gateway(settings.model_endpoint, tokens, administration.directory.text_leaves, metrics.asked)
+    backups = scheduled(settings, clock)
     service = RunningService(
         public_settings(settings, internal_secret(var)),
         context,
@@ -126,7 +128,7 @@ def build(
         rebuilding,
         archive,
         catalog,
-        Instruments(var, store, journal, actors, projector, rebuilding, catalog, clock, budgets, metrics),
+        Instruments(var, store, journal, actors, projector, rebuilding, catalog, clock, budgets, metrics, backups),
         Narratives(gateway, clock.now_us, administration.directory.names_in, metrics.asked),
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
@@ -141,6 +143,8 @@ def build(
         jobs["schedules"] = ReportSchedules(administration.directory, service.send, clock).run
     if lasting:
         jobs |= {"retention": service.retention.run, "judging": LlmJudge(service, gateway, metrics.asked).run}
+    if lasting and backups is not None:
+        jobs["backups"] = backups.run
     if lasting and settings.catalog_refresh:
         jobs["prices"] = catalog.keep_fresh
     if store.shared is None:
@@ -150,6 +154,13 @@ def build(
     following.wake_reports, service.following = reports.wake, following
     service.forgetting.carried_out = following.forgotten_here.add
     return Built(service, gateway, [*tasks, following.run], [*lanes, Leading(store.shared, jobs).run])
+
+
+def scheduled(settings: Settings, clock: Clock) -> ScheduledBackups | None:
+    """The backups that the settings want."""
+    if not settings.backup_every:
+        return None
+    return ScheduledBackups(settings.var_path, settings.backup_path, settings.backup_every, settings.backup_keep, clock)
 
 
 def public_settings(settings: Settings, secret: str) -> PublicSettings:

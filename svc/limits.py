@@ -25,6 +25,10 @@ BACKUP_PAGES = 4_096
 """Pages of 4 KiB that a backup copies at a time: it shows how far it is, and can be interrupted, between any two."""
 BACKUP_TRIES = 5
 """How often the archive is copied again because files of it were merged meanwhile; then it is left out."""
+BACKUP_LOOK_SECONDS = 60.0
+"""How often the server looks whether a backup is due; a look lists one folder."""
+BACKUP_RETRY_SECONDS = 900.0
+"""After a scheduled backup failed: a full disk is not written to again and again."""
 BACKUP_MANIFEST_BYTES_MAX = 64 * MIB_BYTES
 """Of the list of files in a backup: 250,000 of them, where a file of the archive holds a day."""
 BACKUP_EXTRA_BYTES_MAX = 4 * KIB_BYTES

@@ -92,6 +92,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What the text model may be asked for in a day of UTC, both ways counted."""
     projector: Literal["thread", "process"] = "thread"
     """Who keeps the server's views: a thread, or for heavy load a child process on a second core."""
+    backup_every: Amount = 0
+    """Hours between two backups that the server makes by itself; 0: it makes none."""
+    backup_keep: Annotated[int, msgspec.Meta(ge=1)] = 7
+    """How many of them stay; the oldest go first."""
+    backup_folder: str | None = None
+    """Where they lie, best of all on another disk; VAR-backups beside the data folder where it is not set."""
     mcp: bool = False
     """Whether agents may ask at /mcp of the private listener, each with a key; needs the extra `mcp`."""
     access_log: bool = False
@@ -110,6 +116,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.llm_url is None or self.llm_model is None:
             return None
         return Endpoint(self.llm_url, self.llm_model, self.llm_key)
+
+    @property
+    def backup_path(self) -> Path:
+        if self.backup_folder is not None:
+            return Path(self.backup_folder).expanduser()
+        return self.var_path.with_name(f"{self.var_path.name}-backups")
 
     @property
     def var_path(self) -> Path:
@@ -183,5 +195,9 @@ def _check(settings: Settings) -> None:
         raise SettingsError("store is no address: write postgresql://USER@HOST/DATABASE, or leave it out")
     if settings.store is not None and settings.master_key_file is None:
         raise SettingsError("store needs master_key_file, the file of the key that opens the data keys in it")
+    if settings.backup_every and settings.store is not None:
+        raise SettingsError("backup_every copies the folder; back the database of the log up by its own means")
+    if settings.backup_path.absolute().is_relative_to(settings.var_path.absolute()):
+        raise SettingsError("backup_folder lies in the data folder: name one outside of it, best on another disk")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")

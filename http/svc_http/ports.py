@@ -116,6 +116,20 @@ class BudgetShown(msgspec.Struct, frozen=True, kw_only=True):
     """Requests answered 429 for it since the start."""
 
 
+class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):
+    """Backups that the server makes by itself."""
+
+    folder: str
+    kept: int
+    newest_at: str | None
+    age_seconds: int | None
+    """Of the newest one."""
+    overdue: bool
+    """Whether there is none, or the newest is older than twice the time between two."""
+    failures: int
+    """Since the start."""
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The running server; `state` is `stopped` where a command looked at the folder itself."""
 
@@ -138,6 +152,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     budgets: list[BudgetShown] = []
     missing_keys: list[str] = []
     """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""
+    backups: BackupsShown | None = None
+    """None where `backup_every` is 0."""
 
 
 P = ParamSpec("P")

@@ -17,6 +17,7 @@ from svc.cli.common import (
     Shown,
     counted,
     json_option,
+    minute,
     run,
     say,
     sentences,
@@ -33,7 +34,7 @@ from svc.process import typed
 from svc.serving import Initialized, Listening, initialize
 from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
-from svc_http.ports import Status
+from svc_http.ports import BackupsShown, Status
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -149,6 +150,7 @@ def _show(found: Status) -> None:
         "prices": _prices(found),
         "archive": archived,
         "last replay": replayed,
+        "backups": _backups(found.backups),
         "disk": ", ".join(f"{name} {_size(size)}" for name, size in found.disk_bytes.items()),
     }
     show_fields(shown.items())
@@ -175,6 +177,14 @@ def _scores(found: Status) -> str:
     building = "" if views.level or found.state == "stopped" else ", [yellow]being built: reads answer 503[/yellow]"
     failed = f", [red]{views.failed_events} events passed over[/red]" if views.failed_events else ""
     return f"at {views.position:,}, {lag}{building}{failed}; rules {views.rules_version}, {views.file}"
+
+
+def _backups(made: BackupsShown | None) -> str:
+    if made is None:
+        return ""
+    newest = "none yet" if made.newest_at is None else f"{made.kept} kept, the newest of {minute(made.newest_at)}"
+    late = ", [red]overdue: see the log[/red]" if made.overdue else ""
+    return f"{newest} in {escape(made.folder)}{late}"
 
 
 def _prices(found: Status) -> str:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -44,6 +45,7 @@ from svc.log.journal import Journal
 from svc.log.opening import listed_keys
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.store import EventStore, SharedRecorder
+from svc.maintenance.scheduled import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
@@ -173,6 +175,7 @@ class Instruments(Collector):
     _clock: Clock
     _budgets: Budgets
     metrics: Metrics
+    _backups: ScheduledBackups | None = None
 
     def __post_init__(self) -> None:
         self._started_us = self._clock.now_us()
@@ -209,6 +212,11 @@ class Instruments(Collector):
         yield from (refused, used)
         revision = served.snapshot.catalog_revision if served else 0
         yield Gauge("svc_catalog_revision", "The served revision; 0: none.", revision)
+        if self._backups is not None:
+            age = self._backups.age_seconds()
+            about = "Seconds since the newest scheduled backup was begun; infinite where there is none."
+            yield Gauge("svc_backup_age_seconds", about, inf if age is None else age)
+            yield Total("svc_backup_failures", "Scheduled backups that failed.", self._backups.failures)
         yield Gauge("svc_catalog_stale", "1 where the last refresh failed.", bool(served and served.stale))
 
     def _lag(self) -> int:
@@ -240,6 +248,7 @@ class Instruments(Collector):
                 for name, most, refused, fullest, of in self._budgets.shown(self._clock.now_us())
             ],
             missing_keys=missing_keys,
+            backups=None if self._backups is None else await trio.to_thread.run_sync(self._backups.shown),
         )
 
     def _views(self) -> ViewsShown:

@@ -1,0 +1,103 @@
+"""Backups that the server makes by itself: one every so many hours into a folder, and the oldest of them removed."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import structlog
+import trio
+
+from aggregates.times import US_PER_SECOND, iso
+from svc.actors.actors import Clock
+from svc.limits import BACKUP_LOOK_SECONDS, BACKUP_RETRY_SECONDS
+from svc.maintenance.backup import back_up, remove
+from svc_http.ports import BackupsShown
+
+log = structlog.get_logger()
+_NAME = re.compile(r"svc-(\d{8}T\d{6}Z)\.tar")
+_FORMAT = "%Y%m%dT%H%M%SZ"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_US_PER_HOUR = 3_600 * US_PER_SECOND
+
+
+class Kept(msgspec.Struct, frozen=True):
+    path: Path
+    made_us: int
+    """When it was begun, by its name: so a clock that was set back makes no backup look young."""
+
+
+class ScheduledBackups:
+    """What is in the folder tells when the next one is due, so a restart changes nothing."""
+
+    def __init__(self, var: Path, folder: Path, every_hours: int, keep: int, clock: Clock) -> None:
+        self._var = var
+        self._folder = folder
+        self._every_us = every_hours * _US_PER_HOUR
+        self._keep = keep
+        self._clock = clock
+        self.failures = 0
+        """Since the start."""
+
+    async def run(self) -> None:
+        """Make what is due at once, and then look again and again."""
+        while True:
+            failed = False
+            try:
+                await self.step()
+            except Exception:
+                failed = True
+                self.failures += 1
+                log.exception("a scheduled backup could not be made; it is tried again", folder=str(self._folder))
+            await trio.sleep(BACKUP_RETRY_SECONDS if failed else BACKUP_LOOK_SECONDS)
+
+    async def step(self) -> Path | None:
+        """The backup that was due; None where none was. Raises `MaintenanceError`, `OSError`."""
+        now_us = self._clock.now_us()
+        newest = self.newest()
+        if newest is not None and 0 <= now_us - newest.made_us < self._every_us:
+            return None
+        target = self._folder / f"svc-{(_EPOCH + timedelta(microseconds=now_us)).strftime(_FORMAT)}.tar"
+        await trio.to_thread.run_sync(self._make, target)
+        log.info("a scheduled backup was made", file=str(target), bytes=target.stat().st_size)
+        return target
+
+    def _make(self, target: Path) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A server that stops does not wait for a backup: half a one is removed, and made anew at the next start.
+        back_up(self._var, target, lambda _done, _of: trio.from_thread.check_cancelled())
+        for old in self.kept()[self._keep :]:
+            remove(old.path)
+
+    def kept(self) -> list[Kept]:
+        """Those that this made, the newest first; files of other names are left alone."""
+        names = [path for path in self._folder.glob("svc-*.tar") if _NAME.fullmatch(path.name)]
+        found = [Kept(path, _made_us(path.name)) for path in names]
+        return sorted(found, key=lambda each: each.made_us, reverse=True)
+
+    def newest(self) -> Kept | None:
+        return next(iter(self.kept()), None)
+
+    def age_seconds(self) -> float | None:
+        """Of the newest one; None where there is none."""
+        newest = self.newest()
+        return None if newest is None else max(self._clock.now_us() - newest.made_us, 0) / US_PER_SECOND
+
+    def shown(self) -> BackupsShown:
+        kept = self.kept()
+        age = self.age_seconds()
+        return BackupsShown(
+            folder=str(self._folder),
+            kept=len(kept),
+            newest_at=iso(kept[0].made_us) if kept else None,
+            age_seconds=None if age is None else round(age),
+            overdue=age is None or age > 2 * self._every_us / US_PER_SECOND,
+            failures=self.failures,
+        )
+
+
+def _made_us(name: str) -> int:
+    found = _NAME.fullmatch(name)
+    assert found is not None, "only names that fit are asked"
+    made = datetime.strptime(found[1], _FORMAT).replace(tzinfo=UTC)
+    return (made - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,110 @@
+"""Backups that the server makes by itself: when one is due, which stay, and that one of them gives the same back."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from svc.maintenance.scheduled import ScheduledBackups
+from svc.settings import SettingsError, load_settings
+from tests.support.memory import FixedClock
+from tests.support.process import init, serving, svc
+
+HOUR_US = 3_600 * 1_000_000
+NOON_US = 1_767_614_400 * 1_000_000
+
+
+@pytest.fixture
+def var(tmp_path: Path) -> Path:
+    """A folder that is set up."""
+    init(tmp_path / "var")
+    return tmp_path / "var"
+
+
+def names(folder: Path) -> list[str]:
+    """What lies there, the oldest first."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_one_is_made_when_it_is_due_and_the_oldest_go(var: Path, tmp_path: Path) -> None:
+    """Every twelve hours, three stay; a new process goes by what lies there."""
+    clock, folder = FixedClock(NOON_US), tmp_path / "kept"
+    made = []
+    for _ in range(8):
+        backups = ScheduledBackups(var, folder, every_hours=12, keep=3, clock=clock)
+        made.append(await backups.step())
+        clock.advance(6 * HOUR_US)
+    assert [path is not None for path in made] == [True, False] * 4
+    assert names(folder) == [path.name for path in made if path is not None][1:]
+    assert backups.age_seconds() == 12 * 3_600
+    assert backups.shown().kept == 3
+
+
+async def test_other_files_in_the_folder_stay(var: Path, tmp_path: Path) -> None:
+    """It removes nothing that it did not make."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "svc-mine.tar").write_text("mine")
+    backups = ScheduledBackups(var, folder, every_hours=1, keep=1, clock=FixedClock(NOON_US))
+    await backups.step()
+    assert names(folder) == ["svc-20260105T120000Z.tar", "svc-mine.tar"]
+
+
+async def test_a_clock_that_was_set_back_makes_one_at_once(var: Path, tmp_path: Path) -> None:
+    """One of the future says nothing of the present."""
+    clock, folder = FixedClock(NOON_US), tmp_path / "kept"
+    await ScheduledBackups(var, folder, 12, 3, clock).step()
+    clock.advance(-48 * HOUR_US)
+    assert await ScheduledBackups(var, folder, 12, 3, clock).step() is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"backup_every": 24, "backup_folder": "var/kept"}, "outside of it"),
+        ({"backup_every": 24, "backup_keep": 0}, "BACKUP_KEEP|backup_keep"),
+    ],
+)
+def test_settings_that_would_lose_backups_are_refused(given: dict[str, object], why: str) -> None:
+    """Within the data folder they would be lost with it, and be copied into each other."""
+    with pytest.raises(SettingsError, match=why):
+        load_settings(given, {})
+
+
+@pytest.mark.process
+def test_the_server_makes_one_that_restores_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Status and metrics tell its age; restored elsewhere, it gives the same figures."""
+    monkeypatch.chdir(tmp_path)
+    key = init(tmp_path / "var")["key"]
+    (tmp_path / "svc.toml").write_text("backup_every = 24\n")
+    figures = "/v1/score_v3/realtime/sub-sessions"
+    with serving(tmp_path / "var", key) as server:
+        prompt = {"prompt_text": "Fix the crash in src/parser.py", "tool_session_id": "s1"}
+        server.intake.post("/v1/prompts", json=prompt).raise_for_status()
+        before = server.api.get(figures).json()
+    # The first was made at the start, before there was anything in it; the next start finds it overdue.
+    (first,) = (tmp_path / "var-backups").iterdir()
+    os.replace(first, first.with_name("svc-20260101T000000Z.tar"))
+    with serving(tmp_path / "var", key) as server:
+        age = _age_seconds(server.api)
+        assert 0 <= age < 120
+        status = json.loads(svc("status", "--var", tmp_path / "var", "--json").stdout)["backups"]
+        assert (status["kept"], status["overdue"], status["failures"]) == (2, False, 0)
+    newest = sorted((tmp_path / "var-backups").iterdir())[-1]
+    svc("restore", newest, "--var", tmp_path / "elsewhere")
+    with serving(tmp_path / "elsewhere", key) as server:
+        assert server.api.get(figures).json() == before
+
+
+def _age_seconds(api: httpx.Client) -> float:
+    """Of the newest backup, as the metrics tell it, once there is one of this day."""
+    for _ in range(200):
+        lines = api.get("/metrics").text.splitlines()
+        age = float(next(line.split()[1] for line in lines if line.startswith("svc_backup_age_seconds ")))
+        if age < 3_600:
+            return age
+        time.sleep(0.05)  # the real program, on a clock of its own
+    raise AssertionError("no backup was made")
