@@ -70,6 +70,8 @@ class EndMembership(PeopleCommand, frozen=True, kw_only=True):
     """End a membership; its keys open nothing from then on."""
 
     membership_id: UUID
+    forgotten: bool = False
+    """Whether the person is to be forgotten: that is done for an organization's last owner, too."""
 
 
 class CreateTeam(PeopleCommand, frozen=True, kw_only=True):

@@ -108,8 +108,27 @@ def _refusal(  # noqa: C901  # a table of refusals: one case for each command th
             known.id != named or not known.active
         ):
             return _conflict(f"membership {named} has ended; start it again first")
+        case commands.ChangeMembership() | commands.EndMembership(), people.Membership():
+            return _no_owner_left(command, known, directory)
         case _:
             return None
+
+
+def _no_owner_left(
+    command: commands.ChangeMembership | commands.EndMembership, known: people.Membership, directory: people.Directory
+) -> Refused | None:
+    """Somebody must answer for an organization; only whoever is forgotten goes all the same."""
+    stays = command.role == "owner" if isinstance(command, commands.ChangeMembership) else command.forgotten
+    if stays or not known.active:
+        return None
+    owners = [
+        each
+        for each in directory.all(people.Membership)
+        if each.organization_id == known.organization_id and each.active and each.role == "owner"
+    ]
+    if [each.id for each in owners] != [known.id]:
+        return None
+    return _conflict("this is the organization's last owner; make somebody else an owner first")
 
 
 def _not_found(noun: str, wanted: UUID) -> Refused:

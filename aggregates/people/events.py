@@ -5,7 +5,8 @@ from uuid import UUID
 
 from aggregates.event import Event
 
-Role = Literal["owner", "member"]
+Role = Literal["owner", "lead", "member", "reader"]
+"""A lead reads the teams that they belong to, as every member does; a reader does too, and captures nothing."""
 Schedule = Literal["daily", "weekly", "monthly"]
 
 

@@ -128,6 +128,7 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         with _failures_told(service, request):
             call = ByKey(service, request, identify(service, request.headers))
         spend(service, request, allowances, call.scope.developer_id)
+        _check_role(call.caller, route)
         return call
 
     def by_secret(request: Request) -> BySecret:
@@ -166,6 +167,11 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         return no_content() if answer is None else json_reply(answer, route.status)
 
     return endpoint
+
+
+def _check_role(caller: Principal, route: Route) -> None:
+    if caller.role == "reader" and route.method == "POST" and route.listeners == "intake":
+        raise HttpError(403, "a reader captures nothing: whoever runs svc gives another role, by `svc member set`")
 
 
 def path_id(text: str, name: str) -> UUID:

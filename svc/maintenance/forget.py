@@ -252,7 +252,7 @@ class Forgetting:
                 yield RevokeKey(credential_id=key.id)
         for membership in directory.all(Membership):
             if membership.developer_id == developer_id and membership.active:
-                yield EndMembership(membership_id=membership.id)
+                yield EndMembership(membership_id=membership.id, forgotten=True)
         yield ChangeDeveloper(developer_id=developer_id, display_name=FORGOTTEN_NAME, report_schedules=())
 
     async def _destroy_key(self, developer_id: UUID) -> int:

@@ -8,7 +8,7 @@ import structlog
 
 from aggregates.ids import membership_stream
 from aggregates.people.budgets import WRONG_KEYS, Budgets
-from aggregates.people.commands import EndMembership, RevokeKey, StartMembership
+from aggregates.people.commands import ChangeMembership, EndMembership, RevokeKey, StartMembership
 from svc_http.app import build_intake
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER, carry_out, issue, key_of
@@ -239,3 +239,19 @@ async def test_who_sends_nothing_is_not_counted(house: House) -> None:
     with structlog.testing.capture_logs() as lines:
         assert [(await Caller(build_intake(house), {}).get("/v1/plugin/config")).status for _ in range(3)] == [401] * 3
     assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/v1/prompts"), ("POST", "/v1/prompts/response"), ("POST", "/v1/logs")]
+)
+async def test_a_reader_captures_nothing(house: House, intake: Caller, method: str, path: str) -> None:
+    """403 says why and what to do; reading goes on, and another role lets captures through again."""
+    stream = membership_stream(ACME, BEN)
+    carry_out(house.directory, ChangeMembership(membership_id=stream, role="reader"))
+    reader = intake.using(bearer(BEN_KEY))
+    refused = await reader.call(method, path, {})
+    assert refused.status == 403
+    assert "a reader captures nothing" in refused.message
+    assert (await reader.get("/v1/plugin/config")).status == 200
+    carry_out(house.directory, ChangeMembership(membership_id=stream, role="lead"))
+    assert (await reader.call(method, path, {})).status != 403

@@ -177,10 +177,28 @@ def test_an_ended_membership_has_no_role_to_change() -> None:
     assert isinstance(refused, Refused)
 
 
-def test_even_the_last_owner_can_leave_and_come_back() -> None:
-    """The internal secret looks after organizations, so nobody is locked out by it."""
+@pytest.mark.parametrize(
+    "command",
+    [
+        EndMembership(membership_id=_ANA_MEMBERSHIP),
+        ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="lead"),
+        ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="reader"),
+    ],
+)
+def test_the_last_owner_stays_one(command: PeopleCommand) -> None:
+    """An organization without an owner would have nobody who answers for it; beside a second one she may go."""
+    refused = carry_out(company(), command)
+    assert isinstance(refused, Refused)
+    assert refused.reason is Reason.CONFLICT
+    assert "last owner" in refused.message
+    assert not isinstance(carry_out(_two_owners(), command), Refused)
+
+
+def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
+    """A person's wish goes before the organization's."""
     directory = company()
-    assert isinstance(carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP)), Membership)
+    forgotten = EndMembership(membership_id=_ANA_MEMBERSHIP, forgotten=True)
+    assert isinstance(carry_out(directory, forgotten), Membership)
     again = carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA, role="owner"))
     assert isinstance(again, Membership)
     assert again.active
