@@ -21,7 +21,8 @@ from svc.connect.connecting import all_stored
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.asking.words import HABITS, KINDS, state
+from svc_http.asking.words import state
+from svc_http.pages.words import HABITS, KINDS, NEXT_HABIT
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = dict[str, Any]
@@ -129,7 +130,7 @@ def score(server: Server, as_json: bool, days: int) -> None:
             f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(prompts['sample_count'], 'prompt')}."
         )
     if habits["worst_pillar"] in HABITS and habits["sample_count"]:
-        console.print(f"Next habit: [bold]{HABITS[habits['worst_pillar']][1]}[/bold].")
+        console.print(f"Next habit: [bold]{NEXT_HABIT[habits['worst_pillar']]}[/bold].")
     console.print("`svc goals` lists the goals, `svc why 1` explains the newest.", style="dim")
 
 
@@ -237,7 +238,7 @@ def why(server: Server, as_json: bool, goal: str) -> None:
 @click.option("--not-reached", "said", flag_value="mark_incomplete", help="The goal was not reached.")
 @click.option("--join", "said", flag_value="merge_with_previous", help="It is one goal with the one before it.")
 @click.option("--split", type=click.IntRange(1), metavar="N", help="Another goal begins with its prompt N (from 2).")
-@click.option("--kind", type=click.Choice(KINDS), help="What kind of work it is.")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="What kind of work it is.")
 def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
     """Say otherwise than what was judged of GOAL; the score follows.
 
@@ -280,7 +281,7 @@ def habits(server: Server, as_json: bool, days: int) -> None:
         print_json(found)
         return
     counts, rows = found["per_boolean_counts"], []
-    for name, (does, _) in HABITS.items():
+    for name, does in HABITS.items():
         of = counts.get(name, 0)
         rows.append((does, f"{found['per_boolean'][name] * of:.0f} of {of}" if of else "–"))
     show_table(("a prompt of yours", "so often"), rows)
@@ -288,7 +289,7 @@ def habits(server: Server, as_json: bool, days: int) -> None:
     if unsure := found.get("unsure_count"):
         console.print(f"{counted(unsure, 'verdict')} unsure, and counted neither way.", style="dim")
     if found["worst_pillar"] in HABITS and found["sample_count"]:
-        console.print(f"Next habit: [bold]{HABITS[found['worst_pillar']][1]}[/bold].")
+        console.print(f"Next habit: [bold]{NEXT_HABIT[found['worst_pillar']]}[/bold].")
 
 
 @click.command(cls=Asking, example="svc cost --days 7")

@@ -18,7 +18,8 @@ from pydantic import Field
 from aggregates.scores.grades import grade_text
 from svc_http.asking import answers
 from svc_http.asking.answers import NOTE, Found, quoted
-from svc_http.asking.words import HABITS, state
+from svc_http.asking.words import state
+from svc_http.pages.words import HABITS, NEXT_HABIT
 
 Ask = Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]
 """What a route of the API answers to the person who asks in this request. Raises `ToolError`."""
@@ -110,10 +111,10 @@ class _Tools:
                 of=counts.get(name, 0),
                 shown=round(found["per_boolean"][name] * counts[name]) if counts.get(name) else None,
             )
-            for name, (does, _) in HABITS.items()
+            for name, does in HABITS.items()
         ]
         worst = found["worst_pillar"] if found["sample_count"] else None
-        return answers.Habits(habits=habits, next_habit=HABITS[worst][1] if worst in HABITS else None)
+        return answers.Habits(habits=habits, next_habit=None if worst is None else NEXT_HABIT.get(worst))
 
     async def my_limits(self, ctx: Context[Any, Any], days: Days = 30) -> answers.Limits:
         """What rate limits, errors of servers and outages cost the caller."""
@@ -139,8 +140,8 @@ class _Tools:
             kind=graded.intent,
             score=graded.score,
             letter=graded.letter,
-            shown=[HABITS[each.boolean][0] for each in applying if each.earned],
-            missing=[HABITS[each.boolean][1] for each in applying if not each.earned],
+            shown=[HABITS[each.boolean] for each in applying if each.earned],
+            missing=[NEXT_HABIT[each.boolean] for each in applying if not each.earned],
         )
 
 
