@@ -14,6 +14,7 @@ import click
 import msgspec
 from rich.markup import escape
 
+from aggregates.times import US_PER_DAY, US_PER_SECOND
 from svc.cli import Command
 from svc.cli.common import Shown, counted, json_option, minute, print_json, sentences, settings_option, show_table
 from svc.connect.changes import Refused
@@ -105,6 +106,12 @@ def days_option(command: F) -> F:
 def _range(days: int) -> dict[str, str]:
     now = datetime.now(UTC)
     return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
+
+
+def _range_us(days: int) -> dict[str, int]:
+    """The same for routes that count days themselves."""
+    now_us = int(datetime.now(UTC).timestamp() * US_PER_SECOND)
+    return {"from_us": now_us - days * US_PER_DAY, "to_us": now_us}
 
 
 # --- score ----------------------------------------------------------------------------------------------------
@@ -220,13 +227,12 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     for name, title in _PARTS.items():
         part = explained[name]
         console.print(f"\n[bold]{title}[/bold]")
-        for line in (*part["text"], *(f"not observed: {each}" for each in part["not_observed"])):
+        for line in (*part["text"], *part["not_observed"]):
             console.print(f"  {escape(line)}")
-    outcome = explained["outcome"]
-    for mark, pieces in (("+", outcome["evidence_for"]), ("−", outcome["evidence_against"])):
-        for piece in pieces:
-            quoted = f": “{piece['quote']}”" if piece.get("quote") else ""
-            console.print(f"  {mark} {escape(piece['what'] + quoted)}")
+        for mark, pieces in (("+", part.get("evidence_for", ())), ("−", part.get("evidence_against", ()))):
+            for piece in pieces:
+                quoted = f": “{piece['quote']}”" if piece["quote"] else ""
+                console.print(f"  {mark} {escape(piece['what'] + quoted)}")
     for word in explained["overrides"]:
         console.print(f"  you said: {escape(word['action'].replace('_', ' '))}", style="cyan")
     console.print(f"\nNot so? svc wrong {goal} --reached, --not-reached, --split N, --join or --kind K", style="dim")
@@ -296,7 +302,7 @@ def habits(server: Server, as_json: bool, days: int) -> None:
 @days_option
 def cost(server: Server, as_json: bool, days: int) -> None:
     """Show what your goals cost, by model; what has no price is told."""
-    found = ask(server, f"{_V3}/model-task", **_range(days), limit=GOALS_MAX)["items"]
+    found = ask(server, f"{_V3}/model-task", **_range_us(days), limit=GOALS_MAX)["items"]
     if as_json:
         print_json(found)
         return

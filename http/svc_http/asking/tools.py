@@ -16,6 +16,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from aggregates.scores.grades import grade_text
+from aggregates.times import US_PER_DAY, US_PER_SECOND
 from svc_http.asking import answers
 from svc_http.asking.answers import NOTE, Found, quoted
 from svc_http.asking.words import state
@@ -124,7 +125,7 @@ class _Tools:
 
     async def my_cost(self, ctx: Context[Any, Any], days: Days = 30) -> answers.Cost:
         """What the caller's goals cost, by model."""
-        found = await self._ask(ctx, f"{_V3}/model-task", {**_range(days), "limit": MODELS_MAX})
+        found = await self._ask(ctx, f"{_V3}/model-task", {**_range_us(days), "limit": MODELS_MAX})
         models: defaultdict[str, list[Found]] = defaultdict(list)
         for each in found["items"]:
             models[each["model"] or "not told"].append(each)
@@ -148,6 +149,12 @@ class _Tools:
 def _range(days: int) -> dict[str, object]:
     now = datetime.now(UTC)
     return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
+
+
+def _range_us(days: int) -> dict[str, object]:
+    """The same for routes that count days themselves."""
+    now_us = int(datetime.now(UTC).timestamp() * US_PER_SECOND)
+    return {"from_us": now_us - days * US_PER_DAY, "to_us": now_us}
 
 
 def _goal(each: Found) -> answers.Goal:

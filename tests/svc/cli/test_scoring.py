@@ -116,6 +116,16 @@ def test_habits_and_cost_are_counts(ana: tuple[Server, str], command: str) -> No
     assert json.loads(told(ana, command, "--days", str(DAYS), "--json"))
 
 
+def test_cost_is_that_of_the_days_asked_for(ana: tuple[Server, str]) -> None:
+    """More days have more goals: each goal of a single model counts once."""
+    goals = {
+        days: sum(each["subSessions"] for each in json.loads(told(ana, "cost", "--days", days, "--json")))
+        for days in ("1", str(DAYS))
+    }
+    assert goals["1"] < goals[str(DAYS)]
+    assert goals[str(DAYS)] >= len(json.loads(told(ana, "goals", "--json")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
