@@ -69,7 +69,7 @@ judge-report: dev
 
 # Writes the judges' words and weights into aggregates/; then raise SCHEMA_VERSION, and look at the report.
 train-judges: dev
-	for judge in words rubric boundary; do \
+	for judge in words rubric boundary outcome; do \
 	  $(BIN)/python -m tests.judges.train $$judge "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}" || exit 1; done
 
 # docs/explanations.md, after the judges or the demo have changed.

@@ -4,7 +4,8 @@ The weights of the evidence add up to how likely completion is. Two endings are 
 them. What was not observed gives no evidence.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pkgutil import get_data
 from typing import Literal, NamedTuple
 
@@ -29,48 +30,63 @@ from aggregates.turns.turn import (
     covered,
 )
 
-SILENCE_FLOORS: dict[Intent, float] = {
-    "question": 0.50,
-    "investigation": 0.60,
-    "review": 0.60,
-    "plan": 0.60,
-    "small_change": 0.65,
-    "bug_fix": 0.70,
-    "feature": 0.70,
-    "refactor": 0.70,
-}
-"""When nothing follows, completion holds only from this confidence on."""
-UNCLASSIFIED_FLOOR = 0.70
-FOLLOWED_FLOOR = 0.50
 LOOP_CALLS_MIN = 3
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
-START = 0.50
-_FOR: dict[str, float] = {
-    (ACCEPTED := "the user accepts or thanks"): 0.25,
-    (CHECKED := "a check succeeded after the last change"): 0.25,
-    (COMMITTED := "a commit or pull request followed the change"): 0.35,
-    (MOVED_ON := "the next turn opens a new goal without a correction"): 0.20,
-    (UNCHALLENGED := "an answer stands unchallenged"): 0.15,
-    (CHANGED := "a change was made and answered for"): 0.15,
-    (REPORTED := "the answer says that the work is done"): 0.10,
-}
-"""Each piece of evidence, and how much likelier it makes completion."""
-_AGAINST: dict[str, float] = {
-    (ENDED_ON_ERROR := "ends on an API error that was not recovered"): 0.60,
-    (CANCELLED_LOOPING := "cancelled while the same call was repeated"): 0.60,
-    (INTERRUPTED_LAST := "the last state is an interruption"): 0.30,
-    (CHECK_FAILS := "the last check failed"): 0.35,
-    (CORRECTED := "the user corrects or repeats"): 0.35,
-    (NOT_WORKING := "the user says that it does not work"): 0.40,
-    (REVERTED := "the work was reverted within the sub-session"): 0.40,
-    (REFUSED := "the last proposal was refused"): 0.30,
-    (UNANSWERED := "nothing was answered"): 0.45,
-    (NO_CHANGE := "a change was asked for and none was seen"): 0.15,
-    (OPEN_FAILURE := "the answer says that something is still open"): 0.15,
-}
+SPEAKS_FOR: tuple[str, ...] = (
+    ACCEPTED := "the user accepts or thanks",
+    CHECKED := "a check succeeded after the last change",
+    COMMITTED := "a commit or pull request followed the change",
+    SHIPPED := "the user asks to commit or merge it",
+    MOVED_ON := "the next turn opens a new goal without a correction",
+    UNCHALLENGED := "an answer stands unchallenged",
+    CHANGED := "a change was made and answered for",
+    REPORTED := "the answer says that the work is done",
+)
+SPEAKS_AGAINST: tuple[str, ...] = (
+    ENDED_ON_ERROR := "ends on an API error that was not recovered",
+    CANCELLED_LOOPING := "cancelled while the same call was repeated",
+    INTERRUPTED_LAST := "the last state is an interruption",
+    CHECK_FAILS := "the last check failed",
+    REVERTED := "the work was reverted within the sub-session",
+    REFUSED := "the last proposal was refused",
+    UNANSWERED := "nothing was answered",
+    LAST_UNANSWERED := "the last prompt was not answered",
+    NO_CHANGE := "a change was asked for and none was seen",
+    OPEN_FAILURE := "the answer says that something is still open",
+    WAITS := "the last answer waits for the user",
+    BROKE_OFF := "the last answer stops before the work is done",
+    STILL_FAILING := "the last prompt reports a failure, and no check passed after it",
+    TAKEN_OVER := "the user takes it over or gives it up",
+    CORRECTED := "the user corrects or repeats",
+    NOT_WORKING := "the user says that it does not work",
+)
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
+_CONFIRMS = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED, UNCHALLENGED})
+"""Without one of these, silence after an arc leaves it undecided."""
+_CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING})
+"""What speaks for it then balances at best."""
+EVEN = 0.5
+LEAST_CHANCE = 0.02
 OUTCOME_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["outcome"]
 """Between which chances an outcome is undecided; training writes them."""
+
+
+class OutcomeModel(msgspec.Struct, frozen=True):
+    """What each piece of evidence weighs, in thousandths of a logit; a sum above 0 says that the goal was reached."""
+
+    bias: int
+    silence: int
+    """Added where nothing follows in the agent session: silence proves little."""
+    weights: Mapping[str, int]
+
+    def chance(self, pieces: Iterable[str], *, silent: bool) -> float:
+        """That experts call it complete, 0-1, rounded to 3 digits."""
+        logit = self.bias + (self.silence if silent else 0) + sum(self.weights.get(each, 0) for each in pieces)
+        likely = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
+        return round(min(max(likely, LEAST_CHANCE), 1 - LEAST_CHANCE), 3)
+
+
+SHIPPED_OUTCOME = msgspec.json.decode(get_data(__name__, "outcome.json") or b"", type=OutcomeModel)
 
 
 class _Course(NamedTuple):
@@ -84,7 +100,9 @@ class _Course(NamedTuple):
     observed: bool
 
 
-def judge_outcome(turns: Sequence[Turn], intent: Intent | None, following: Turn | None) -> OutcomeVerdict:
+def judge_outcome(
+    turns: Sequence[Turn], intent: Intent | None, following: Turn | None, model: OutcomeModel = SHIPPED_OUTCOME
+) -> OutcomeVerdict:
     """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any."""
     real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or turns
     marks = _marks(turns)
@@ -92,13 +110,13 @@ def judge_outcome(turns: Sequence[Turn], intent: Intent | None, following: Turn 
         marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
     course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns))
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
-    confidence = START + sum(_FOR[e.what] for e in evidence_for) - sum(_AGAINST[e.what] for e in evidence_against)
-    chance = round(min(max(confidence, 0.02), 0.98), 3)
-    silence_floor = UNCLASSIFIED_FLOOR if intent is None else SILENCE_FLOORS[intent]
-    floor = silence_floor if following is None else FOLLOWED_FLOOR
+    chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
     never = any(piece.what in _NEVER for piece in evidence_against)
-    forced = chance >= floor and not never
+    forced = chance > EVEN and not never
     said = False if never else OUTCOME_BOUNDS.value(chance, forced=forced)
+    unconfirmed = following is None and _CONFIRMS.isdisjoint(each.what for each in evidence_for)
+    if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
+        said = None
     why = None if said is not None else _undecided(course, evidence_against)
     return OutcomeVerdict(
         said, chance if forced else round(1 - chance, 3), evidence_for, evidence_against, undecided=why, forced=forced
@@ -130,8 +148,8 @@ def never_complete(verdict: OutcomeVerdict) -> bool:
 
 def leading_against(verdict: OutcomeVerdict) -> str | None:
     """The piece of evidence against that weighs most; of equal ones the first. None where there is none."""
-    pieces = [piece.what for piece in verdict.evidence_against if piece.what in _AGAINST]
-    return max(pieces, key=_AGAINST.__getitem__, default=None)
+    pieces = [piece.what for piece in verdict.evidence_against if piece.what in SPEAKS_AGAINST]
+    return min(pieces, key=lambda what: SHIPPED_OUTCOME.weights.get(what, 0), default=None)
 
 
 def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
@@ -141,7 +159,10 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     checked = CHECK_OK in after and after.rfind(CHECK_OK) > after.rfind(CHECK_FAILED)
     # An opening prompt accepts nothing.
     later = [*turns[1:][-1:], *([following] if following is not None else [])]
-    accepting, response = next((turn for turn in later if accepts(turn)), None), last.response
+    ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
+    nods = (turn for turn, before in zip(later, ahead, strict=True) if accepts(turn, before))
+    accepting, response = next(nods, None), last.response
+    shipping = next((turn for turn in later if turn.prompt and turn.prompt.shows("asks to commit or merge")), None)
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.asks
     moved_on = following is not None and complaint(following, turns) is None
@@ -149,6 +170,7 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
         (ACCEPTED, accepting is not None, accepting.position if accepting else None),
         (CHECKED, changed and checked, last.position),
         (COMMITTED, changed and (COMMIT in after or PULL_REQUEST in after), last.position),
+        (SHIPPED, shipping is not None, shipping.position if shipping else None),
         (MOVED_ON, moved_on, following.position if following else None),
         (UNCHALLENGED, unchallenged, last.response_position),
         (CHANGED, changed and last.answered, last.position),
@@ -162,7 +184,10 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     # An interruption after which nothing was answered.
     cancelled = last.work.marks.rfind(INTERRUPTED) > last.work.marks.rfind(ANSWERED)
     change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
-    unsettled = last.response is not None and last.response.reports_failure and not last.response.reports_done
+    answer, silent = last.response, course.following is None
+    unsettled = answer is not None and answer.reports_failure and not answer.reports_done
+    broke_off = silent and answer is not None and answer.breaks_off
+    reports, taken_over = _reports_failure(course), _taken_over(course)
     pieces = (
         (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
@@ -172,11 +197,43 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
         (NO_CHANGE, course.observed and change_asked and CHANGE not in marks and COMMIT not in marks, None),
+        (LAST_UNANSWERED, silent and _left_open(last) and any(turn.answered for turn in turns), last.position),
         (OPEN_FAILURE, unsettled, last.response_position),
+        (WAITS, silent and _waits(last), last.response_position),
+        (BROKE_OFF, broke_off, last.response_position),
+        (STILL_FAILING, reports, last.position),
+        (TAKEN_OVER, taken_over is not None, taken_over.position if taken_over else None),
     )
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
     standing = _standing_complaint(course)
     return (*found, standing) if standing is not None else tuple(found)
+
+
+def _waits(turn: Turn) -> bool:
+    """Whether its answer ends with a question about the work; a general offer of more help is none."""
+    return turn.response is not None and turn.response.asks and not turn.response.invites
+
+
+def _left_open(turn: Turn) -> bool:
+    """Whether nothing answered it; to ask for a commit or to accept needs no answer."""
+    said = turn.prompt
+    if turn.answered or turn.work.tool_calls:
+        return False
+    return said is None or not (said.accepts or said.shows("asks to commit or merge"))
+
+
+def _reports_failure(course: _Course) -> bool:
+    """Whether the last of several prompts says that something fails, and no check passed since."""
+    prompt, marks = course.last.prompt, course.last.work.marks
+    if prompt is None or course.last is course.turns[0] or marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
+        return False
+    fails = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
+    return fails or prompt.reports_failure
+
+
+def _taken_over(course: _Course) -> Turn | None:
+    later = [*course.turns[1:][-1:], *([course.following] if course.following is not None else [])]
+    return next((turn for turn in later if turn.prompt is not None and turn.prompt.shows("takes it over")), None)
 
 
 def _standing_complaint(course: _Course) -> Evidence | None:
@@ -194,8 +251,14 @@ def _standing_complaint(course: _Course) -> Evidence | None:
             return None
         what = complaint(turn, turns[:place])
         if what is not None:
-            return Evidence(what, turn.position)
+            dealt_with = what == NOT_WORKING and _says_done(turn)
+            return None if dealt_with else Evidence(what, turn.position)
     return None
+
+
+def _says_done(turn: Turn) -> bool:
+    answer = turn.response
+    return answer is not None and answer.reports_done and not answer.reports_failure
 
 
 def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
@@ -212,8 +275,11 @@ def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     return CORRECTED if again else None
 
 
-def accepts(turn: Turn) -> bool:
-    return turn.prompt is not None and turn.prompt.accepts
+def accepts(turn: Turn, before: Turn | None = None) -> bool:
+    """Thanks, praise or a nod. A bare go-ahead after a question of the agent is none."""
+    if turn.prompt is None or not turn.prompt.accepts:
+        return False
+    return turn.prompt.shows("phrase:accepting") or before is None or not _waits(before)
 
 
 def _taken_back(marks: str) -> bool:
@@ -237,6 +303,7 @@ def _undone(turns: Sequence[Turn]) -> bool:
 COUNTABLE_TURNS_MIN = 3
 CHANGED_LINES_MIN = 10
 MUTATING_CALLS_MIN = 1
+TOOL_CALLS_MIN = 5
 TriviaReason = Literal["interrupted", "no_real_work", "too_few_lines", "no_mutating_calls", "too_few_turns"]
 
 
@@ -260,7 +327,10 @@ def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
     count = sum(map(countable, units))
     lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
     mutating = sum(turn.work.mutating_calls for turn in turns)
+    checked = any(mark in turn.work.marks for turn in turns for mark in (CHECK_OK, CHECK_FAILED))
+    attempted = sum(turn.work.tool_calls for turn in turns) >= TOOL_CALLS_MIN
     passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN
+    passed = passed or checked or attempted
     reason = None if passed else _trivia_reason(turns, count, lines)
     return Floor(passed, count, lines, mutating, reason)
 

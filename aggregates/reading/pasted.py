@@ -203,6 +203,9 @@ _SHIPS = re.compile(
     r"\W*(?:/?\w+\W+){0,6}?/?(?:commit|push|merge|rebase|deploy|release|stage"
     r"|(?:create|open|make|update) (?:a |an |the )?(?:draft )?(?:pr|pull request))\b"
 )
+_COMMITS = re.compile(
+    r"\A\W*(?:(?:please|now|ok|then)\W+)*/?commit\b|\b(?:create|make|write|give me|add)\b[^.?!\n]{0,30}\bcommit\b"
+)
 _STEP = re.compile(r"\b(?:phase|step|stage|task|story|part|milestone|item|test|#) ?\d")
 _YOUR_WORK = re.compile(
     r"\b(?:you (?:just |have )?(?:did|made|added|said|wrote|created|changed|removed|mentioned|suggested|proposed)"
@@ -229,6 +232,11 @@ _SETS_UP = re.compile(
     r"|theme|usage|vim)\b(?!-)"
 )
 """Commands of agents that are no work."""
+_TAKES_OVER = re.compile(
+    r"\b(?:i(?:'ll| will|'ve| have)? (?:just )?(?:did|do|done|fix(?:ed)?|changed?|reverted|deleted?|removed?|handled?) "
+    r"(?:it|this|that|them) (?:myself|manually|by hand)|(?:fixed|changed|did|reverted|do) (?:it|this|that) manually"
+    r"|never ?mind|forget (?:it|about it|that)|gave up|give up|i stopped you|let'?s not)\b"
+)
 _SHIP_WORDS_MAX = 15
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
 OPENINGS: tuple[str, ...] = (
@@ -236,7 +244,7 @@ OPENINGS: tuple[str, ...] = (
     *("asks like a first prompt", "links back at once", "points back at once", "speaks of nobody"),
     *("rates a severity", "pastes a failure", "adds to what is there", "passes on a comment"),
     *("remarks like a reviewer", "asks to commit or merge", "names a step", "speaks of the agent's work"),
-    *("wants or reports something", "leans on what was said", "sets up the session"),
+    *("wants or reports something", "leans on what was said", "sets up the session", "takes it over"),
 )
 
 
@@ -262,12 +270,13 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
         words > _LONG_WORDS_MIN and _COMMENT.search(near),
         nobody and len(_REMARKS.findall(head)) > 1,
-        0 < words < _SHIP_WORDS_MAX and _SHIPS.match(head),
+        (0 < words < _SHIP_WORDS_MAX and _SHIPS.match(head)) or _COMMITS.search(head),
         _STEP.search(head),
         _YOUR_WORK.search(head),
         _WANTS.search(head),
         _LEANS.search(_first_words(near, 6)) or _LEANS_AT_ONCE.match(head),
         _SETS_UP.match(text),
+        _TAKES_OVER.search(head),
     )
     return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
 

@@ -168,7 +168,7 @@ _INVITES = re.compile(
     r"(?:anything else|let me know if|what would you like|what'?s next|next task|would you like (?:me )?to (?:do|work)"
     r"|ready when you are|feel free|happy to)[^\n]{0,80}$"
 )
-_BREAKS_OFF = re.compile(r"(?:let me|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$")
+_BREAKS_OFF = re.compile(r"(?:let me(?! know)|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$")
 _END_CHARS = 400
 _OFFER_CHARS = 200
 _CLOSE_CHARS = 250

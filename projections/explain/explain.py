@@ -235,7 +235,7 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     return OutcomeExplained(
         goal_complete=row.goal_complete,
         confidence=verdict.confidence if row.settled else None,
-        completion_floor=_completion_floor(facts) if row.settled else None,
+        completion_floor=_completion_floor() if row.settled else None,
         judge=verdict.judge,
         goal=goal,
         evidence_for=speaks_for,
@@ -272,12 +272,9 @@ def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
 
 
-def _completion_floor(facts: SubSessionEvidence) -> float:
-    """From how likely on completion holds: lower where the developer went on, since silence proves little."""
-    if facts.following is not None:
-        return rules.FOLLOWED_FLOOR
-    intent = facts.row.intent
-    return rules.UNCLASSIFIED_FLOOR if intent is None else rules.SILENCE_FLOORS[intent]
+def _completion_floor() -> float:
+    """From how likely on completion is said."""
+    return rules.OUTCOME_BOUNDS.true_from or 1.0
 
 
 def _outcome_sentences(
@@ -292,7 +289,7 @@ def _outcome_sentences(
     needed = SENTENCES["needed"]["last" if facts.following is None else "followed"]
     text = [
         "The judge says: {}. For: {}. Against: {}.".format(done, *listed),
-        f"By that, completion is {likely:.0%} likely; {needed.format(floor=_completion_floor(facts))}",
+        f"By that, completion is {likely:.0%} likely; {needed.format(floor=_completion_floor())}",
     ]
     if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
         text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")

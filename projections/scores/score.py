@@ -306,7 +306,7 @@ def _weights(crushed: Sequence[_CrushedRow]) -> list[int]:
 # better by overriding their own sub-sessions. Of whoever drew a boundary, it is the judges' own drawing that counts.
 # The answer holds no row of a peer; what it tells all the same, docs/security.md says.
 JUDGED_QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.judged_intent IS NOT NULL"
-JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete AND s.judged_rework_of IS NULL"
+JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete IS 1 AND s.judged_rework_of IS NULL"
 _DRAWN_TWICE = (
     "EXISTS (SELECT 1 FROM judged_sub_sessions j WHERE j.organization_id = :organization AND j.developer_id = d.value)"
 )

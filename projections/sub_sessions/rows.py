@@ -25,7 +25,7 @@ UNCLASSIFIED = "unclassified"
 # Conditions of a sub-session `s` at the time `b` of the newest fact.
 SETTLED = "s.settles_at_us <= b.log_time_us"
 QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
-CRUSHED = f"{QUALIFIES} AND s.goal_complete AND s.rework_of IS NULL"
+CRUSHED = f"{QUALIFIES} AND s.goal_complete IS 1 AND s.rework_of IS NULL"
 SHOWN_CRUSHED = f"CASE WHEN {QUALIFIES} AND s.goal_complete IS NULL THEN NULL ELSE {CRUSHED} END"
 """NULL where the outcome is undecided."""
 TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "

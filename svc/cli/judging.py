@@ -132,6 +132,11 @@ def session_turns(item: Item) -> list[Turn]:
     """The turns of a session. Raises ValueError where a turn's `prompt` is no text."""
     name = str(item.get("session", ""))
     turns = [_turn(name, place, each, SHIPPED) for place, each in enumerate(item.get("turns") or [], 1)]
+    # Where no turn of a session names a tool, nobody wrote them down.
+    if not any(turn.work.tool_calls for turn in turns):
+        turns = [
+            msgspec.structs.replace(turn, work=msgspec.structs.replace(turn.work, observed=False)) for turn in turns
+        ]
     if turns and turns[0].opening is None:
         turns[0] = msgspec.structs.replace(turns[0], opening="start")
     return turns

@@ -13,7 +13,8 @@ class Case(NamedTuple):
     """One script and what its first sub-session is."""
 
     rule: str
-    complete: bool
+    complete: bool | None
+    """None: it must be undecided."""
     script: str
 
 
@@ -27,6 +28,28 @@ REVIEW = "> Review the changes in this branch and list what you would not merge.
 PLAN = "> Propose a plan for moving the sessions to Redis, with the steps in order. Don't change any code."
 NEXT = "clear\n> Write a page in docs/export.md about the export format.\n< Here it is.\n"
 
+UNDECIDED = frozenset(
+    {
+        "interrupted in the middle of a change",
+        "interrupted while it only looked",
+        "the last check failed",
+        "the last check failed after one that passed",
+        "the build failed",
+        "the linter failed",
+        "the types failed",
+        "the user says that it does not work",
+        "the user corrects and nothing follows",
+        "the user corrects after a clear",
+        "the user asks for the same once more",
+        "the user says that it still fails after the end",
+        "the commit was reverted",
+        "a change was asked for and none was made",
+        "a feature was only talked about",
+        "a change that nothing speaks for, in silence",
+        "a review that was stopped",
+    }
+)
+"""Those of `MISSED` of which nothing is said: labelled ones of these kinds ended either way."""
 MISSED: tuple[tuple[str, str], ...] = (
     ("ends on an API error", f"{FIX}\nread src/parser.py\nerror\n"),
     ("ends on an API error after a change", f"{FIX}\nedit src/parser.py\nerror\n"),
@@ -219,6 +242,6 @@ REACHED: tuple[tuple[str, str], ...] = (
 """Goals that were reached, each by one rule."""
 
 CASES: tuple[Case, ...] = (
-    *(Case(rule, False, script) for rule, script in MISSED),
+    *(Case(rule, None if rule in UNDECIDED else False, script) for rule, script in MISSED),
     *(Case(rule, True, script) for rule, script in REACHED),
 )

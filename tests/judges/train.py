@@ -26,7 +26,7 @@ from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
 from svc.cli.judging import Item as RawItem
-from tests.judges import regression, train_boundary
+from tests.judges import regression, train_boundary, train_outcome
 from tests.judges.labels import (
     INTENT_LETTERS,
     UNNAMED,
@@ -359,6 +359,16 @@ def boundary(data_dir: Path) -> None:
     model = train_boundary.train_boundary(sessions)
     (_AGGREGATES / "judging" / "boundary.json").write_text(train_boundary.source_of(model), encoding="utf-8")
     click.echo(f"boundary: {len(sessions)} labelled sessions")
+
+
+@main.command()
+@_data_dir
+def outcome(data_dir: Path) -> None:
+    """Write the weights of the outcome judge."""
+    rows = train_outcome.arc_rows(labelled_sessions(data_dir))
+    model = train_outcome.train_outcome(rows)
+    (_AGGREGATES / "judging" / "outcome.json").write_text(train_outcome.source_of(model), encoding="utf-8")
+    click.echo(f"outcome: {len(rows)} labelled goal arcs")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 from aggregates.judging.evidence import NO_SIGN, REACHED, REWORKED, TROUBLES, Language
 from aggregates.judging.outcome import (
     ACCEPTED,
+    BROKE_OFF,
     CANCELLED_LOOPING,
     CHANGED,
     CHECK_FAILS,
@@ -16,6 +17,7 @@ from aggregates.judging.outcome import (
     CORRECTED,
     ENDED_ON_ERROR,
     INTERRUPTED_LAST,
+    LAST_UNANSWERED,
     MOVED_ON,
     NO_CHANGE,
     NOT_WORKING,
@@ -23,8 +25,15 @@ from aggregates.judging.outcome import (
     REFUSED,
     REPORTED,
     REVERTED,
+    SHIPPED,
+    SPEAKS_AGAINST,
+    SPEAKS_FOR,
+    STILL_FAILING,
+    TAKEN_OVER,
     UNANSWERED,
     UNCHALLENGED,
+    WAITS,
+    OutcomeModel,
     judge_outcome,
     leading_against,
     never_complete,
@@ -45,11 +54,6 @@ def judge(*turns: Turn, intent: Intent | None = "bug_fix", following: Turn | Non
 def work(marks: str = "", *, text: str | None = "Add a flag that prints the version", **fields: Any) -> Turn:
     """A turn whose answer says nothing of how it went."""
     return turn(text, marks=marks, **({"answer": "Here it is."} | fields))
-
-
-def likelihood(verdict: OutcomeVerdict) -> float:
-    """Of completion, whichever way it was judged."""
-    return verdict.confidence if verdict.goal_complete else round(1 - verdict.confidence, 3)
 
 
 def whats(verdict: OutcomeVerdict) -> tuple[set[str], set[str]]:
@@ -124,90 +128,135 @@ def test_a_further_piece_for_it_never_takes_completion_away(marks: str) -> None:
         assert judge(turn(marks=marks), following=THANKS).goal_complete
 
 
-# --- what each piece weighs -----------------------------------------------------------------------------------
+# --- which pieces are there -----------------------------------------------------------------------------------
 
-CORRECTION = turn("No, that's not what I meant", place=9)
-FAILURE = turn("It still fails with the same error", place=9)
+CORRECTION = turn("No, that's not what I meant", place=9, answer="Here it is.")
+FAILURE = turn("It still fails with the same error", place=9, answer="Here it is.")
 DONE = "Done. All tests pass."
 OPEN = "Two tests still fail."
+ASKS = "Shall I change the tests as well?"
+INVITES = "Let me know if there is anything else."
+BREAKS_OFF = "Now I will write the parser:"
+COMMIT = "Commit this and push it, please"
+GO = "yes, go ahead"
 
 
 @pytest.mark.parametrize(
-    ("turns", "intent", "following", "expected", "pieces"),
+    ("turns", "intent", "following", "pieces"),
     [
-        pytest.param([work()], None, None, 0.50, set(), id="nothing speaks for or against it"),
+        pytest.param([work()], None, None, set(), id="nothing speaks for or against it"),
         # for
-        pytest.param([work(), work(text="Thanks, that is right!")], None, None, 0.75, {ACCEPTED}, id="accepted"),
-        pytest.param([work()], None, THANKS, 0.95, {ACCEPTED, MOVED_ON}, id="accepted by the turn that follows"),
-        pytest.param([work("Ca")], None, None, 0.65, {CHANGED}, id="changed"),
-        pytest.param([work("CKa")], None, None, 0.90, {CHANGED, CHECKED}, id="changed and checked"),
+        pytest.param([work(), work(text="Thanks, that is right!")], None, None, {ACCEPTED}, id="accepted"),
+        pytest.param([work()], None, THANKS, {ACCEPTED, MOVED_ON}, id="accepted by the turn that follows"),
+        pytest.param([work("Ca")], None, None, {CHANGED}, id="changed"),
+        pytest.param([work("CKa")], None, None, {CHANGED, CHECKED}, id="changed and checked"),
         pytest.param(
-            [work("CMaI")], None, None, 0.70, {CHANGED, COMMITTED, INTERRUPTED_LAST}, id="committed and interrupted"
+            [work("CMaI")], None, None, {CHANGED, COMMITTED, INTERRUPTED_LAST}, id="committed and interrupted"
         ),
-        pytest.param([work()], None, NEXT_GOAL, 0.70, {MOVED_ON}, id="moved on"),
-        pytest.param([work()], "question", None, 0.65, {UNCHALLENGED}, id="an answer that stands"),
-        pytest.param([work(answer=DONE)], None, None, 0.60, {REPORTED}, id="said to be done"),
-        pytest.param([work("CKMa")], None, None, 0.98, {CHANGED, CHECKED, COMMITTED}, id="never surer than 0.98"),
+        pytest.param([work()], None, NEXT_GOAL, {MOVED_ON}, id="moved on"),
+        pytest.param([work()], "question", None, {UNCHALLENGED}, id="an answer that stands"),
+        pytest.param([work(answer=DONE)], None, None, {REPORTED}, id="said to be done"),
+        pytest.param([work("CKMa")], None, None, {CHANGED, CHECKED, COMMITTED}, id="checked and committed"),
+        pytest.param([work(), work(text=COMMIT)], None, None, {SHIPPED}, id="a commit asked for"),
+        pytest.param([work(), work(text=COMMIT, answer=None)], None, None, {SHIPPED}, id="and not answered"),
         # against
-        pytest.param([work("E")], None, None, 0.02, {ENDED_ON_ERROR}, id="never surer than 0.02"),
-        pytest.param([work("E")], None, THANKS, 0.35, {ENDED_ON_ERROR, ACCEPTED, MOVED_ON}, id="ended on an error"),
+        pytest.param([work("E")], None, None, {ENDED_ON_ERROR}, id="ended on an error"),
         pytest.param(
             [work("CKMI", repeats=3)],
             None,
             THANKS,
-            0.80,
             {CANCELLED_LOOPING, INTERRUPTED_LAST, CHANGED, CHECKED, COMMITTED, ACCEPTED, MOVED_ON},
             id="cancelled while looping",
         ),
-        pytest.param([work("I")], None, None, 0.20, {INTERRUPTED_LAST}, id="interrupted"),
-        pytest.param([work("k")], None, None, 0.15, {CHECK_FAILS}, id="the last check failed"),
-        pytest.param([work()], None, CORRECTION, 0.15, {CORRECTED}, id="corrected"),
-        pytest.param([work()], None, FAILURE, 0.10, {NOT_WORKING}, id="does not work"),
-        pytest.param([work("CRa")], None, None, 0.25, {CHANGED, REVERTED}, id="changed and reverted"),
-        pytest.param([work("J")], None, None, 0.20, {REFUSED}, id="refused"),
-        pytest.param([work(answer=None)], None, None, 0.05, {UNANSWERED}, id="not answered"),
-        pytest.param([work("a")], "bug_fix", None, 0.35, {NO_CHANGE}, id="no change"),
-        pytest.param([work(answer=OPEN)], None, None, 0.35, {OPEN_FAILURE}, id="something is left open"),
+        pytest.param([work("I")], None, None, {INTERRUPTED_LAST}, id="interrupted"),
+        pytest.param([work("k")], None, None, {CHECK_FAILS}, id="the last check failed"),
+        pytest.param([work()], None, CORRECTION, {CORRECTED}, id="corrected"),
+        pytest.param([work()], None, FAILURE, {NOT_WORKING}, id="does not work"),
+        pytest.param([work("CRa")], None, None, {CHANGED, REVERTED}, id="changed and reverted"),
+        pytest.param([work("J")], None, None, {REFUSED}, id="refused"),
+        pytest.param([work(answer=None)], None, None, {UNANSWERED}, id="not answered"),
+        pytest.param([work(), work(answer=None)], None, None, {LAST_UNANSWERED}, id="the last one not answered"),
+        pytest.param([work("a")], "bug_fix", None, {NO_CHANGE}, id="no change"),
+        pytest.param([work(answer=OPEN)], None, None, {OPEN_FAILURE}, id="something is left open"),
+        pytest.param([work(answer=ASKS)], None, None, {WAITS}, id="the answer asks"),
+        pytest.param([work(answer=ASKS)], None, NEXT_GOAL, {MOVED_ON}, id="the answer asks, and was left"),
+        pytest.param([work(answer=INVITES)], None, None, set(), id="the answer offers more help"),
+        pytest.param([work(answer=BREAKS_OFF)], None, None, {BROKE_OFF}, id="the answer breaks off"),
+        pytest.param([work(answer=BREAKS_OFF)], None, NEXT_GOAL, {MOVED_ON}, id="it breaks off, and was left"),
+        pytest.param([work(), FAILURE], None, None, {STILL_FAILING}, id="the last prompt reports a failure"),
+        pytest.param([FAILURE], None, None, set(), id="the only prompt does"),
+        pytest.param([work(), work(text="Never mind, leave it as it was")], None, None, {TAKEN_OVER}, id="given up"),
+        pytest.param(
+            [work()], None, turn("I fixed it myself, look at the docs", place=9), {TAKEN_OVER, MOVED_ON}, id="by hand"
+        ),
     ],
 )
-def test_what_each_piece_weighs(
-    turns: list[Turn], intent: Intent | None, following: Turn | None, expected: float, pieces: set[str]
+def test_which_pieces_are_there(
+    turns: list[Turn], intent: Intent | None, following: Turn | None, pieces: set[str]
 ) -> None:
-    """The weights are added to one half."""
-    verdict = judge(*turns, intent=intent, following=following)
-    assert set.union(*whats(verdict)) == pieces
-    assert likelihood(verdict) == expected
+    """Each of them alone, as far as it can be."""
+    assert set.union(*whats(judge(*turns, intent=intent, following=following))) == pieces
 
 
-AT_50, AT_45 = work(answer=OPEN), work("Cka")
-AT_60, AT_55 = work("CJ", answer=DONE), work("Cka", answer=DONE)
-AT_65, AT_60_UNSEEN = work("Ca"), work(answer=DONE)
-AT_70 = work("CMaI")
+def test_a_bare_go_ahead_after_a_question_accepts_nothing() -> None:
+    """It answers the agent; thanks do accept."""
+    asked, told = work(answer=ASKS), work()
+    for before, nod, accepts in (
+        (asked, GO, False),
+        (told, GO, True),
+        (asked, "Great, it works now, thank you!", True),
+    ):
+        assert (ACCEPTED in whats(judge(before, work(text=nod)))[0]) is accepts
+        assert (ACCEPTED in whats(judge(before, following=turn(nod, place=9)))[0]) is accepts
+
+
+EVENLY = OutcomeModel(0, -500, {**dict.fromkeys(SPEAKS_FOR, 1_000), **dict.fromkeys(SPEAKS_AGAINST, -1_000)})
 
 
 @pytest.mark.parametrize(
-    ("intents", "enough", "too_little"),
+    ("pieces", "silent", "chance"),
     [
-        pytest.param(["question"], AT_50, AT_45, id="a question at 0.50"),
-        pytest.param(["investigation", "review", "plan"], AT_60, AT_55, id="what else only asks at 0.60"),
-        pytest.param(["small_change"], AT_65, AT_60_UNSEEN, id="a small change at 0.65"),
-        pytest.param(["bug_fix", "feature", "refactor", None], AT_70, AT_65, id="all others at 0.70"),
+        ([], False, 0.5),
+        ([], True, 0.378),
+        ([CHANGED], False, 0.731),
+        ([CHANGED, CHECKED, OPEN_FAILURE], False, 0.731),
+        ([CHANGED] * 9, False, 0.98),
+        ([OPEN_FAILURE] * 9, False, 0.02),
+        (["something else"], False, 0.5),
     ],
 )
-def test_from_where_on_silence_completes(intents: list[Intent | None], enough: Turn, too_little: Turn) -> None:
-    """The weights are steps of 0.05, so one step less is the nearest that is too little."""
-    for intent in intents:
-        at, below = judge(enough, intent=intent), judge(too_little, intent=intent)
-        assert (at.goal_complete, below.goal_complete) == (True, False)
-        assert round(likelihood(at) - likelihood(below), 3) == 0.05
+def test_weights_add_up_to_a_chance(pieces: list[str], silent: bool, chance: float) -> None:
+    """Never surer than .98, either way."""
+    assert EVENLY.chance(pieces, silent=silent) == chance
 
 
-def test_from_where_on_a_turn_that_follows_completes() -> None:
-    """At 0.50, for every class."""
-    at = judge(work("J", answer=DONE), intent=None, following=NEXT_GOAL)
-    below = judge(work("k", answer=DONE), intent=None, following=NEXT_GOAL)
-    assert (at.goal_complete, at.confidence) == (True, 0.50)
-    assert (below.goal_complete, below.confidence) == (False, 0.55)
+def surely(chance: int) -> OutcomeModel:
+    """A model to which the pieces say nothing."""
+    return OutcomeModel(chance, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("turns", "following", "bias", "said", "why"),
+    [
+        pytest.param([work("CKa")], None, 3_000, True, None, id="surely complete"),
+        pytest.param([work("CKa")], None, 1_000, None, "unchecked", id="not surely"),
+        pytest.param([work("Ca")], NEXT_GOAL, 3_000, True, None, id="a change that was moved on from"),
+        pytest.param([work("Ca")], None, 3_000, None, "unchecked", id="silence after a change that nothing checked"),
+        pytest.param([work("C", answer=None)], None, 3_000, None, "unseen", id="an answer that was never seen"),
+        pytest.param([work("Ca")], FAILURE, 3_000, None, "balanced", id="what speaks against it balances"),
+        pytest.param([work("CkKka")], NEXT_GOAL, 3_000, None, "balanced", id="a failed check does"),
+        pytest.param([work("Ca")], FAILURE, -3_000, False, None, id="surely not complete"),
+        pytest.param([work("Ca")], FAILURE, -1_000, None, "balanced", id="perhaps not"),
+        pytest.param([work("CE")], THANKS, 3_000, False, None, id="never complete"),
+    ],
+)
+def test_an_outcome_is_said_or_undecided(
+    turns: list[Turn], following: Turn | None, bias: int, said: bool | None, why: str | None
+) -> None:
+    """By the bounds, and by what silence and complaints leave open; what would be said by force is kept."""
+    verdict = judge_outcome(turns, None, following, surely(bias))
+    assert (verdict.goal_complete, verdict.undecided) == (said, why)
+    assert verdict.forced is (bias > 0 and said is not False)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +275,7 @@ def test_what_is_never_complete(marks: str, repeats: int, never: bool) -> None:
     """Whatever speaks for it."""
     verdict = judge(work(marks, repeats=repeats, answer=DONE), intent=None, following=THANKS)
     assert never_complete(verdict) is never
-    assert verdict.goal_complete is not never
+    assert (verdict.goal_complete is False) is never
 
 
 # --- when a piece is there ------------------------------------------------------------------------------------
@@ -370,7 +419,7 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
         pytest.param(judge(work()), None, id="nothing speaks against it"),
         pytest.param(judge(work("kRE")), ENDED_ON_ERROR, id="an error comes before a failed check"),
         pytest.param(judge(work("k"), following=FAILURE), NOT_WORKING, id="what does not work comes before it, too"),
-        pytest.param(judge(work("k"), following=CORRECTION), CHECK_FAILS, id="of equal ones the first"),
+        pytest.param(judge(work(answer=OPEN)), OPEN_FAILURE, id="the only one"),
     ],
 )
 def test_the_leading_piece_against(verdict: OutcomeVerdict, leading: str | None) -> None:
@@ -390,6 +439,7 @@ def test_there_is_advice_for_everything_that_speaks_against(language: Language) 
     assert set(troubles) == {
         *(ENDED_ON_ERROR, CANCELLED_LOOPING, INTERRUPTED_LAST, CHECK_FAILS, CORRECTED, NOT_WORKING, REVERTED, REFUSED),
         *(UNANSWERED, NO_CHANGE, OPEN_FAILURE, REWORKED, NO_SIGN),
+        *(LAST_UNANSWERED, WAITS, BROKE_OFF, STILL_FAILING, TAKEN_OVER),
     }
     assert len({each.label for each in troubles.values()}) == len(troubles)
     assert len({each.mitigation for each in troubles.values()}) == len(troubles)

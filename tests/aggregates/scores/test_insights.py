@@ -42,7 +42,7 @@ def test_sessions_at_once_are_counted_as_they_begin(turns: list[tuple[str, int, 
 
 def test_there_is_a_word_for_everything_in_both_languages() -> None:
     """Whatever the outcome judge can hold against a sub-session, whatever can be reached, every habit."""
-    against = {NO_SIGN, REWORKED, *outcome._AGAINST}
+    against = {NO_SIGN, REWORKED, *outcome.SPEAKS_AGAINST}
     assert set(TROUBLES["en"]) == set(TROUBLES["ko"]) == against
     assert set(REACHED["en"]) == set(REACHED["ko"]) == set(INTENTS)
     assert set(HABITS["en"]) == set(HABITS["ko"]) == set(BOOLEANS)

@@ -81,11 +81,11 @@ def test_the_intent_is_that_of_the_first_prompt_or_of_the_first_change_after_a_q
 
 
 def test_a_person_names_another_intent() -> None:
-    """What was judged without it stays beside it, the outcome as well."""
+    """What was judged without it stays beside it, the outcome as well: for a question an answer is enough."""
     said = Overrides(intent="question")
     found = concluded(turn_at(1, ASKED, answered=True), rubrics=[rubric("bug_fix", "goal_explicit")], said=said)
     assert (found.intent, found.judged_intent, found.said) == ("question", "bug_fix", said)
-    assert (found.outcome.goal_complete, found.judged_complete) == (True, False)
+    assert (found.outcome.goal_complete, found.judged_complete) == (True, None)
     assert [judged.standing.score for judged in found.prompts] == [50.0]
 
 
@@ -147,9 +147,10 @@ def test_what_is_above_the_floor_and_classified_qualifies(intent: Intent | None,
     ("work", "outcome", "said", "complete", "judged"),
     [
         pytest.param(COMPLETE, None, None, True, True, id="as judged, complete"),
-        pytest.param(worked("Ck"), None, None, False, False, id="as judged, not complete"),
+        pytest.param(worked("CE"), None, None, False, False, id="as judged, not complete"),
+        pytest.param(worked("Ck"), None, None, None, None, id="as judged, undecided"),
         pytest.param(COMPLETE, None, False, False, True, id="a person says no"),
-        pytest.param(worked("Ck"), None, True, True, False, id="a person says yes"),
+        pytest.param(worked("Ck"), None, True, True, None, id="a person says yes"),
         pytest.param(COMPLETE, False, None, False, False, id="a text model says no"),
         pytest.param(worked("Ck"), True, None, True, True, id="a text model says yes"),
         pytest.param(worked("CKE"), True, None, False, False, id="never complete, whatever a text model says"),
@@ -157,7 +158,7 @@ def test_what_is_above_the_floor_and_classified_qualifies(intent: Intent | None,
     ],
 )
 def test_the_goal_is_reached_as_a_person_said_else_as_judged(
-    work: Work, outcome: bool | None, said: bool | None, complete: bool, judged: bool
+    work: Work, outcome: bool | None, said: bool | None, complete: bool | None, judged: bool | None
 ) -> None:
     """What was judged is kept beside it."""
     found = concluded(

@@ -128,7 +128,7 @@ async def test_the_work_that_speaks_for_completion(house: House, api: Caller) ->
     assert pieces["a change was made and answered for"]["quote"] == "src/parser.py"
     assert isinstance(house.events[pieces["a check succeeded after the last change"]["position"] - 1], RecordsCaptured)
     assert (outcome["goal_complete"], outcome["evidence_against"]) == (True, [])
-    assert (outcome["completion_floor"], outcome["not_observed"]) == (0.7, ["the text of 1 answer: not observed"])
+    assert (outcome["completion_floor"], outcome["not_observed"]) == (0.85, ["the text of 1 answer: not observed"])
 
 
 async def test_an_end_that_is_never_complete(house: House, api: Caller) -> None:
@@ -265,10 +265,11 @@ async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
     house.has_seen(log)
     cleared, committed = await explained(api, "a"), await explained(api, "b")
     for shown, kind, quote in ((cleared, "clear", None), (committed, "commit", "git commit -am 'Empty input'")):
-        piece, opening = shown["boundary"]["evidence"]
+        piece, *judged = shown["boundary"]["evidence"]
         assert (shown["boundary"]["kind"], piece["what"], piece["quote"]) == (kind, f"the {kind} before it", quote)
         assert isinstance(house.events[piece["position"] - 1], RecordsCaptured)
-        assert (opening["what"], opening["quote"][:12]) == ("its first prompt", "Write a page")
+        assert {each["quote"][:12] for each in judged} == {"Write a page"}
+    assert [each["what"] for each in cleared["boundary"]["evidence"][1:]] == ["its first prompt"]
     assert (cleared["boundary"]["judge"], cleared["boundary"]["signals"]) == (None, [])
     weighed = {each["what"]: each["weight"] for each in committed["boundary"]["signals"]}
     assert (committed["boundary"]["judge"], weighed["its changes were committed just before"]) == ("embedded/2", 0.7)
