@@ -43,7 +43,7 @@ WORK = "work"
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
 ARCHIVE_VERSION = 1
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
-_MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
+MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
 """Rows of other tables may say something else, and are archived anew as well."""
 _TABLES = f"""
 BEGIN;
@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS files (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS files_of_day ON files (organization_id, day, number);
 INSERT OR IGNORE INTO state VALUES (1, 0, x'', 1);
-PRAGMA user_version={_MADE_OF};
+PRAGMA user_version={MADE_OF};
 COMMIT;
 """
 Fingerprint = Callable[[int], bytes]
@@ -262,8 +262,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         # Once files are replaced, going back to an older list would lose them: every commit must last.
         db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _MADE_OF):
-            raise sqlite3.DatabaseError(f"it is of version {version}, not {_MADE_OF}")
+        if version not in (0, MADE_OF):
+            raise sqlite3.DatabaseError(f"it is of version {version}, not {MADE_OF}")
         flaw = db.execute("PRAGMA quick_check").fetchone()[0]
         if flaw != "ok":
             raise sqlite3.DatabaseError(flaw)

@@ -47,6 +47,7 @@ COMMANDS = {
     "judge": Entry("judging", "Judge files of items, and answer in the shape of labels."),
     "backup": Entry("maintenance", "Copy everything to TARGET, also while the server runs."),
     "restore": Entry("maintenance", "Put a backup into an empty folder, every byte checked."),
+    "upgrade": Entry("maintenance", "Say what this version will do with the folder (--check)."),
     "verify": Entry("maintenance", "Check the log, the scores and the archive."),
     "export": Entry("maintenance", "Write all data of DEVELOPER into TARGET, a new folder."),
     "forget": Entry("maintenance", "Take the texts of DEVELOPER away for good; counts stay."),

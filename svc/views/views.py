@@ -18,7 +18,7 @@ from svc.log.vault import sync
 from svc_http.ports import UnknownRules
 
 POINTER = "views.current"
-_NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
+NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
 
 
 def current_file(folder: Path, rules_version: int) -> Path | None:
@@ -27,7 +27,7 @@ def current_file(folder: Path, rules_version: int) -> Path | None:
         name = (folder / POINTER).read_text(encoding="ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return None
-    match = _NAME.fullmatch(name)
+    match = NAME.fullmatch(name)
     if match is None or (int(match[1]), int(match[2])) != (SCHEMA_VERSION, rules_version):
         return None
     path = folder / name
@@ -35,7 +35,7 @@ def current_file(folder: Path, rules_version: int) -> Path | None:
 
 
 def new_file(folder: Path, rules_version: int) -> Path:
-    numbers = [int(match[3]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+    numbers = [int(match[3]) for path in folder.iterdir() if (match := NAME.fullmatch(path.name))]
     return folder / f"views-{SCHEMA_VERSION}-r{rules_version}-{max(numbers, default=0) + 1}.db"
 
 
@@ -58,7 +58,7 @@ def remove_others(folder: Path, keep: Path) -> None:
     """Delete every views file but one."""
     for path in list(folder.iterdir()):
         views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
-        if _NAME.fullmatch(views.name) and views != keep:
+        if NAME.fullmatch(views.name) and views != keep:
             remove(views)
 
 
