@@ -7,7 +7,7 @@ reads them again. Ids are deterministic, so deciding twice never captures twice.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -85,6 +85,11 @@ class Streams:
         for stream_id, known in self._tentative.items():
             self._remember(stream_id, known)
         self._tentative.clear()
+
+    def drop(self, ids: Iterable[UUID]) -> None:
+        """Read these again before they are looked at."""
+        for stream_id in ids:
+            self._known.pop(stream_id, None)
 
     def forget(self) -> None:
         self._tentative.clear()
@@ -182,8 +187,8 @@ class DeveloperActor:
         return requests
 
     async def _handle(self, requests: list[CommandRequest]) -> None:
-        if self._context.store.shared is not None:
-            self._streams.forget()  # another node may have written to them
+        if self._context.store.shared is not None:  # another node may have written to what may change
+            self._streams.drop(stream_id for request in requests for stream_id in required_streams(request.command))
         try:
             conflict = not await self._attempt(requests, required_streams)
             for request in requests if conflict else ():

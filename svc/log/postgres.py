@@ -115,7 +115,6 @@ class SharedDatastore(PostgresDatastore):
             max_size=connections_max,
             open=False,
             configure=self.after_connect_func(),
-            check=ConnectionPool.check_connection,
             timeout=SHARED_CONNECT_SECONDS,
             reconnect_timeout=SHARED_CONNECT_SECONDS,
         )
@@ -205,14 +204,12 @@ class PostgresRecorder(PostgresApplicationRecorder):
                     return self._inserted(cursor, self._insert_now, stored_events)
             with self._fenced_transaction(fences) as cursor:
                 return self._inserted(cursor, self._insert_now, stored_events)
-        except IntegrityError:
-            raise
         except EventSourcingError as error:
-            found = self._looked_up(stored_events) if _outcome_is_unknown(error) else None
-            if found is None:
+            if not _outcome_is_unknown(error):
                 raise
-            log.warning("the answer to a commit was lost; it was looked up and has happened", reason=str(error))
-            return found
+            log.warning("the answer to a commit was lost, and it is looked up", reason=str(error))
+            self._writing.pool.check()
+            return self._settled(stored_events, fences)
 
     def insert_copied(self, rows: Sequence[Notification]) -> None:
         """Store events at their own positions, which follow the last one. IntegrityError where they do not."""
@@ -228,8 +225,18 @@ class PostgresRecorder(PostgresApplicationRecorder):
             cursor.execute(self._named(insert), list(given))
 
     def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[DictRow]:
-        """The rows of one statement, a transaction of its own; `{schema}` in it is the schema."""
-        with (self._writing if writing else self.datastore).cursor() as cursor:
+        """The rows of one statement, a transaction of its own, which may be done twice; `{schema}` is the schema."""
+        datastore = self._writing if writing else self.datastore
+        try:
+            return self._rows(datastore, statement, values)
+        except EventSourcingError as error:
+            if not _outcome_is_unknown(error):
+                raise
+            datastore.pool.check()  # after a restart of the server all of them are broken
+            return self._rows(datastore, statement, values)
+
+    def _rows(self, datastore: PostgresDatastore, statement: str, values: Sequence[Any]) -> list[DictRow]:
+        with datastore.cursor() as cursor:
             cursor.execute(self._named(statement), values)
             return cursor.fetchall() if cursor.description is not None else []
 
@@ -284,21 +291,20 @@ class PostgresRecorder(PostgresApplicationRecorder):
         cursor.execute(insert, values)
         return sorted(row["notification_id"] for row in cursor.fetchall())
 
-    def _looked_up(self, events: Sequence[StoredEvent]) -> list[int] | None:
-        """The positions of events whose commit was not answered; None where it has not happened, or nobody knows."""
+    def _settled(self, events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
+        """The positions of events whose commit was not answered; where it has not happened, it is made now."""
         first = events[0]
         find = _SELECT + "WHERE originator_id = %s AND originator_version = %s"
-        try:
-            with self._writing.transaction(commit=True) as cursor:
-                # One that is still under way holds this row: then its end is waited for.
-                cursor.execute(self._named("SELECT head FROM {schema}.svc_log FOR UPDATE"))
-                cursor.execute(self._named(find), [first.originator_id, first.originator_version])
-                found = _notifications(cursor.fetchall())
-        except EventSourcingError:
-            return None
-        if not found or found[0].state != first.state:
-            return None
-        return [found[0].id + number for number in range(len(events))]
+        with self._writing.transaction(commit=True) as cursor:
+            # One that is still under way holds this row: then its end is waited for.
+            cursor.execute(self._named("SELECT head FROM {schema}.svc_log FOR UPDATE"))
+            cursor.execute(self._named(find), [first.originator_id, first.originator_version])
+            found = _notifications(cursor.fetchall())
+            if found and found[0].state == first.state:
+                return [found[0].id + number for number in range(len(events))]
+            for fence in fences:
+                self._check(cursor, fence)
+            return self._inserted(cursor, self._insert_now, events)
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Notification]:
         return _notifications(self.rows(_SELECT + where, values))

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.cluster.follower import follow
 from tests.cluster.nodes import DISK, cluster
-from tests.cluster.speed import appends, captures
+from tests.cluster.speed import appends, captures, captures_alone
 from tests.cluster.storm import Storm
 from tests.support.postgres import Postgres, programs, shared_store_in
 
@@ -79,11 +79,10 @@ def _speed(console: Console, rounds: int) -> bool:
                 f"{each.postgres:,.0f}/s, bare psycopg {each.bare:,.0f}/s, of bare {each.of_bare:.2f}",
                 highlight=False,
             )
-    for number in (1, 2, 3):
-        captured = captures(number, 10.0)
+    for captured in (captures_alone(10.0), *(captures(number, 10.0) for number in (1, 2, 3))):
+        who = f"{captured.nodes} nodes on PostgreSQL" if captured.nodes else "one process on SQLite"
         console.print(
-            f"{number} nodes: {captured.per_second:,.0f} captures/s, p50 {captured.p50_ms:.0f} ms, "
-            f"p99 {captured.p99_ms:.0f} ms",
+            f"{who}: {captured.per_second:,.0f} captures/s, p50 {captured.p50_ms:.0f} ms, p99 {captured.p99_ms:.0f} ms",
             highlight=False,
         )
     return kept

@@ -21,6 +21,7 @@ from svc.log.postgres import open_recorder
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import EventStore
 from svc.log.vault import FileKeys, Vault
+from tests.bench.servers import NO_BUDGETS, fresh_service
 from tests.cluster.nodes import DISK, cluster
 from tests.support.postgres import Postgres, shared_store_in
 
@@ -115,34 +116,43 @@ class Captured(msgspec.Struct, frozen=True):
     p99_ms: float
 
 
+def captures_alone(seconds: float) -> Captured:
+    """One process with SQLite, under the same senders."""
+    with fresh_service(more=NO_BUDGETS) as service:
+        return _captured(0, [service.port], service.headers["Authorization"], seconds)
+
+
 def captures(number: int, seconds: float) -> Captured:
-    """Over that many nodes, each sender bound to one of them, as an owner of a developer is."""
+    """Over that many nodes, each sender bound to one of them."""
     with (
         tempfile.TemporaryDirectory() as name,
         Postgres.started(DISK) as database,
         cluster(database, Path(name), number) as found,
     ):
-        ports, key, took = [node.intake for node in found.nodes], found.key, list[float]()
-        numbers, until = count(1), time.perf_counter() + seconds
+        return _captured(number, [node.intake for node in found.nodes], f"Bearer {found.key}", seconds)
 
-        def send(port: int) -> None:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-            while time.perf_counter() < until:
-                own = next(numbers)
-                body = {"prompt_text": f"Fix parser {own}", "tool_session_id": f"p{port}-{own % 50}"}
-                began = time.perf_counter()
-                connection.request("POST", "/v1/prompts", json.dumps(body), headers)
-                answer = connection.getresponse()
-                answer.read()
-                if answer.status == 201:
-                    took.append(time.perf_counter() - began)
-            connection.close()
 
-        senders = [threading.Thread(target=send, args=(ports[each % number],)) for each in range(SENDERS)]
-        for sender in senders:
-            sender.start()
-        for sender in senders:
-            sender.join()
+def _captured(number: int, ports: list[int], authorization: str, seconds: float) -> Captured:
+    took, numbers, until = list[float](), count(1), time.perf_counter() + seconds
+
+    def send(port: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        headers = {"Authorization": authorization, "Content-Type": "application/json"}
+        while time.perf_counter() < until:
+            own = next(numbers)
+            body = {"prompt_text": f"Fix parser {own}", "tool_session_id": f"p{port}-{own % 50}"}
+            began = time.perf_counter()
+            connection.request("POST", "/v1/prompts", json.dumps(body), headers)
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == 201:
+                took.append(time.perf_counter() - began)
+        connection.close()
+
+    senders = [threading.Thread(target=send, args=(ports[each % len(ports)],)) for each in range(SENDERS)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
     cuts = statistics.quantiles(took, n=100)
     return Captured(number, len(took) / seconds, 1_000 * cuts[49], 1_000 * cuts[98])
