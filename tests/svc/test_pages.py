@@ -14,7 +14,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [page.name for page in PAGES]
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _COMMAND = re.compile(r"(?m)(?:^|[`/]|[|] |svc )svc ([a-z][a-z-]+)((?: [a-z][a-z-]+)?)")
-NO_SETTINGS = {"SVC_KEY", "SVC_URL", "SVC_HOST"} | {
+NO_SETTINGS = {"SVC_KEY", "SVC_URL", "SVC_API_URL", "SVC_HOST"} | {
     *("SVC_REAL_DATA", "SVC_FUZZ_TIMES", "SVC_WRITE_PAGES", "SVC_AGENTS_BIN"),
 }
 """What other things than a server read."""
