@@ -1,6 +1,7 @@
 """Goals as a person looks for them: by time, kind, outcome, agent and words of the title; and what they come to."""
 
 from typing import Any, Literal
+from uuid import UUID
 
 import msgspec
 
@@ -9,7 +10,7 @@ from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.times import Window
 from projections.reader import Reader, bound, json_array
-from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, SubSessionRow, owned, select
+from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, SubSessionRow, find, owned, select
 
 Outcome = Literal["reached", "not_reached", "undecided", "rework", "not_counted", "live"]
 SEARCHED_MAX = 2_000
@@ -162,6 +163,12 @@ def _shown(row: SubSessionRow, said: bool, agent: str | None) -> GoalRow:
         unpriced_requests=row.unpriced_requests,
         said=said,
     )
+
+
+def goal_row(reader: Reader, scope: Scope, sub_session_id: UUID) -> GoalRow | None:
+    """One goal, under its present or any former id; None where the developer has none of it."""
+    row = find(reader, scope, sub_session_id)
+    return None if row is None else shown_rows(reader, [row])[0]
 
 
 def newest_us(reader: Reader, scope: Scope) -> int | None:

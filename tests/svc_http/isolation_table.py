@@ -41,6 +41,8 @@ pages, before a sign-in      ok    ok         ok       ok       ok      ok     o
 pages, the way in            401   401        401      401      401     401    401     401        401       401    401        401
 pages, a link that is gone   410   410        410      410      410     410    410     410        410       410    410        410
 pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok
+pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok
+pages, an override           303   303        303      303      303     303    303     400        400       400    303        ok
 API, administration          401   401        401      401      401     401    ok      403        403       403    403        403
 """  # noqa: E501
 """Kind of route → status, by caller.
@@ -178,7 +180,21 @@ pages, own data
   api    GET    / 200
   api    GET    /goals 200
   api    GET    /not-counted 200
+  api    GET    /cost 200
+  api    GET    /mine 200
+  api    GET    /mine/goals.json 200
+  api    POST   /mine/keys 200
+  api    POST   /mine/profile 303
+  api    POST   /mine/sign-out 303
   api    POST   /sign-out 303
+pages, a thing of one's own
+  api    GET    /goals/<id> 200
+  api    GET    /goals/<id>/say 200
+  api    POST   /mine/keys/<id>/revoke 303
+  api    POST   /mine/browsers/<id>/end 303
+pages, an override
+  api    POST   /goals/<id>/say 303
+  api    POST   /goals/<id>/back 303
 """
 """Kind of route → listener, method, path and the status of success. A route that is not here fails the test."""
 

@@ -87,6 +87,7 @@ _QUERIES = {
     "/team/daily-summary": "team_id={team}",
     "/throttle/team": "team_id={team}",
     "/admin/keys": "developer_id={developer}",
+    "/goals/<id>/say": "word=not-reached",
 }
 """End of a path → what is asked for; without a query most routes answer about this week."""
 
@@ -103,9 +104,10 @@ class Ids(NamedTuple):
     membership: str
     team_membership: str
     key: str
+    browser: str
 
 
-UNKNOWN = Ids("session-of-nobody", *[str(NOBODYS)] * 8)
+UNKNOWN = Ids("session-of-nobody", *[str(NOBODYS)] * 9)
 
 
 class Ask(NamedTuple):
@@ -171,8 +173,16 @@ class World:
         self._made += 1
         new = named(f"made {self._made}")
         match row.method, row.path:
-            case "POST", "/sign-out":
+            case "POST", "/sign-out" | "/mine/sign-out":
                 self._sign_in()
+            case "POST", "/mine/browsers/<id>/end":
+                other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
+                self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN))
+                self.ids = self.ids._replace(browser=str(other))
+            case "POST", "/mine/keys/<id>/revoke":
+                key = key_of(str(new))
+                self._people(issue(key, ACME, BEN))
+                self.ids = self.ids._replace(key=str(named(key)))
             case "POST", "/v1/prompts/response":
                 self.ids = self.ids._replace(prompt=await self._prompt(f"{WORD} {new}", "2026-08-01T07:10:00Z"))
             case "POST", "/v1/score_v3/report/cancel/<id>":
@@ -300,7 +310,13 @@ def ask(row: Row, ids: Ids) -> Ask:
     return Ask(full, body, {"Content-Type": "application/msgpack"} if isinstance(body, bytes) else {})
 
 
-_FORMS: dict[str, bytes] = {"/sign-in": b"key=" + key_of("nobody").encode()}
+_FORMS: dict[str, bytes] = {
+    "/sign-in": b"key=" + key_of("nobody").encode(),
+    "/goals/<id>/say": b"word=not-reached",
+    "/goals/<id>/back": b"field=completion",
+    "/mine/keys": b"label=laptop",
+    "/mine/profile": b"timezone=Asia/Seoul&language=ko",
+}
 """What is sent by the buttons of pages."""
 
 
@@ -314,6 +330,7 @@ def _path_id(path: str, ids: Ids) -> str:
         "memberships": ids.membership,
         "teams": ids.team,
         "keys": ids.key,
+        "browsers": ids.browser,
         "report": ids.report,
     }
     return next((id_ for kind, id_ in kinds.items() if f"/{kind}/" in path), ids.sub_session)

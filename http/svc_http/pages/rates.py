@@ -3,8 +3,10 @@
 import msgspec
 
 from projections.scores.score import Counts
+from projections.sub_sessions.goals import Outcome
 from svc_http.pages.words import counted, number
 
+_DECIDED = ("reached", "not_reached", "rework")
 TOLD_MIN = 10
 """Below so many decided goals a rate has no letter, and a page says that they are few."""
 
@@ -38,6 +40,17 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
             return f"{said}."
         few = ", too few to tell: " if self.counted < TOLD_MIN else "; "
         return f"{said}{few}{self.fits} in 100 fits."
+
+    def moved(self, before: Outcome, after: Outcome) -> "Rate":
+        """As it would be with one goal counted otherwise; what fits is told once it is so."""
+        more = (after in _DECIDED) - (before in _DECIDED)
+        return Rate(
+            reached=self.reached + (after == "reached") - (before == "reached"),
+            counted=self.counted + more,
+            undecided=self.undecided + (after == "undecided") - (before == "undecided"),
+            low=None,
+            high=None,
+        )
 
 
 def rate_of(counts: Counts) -> Rate:

@@ -1,5 +1,6 @@
 """How numbers, times and names read on a page. What is not known is a dash, never a 0."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -125,6 +126,16 @@ def state(name: str) -> str:
     return STATES.get(name, name)
 
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_HABIT = re.compile(r"\b(?:" + "|".join(HABITS) + r")\b")
+
+
+def plainly(text: str, zone: tzinfo) -> str:
+    """A sentence of the API with its times and names as a person reads them."""
+    timed = _TIME.sub(lambda found: moment(found[0], zone), text)
+    return _HABIT.sub(lambda found: f"“{HABITS[found[0]]}”", timed)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "number": number,
     "tokens": tokens,
@@ -137,6 +148,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "clock": clock,
     "counted": counted,
     "state": state,
+    "plainly": plainly,
     "kind": lambda name: KINDS.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,

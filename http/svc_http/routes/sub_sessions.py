@@ -170,6 +170,11 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
 
     Whatever is wrong, the id too, is a 400.
     """
+    return await say(call, body, sub_session_id)
+
+
+async def say(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
+    """The same for a page. Raises `HttpError` 400."""
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
         raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")

@@ -1,0 +1,131 @@
+"""What is the developer's own: what is captured and who sees it, agents, keys, browsers and the profile."""
+
+import re
+import secrets
+import uuid
+from functools import cache
+from hashlib import sha256
+from pkgutil import get_data
+from uuid import UUID
+
+import msgspec
+from markupsafe import Markup, escape
+from quart import Response
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.ids import KEY_START_CHARACTERS
+from aggregates.people.commands import ChangeDeveloper, EndSignIn, IssueKey, RevokeKey
+from aggregates.people.directory import Key, SignIn, signed_in
+from aggregates.times import iso
+from projections.sub_sessions.goals import Wanted, goals
+from svc_http.bodies import HttpError
+from svc_http.pages import rendering
+from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, forget_cookie
+from svc_http.params import zone_sent
+from svc_http.routing import Routes
+
+LANGUAGES = {"en": "English", "ko": "한국어"}
+GOALS_MAX = 100_000
+"""So many goals are written to one file."""
+_CODE = re.compile(r"`([^`]+)`")
+routes = Routes()
+
+
+@cache
+def captured() -> Markup:
+    """The words of docs/your-scores.md, which holds them as well."""
+    text = (get_data(__name__, "captured.md") or b"").decode()
+    paragraphs = (_CODE.sub(r"<code>\1</code>", str(escape(each))) for each in text.strip().split("\n\n"))
+    return Markup("".join(f"<p>{each}</p>" for each in paragraphs))
+
+
+def _own_keys(call: BySignIn) -> list[Key]:
+    return [each for each in call.service.directory.all(Key) if each.scope == call.scope]
+
+
+def _own_sign_ins(call: BySignIn) -> list[SignIn]:
+    """Those that stand, the newest first."""
+    directory, now_us = call.service.directory, call.service.now_us()
+    mine = (each for each in directory.all(SignIn) if each.scope == call.scope)
+    return [each for each in mine if signed_in(directory, each.id, now_us) is not None][::-1]
+
+
+@routes("GET /mine", "What is one's own, and in whose hands.")
+async def mine(call: BySignIn) -> Response:
+    return await _mine(call)
+
+
+async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
+    arrivals, refusals = call.service.arrivals.of(call.scope.developer_id)
+    return await call.show(
+        "mine.html",
+        captured=captured(),
+        arrivals=arrivals,
+        refusals=refusals,
+        since=iso(call.service.arrivals.since_us),
+        keys=_own_keys(call),
+        new_key=key,
+        sign_ins=_own_sign_ins(call),
+        this=call.sign_in.id,
+        languages=LANGUAGES,
+    )
+
+
+@routes("POST /mine/keys", "Make a key, which is shown this once.")
+async def make_key(call: BySignIn) -> Response:
+    label = (await call.form()).get("label", "").strip() or None
+    key = f"svc_{secrets.token_urlsafe()}"
+    await carried_out(
+        call.service,
+        IssueKey(
+            credential_id=uuid.uuid4(),
+            organization_id=call.scope.organization_id,
+            developer_id=call.scope.developer_id,
+            key_digest=sha256(key.encode()).hexdigest(),
+            key_start=key[:KEY_START_CHARACTERS],
+            name=label,
+        ),
+    )
+    return await _mine(call, key)
+
+
+@routes("POST /mine/keys/<key_id>/revoke", "Let a key open nothing any more.")
+async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
+    if key_id not in {each.key_id for each in _own_keys(call)}:
+        raise HttpError(404, "no key of this address is yours")
+    await carried_out(call.service, RevokeKey(credential_id=key_id))
+    return rendering.redirect("/mine?said=key-revoked#keys")
+
+
+@routes("POST /mine/browsers/<sign_in_id>/end", "Sign a browser out.")
+async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
+    if sign_in_id not in {each.id for each in _own_sign_ins(call)}:
+        raise HttpError(404, "no browser of this address is signed in as you")
+    await carried_out(call.service, EndSignIn(sign_in_id=sign_in_id))
+    return rendering.redirect("/mine?said=signed-out#browsers")
+
+
+@routes("POST /mine/sign-out", "Sign every browser out.")
+async def sign_out_everywhere(call: BySignIn) -> Response:
+    for each in _own_sign_ins(call):
+        await carried_out(call.service, EndSignIn(sign_in_id=each.id))
+    return forget_cookie(call.request, rendering.redirect(SIGN_IN))
+
+
+@routes("POST /mine/profile", "Set zone and language.")
+async def set_profile(call: BySignIn) -> Response:
+    fields = await call.form()
+    language = fields.get("language", "")
+    if language not in LANGUAGES:
+        raise HttpError(400, f"language must be one of {', '.join(LANGUAGES)}")
+    zone = zone_sent("timezone", fields.get("timezone", "").strip())
+    command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
+    await carried_out(call.service, command)
+    return rendering.redirect("/mine?said=saved#profile")
+
+
+@routes("GET /mine/goals.json", "Every goal with its figures, as a file.")
+async def goals_file(call: BySignIn) -> Response:
+    found = await call.read(goals, Wanted(), GOALS_MAX, 0)
+    headers = {"Content-Disposition": 'attachment; filename="svc-goals.json"'}
+    return TrioResponse(msgspec.json.encode(found.rows), 200, headers, content_type="application/json")
