@@ -1,11 +1,13 @@
-"""A newcomer's way: start, the printed link, import, a score, a goal, a dispute, another figure. And what is hostile."""
+"""A newcomer's way: start, link, import, score, goal, dispute, another figure. And what is hostile."""
 
+import os
 import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
+import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.browser.house import Running, import_work, serving
@@ -111,17 +113,14 @@ def test_a_page_that_stands_open_follows(running: Running, page: Page) -> None:
     page.get_by_role("link", name="Rename the flag --fast").wait_for(timeout=15_000)
 
 
-def test_the_pictures(running: Running, browser: Browser, cookies: list[Any], tmp_path: Path) -> None:
-    """Taken anew on demand: SVC_WRITE_PAGES=1."""
-    import os
+SCHEMES: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 360))
 
-    if not os.environ.get("SVC_WRITE_PAGES"):
-        return
-    for scheme, width in (("light", 1280), ("dark", 360)):
+
+@pytest.mark.skipif(not os.environ.get("SVC_WRITE_PAGES"), reason="SVC_WRITE_PAGES=1 takes the pictures anew")
+def test_the_pictures(running: Running, browser: Browser, cookies: list[Any]) -> None:
+    for scheme, width in SCHEMES:
         context = browser.new_context(
-            base_url=running.api,
-            color_scheme=scheme,
-            viewport={"width": width, "height": 860},  # type: ignore[arg-type]
+            base_url=running.api, color_scheme=scheme, viewport={"width": width, "height": 860}
         )
         context.add_cookies(cookies)
         page = context.new_page()
