@@ -20,7 +20,7 @@ _SUMS = ", ".join(
 )
 _OUTCOME = (
     f"CASE WHEN NOT ({SETTLED}) THEN 'live' WHEN NOT ({QUALIFIES}) THEN 'not_counted' WHEN {CRUSHED} THEN 'reached' "
-    "WHEN s.rework_of IS NOT NULL THEN 'rework' WHEN s.goal_complete IS NULL THEN 'undecided' ELSE 'not_reached' END"
+    "WHEN s.goal_complete IS NULL THEN 'undecided' WHEN s.rework_of IS NOT NULL THEN 'rework' ELSE 'not_reached' END"
 )
 
 

@@ -22,8 +22,8 @@ _IN_WINDOW = "AND s.started_us >= :start AND s.started_us < :end "
 _BY_OUTCOME: dict[Outcome, str] = {
     "reached": f"AND {CRUSHED} ",
     "not_reached": f"AND {QUALIFIES} AND s.goal_complete = 0 AND s.rework_of IS NULL ",
-    "undecided": f"AND {QUALIFIES} AND s.goal_complete IS NULL AND s.rework_of IS NULL ",
-    "rework": f"AND {QUALIFIES} AND s.rework_of IS NOT NULL ",
+    "undecided": f"AND {QUALIFIES} AND s.goal_complete IS NULL ",
+    "rework": f"AND {QUALIFIES} AND s.goal_complete IS NOT NULL AND s.rework_of IS NOT NULL ",
     "not_counted": f"AND {SETTLED} AND NOT (s.floor_passed AND s.intent IS NOT NULL) ",
     "live": f"AND NOT ({SETTLED}) ",
 }
@@ -81,10 +81,10 @@ def outcome_of(row: SubSessionRow) -> Outcome:
         return "live"
     if not row.floor_passed or row.intent is None:
         return "not_counted"
-    if row.rework:
-        return "rework"
     if row.goal_complete is None:
         return "undecided"
+    if row.rework:
+        return "rework"
     return "reached" if row.goal_complete else "not_reached"
 
 

@@ -16,7 +16,7 @@ from aggregates.reading.verdicts import BooleanName, Intent
 from projections.explain.explain import Explanation, explanation
 from projections.explain.rubric import PromptExplained
 from projections.reader import Reader
-from projections.scores.score import window_counts
+from projections.scores.score import tally
 from projections.sub_sessions.course import TurnShown, course, what_if
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.goals import GoalRow, goal_row
@@ -24,7 +24,7 @@ from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import period_of
-from svc_http.pages.rates import Rate, rate_of
+from svc_http.pages.rates import Rate
 from svc_http.pages.rendering import TEXT_CHARACTERS
 from svc_http.pages.words import HABITS, KINDS
 from svc_http.routes.sub_sessions import OverrideBody, say
@@ -174,7 +174,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
     name, window = period_of(call)
     what = found(await call.read(what_if, goal_id, body.action), "no goal of this address is yours")
-    now = rate_of(await call.read(window_counts, window))
+    now = Rate(await call.read(tally, window))
     inside = window.start_us <= what.started_us < window.end_us
     after: Rate | None = now
     if what.after is None:

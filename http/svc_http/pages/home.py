@@ -9,18 +9,19 @@ from markupsafe import Markup
 from quart import Response
 
 from aggregates.event import Scope
+from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window, local_date, midnight_us
 from projections.prices.goals import spent_in
 from projections.prices.spending import Spent
 from projections.reader import Reader
-from projections.scores.score import Counts, window_counts
+from projections.scores.score import tally
 from projections.scores.skill import InsightSummary, Skill, insight_summary, skill
 from projections.sub_sessions.goals import GoalPage, Wanted, goals, newest_us
 from projections.sub_sessions.rows import NANO
 from svc_http.bodies import HttpError
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn
-from svc_http.pages.rates import rate_of
+from svc_http.pages.rates import Rate
 from svc_http.pages.words import counted, number, short_day, usd
 from svc_http.routing import Routes
 
@@ -36,8 +37,8 @@ routes = Routes()
 class Look(msgspec.Struct, frozen=True):
     """What the page is made of, read at one moment."""
 
-    counts: Counts
-    weeks: list[Counts]
+    tally: Tally
+    weeks: list[Tally]
     grades: InsightSummary
     skill: Skill
     spent: list[Spent]
@@ -71,8 +72,8 @@ def _look(
     reader: Reader, scope: Scope, window: Window, weeks: Sequence[Window], days: Sequence[Window], now_us: int
 ) -> Look:
     return Look(
-        counts=window_counts(reader, scope, window),
-        weeks=[window_counts(reader, scope, each) for each in weeks],
+        tally=tally(reader, scope, window),
+        weeks=[tally(reader, scope, each) for each in weeks],
         grades=insight_summary(reader, scope, "weekly", weeks),
         skill=skill(reader, scope, "weekly", [window]),
         spent=spent_in(reader, scope, days),
@@ -93,8 +94,8 @@ async def home(call: BySignIn) -> Response:
         period=name,
         periods=PERIODS,
         found=found,
-        rate=rate_of(found.counts),
-        weeks=list(map(rate_of, found.weeks)),
+        rate=Rate(found.tally),
+        weeks=list(map(Rate, found.weeks)),
         total=sum(found.spent, Spent()),
         labels=labels,
         habit=found.skill.worst_pillar if found.skill.sample_count >= HABIT_PROMPTS_MIN else None,
@@ -102,16 +103,16 @@ async def home(call: BySignIn) -> Response:
         grade_chart=charts.dots("Average prompt grade by week", _grade_dots(found.grades, labels), 100),
         cost_chart=cost_chart(found.spent, [short_day(each.start_us, zone) for each in days]),
         days=days,
-        month_empty=name != "all" and not found.counts.total_count and found.newest_us is not None,
+        month_empty=name != "all" and not found.tally.total and found.newest_us is not None,
     )
 
 
-def goal_bars(weeks: Sequence[Counts], labels: Sequence[str]) -> list[charts.Bar]:
-    rates = list(map(rate_of, weeks))
+def goal_bars(weeks: Sequence[Tally], labels: Sequence[str]) -> list[charts.Bar]:
+    rates = list(map(Rate, weeks))
     return [
         charts.Bar(
             label,
-            (("reached", rate.reached), ("missed", rate.counted - rate.reached), ("undecided", rate.undecided)),
+            (("reached", rate.reached), ("missed", rate.decided - rate.reached), ("undecided", rate.undecided)),
             f"Week of {label}: {rate.sentence}",
         )
         for label, rate in zip(labels, rates, strict=True)
@@ -123,8 +124,8 @@ def _grade_dots(grades: InsightSummary, labels: Sequence[str]) -> list[charts.Do
         charts.Dot(
             label,
             each.apg,
-            None,
-            None,
+            None if each.interval is None else each.interval.low,
+            None if each.interval is None else each.interval.high,
             f"Week of {label}: {each.apg or 0:.0f} of 100 over {counted(each.sample_count, 'prompt')}",
         )
         for label, each in zip(labels, grades.points, strict=True)
