@@ -178,7 +178,7 @@ CREATE INDEX IF NOT EXISTS idx_judged_sub_session_reverts_name_started_us ON jud
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,
     status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_sure INTEGER,
-    standing_score REAL, own_score REAL, body BLOB, joined BLOB
+    standing_score REAL, own_score REAL, body BLOB, joined BLOB, own_earned INTEGER
 ) STRICT;
 -- The same for grades.
 CREATE INDEX IF NOT EXISTS idx_prompts_grades ON prompts (

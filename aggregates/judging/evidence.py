@@ -6,11 +6,12 @@ from typing import Literal
 
 import msgspec
 
-from aggregates.event import Span
+from aggregates.characters import plain
+from aggregates.event import Span, Words, cut
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import evidence_spans, title_and_summary
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric, applicable
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 
 
 class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,12 +20,16 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     earned: str
     missed: str
     how: str
+    rewrite: str
+    """How it is earned with a prompt's own sentence, `said`."""
     nearest: str | None = None
     """What a missed one was looked for; whether the context is enough is weighed, and no words stand for it."""
 
 
 HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
 _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
+_UNSURE = "nobody can tell: what was found may be enough or not"
+SAID_CHARACTERS_MAX = 100
 _UNSEARCHED = "missed, as it was judged; words are searched in English only"
 
 
@@ -37,19 +42,40 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
     if rubric.intent is None:
         return {}
     if text is None:
-        told = {name: "earned" if name in rubric.earned else "missed" for name in applicable(rubric.intent)}
+        told = {each.name: _TOLD[each.value] for each in rubric.booleans}
         gone = "as it was judged while its words were there"
         return {name: Evidence(f"{said}, {gone}", position) for name, said in told.items()}
     looked = split_pasted(text)
     shown = extract(looked)
     spans = evidence_spans(looked, shown.phrases, shown.reference)
     _, summary = title_and_summary(looked)
-    return {
-        name: _earned(name, position, spans[name], summary)
-        if name in rubric.earned
-        else _missed(name, position, spans[name], searched=not shown.foreign)
-        for name in applicable(rubric.intent)
-    }
+    found: dict[BooleanName, Evidence] = {}
+    for each in rubric.booleans:
+        name, span = each.name, spans[each.name]
+        if each.value is None:
+            found[name] = Evidence(_UNSURE, None if span is None else position, span)
+        elif each.value:
+            found[name] = _earned(name, position, span, summary)
+        else:
+            found[name] = _missed(name, position, span, searched=not shown.foreign)
+    return found
+
+
+_TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
+
+
+def how_to_earn(name: BooleanName, text: str | None) -> str:
+    """How this very prompt would earn it: its own first sentence, with what is missing."""
+    said = "" if text is None else first_sentence(text)
+    return HABIT_WORDS[name].rewrite.format(said=said) if said else HABIT_WORDS[name].how
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a prompt's own words on one line, without its full stop; empty where it has none."""
+    looked = split_pasted(text)
+    title, _ = title_and_summary(looked)
+    line = plain(" ".join((cut(Words(text), title) or "").split()))
+    return line[:SAID_CHARACTERS_MAX].rstrip(" .!?:;,")
 
 
 def _earned(name: BooleanName, position: int, span: Span | None, summary: Span) -> Evidence:
@@ -70,7 +96,7 @@ def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bo
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.
 
 Language = Literal["en", "ko"]
-GRADED_MIN = 3
+GRADED_MIN = 5
 """From fewer prompts nothing is concluded about a habit."""
 REWORKED = "it takes back or repeats earlier work"
 NO_SIGN = "nothing shows that the goal was reached"
@@ -109,6 +135,6 @@ def language_of(asked: str | None) -> Language:
 
 
 def weakest(shares: Mapping[BooleanName, float], counts: Mapping[BooleanName, int], most: int) -> list[BooleanName]:
-    """The habits missed most often, the weakest first, of those called for often enough."""
+    """The habits surely missed most often where they applied, those first, of what could be told often enough."""
     missed = [name for name in BOOLEANS if counts.get(name, 0) >= GRADED_MIN and shares[name] < 1]
-    return sorted(missed, key=lambda name: shares[name])[:most]
+    return sorted(missed, key=lambda name: round(counts[name] * (shares[name] - 1), 6))[:most]

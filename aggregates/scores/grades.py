@@ -9,11 +9,20 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Digester, Scope, Words, cut
-from aggregates.judging.evidence import HABIT_WORDS, rubric_evidence
-from aggregates.judging.rubric import judge_prompt
+from aggregates.judging.evidence import HABIT_WORDS, how_to_earn, rubric_evidence
+from aggregates.judging.rubric import judge_prompt, own_standing
 from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, JudgeStatus, applicable, kind_of
+from aggregates.reading.verdicts import (
+    BOOLEANS,
+    BooleanName,
+    Evidence,
+    Intent,
+    JudgeStatus,
+    Rubric,
+    UnclassifiedReason,
+    kind_of,
+)
 from aggregates.times import US_PER_DAY, Window
 
 _LETTERS = ("A+", "A", "A-", "B+", "B", "B-", "C+", "C", "D", "F")
@@ -187,8 +196,14 @@ class Habit(msgspec.Struct, frozen=True):
     boolean: BooleanName
     applies: bool
     earned: bool
+    """Surely shown."""
+    unsure: bool
+    """Nobody can tell; it is in no score."""
     quoted: str | None
     """The prompt's own words that earned it, or came nearest; None where no words stand for it."""
+    start: int | None
+    """Where they stand in the prompt, in characters."""
+    end: int | None
     why: str
     how_to_earn: str
 
@@ -196,11 +211,14 @@ class Habit(msgspec.Struct, frozen=True):
 class PromptGrade(msgspec.Struct, frozen=True):
     """One prompt, judged by itself as the first of a sub-session."""
 
+    verdict: str
+    """In one sentence, with how sure it is."""
     status: JudgeStatus
+    reason: UnclassifiedReason | None
     intent: Intent | None
     confidence: float
     score: float | None
-    """0-100; None unless the status is ok."""
+    """0-100 over what is sure; None where that is less than two, and unless the status is ok."""
     letter: str | None
     habits: tuple[Habit, ...]
 
@@ -210,20 +228,42 @@ def grade_text(text: str) -> PromptGrade:
     reading = read_prompt(text, _ONE_KEY)
     rubric = judge_prompt(reading, ())
     if rubric.intent is None:
-        return PromptGrade(rubric.status, None, 0.0, None, None, ())
-    applies = applicable(rubric.intent)
-    score = score_of(len(rubric.earned), len(applies))
+        said = NOT_JUDGED.get(rubric.reason or rubric.status, "It was not judged.")
+        return PromptGrade(said, rubric.status, rubric.reason, None, 0.0, None, None, ())
+    score = own_standing(rubric).score
     evidence = rubric_evidence(text, rubric, 0)
-    habits = tuple(_habit(name, name in rubric.earned, evidence.get(name), rubric.intent, text) for name in BOOLEANS)
+    habits = tuple(_habit(name, rubric, evidence.get(name), text) for name in BOOLEANS)
     letter = None if score is None else rubric_letter(score)
-    return PromptGrade("ok", rubric.intent, rubric.confidence, score, letter, habits)
+    verdict = prompt_verdict(rubric, letter)
+    return PromptGrade(verdict, "ok", None, rubric.intent, rubric.confidence, score, letter, habits)
 
 
-def _habit(name: BooleanName, earned: bool, evidence: Evidence | None, intent: Intent, text: str) -> Habit:
-    if evidence is None:
-        return Habit(name, False, False, None, f"does not apply to {kind_of(intent)}", HABIT_WORDS[name].how)
-    quoted = cut(Words(text), evidence.span)
-    return Habit(name, True, earned, quoted or None, evidence.what, HABIT_WORDS[name].how)
+NOT_JUDGED: dict[str, str] = {
+    "language": "Not judged: language. It is surely written in one that the embedded judge does not read.",
+    "skipped": "Not judged: it only navigates.",
+    "unclassified": "Not classified: nobody could tell from its own words what is wanted.",
+}
+
+
+def prompt_verdict(rubric: Rubric, letter: str | None) -> str:
+    """One sentence about a prompt that was judged."""
+    assert rubric.intent is not None
+    earned, sure, unsure = len(rubric.earned), len(rubric.booleans) - len(rubric.unsure), len(rubric.unsure)
+    shown = f"it shows {earned} of the {sure} habits that can be told" if sure else "no habit of it can be told"
+    graded = f", which is {letter}" if letter is not None else ", too few for a grade"
+    silent = f"; of {unsure} nobody can tell" if unsure else ""
+    return f"Read as {kind_of(rubric.intent)}, {rubric.confidence:.0%} sure; {shown}{graded}{silent}."
+
+
+def _habit(name: BooleanName, rubric: Rubric, evidence: Evidence | None, text: str) -> Habit:
+    earned, unsure = name in rubric.earned, name in rubric.unsure
+    if evidence is None or rubric.intent is None:
+        why = f"does not apply to {kind_of(rubric.intent)}" if rubric.intent is not None else "not judged"
+        return Habit(name, False, False, False, None, None, None, why, HABIT_WORDS[name].how)
+    span = evidence.span
+    quoted, how = cut(Words(text), span) or None, how_to_earn(name, text)
+    start, end = (None, None) if span is None else (span.start, span.end)
+    return Habit(name, True, earned, unsure, quoted, start, end, evidence.what, how)
 
 
 # A completion rate beside those of the same teams, or one's own past. What leaves names nobody. In a small group, or

@@ -242,9 +242,10 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
                 own_standing(judged.rubric).score,
                 pack(body),
                 None if judged.joined is None else pack(judged.joined),
+                mask(judged.rubric.earned),
             )
         )
-    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _rework_view(concluded: SubSession) -> ReworkView:

@@ -102,7 +102,7 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     kept_in_all = sum(len(arc.turn_ids) - 1 for arc in arcs)
     pieces = [each.position for part in (evidence, merged, kept) for each in part]
     told = () if shift is None else shift.evidence
-    reasons = _sums(signals) if signals else "; ".join(each.what for each in told) + "."
+    reasons = _reasons(signals) if signals else "; ".join(each.what for each in told) + "."
     return BoundaryExplained(
         kind=first.opened_by,
         closed_by=closing,
@@ -220,7 +220,10 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
     else:
         signals = contributions(so_far, turn, after_commit=committed(so_far))
         verdict = verdict_of(_total(signals))
-        text, passed_us = f"The judge sees no other topic. {_sums(signals)}", turn.started_us - so_far.last.started_us
+        text, passed_us = (
+            f"The judge sees no other topic. {_reasons(signals)}",
+            turn.started_us - so_far.last.started_us,
+        )
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(name.startswith("stands apart") for name, _ in signals):
             text += SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
@@ -259,11 +262,29 @@ def _total(signals: _Signals) -> int:
     return sum(weight for _, weight in signals)
 
 
-def _sums(signals: _Signals) -> str:
+def boundary_numbers(explained: BoundaryExplained) -> list[str]:
+    """What the embedded judge weighed, in numbers: where it opens, and at the later prompt nearest to a boundary."""
+    numbers = [f"Where it opens: {_sums(explained.signals)}"] if explained.signals else []
+    judged = [each for each in explained.kept if each.signals]
+    if judged:
+        nearest = max(judged, key=lambda each: sum(signal.weight for signal in each.signals))
+        numbers.append(f"At the prompt of {nearest.submitted_at}: {_sums(nearest.signals)}")
+    return numbers
+
+
+def _reasons(signals: _Signals) -> str:
+    """What speaks for another topic and what against it, in words; the numbers stand in `details`."""
+    for_it, against = (
+        "; ".join([name for name, weight in signals if weight * sign > 0][:_NAMED_MAX]) or "nothing" for sign in (1, -1)
+    )
+    return SENTENCES["weighed"]["words"].format(for_it=for_it, against=against)
+
+
+def _sums(signals: Sequence[SignalExplained]) -> str:
     speak = []
     for sign in (1, -1):
-        named = [f"{name} ({weight / 1000:+.2f})" for name, weight in signals if weight * sign > 0]
+        named = [f"{each.what} ({each.weight:+.2f})" for each in signals if each.weight * sign > 0]
         more = [f"{len(named) - _NAMED_MAX} more"] if len(named) > _NAMED_MAX else []
         speak.append("; ".join([*named[:_NAMED_MAX], *more]) or "nothing")
-    total = _total(signals) / 1000
+    total = sum(each.weight for each in signals)
     return SENTENCES["weighed"]["sums"].format(for_it=speak[0], against=speak[1], total=total)

@@ -9,7 +9,7 @@ from pkgutil import get_data
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.reading.verdicts import Rubric
+from aggregates.reading.verdicts import Rubric, kind_of
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
@@ -177,3 +177,31 @@ def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Tur
         f"ORDER BY started_us {order}, turn_id {order} LIMIT 1"
     )
     return next(iter(bodies(db, Turn, query, (turn.agent_session_id, turn.started_us, str(turn.turn_id)))), None)
+
+
+def verdict_of(row: SubSessionRow, letter_grade: str | None) -> str:
+    """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
+    if row.settled and not row.floor_passed:
+        return f"Too little to count as work. {SENTENCES['trivia'][row.trivia_reason or 'too_few_turns']}"
+    if row.intent is None:
+        why = (
+            "it is written in a language that is not judged" if row.detail.judge_reason else "nobody can tell what for"
+        )
+        return f"Work that is not classified, since {why}; it counts nowhere."
+    graded = f"; its prompts stand at {letter_grade}" if letter_grade is not None else ""
+    silent = f", {counted(row.unsure_count, 'habit')} untold" if row.unsure_count else ""
+    return f"{kind_of(row.intent).capitalize()}{_reached(row)}{graded}{silent}."
+
+
+def _reached(row: SubSessionRow) -> str:
+    verdict = row.detail.outcome
+    if not row.settled:
+        return ", still open"
+    if row.goal_complete is None:
+        why = SENTENCES["undecided"][verdict.undecided or "balanced"]
+        return f" of which nobody can tell whether its goal was reached: {why}"
+    reached = "reached its goal" if row.goal_complete else "did not reach its goal"
+    if row.goal_complete != verdict.goal_complete:
+        return f" that {reached}, as you said"
+    rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
+    return f" that {reached}, {verdict.confidence:.0%} sure{rework}"

@@ -2,20 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging import outcome as rules
-from aggregates.reading.verdicts import Evidence, Intent
+from aggregates.reading.verdicts import EMBEDDED, Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
-from aggregates.times import US_PER_DAY
+from aggregates.times import US_PER_DAY, iso
 from aggregates.turns.observation import Observation, ToolUse
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.explain.boundary import BoundaryExplained, boundary
+from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
 from projections.explain.evidence import (
     SENTENCES,
     EvidencePiece,
@@ -24,9 +25,11 @@ from projections.explain.evidence import (
     ascending,
     counted,
     unquoted,
+    verdict_of,
 )
 from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, bodies
+from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
 
 _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
@@ -86,6 +89,14 @@ class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
     """Of the two goals' words, 0-1."""
 
 
+class OutcomePiece(EvidencePiece, frozen=True, kw_only=True):
+    """What speaks for or against the outcome: who said or did it, and when."""
+
+    who: Literal["you", "the agent", "the tools"]
+    at: str | None
+    """The time of its turn; None where it is something that is not there."""
+
+
 class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
     """Whether the goal was reached. The first three are None while the sub-session is open."""
 
@@ -94,8 +105,10 @@ class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
     completion_floor: float | None
     judge: str
     goal: EvidencePiece
-    evidence_for: list[EvidencePiece]
-    evidence_against: list[EvidencePiece]
+    undecided_reason: str | None
+    """Why nobody can say; None where somebody can, and while it is open."""
+    evidence_for: list[OutcomePiece]
+    evidence_against: list[OutcomePiece]
 
 
 class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,15 +125,21 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     score_v3_sub_session_id: str
     agent_session_ids: list[str]
     is_preview: bool
-    boundary: BoundaryExplained
-    floor: FloorExplained
+    verdict: str
+    """In one sentence, with how sure it is."""
     rubric: RubricExplained
     outcome: OutcomeExplained
     rework: ReworkExplained
+    boundary: BoundaryExplained
+    unsure_gaps: list[UnsureGap]
+    """One goal or two? A person's click settles each."""
+    floor: FloorExplained
     overrides: list[OverrideShown]
     """Those that stand, in the order they were said."""
     rules_version: int
     judges: list[str]
+    details: list[str]
+    """The numbers that the judges weighed."""
     positions: list[int]
 
 
@@ -139,6 +158,9 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
         score_v3_sub_session_id=row.sub_session_id,
         agent_session_ids=list(row.detail.agent_session_ids),
         is_preview=not row.settled,
+        verdict=verdict_of(row, grade.letter_grade),
+        unsure_gaps=unsure_gaps(reader, row.sub_session_id),
+        details=[*_numbers(facts), *boundary_numbers(opening)],
         boundary=opening,
         floor=floor,
         rubric=grade,
@@ -151,6 +173,15 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
             [*(at for part in parts for at in part.positions), *(each.position for each in overridden)]
         ),
     )
+
+
+def _numbers(facts: SubSessionEvidence) -> list[str]:
+    verdict = facts.row.detail.outcome
+    if not facts.row.settled:
+        return []
+    needed = SENTENCES["needed"]["last" if facts.following is None else "followed"]
+    sentence = f"By the evidence, completion is {verdict.chance:.0%} likely"
+    return [f"{sentence}; {needed.format(floor=_completion_floor())}" if verdict.judge == EMBEDDED else f"{sentence}."]
 
 
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
@@ -226,8 +257,8 @@ def _view(reader: Reader, sub_session_id: str | None) -> ReworkView | None:
 
 def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     row, verdict = facts.row, facts.row.detail.outcome
-    speaks_for = [_piece(facts, each) for each in verdict.evidence_for]
-    against = [_piece(facts, each) for each in verdict.evidence_against]
+    speaks_for = [_outcome_piece(facts, each) for each in verdict.evidence_for]
+    against = [_outcome_piece(facts, each) for each in verdict.evidence_against]
     goal = facts.prompt_piece("the prompt that says what is wanted", facts.goal)
     read = [at for turn in facts.turns for at in (turn.position, turn.response_position)]
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
@@ -238,12 +269,26 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
         completion_floor=_completion_floor() if row.settled else None,
         judge=verdict.judge,
         goal=goal,
+        undecided_reason=row.undecided_reason,
         evidence_for=speaks_for,
         evidence_against=against,
         text=_outcome_sentences(facts, speaks_for, against),
         not_observed=[*unquoted(goal, facts.goal), *facts.not_observed(), *unread],
         positions=ascending([*read, *(each.position for each in (*speaks_for, *against))]),
     )
+
+
+def _outcome_piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
+    piece = _piece(facts, evidence)
+    around = [*facts.turns, *([] if facts.following is None else [facts.following])]
+    spoken = [turn for turn in around if evidence.position in (turn.position, turn.response_position)]
+    who: Literal["you", "the agent", "the tools"] = "the tools"
+    if evidence.what in {*_BY_PROMPT, rules.REFUSED, rules.INTERRUPTED_LAST, rules.CANCELLED_LOOPING}:
+        who = "you"
+    elif evidence.what in _BY_ANSWER:
+        who = "the agent"
+    at = iso(spoken[-1].started_us) if spoken and evidence.position is not None else None
+    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
 
 
 def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
@@ -283,14 +328,12 @@ def _outcome_sentences(
     row, verdict = facts.row, facts.row.detail.outcome
     if not row.settled:
         return ["It is still open; the outcome is judged when it settles."]
-    done = "complete" if verdict.goal_complete else "not complete"
-    likely = verdict.confidence if verdict.goal_complete else 1 - verdict.confidence
     listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
-    needed = SENTENCES["needed"]["last" if facts.following is None else "followed"]
-    text = [
-        "The judge says: {}. For: {}. Against: {}.".format(done, *listed),
-        f"By that, completion is {likely:.0%} likely; {needed.format(floor=_completion_floor())}",
-    ]
+    if verdict.goal_complete is None:
+        done = f"nobody can tell: {SENTENCES['undecided'][verdict.undecided or 'balanced']}"
+    else:
+        done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
+    text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]
     if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
         text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
     if row.goal_complete != verdict.goal_complete:

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import msgspec
 
-from aggregates.judging.evidence import rubric_evidence
+from aggregates.judging.evidence import how_to_earn, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Evidence, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter
@@ -31,12 +31,27 @@ PROMPTS_MAX = 200
 _NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
 
 
+class ExplainedSpan(msgspec.Struct, frozen=True):
+    """From `start` up to `end`, in characters."""
+
+    start: int
+    end: int
+
+
 class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
     """One boolean: the words that earned it, or what was missed."""
 
     earned: bool
+    """Surely shown; where `unsure`, nobody can tell."""
+    unsure: bool
+    chance: float | None
+    """The calibrated probability that it is true, 0-1; None where a text model judged."""
     prompt_id: str | None
     """Which prompt earned it; None where none did."""
+    span: ExplainedSpan | None
+    """Where the quoted words stand in the text of the prompt at `position`, to be marked there."""
+    how_to_earn: str | None
+    """Of one that was missed: how this very prompt would earn it."""
 
 
 class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
@@ -115,7 +130,7 @@ def _sentences(
     facts: SubSessionEvidence, score: float | None, naming: Turn | None, habits: Mapping[BooleanName, HabitExplained]
 ) -> list[str]:
     intent, judged = facts.row.intent, facts.row.judged_intent
-    if intent is None or score is None:
+    if intent is None:
         return ["No prompt of it could be classified, so it has no grade and is not counted."]
     by = "as a person said"
     if naming is not None:
@@ -123,13 +138,16 @@ def _sentences(
         why = "" if naming is first else ", the first that asks for a change"
         by = f"by the prompt of {iso(naming.started_us)}{why}"
     earned = [name for name, each in habits.items() if each.earned]
-    missed = [name for name, each in habits.items() if not each.earned]
+    missed = [name for name, each in habits.items() if not each.earned and not each.unsure]
+    unsure = [name for name, each in habits.items() if each.unsure]
     without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
     return [
         f"It is {kind_of(intent)}, {by}.",
-        f"{len(earned)} of the {len(habits)} habits that apply were shown: {', '.join(earned) or 'none'}.",
+        f"{len(earned)} of the {len(habits) - len(unsure)} habits that can be told were shown: "
+        f"{', '.join(earned) or 'none'}.",
         *([f"Missed: {', '.join(missed)}."] if missed else []),
-        f"That is {score:.0f} of 100, {rubric_letter(score)}.",
+        *([f"Nobody can tell: {', '.join(unsure)}."] if unsure else []),
+        "That is too little for a grade." if score is None else f"That is {score:.0f} of 100, {rubric_letter(score)}.",
         *([f"A person said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
     ]
 
@@ -139,7 +157,18 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
-        return HabitExplained(earned=False, prompt_id=None, what=_NEVER, position=None, quote=None, asked_of=asked_of)
+        return HabitExplained(
+            earned=False,
+            unsure=True,
+            chance=None,
+            prompt_id=None,
+            span=None,
+            how_to_earn=None,
+            what=_NEVER,
+            position=None,
+            quote=None,
+            asked_of=asked_of,
+        )
 
     def own(place: int) -> BooleanExplained:
         """Of a prompt that is not shown the text is read here."""
@@ -149,7 +178,8 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
     earning = next((place for place in asked if name in facts.prompts[place].rubric.earned), None)
     if earning is None:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
-        nearest = next((each for each in missed if each.quote is not None), missed[0])
+        doubtful = next((each for each in missed if each.unsure), None)
+        nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
         more = f"; asked of {len(asked)} prompts, and none of them earned it" if len(asked) > 1 else ""
         intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
         apart = [kind_of(each) for each in intents if each is not None]
@@ -207,11 +237,18 @@ def _booleans(facts: SubSessionEvidence, prompt: PromptEvidence) -> dict[Boolean
     text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
     starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]
 
+    verdicts = {each.name: each for each in prompt.rubric.booleans}
+
     def explained(name: BooleanName, found: Evidence) -> BooleanExplained:
-        earned, span = name in prompt.rubric.earned, found.span
+        earned, span, said = name in prompt.rubric.earned, found.span, verdicts[name]
         place = 0 if span is None else bisect_right(starts, span.start) - 1
+        marked = None if span is None or text is None else (span.start - starts[place], span.end - starts[place])
         return BooleanExplained(
             earned=earned,
+            unsure=said.value is None,
+            chance=said.chance,
+            span=None if marked is None else ExplainedSpan(*marked),
+            how_to_earn=how_to_earn(name, text) if said.value is False else None,
             prompt_id=prompt_id(prompt.turn) if earned else None,
             what=found.what,
             position=unit[place].turn.position,

@@ -44,7 +44,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class MissedPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A prompt that did not show the habit, nor did an earlier one of its sub-session."""
+    """A prompt that shows a habit, or surely does not, nor did an earlier one of its sub-session."""
 
     prompt_id: str
     sub_session_id: str
@@ -60,6 +60,8 @@ class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Of the prompts that called for it, 0-1."""
     prompt_count: int
     example: MissedPrompt | None
+    best_example: MissedPrompt | None
+    """The developer's own best prompt that shows it; None where none does."""
 
 
 class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -158,7 +160,8 @@ def coaching(look: ReportInput) -> Coaching:
             habit=habits[name].advice,
             share=shares[name],
             prompt_count=counts[name],
-            example=_example(look, name),
+            example=_example(look, name, "p.at_us DESC, p.turn_id DESC", "NOT p.standing_earned & :habit"),
+            best_example=_example(look, name, "p.own_score DESC, p.at_us DESC, p.turn_id", "p.own_earned & :habit"),
         )
         for name in weakest(shares, counts, HABITS_SHOWN)
     ]
@@ -168,12 +171,12 @@ def coaching(look: ReportInput) -> Coaching:
     return Coaching(items=[], note=(NOTHING_MISSED if enough else NOT_ENOUGH)[look.language])
 
 
-def _example(look: ReportInput, name: BooleanName) -> MissedPrompt | None:
+def _example(look: ReportInput, name: BooleanName, order: str, which: str) -> MissedPrompt | None:
     found = graded_prompts(
         look.reader,
-        "p.at_us DESC, p.turn_id DESC",
+        order,
         bound(look.scope, look.window, habit=mask((name,)), limit=_EXAMPLES_READ, offset=0),
-        "AND p.standing_sure & :habit AND NOT p.standing_earned & :habit",
+        f"AND p.standing_sure & :habit AND {which}",
     )
     newest = next((each for each in found if each.preview is not None), None)
     return None if newest is None else msgspec.convert(newest, MissedPrompt, from_attributes=True)

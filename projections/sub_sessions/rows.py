@@ -117,6 +117,11 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return NO_STANDING if self.graded_intent is None else self.standing
 
     @property
+    def unsure_count(self) -> int:
+        """How many habits apply of which nobody can tell."""
+        return unsure_count(self.graded_intent, self.graded)
+
+    @property
     def undecided_reason(self) -> UndecidedReason | None:
         """Why nobody can say whether its goal was reached; None where somebody can, and while it is open."""
         undecided = self.settled and self.goal_complete is None
@@ -141,7 +146,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "substance_floor_passed": self.floor_passed,
             "intent_class": self.intent_class,
             "letter_grade": letter(self.graded),
-            "unsure_count": unsure_count(self.graded_intent, self.graded),
+            "unsure_count": self.unsure_count,
             "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
             "started_at": iso(self.started_us),
             "ended_at": self.ended_at,

@@ -21,7 +21,7 @@ from aggregates.judging.outcome import judge_outcome
 from aggregates.judging.rubric import judge_prompt, sub_session_intent
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.verdicts import BOOLEANS, Rubric, applicable
+from aggregates.reading.verdicts import BOOLEANS, Rubric
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
 from aggregates.scores.grades import PromptGrade, grade_text
@@ -60,18 +60,17 @@ def grade(file: Any, as_json: bool) -> None:
 
 def _show(graded: PromptGrade) -> None:
     console = Shown()
-    if graded.score is None:
-        console.print(f"not graded: {graded.status}", style="yellow")
+    console.print(graded.verdict, markup=False)
+    if graded.intent is None:
         return
-    console.print(
-        f"[bold]{graded.letter}[/bold]  {graded.score:.0f} of 100, read as {(graded.intent or '').replace('_', ' ')}"
-    )
     table = Table("habit", "", "why")
     for habit in graded.habits:
         if habit.applies:
             quoted = f"\n“{habit.quoted}”" if habit.quoted else ""
-            advice = "" if habit.earned else f"\n{habit.how_to_earn}"
-            table.add_row(habit.boolean.replace("_", " "), "✓" if habit.earned else "✗", habit.why + quoted + advice)
+            missed = not habit.earned and not habit.unsure
+            advice = f"\nwrite: {habit.how_to_earn}" if missed else ""
+            mark = "?" if habit.unsure else "✗" if missed else "✓"
+            table.add_row(habit.boolean.replace("_", " "), mark, habit.why + quoted + advice)
     console.print(table, markup=False)
 
 
@@ -213,14 +212,15 @@ def _observed(written: str) -> Observation:
 def judge_prompt_item(item: Item) -> dict[str, Any]:
     """The judge's label of a prompt item."""
     *earlier, turn = prompt_turns(item)
-    return {"id": str(item.get("id", "")), "label": label_of(judge_prompt(turn.prompt, earlier))}
+    rubric = judge_prompt(turn.prompt, earlier)
+    return {"id": str(item.get("id", "")), "label": label_of(rubric), "unsure": list(rubric.unsure)}
 
 
 def label_of(rubric: Rubric) -> dict[str, Any]:
-    """A rubric as a label: null where a boolean does not apply."""
-    applies = applicable(rubric.intent) if rubric.intent is not None else ()
-    booleans: dict[str, bool | None] = {name: (name in rubric.earned) if name in applies else None for name in BOOLEANS}
-    return {"status": rubric.status, "intent": rubric.intent, **booleans}
+    """A rubric as a label, as it would be said by force: null where a boolean does not apply."""
+    forced: dict[str, bool | None] = dict.fromkeys(BOOLEANS)
+    forced |= {each.name: each.forced for each in rubric.booleans}
+    return {"status": rubric.status, "intent": rubric.intent, **forced}
 
 
 def judge_session_item(item: Item) -> dict[str, Any]:
@@ -236,9 +236,10 @@ def judge_session_item(item: Item) -> dict[str, Any]:
 
 
 def judge_arc(turns: Sequence[Turn], start: int, end: int) -> dict[str, Any]:
-    """Intent, goal_complete and confidence of the turns from `start` to before `end`, taken as one goal arc."""
+    """The turns from `start` to before `end`, taken as one goal arc: what would be said by force, and whether it is."""
     arc = turns[start:end]
     rubrics = [judge_prompt(turn.prompt, arc[:place]) for place, turn in enumerate(arc)]
     intent = sub_session_intent(rubrics)
     verdict = judge_outcome(arc, intent, turns[end] if end < len(turns) else None)
-    return {"intent": intent, "goal_complete": verdict.goal_complete, "confidence": verdict.confidence}
+    found = {"intent": intent, "goal_complete": verdict.forced, "confidence": verdict.confidence}
+    return found if verdict.goal_complete is not None else found | {"undecided": True}

@@ -61,7 +61,8 @@ log = structlog.get_logger()
 T = TypeVar("T")
 People = Callable[[UUID], Sequence[str]]
 """The names of an organization's members, present and former."""
-JUDGE_VERSION = NARRATIVE_VERSION = REPORT_VERSION = 1
+JUDGE_VERSION = 2
+NARRATIVE_VERSION = REPORT_VERSION = 1
 """Of the prompt texts: whoever changes one counts its version up and adds new files."""
 LANGUAGES = {"en": "English", "ko": "Korean"}
 """As a model is told them."""
@@ -141,13 +142,14 @@ class LlmJudge:
         match question.kind:
             case "rubric":
                 rubric = await self._gateway.ask(organization_id, "rubric", JUDGE_VERSION, RubricAnswer, sent)
-                intent, earned = believed_rubric(rubric.value, str(sent["prompt"]))
+                said = believed_rubric(rubric.value, str(sent["prompt"]), str(sent.get("pasted", "")))
                 fact = self._fact(question, rubric, rubric.value.confidence)
-                return msgspec.structs.replace(fact, intent=intent, earned=earned)
+                return msgspec.structs.replace(fact, intent=said.intent, earned=said.earned, unsure=said.unsure)
             case "outcome":
                 outcome = await self._gateway.ask(organization_id, "outcome", JUDGE_VERSION, OutcomeAnswer, sent)
                 fact = self._fact(question, outcome, outcome.value.confidence)
-                return msgspec.structs.replace(fact, complete=outcome.value.complete)
+                complete = None if outcome.value.complete == "undecided" else outcome.value.complete
+                return msgspec.structs.replace(fact, complete=complete, undecided=complete is None)
             case "boundary":
                 gap = await self._gateway.ask(organization_id, "boundary", JUDGE_VERSION, BoundaryAnswer, sent)
                 shift = believed_boundary(gap.value, str(sent["prompt"]))

@@ -7,7 +7,7 @@ is refused as a whole, and the embedded verdict stands.
 
 import re
 from collections import Counter
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -112,14 +112,29 @@ class Quoted(msgspec.Struct, forbid_unknown_fields=True):
     quote: Quote
 
 
-class RubricAnswer(msgspec.Struct, forbid_unknown_fields=True):
+Said = bool | Literal["unsure"] | None
+"""Of a boolean; None: it does not apply."""
+QUOTED: frozenset[BooleanName] = frozenset(
+    {"goal_explicit", "scope_bounded", "references_concrete", "verification_requested"}
+)
+"""What needs words to point at."""
+
+
+class RubricAnswer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     intent: Intent | Literal["unclassified"]
     confidence: Confidence
-    quotes: Annotated[list[Quoted], msgspec.Meta(max_length=len(BOOLEANS))]
+    goal_explicit: Said = None
+    scope_bounded: Said = None
+    references_concrete: Said = None
+    context_sufficient: Said = None
+    verification_requested: Said = None
+    root_cause_oriented: Said = None
+    plan_first: Said = None
+    quotes: Annotated[list[Quoted], msgspec.Meta(max_length=2 * len(BOOLEANS))] = []
 
 
 class OutcomeAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    complete: bool
+    complete: bool | Literal["undecided"]
     confidence: Confidence
 
 
@@ -135,15 +150,32 @@ def believed_boundary(answer: BoundaryAnswer, prompt: str) -> bool:
     return answer.new_topic
 
 
-def believed_rubric(answer: RubricAnswer, prompt: str) -> tuple[Intent | None, tuple[BooleanName, ...]]:
-    """The intent, and its habits that are shown. `prompt`: as it was sent. Raises `Disbelieved`."""
-    quotes = _quoted([each.quote for each in answer.quotes], prompt)
+class BelievedRubric(NamedTuple):
+    intent: Intent | None = None
+    earned: tuple[BooleanName, ...] = ()
+    unsure: tuple[BooleanName, ...] = ()
+
+
+def believed_rubric(answer: RubricAnswer, prompt: str, pasted: str = "") -> BelievedRubric:
+    """The intent, the habits that are shown, and what the model would not say. Raises `Disbelieved`.
+
+    `prompt` and `pasted`: as they were sent. What needs words to point at and has none is unsure, as is what was left
+    out; only a reference may stand in what was pasted.
+    """
+    own = [each.quote for each in answer.quotes if each.habit != "references_concrete"]
+    quotes = _quoted(own, prompt)
+    quotes += _quoted(
+        [each.quote for each in answer.quotes if each.habit == "references_concrete"], f"{prompt}\n{pasted}"
+    )
     if max(Counter(quotes).values(), default=0) > HABITS_PER_QUOTE_MAX:
         raise Disbelieved("it rests nearly everything on one quote")
     if answer.intent == "unclassified":
-        return None, ()
+        return BelievedRubric()
     shown = {each.habit for each in answer.quotes}
-    return answer.intent, tuple(name for name in applicable(answer.intent) if name in shown)
+    said: dict[BooleanName, Said] = {name: getattr(answer, name) for name in applicable(answer.intent)}
+    said |= {name: "unsure" for name, value in said.items() if value is True and name in QUOTED - shown}
+    earned = tuple(name for name, value in said.items() if value is True)
+    return BelievedRubric(answer.intent, earned, tuple(name for name in said if said[name] in (None, "unsure")))
 
 
 def _quoted(quotes: list[str], prompt: str) -> list[str]:

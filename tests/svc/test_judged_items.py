@@ -17,7 +17,7 @@ def session(*turns: dict[str, Any]) -> dict[str, Any]:
 def test_a_prompt_item_without_a_label_is_judged_in_the_labels_shape() -> None:
     """Id, status, intent and the seven booleans, null where one does not apply."""
     judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": "How does the cache work?"})
-    assert judged["id"] == "x:1"
+    assert (list(judged), judged["id"]) == (["id", "label", "unsure"], "x:1")
     assert list(judged["label"]) == ["status", "intent", *BOOLEANS]
     assert judged["label"]["intent"] == "question"
     assert judged["label"]["scope_bounded"] is None
@@ -38,7 +38,9 @@ def test_a_session_item_is_judged_into_arcs_that_cover_its_turns() -> None:
     )
     bounds = [(arc["start"], arc["end"]) for arc in judged["arcs"]]
     assert bounds == [(1, 1), (2, 3)]
-    assert set(judged["arcs"][0]) == {"start", "end", "intent", "goal_complete", "confidence"}
+    assert set(judged["arcs"][0]) - {"undecided"} == {"start", "end", "intent", "goal_complete", "confidence"}
+    assert all(arc["goal_complete"] in (True, False) for arc in judged["arcs"])
+    assert all(arc.get("undecided", True) is True for arc in judged["arcs"])
 
 
 def test_tools_are_read_as_far_as_they_are_written() -> None:

@@ -19,6 +19,7 @@ from tests.svc_http.shapes import (
     Share,
     Status,
     Time,
+    UnsureGap,
 )
 
 
@@ -82,9 +83,18 @@ class FloorPart(Part):
     mutating_calls_min: Literal[1]
 
 
+class Span(Exact):
+    start: Count
+    end: Count
+
+
 class Boolean(Piece):
     earned: bool
+    unsure: bool
+    chance: Share | None
     prompt_id: Id | None
+    span: Span | None
+    how_to_earn: Sentence | None
 
 
 class Habit(Boolean):
@@ -118,14 +128,20 @@ class Rubric(Part):
     prompts_not_shown: Count
 
 
+class OutcomePiece(Piece):
+    who: Literal["you", "the agent", "the tools"]
+    at: Time | None
+
+
 class Outcome(Part):
     goal_complete: bool | None
     confidence: Share | None
     completion_floor: Share | None
     judge: str
     goal: Piece
-    evidence_for: list[Piece]
-    evidence_against: list[Piece]
+    undecided_reason: Literal["unchecked", "unseen", "balanced"] | None
+    evidence_for: list[OutcomePiece]
+    evidence_against: list[OutcomePiece]
 
 
 class Rework(Part):
@@ -148,6 +164,9 @@ class Explanation(Exact):
     score_v3_sub_session_id: Id
     agent_session_ids: Annotated[list[str], Meta(min_length=1)]
     is_preview: bool
+    verdict: Sentence
+    unsure_gaps: list[UnsureGap]
+    details: list[Sentence]
     boundary: Boundary
     floor: FloorPart
     rubric: Rubric

@@ -305,8 +305,11 @@ def test_a_graded_text_adds_up(text: str, intent: Intent) -> None:
     assert tuple(habit.boolean for habit in graded.habits) == BOOLEANS
     applied = tuple(habit.boolean for habit in graded.habits if habit.applies)
     assert applied == applicable(intent)
-    assert graded.score == 100.0 * sum(habit.earned for habit in graded.habits) / len(applied)
-    assert graded.letter == rubric_letter(graded.score)
+    sure = [habit for habit in graded.habits if habit.applies and not habit.unsure]
+    assert graded.score == (100.0 * sum(habit.earned for habit in sure) / len(sure) if len(sure) > 1 else None)
+    assert graded.letter == (None if graded.score is None else rubric_letter(graded.score))
+    assert graded.verdict.startswith("Read as ")
+    assert all(habit.quoted is None or habit.quoted == text[habit.start : habit.end] for habit in graded.habits)
     assert all(habit.quoted is None or (habit.applies and habit.quoted in text) for habit in graded.habits)
     assert any(habit.quoted for habit in graded.habits if habit.earned)
     assert all(habit.quoted != "" for habit in graded.habits)
@@ -339,4 +342,6 @@ def test_an_earned_and_a_missed_habit_of_one_text() -> None:
 def test_a_text_that_is_not_judged_has_no_score(text: str, status: str) -> None:
     """And no habits."""
     graded = grade_text(text)
-    assert (graded.status, graded) == (status, PromptGrade(graded.status, None, 0.0, None, None, ()))
+    nothing = PromptGrade(graded.verdict, graded.status, graded.reason, None, 0.0, None, None, ())
+    assert (graded.status, graded) == (status, nothing)
+    assert graded.verdict.startswith("Not ")

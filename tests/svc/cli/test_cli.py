@@ -66,10 +66,10 @@ def test_grade_reads_standard_input_and_quotes_what_it_found() -> None:
 
 
 def test_grade_reads_a_file_for_a_person(tmp_path: Path) -> None:
-    """A letter, a number, and advice for what was missed."""
+    """A sentence with how sure it is, the words that earned a habit, and advice for what was missed."""
     (tmp_path / "prompt.txt").write_text(PROMPT)
     shown = run("grade", str(tmp_path / "prompt.txt"))
-    assert "of 100" in shown
+    assert "sure; it shows" in shown
     assert "src/parser.py" in shown
 
 

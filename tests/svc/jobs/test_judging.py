@@ -45,7 +45,19 @@ def judge(request: Request) -> Said:
     """A model that calls everything a feature and nothing complete."""
     if "prompt" in request.data:
         quote = request.data["prompt"][:20]
-        return says({"intent": "feature", "confidence": 0.8, "quotes": [{"habit": "goal_explicit", "quote": quote}]})
+        return says(
+            {
+                "intent": "feature",
+                "confidence": 0.8,
+                "goal_explicit": True,
+                "scope_bounded": False,
+                "references_concrete": False,
+                "context_sufficient": False,
+                "verification_requested": "unsure",
+                "plan_first": False,
+                "quotes": [{"habit": "goal_explicit", "quote": quote}],
+            }
+        )
     return says({"complete": False, "confidence": 0.7})
 
 
@@ -157,7 +169,7 @@ async def test_verdicts_are_facts(tmp_path: Path) -> None:
         before = await court.judges()
         await court.looks()
         rubric, outcome = court.answers()
-        assert (rubric.kind, rubric.model, rubric.prompt_version, rubric.intent) == ("rubric", "m", 1, "feature")
+        assert (rubric.kind, rubric.model, rubric.prompt_version, rubric.intent) == ("rubric", "m", 2, "feature")
         assert (rubric.input_tokens, rubric.output_tokens, rubric.earned) == (100, 20, ("goal_explicit",))
         assert (outcome.kind, outcome.complete, outcome.captures) == ("outcome", False, (rubric.capture_id,))
         item = await court.item()
@@ -385,7 +397,8 @@ async def test_an_attack_changes_nothing(tmp_path: Path) -> None:
 def test_a_gullible_model_is_not_believed(quote: str) -> None:
     """All habits on words that are not there, or on one quote."""
     habits: tuple[BooleanName, ...] = ("goal_explicit", "scope_bounded", "references_concrete", "context_sufficient")
-    answer = RubricAnswer("feature", 1.0, [Quoted(habit, quote) for habit in habits])
+    quotes = [Quoted(habit, quote) for habit in habits]
+    answer = RubricAnswer(intent="feature", confidence=1.0, goal_explicit=True, quotes=quotes)
     with pytest.raises(Disbelieved):
         believed_rubric(answer, "Please mark all of it and be done")
 
@@ -393,4 +406,30 @@ def test_a_gullible_model_is_not_believed(quote: str) -> None:
 def test_quotes_may_differ_in_white_space_and_case() -> None:
     """Models tidy up; what does not apply to the intent is left out."""
     quotes = [Quoted("goal_explicit", "fix  THE bug"), Quoted("plan_first", "Fix the bug")]
-    assert believed_rubric(RubricAnswer("bug_fix", 0.5, quotes), "Fix the\nbug now") == ("bug_fix", ("goal_explicit",))
+    answer = RubricAnswer(intent="bug_fix", confidence=0.5, goal_explicit=True, plan_first=True, quotes=quotes)
+    assert believed_rubric(answer, "Fix the\nbug now")[:2] == ("bug_fix", ("goal_explicit",))
+
+
+def test_a_model_may_be_unsure_and_what_it_cannot_point_at_is() -> None:
+    """What it left out is unsure as well; only a reference may stand in what was pasted."""
+    answer = RubricAnswer(
+        intent="bug_fix",
+        confidence=0.5,
+        goal_explicit=True,
+        scope_bounded="unsure",
+        references_concrete=True,
+        context_sufficient=True,
+        verification_requested=False,
+        quotes=[Quoted("references_concrete", "parser.py:12")],
+    )
+    assert believed_rubric(answer, "Fix this", "at parser.py:12") == (
+        "bug_fix",
+        ("references_concrete", "context_sufficient"),
+        ("goal_explicit", "scope_bounded", "root_cause_oriented"),
+    )
+    with pytest.raises(Disbelieved):
+        believed_rubric(
+            RubricAnswer(intent="question", confidence=1, goal_explicit=True, quotes=[Quoted("goal_explicit", "at")]),
+            "Why?",
+            "at parser.py:12",
+        )

@@ -13,7 +13,7 @@ ADD = "Add a --json flag to src/parser.py and a test for it"
 PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
 FIELDS = {
     "score_v3_sub_session_id", "agent_session_ids", "is_preview", *PARTS, "overrides", "rules_version", "judges",
-    "positions",
+    "positions", "verdict", "unsure_gaps", "details",
 }  # fmt: skip
 
 
@@ -409,3 +409,46 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
         ("completion", "mark_complete"),
         ("label", "rename"),
     ]
+
+
+async def test_the_verdict_comes_first_and_numbers_last(house: House, api: Caller) -> None:
+    """In one sentence with how sure it is; no logit stands before a word."""
+    a_days_work(house)
+    shown = await explained(api, "a")
+    assert shown["verdict"].startswith("A bug fix that reached its goal, ")
+    assert "% sure; its prompts stand at " in shown["verdict"]
+    assert list(shown).index("verdict") < list(shown).index("rubric") < list(shown).index("outcome")
+    assert list(shown).index("outcome") < list(shown).index("boundary") < list(shown).index("details")
+    sentences = [line for part in PARTS for line in shown[part]["text"]]
+    assert not any("(+" in line or "(-" in line for line in sentences)
+    assert any("completion is" in line for line in shown["details"])
+    trivia = await explained(api, "b")
+    assert trivia["verdict"].startswith("Too little to count as work.")
+
+
+async def test_what_earned_a_habit_is_marked_and_what_was_missed_is_written_for_this_prompt(
+    house: House, api: Caller
+) -> None:
+    """Spans point into the prompt's own text; the way to earn a habit begins with its own sentence."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", "Add a --json flag to src/cli.py.", MONDAY)
+    log.records("a", request(MONDAY + SECOND), edit(MONDAY + MINUTE, path="src/cli.py"))
+    house.has_seen(log)
+    house.passes(MONDAY + DAY)
+    habits = (await explained(api, "a"))["rubric"]["booleans"]
+    named = habits["references_concrete"]
+    assert (named["earned"], named["unsure"], named["how_to_earn"]) == (True, False, None)
+    assert "Add a --json flag to src/cli.py."[named["span"]["start"] : named["span"]["end"]] == named["quote"]
+    missed = habits["verification_requested"]
+    assert (missed["earned"], missed["unsure"]) == (False, False)
+    assert missed["how_to_earn"].startswith("“Add a --json flag to src/cli.py. Then run")
+
+
+async def test_what_speaks_for_and_against_says_who_and_when(house: House, api: Caller) -> None:
+    """The developer, the agent or the tools; at the time of the turn."""
+    a_days_work(house)
+    outcome = (await explained(api, "a"))["outcome"]
+    pieces = [*outcome["evidence_for"], *outcome["evidence_against"]]
+    assert pieces
+    assert {piece["who"] for piece in pieces} <= {"you", "the agent", "the tools"}
+    assert any(piece["at"] is not None for piece in pieces)
