@@ -16,7 +16,7 @@ import msgspec
 
 from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import OpenArc, cannot_shift
-from aggregates.judging.outcome import never_complete
+from aggregates.judging.outcome import countable, never_complete
 from aggregates.reading.model import SHIPPED, Logits, RubricModel
 from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
 from aggregates.reading.verdicts import (
@@ -179,6 +179,32 @@ NO_STANDING = Standing()
 def own_standing(rubric: Rubric) -> Standing:
     """A prompt by itself, over what applies to its own intent."""
     return Standing(rubric.earned, tuple(each.name for each in rubric.booleans if each.value is not None))
+
+
+def goal_unit(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent | None) -> Unit | None:
+    """The first prompt, unless it says nothing of a goal or the intent came from a later one that stands by itself."""
+    asking = [
+        unit for unit, rubric in zip(units, rubrics, strict=True) if rubric.status == "ok" and rubric.intent == intent
+    ]
+    saying = [unit for unit in units if unit.reading and countable(unit.as_turn())]
+    first = [unit for unit in saying[:1] if _says_what(unit.reading, _EMPTY)]
+    if first != asking[:1]:
+        first = [unit for unit in asking[:1] if _says_what(unit.reading, _ASIDES)] or first
+    later = (unit for unit in saying if _says_what(unit.reading, _ASIDES))
+    return next(iter(first), None) or next(later, None) or next(iter(asking or saying), None)
+
+
+_EMPTY = ("asks to commit or merge", "opens with a template", "no own words")
+_ASIDES = (
+    *("phrase:accepting", "phrase:correcting", "phrase:answered", "links back at once", "picks from a list"),
+    *("leans on what was said", "adds to what is there"),
+    *_EMPTY,
+)
+"""What a prompt shows that rests on another one, or on nothing of a person's own."""
+
+
+def _says_what(reading: PromptReading | None, unless: Sequence[str]) -> bool:
+    return reading is not None and reading.shows("words over 6") and not reading.shows(*unless)
 
 
 def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing]:

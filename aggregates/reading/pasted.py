@@ -237,6 +237,9 @@ _TAKES_OVER = re.compile(
     r"(?:it|this|that|them) (?:myself|manually|by hand)|(?:fixed|changed|did|reverted|do) (?:it|this|that) manually"
     r"|never ?mind|forget (?:it|about it|that)|gave up|give up|i stopped you|let'?s not)\b"
 )
+_TEMPLATE = re.compile(
+    r"#+ (?:context|instructions|task|your task)\W*\n|unknown (?:skill|command)\b|this session is being continued"
+)
 _SHIP_WORDS_MAX = 15
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
 OPENINGS: tuple[str, ...] = (
@@ -245,6 +248,7 @@ OPENINGS: tuple[str, ...] = (
     *("rates a severity", "pastes a failure", "adds to what is there", "passes on a comment"),
     *("remarks like a reviewer", "asks to commit or merge", "names a step", "speaks of the agent's work"),
     *("wants or reports something", "leans on what was said", "sets up the session", "takes it over"),
+    "opens with a template",
 )
 
 
@@ -277,6 +281,7 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         _LEANS.search(_first_words(near, 6)) or _LEANS_AT_ONCE.match(head),
         _SETS_UP.match(text),
         _TAKES_OVER.search(head),
+        _TEMPLATE.match(head),
     )
     return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
 

@@ -30,6 +30,14 @@ _COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
 _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
+_SAID_FIRST = re.compile(
+    r"(?:\[image[^\]\n]{0,60}\]\s*|(?:ok(?:ay)?|k|great|nice|cool|perfect|awesome|excellent|alright|thanks(?: a lot)?"
+    r"|thank you|yes|yep|good|sounds good|looks g(?:ood|reat)|(?:that'?s it, )?it(?:'s| is)? (?:works?|working)"
+    r"(?: now)?|last step)\b[\s,.!:;-]*)+"
+    r"(?:(?:now|so|then|and)\b,?\s+)*",
+    re.IGNORECASE,
+)
+_TITLE_WORDS_MIN = 3
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
@@ -235,7 +243,23 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     while begun < end and source[begun] in "#*->•– \t":
         begun += 1
     start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
+    start, end = _after_thanks(source, start, end)
     return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX)), summary
+
+
+def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:
+    """Where the line that names the goal begins and ends, without the pictures and thanks before it."""
+    found = _SAID_FIRST.match(source, start, end)
+    if found is None:
+        return start, end
+    at = found.end()
+    if at == end:  # nothing else in this line: the next one that says something
+        rest = source[at : at + TITLE_CHARS_MAX * 2]
+        at += len(rest) - len(rest.lstrip())
+        stop = source.find("\n", at)
+        end_of_next = len(source) if stop < 0 else stop
+        return (at, end_of_next) if source[at:end_of_next].strip() else (start, end)
+    return (at, end) if len(source[at:end].split()) >= _TITLE_WORDS_MIN else (start, end)
 
 
 def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:

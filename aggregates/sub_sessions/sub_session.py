@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Words, origin
-from aggregates.judging.outcome import Floor, countable, judge_outcome, substance
+from aggregates.judging.outcome import Floor, judge_outcome, substance
 from aggregates.judging.rubric import (
     NO_ANSWERS,
     NO_STANDING,
@@ -23,6 +23,7 @@ from aggregates.judging.rubric import (
     Unit,
     answered_outcome,
     answered_rubric,
+    goal_unit,
     grading_units,
     judge_prompt,
     standings,
@@ -330,7 +331,7 @@ def conclude(
     rubrics = [answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
-    goal = _goal(units, rubrics, judged_intent)
+    goal = goal_unit(units, rubrics, judged_intent)
     judged = answered_outcome(judge_outcome(turns, judged_intent, following), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, intent, following)
     asked = None if goal is None else goal.reading
@@ -375,14 +376,6 @@ def _prompts(
         found.append(JudgedPrompt(unit.lead, rubric, stands, joined=joined.get(unit.lead.turn_id)))
         found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, unit.lead) for turn in unit.turns[1:]]
     return tuple(sorted(found, key=lambda each: (each.turn.started_us, each.turn.turn_id)))
-
-
-def _goal(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent | None) -> Unit | None:
-    """The first classified prompt; where the intent came from a later request for a change, that one."""
-    asking = (
-        unit for unit, rubric in zip(units, rubrics, strict=True) if rubric.status == "ok" and rubric.intent == intent
-    )
-    return next(asking, None) or next((unit for unit in units if unit.reading and countable(unit.as_turn())), None)
 
 
 def _reverts(turns: Sequence[Turn], asked: PromptReading | None) -> bool:

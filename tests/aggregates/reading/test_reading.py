@@ -72,6 +72,21 @@ def test_a_clear_is_told_from_other_commands() -> None:
     assert not read_prompt("/clearance", DIGESTER).clears
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Great. Now add a chart to the report", "add a chart to the report"),
+        ("It's working now, thanks!\n\nThe login is slow on mobile", "The login is slow on mobile"),
+        ("[Image #1] Make both buttons wider", "Make both buttons wider"),
+        ("ok great, thanks", "ok great, thanks"),
+        ("Okapi files are not read", "Okapi files are not read"),
+    ],
+)
+def test_a_title_leaves_out_the_thanks_before_what_is_wanted(text: str, title: str) -> None:
+    """Pictures too; where nothing follows, the thanks are the title."""
+    assert cut(Words(text), read_prompt(text, DIGESTER).title) == title
+
+
 def test_the_title_of_a_handed_plan_is_its_heading() -> None:
     """The line before it says nothing."""
     text = "Implement the following plan:\n\n# Move the parser into its own package\n\nSteps follow."

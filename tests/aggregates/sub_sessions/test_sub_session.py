@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from aggregates.judging.rubric import NO_STANDING, Answers, JudgeAnswered
+from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import Overrides, SubSession, Totals, conclude
 from aggregates.turns.turn import Turn, Work
-from tests.support.stages import HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
+from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
 
 ASKED = prompt("no own words", words="a")
 """A prompt that the embedded judge cannot class: here a text model is answered for it."""
@@ -89,6 +90,11 @@ def test_a_person_names_another_intent() -> None:
     assert [judged.standing.score for judged in found.prompts] == [50.0]
 
 
+CLEAR = read_prompt("Move the parser into a package of its own in src/parser", DIGESTER)
+LEANING = read_prompt("and do that for the printer in src/printer as well, please", DIGESTER)
+COMMITS = read_prompt("commit this and push it to the branch of the parser", DIGESTER)
+
+
 @pytest.mark.parametrize(
     ("turns", "rubrics", "goal"),
     [
@@ -97,6 +103,10 @@ def test_a_person_names_another_intent() -> None:
         pytest.param([ASKED, ASKED], [rubric("review"), rubric("feature")], 0, id="a review before a change"),
         pytest.param([None, THANKS, ASKED], [], 2, id="unclassified: the first prompt that was captured and does more"),
         pytest.param([None, THANKS], [], None, id="none"),
+        pytest.param([CLEAR, LEANING], [rubric("question"), rubric("feature")], 0, id="not a change that leans on it"),
+        pytest.param(
+            [COMMITS, CLEAR], [rubric("small_change"), rubric("question")], 1, id="not a request for a commit"
+        ),
     ],
 )
 def test_the_goal_is_the_prompt_that_gives_the_intent(
