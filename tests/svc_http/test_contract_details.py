@@ -1,0 +1,432 @@
+"""Details of the contract, from what agents send to what is answered: all of it goes through the two listeners."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aggregates.times import iso
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND
+from tests.support.otlp import claude, logs
+from tests.support.people import ANA, BEN
+from tests.svc_http.house import Caller, House, prompt
+
+V3 = "/v1/score_v3"
+ADMIN = "/v1/admin"
+ASK = "Make src/parser.py return an empty list for an empty file, and run the tests."
+OTHER = "Put the changelog in order."
+MIDNIGHT = MONDAY + 15 * HOUR
+
+
+def at(at_us: int, name: str, session: str = "s", **attributes: Any) -> dict[str, Any]:
+    """What Claude Code logs at a time, in a session."""
+    told = {"session.id": session, "prompt.id": f"{session} unseen", **attributes}
+    return claude(name, told, timeUnixNano=str(at_us * 1_000))
+
+
+def asked(at_us: int, session: str = "s", **attributes: Any) -> dict[str, Any]:
+    """A request of 100 tokens in and 20 out, for a cent."""
+    usual: dict[str, Any] = {
+        "model": "opus",
+        "input_tokens": 100,
+        "output_tokens": 20,
+        "cost_usd": 0.01,
+        "request_id": f"r{at_us}",
+    }
+    return at(at_us, "api_request", session, **(usual | attributes))
+
+
+def failed(at_us: int, status_code: int = 429, **attributes: Any) -> dict[str, Any]:
+    return at(at_us, "api_error", model="opus", status_code=status_code, request_id=f"r{at_us}", **attributes)
+
+
+def edited(at_us: int, path: str, session: str = "s") -> dict[str, Any]:
+    called = json.dumps({"file_path": path, "old_string": "a", "new_string": "b\nc\nd"})
+    return at(at_us, "tool_result", session, tool_name="Edit", success="true", tool_input=called)
+
+
+def ran(at_us: int, command: str, session: str = "s") -> dict[str, Any]:
+    called = json.dumps({"full_command": command})
+    return at(at_us, "tool_result", session, tool_name="Bash", success="true", tool_parameters=called)
+
+
+class Agent:
+    """Sends prompts, answers and log records of Ana's, each at its own time; the clock never goes back."""
+
+    def __init__(self, house: House, intake: Caller) -> None:
+        self.house, self.intake = house, intake
+        house.clock_us = MONDAY
+
+    async def prompts(self, at_us: int, text: str, session: str = "s", **fields: object) -> str:
+        self.house.clock_us = max(self.house.clock_us, at_us)
+        body = prompt(text, tool_session_id=session, submitted_at=iso(at_us), **fields)
+        answer = await self.intake.post("/v1/prompts", body)
+        assert answer.status == 201, answer
+        name: str = answer.json["id"]
+        return name
+
+    async def answers(self, at_us: int, prompt_id: str, text: str = "Done.", **fields: object) -> None:
+        self.house.clock_us = max(self.house.clock_us, at_us)
+        body = {"prompt_id": prompt_id, "response_operation_id": prompt_id, "response_text": text, **fields}
+        answer = await self.intake.post("/v1/prompts/response", body | {"responded_at": iso(at_us)})
+        assert answer.status == 204, answer
+
+    async def logs(self, *records: dict[str, Any]) -> None:
+        self.house.clock_us = max([self.house.clock_us, *(int(each["timeUnixNano"]) // 1_000 for each in records)])
+        answer = await self.intake.post("/v1/logs", logs(*records))
+        assert (answer.status, answer.json) == (200, {})
+
+
+@pytest.fixture
+def agent(house: House, intake: Caller) -> Agent:
+    return Agent(house, intake)
+
+
+async def rows(api: Caller) -> dict[str, Any]:
+    """The newest sub-session of each agent session."""
+    return {row["agent_session_id"]: row for row in (await api.get(f"{V3}/realtime/sub-sessions")).json}
+
+
+async def evidence(api: Caller, session: str = "s") -> set[str]:
+    """What speaks against the goal of a session."""
+    name = (await rows(api))[session]["sub_session_id"]
+    outcome = (await api.get(f"{V3}/sub-sessions/{name}/explain")).json["outcome"]
+    return {piece["what"] for piece in outcome["evidence_against"]}
+
+
+# --- where a goal ends ------------------------------------------------------------------------------------------
+
+LATER = MONDAY + 90 * MINUTE
+
+
+@pytest.mark.parametrize("then", ["nothing", "a prompt", "a title", "a failed request of a helper"])
+async def test_a_goal_ends_with_the_agents_last_deed(agent: Agent, house: House, api: Caller, then: str) -> None:
+    """Time to crush and durations end there, whatever came an hour and a half later without an answer."""
+    name = await agent.prompts(MONDAY, ASK)
+    await agent.logs(edited(MONDAY + MINUTE, "src/parser.py"), ran(MONDAY + 2 * MINUTE, "pytest -q"))
+    await agent.answers(MONDAY + 3 * MINUTE, name)
+    if then == "a prompt":
+        await agent.prompts(LATER, "and the parser's tests?")
+    elif then == "a title":
+        await agent.logs(asked(LATER, query_source="generate_session_title"))
+    elif then == "a failed request of a helper":
+        await agent.logs(failed(LATER, query_source="generate_session_title"))
+    house.passes(MONDAY + 12 * HOUR)
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert row["ended_at"] == iso(MONDAY + 3 * MINUTE)
+    said = {"field": "completion", "action": "mark_complete"}
+    assert (await api.post(f"/v1/sub-sessions/{row['sub_session_id']}/override", said)).status < 300
+    assert (await api.get(f"{V3}/speed")).json["ttc_median_seconds"] == 180
+    (shown,) = (await api.get(f"{V3}/speed/sessions")).json
+    assert shown["duration_seconds"] == 180
+
+
+# --- taking back concerns the files that are named ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "reverted"),
+    [
+        ("git checkout -- package-lock.json", False),
+        ("git restore docs/", False),
+        ("git checkout -- src/parser.py", True),
+        ("git restore src", True),
+        ("git checkout -- .", True),
+        ("git reset --hard", True),
+    ],
+)
+async def test_a_revert_within_a_goal_is_of_the_files_it_names(
+    agent: Agent, house: House, api: Caller, command: str, reverted: bool
+) -> None:
+    await agent.prompts(MONDAY, ASK)
+    await agent.logs(edited(MONDAY + SECOND, "/app/src/parser.py"), ran(MONDAY + MINUTE, command), asked(MONDAY + HOUR))
+    house.passes(MONDAY + DAY)
+    assert ("the work was reverted within the sub-session" in await evidence(api)) == reverted
+
+
+@pytest.mark.parametrize(
+    ("command", "rework"),
+    [
+        ("git checkout HEAD~1 -- src/parser.py", True),
+        ("cd src && git restore parser.py", True),
+        ("git checkout -- package-lock.json", False),
+    ],
+)
+async def test_a_later_session_that_restores_a_changed_file_is_rework_of_it(
+    agent: Agent, house: House, api: Caller, command: str, rework: bool
+) -> None:
+    """Though no tool touched the file there."""
+    await agent.prompts(MONDAY, ASK, "a")
+    done = edited(MONDAY + SECOND, "/app/src/parser.py", "a"), ran(MONDAY + 2 * SECOND, "pytest -q", "a")
+    await agent.logs(*done, asked(MONDAY + 3 * SECOND, "a"))
+    await agent.prompts(MONDAY + DAY, OTHER, "b")
+    await agent.logs(ran(MONDAY + DAY + SECOND, command, "b"), asked(MONDAY + DAY + 2 * SECOND, "b"))
+    house.passes(MONDAY + 3 * DAY)
+    found = await rows(api)
+    assert (found["a"]["crushed"], found["a"]["rework"]) == (True, False)
+    assert found["b"]["rework"] == rework
+    shown = (await api.get(f"{V3}/sub-sessions/{found['b']['sub_session_id']}")).json
+    assert shown["rework_of"] == (found["a"]["sub_session_id"] if rework else None)
+
+
+# --- throttling ---------------------------------------------------------------------------------------------------
+
+IMPACT = "/v1/intelligence/throttle"
+EVE, MORROW = "from=2026-01-05&to=2026-01-05", "from=2026-01-06&to=2026-01-06"
+BURST = [MIDNIGHT - 40 * SECOND, MIDNIGHT - 20 * SECOND, MIDNIGHT + 10 * SECOND, MIDNIGHT + 30 * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("records", "found"),
+    [
+        ([failed(MIDNIGHT - MINUTE), asked(MIDNIGHT + 5 * MINUTE)], ("rate_limit", 360)),
+        ([*(failed(at_us, 400) for at_us in BURST), asked(MIDNIGHT + MINUTE)], ("error_burst", 100)),
+    ],
+    ids=["a delay", "a burst"],
+)
+async def test_what_crosses_midnight_counts_where_it_began(
+    agent: Agent, api: Caller, records: list[dict[str, Any]], found: tuple[str, int]
+) -> None:
+    """With all that it cost; no sentence says that nothing followed, and the next day has none of it."""
+    await agent.logs(*records)
+    events = (await api.get(f"{IMPACT}?{EVE}")).json["events"]
+    assert (events[0]["detector"], sum(each["estimatedDelaySecs"] for each in events)) == found
+    assert not [each for each in events if "No other request" in each["details"]]
+    assert (await api.get(f"{IMPACT}?{MORROW}")).json["events"] == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"retry_after": 20},
+        {"retry_after_ms": 20_000},
+        {"http.response.header.retry-after": "20"},
+        {"error": "Rate limit reached. Please try again in 20s."},
+        {"error": '429 {"error": {"details": [{"retryDelay": "20s"}]}}'},
+    ],
+    ids=str,
+)
+async def test_a_wait_is_an_attribute_or_named_in_the_message(agent: Agent, api: Caller, told: dict[str, Any]) -> None:
+    """A minute was lost; the twenty seconds that were asked for are said to be so, and counted once."""
+    await agent.logs(failed(MONDAY, **told), asked(MONDAY + MINUTE))
+    events = {each["detector"]: each for each in (await api.get(f"{IMPACT}?{EVE}")).json["events"]}
+    assert set(events) == {"rate_limit", "retry_after"}
+    assert "20" in events["retry_after"]["details"]
+
+
+# --- what response captures alone tell ----------------------------------------------------------------------------
+
+
+async def test_responses_alone_count_wherever_tokens_and_cost_do(agent: Agent, house: House, api: Caller) -> None:
+    """Rightsizing, analytics, insights and reports tell the same as the tokens of the week and the tasks of a model."""
+    usage: dict[str, Any] = {"model": "opus", "input_tokens": 70, "output_tokens": 30, "cost_usd": 0.25}
+    for place in range(2):
+        name = await agent.prompts(MONDAY + place * HOUR, ASK, f"s{place}")
+        await agent.answers(MONDAY + place * HOUR + MINUTE, name, **usage)
+    house.passes(MONDAY + 4 * HOUR)
+    tokens = (await api.get(f"{V3}/tokens")).json["breakdown"]
+    assert (tokens["input"], tokens["output"]) == (140, 60)
+    right = (await api.get("/v1/intelligence/rightsizing?from=2026-01-05&to=2026-01-05")).json
+    (used,) = right["modelUsage"]
+    assert (used["model"], used["requestCount"], used["totalCostUsd"]) == ("opus", 2, 0.5)
+    (month,) = right["monthlyUsage"]
+    assert (month["inputTokens"], month["outputTokens"], month["totalCostUsd"]) == (140, 60, 0.5)
+    said = (await api.get("/v1/insights/report?from=2026-01-05&to=2026-01-05")).json
+    assert (said["totalInputTokens"], said["totalOutputTokens"]) == (140, 60)
+    assert said["costOptimization"]["totalCostUsd"] == 0.5
+    (model,) = (await api.get("/v1/telemetry/analytics?date=2026-01-05")).json["models"]
+    assert (model["model"], model["requests"], model["costUsd"]) == ("opus", 2, 0.5), model
+
+
+# --- leaving and coming back --------------------------------------------------------------------------------------
+
+
+async def created(admin: Caller, kind: str, **fields: object) -> Any:
+    answer = await admin.post(f"{ADMIN}/{kind}", fields)
+    assert answer.status == 201, answer
+    return answer.json
+
+
+async def test_who_leaves_and_comes_back(agent: Agent, house: House, api: Caller, admin: Caller) -> None:
+    """Another membership, no team, no key; what was done meanwhile elsewhere, or is done since, is no team's."""
+    acme = (await admin.get(f"{ADMIN}/memberships?developer_id={BEN}")).json[0]
+    about = {"organization_id": acme["organization_id"], "developer_id": str(BEN)}
+    team = await created(admin, "teams", organization_id=acme["organization_id"], name="Core")
+    for who in (ANA, BEN):
+        await created(admin, "team-memberships", team_id=team["id"], developer_id=str(who))
+    key = (await created(admin, "keys", **about))["key"]
+    ben = Agent(house, agent.intake.using({"Authorization": f"Bearer {key}"}))
+    await ben.logs(asked(MONDAY + HOUR, "first"))
+    house.clock_us = MONDAY + 2 * HOUR
+    assert (await admin.call("DELETE", f"{ADMIN}/memberships/{acme['id']}")).status == 204
+    house.clock_us = MONDAY + 2 * DAY
+    again = await created(admin, "memberships", **about)
+    assert again["id"] != acme["id"]
+    held = (await admin.get(f"{ADMIN}/memberships?developer_id={BEN}")).json
+    assert [(each["id"], each["active"]) for each in held] == [(acme["id"], False), (again["id"], True)]
+    refused = await ben.intake.post("/v1/logs", logs(asked(MONDAY + 2 * DAY, "first")))
+    assert refused.status == 401
+    stays = (await admin.get(f"{ADMIN}/team-memberships?developer_id={BEN}")).json
+    assert [(each["active"], each["ended_at"]) for each in stays] == [(False, iso(MONDAY + 2 * HOUR))]
+    renewed = {"Authorization": f"Bearer {(await created(admin, 'keys', **about))['key']}"}
+    assert (await api.using(renewed).get(f"/v1/team/cost?team_id={team['id']}")).status == 404
+    late = [asked(MONDAY + DAY + HOUR, "first"), asked(MONDAY + 2 * DAY + HOUR, "first")]
+    house.clock_us = MONDAY + 2 * DAY + HOUR
+    assert (await ben.intake.using(renewed).post("/v1/logs", logs(*late))).json == {}
+    house.passes(MONDAY + 3 * DAY)
+    found = (await api.get(f"/v1/team/cost?team_id={team['id']}")).json
+    assert (found["rollup"]["requestCount"], found["rollup"]["costUsd"]) == (1, 0.01)
+
+
+# --- what is asked of a day, a zone, a time -----------------------------------------------------------------------
+
+
+async def test_a_teams_day_is_in_english_and_todays_of_utc(
+    agent: Agent, house: House, api: Caller, admin: Caller
+) -> None:
+    """Unless asked otherwise: whatever the caller's profile says, and whatever day it is in the zone of the request."""
+    acme = (await admin.get(f"{ADMIN}/memberships?developer_id={ANA}")).json[0]["organization_id"]
+    team = (await created(admin, "teams", organization_id=acme, name="Core"))["id"]
+    await created(admin, "team-memberships", team_id=team, developer_id=str(ANA))
+    profile = {"language": "ko", "timezone": "Asia/Seoul"}
+    assert (await admin.call("PATCH", f"{ADMIN}/developers/{ANA}", profile)).status == 200
+    house.clock_us = MIDNIGHT - HOUR  # in Seoul it is Tuesday morning
+    path = f"/v1/team/daily-summary?team_id={team}"
+    for query, told in {
+        "": ("2026-01-05", "en"),
+        "&tz=Asia/Seoul": ("2026-01-05", "en"),
+        "&lang=ko": ("2026-01-05", "ko"),
+        "&date=2026-01-04": ("2026-01-04", "en"),
+    }.items():
+        found = (await api.get(f"{path}{query}")).json
+        assert (found["date"], found["language"]) == told, query
+
+
+ZONES = ["localtime", "posixrules", "Factory", "right/UTC", "posix/Europe/Berlin"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+async def test_a_zone_is_an_iana_name(api: Caller, admin: Caller, zone: str) -> None:
+    """400 wherever one is taken, also into a profile."""
+    for path in (f"{V3}/today-summary?timezone={zone}", f"{V3}/task-time?date=2026-01-05&timezone={zone}"):
+        answer = await api.get(path)
+        assert (answer.status, "IANA" in answer.message) == (400, True), path
+    assert (await admin.call("PATCH", f"{ADMIN}/developers/{ANA}", {"timezone": zone})).status == 400
+    assert (await admin.post(f"{ADMIN}/developers", {"display_name": "Kim", "timezone": zone})).status == 400
+
+
+async def test_a_time_may_have_a_small_z(agent: Agent, api: Caller) -> None:
+    """In a body as in a query."""
+    agent.house.clock_us = MONDAY + HOUR
+    body = prompt(ASK, submitted_at="2026-01-05t09:00:00z")
+    assert (await agent.intake.post("/v1/prompts", body)).status == 201
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions?from=2026-01-05t09:00:00z")).json
+    assert row["started_at"] == iso(MONDAY)
+
+
+# --- counts and sums ----------------------------------------------------------------------------------------------
+
+
+async def test_sums_say_what_was_not_measured(agent: Agent, house: House, api: Caller) -> None:
+    """Null beside how many requests told no tokens; where the contract has a number it is of the others."""
+    await agent.prompts(MONDAY, ASK)
+    silent = asked(MONDAY + 2 * SECOND)
+    silent["attributes"] = [each for each in silent["attributes"] if not each["key"].endswith("_tokens")]
+    await agent.logs(asked(MONDAY + SECOND), silent, edited(MONDAY + MINUTE, "src/parser.py"))
+    await agent.logs(ran(MONDAY + 2 * MINUTE, "pytest -q"), asked(MONDAY + 3 * MINUTE))
+    house.passes(MONDAY + 12 * HOUR)
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    assert (row["total_tokens"], row["unmeasured_requests"]) == (None, 1)
+    tokens = (await api.get(f"{V3}/tokens")).json
+    assert (tokens["breakdown"]["input"], tokens["breakdown"]["output"]) == (200, 40)
+    assert (tokens["unmeasured_requests"], tokens["tpt"], tokens["crush_weight"]) == (1, 240, 240)
+    said = (await api.get("/v1/insights/report?from=2026-01-05&to=2026-01-05")).json
+    assert said["totalInputTokens"] is None
+
+
+async def test_insights_count_the_days_and_messages_of_the_range(agent: Agent, house: House, api: Caller) -> None:
+    """A sub-session that began in it goes on after it."""
+    for place, day in enumerate((0, 1, 7, 8)):
+        at_us = MONDAY + day * DAY
+        await agent.prompts(at_us, f"Go on with part {place} of the parser")
+        await agent.logs(asked(at_us + SECOND))
+    said = (await api.get("/v1/insights/report?from=2026-01-05&to=2026-01-11")).json
+    messages = [point["messages"] for point in said["activity"]["points"]]
+    assert said["meta"]["totalMessages"] == sum(messages) == 2
+    assert said["meta"]["activeDays"] == sum(each > 0 for each in messages) == 2
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_files_have_one_order_whatever_came_first(
+    agent: Agent, house: House, api: Caller, backwards: bool
+) -> None:
+    """By edits, then by path."""
+    await agent.prompts(MONDAY, ASK)
+    work = [edited(MONDAY + place * SECOND, path) for place, path in enumerate(["c.py", "b.py", "a.py", "b.py"], 1)]
+    for each in reversed(work) if backwards else work:
+        await agent.logs(each)
+    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
+    files = (await api.get(f"{V3}/sub-sessions/{row['sub_session_id']}")).json["files"]
+    assert [(each["path"], each["edits"]) for each in files] == [("b.py", 2), ("a.py", 1), ("c.py", 1)]
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [("input_tokens", 10**12), ("output_tokens", 10**12), ("cost_usd", 1_000_000)],
+)
+async def test_bounds_of_counts_and_costs_are_one(
+    agent: Agent, house: House, api: Caller, field: str, most: int
+) -> None:
+    """A response capture and a log record take the same, and no more."""
+    name = await agent.prompts(MONDAY, ASK)
+    body = {"prompt_id": name, "response_operation_id": "r", "response_text": "Done."}
+    assert (await agent.intake.post("/v1/prompts/response", body | {field: most + 1})).status == 400
+    assert (await agent.intake.post("/v1/prompts/response", body | {field: most})).status == 204
+    other = await agent.prompts(MONDAY + HOUR, OTHER, "b")
+    await agent.logs(asked(MONDAY + HOUR + SECOND, "b", **{"prompt.id": other, field: most}))
+    await agent.logs(asked(MONDAY + HOUR + 2 * SECOND, "b", **{"prompt.id": other, field: most + 1}))
+    row = (await rows(api))["b"]
+    told = (row["total_tokens"], row["unpriced_requests"])
+    assert told == {"input_tokens": (most + 40, 0), "output_tokens": (most + 200, 0), "cost_usd": (240, 1)}[field]
+
+
+# --- reports and prose --------------------------------------------------------------------------------------------
+
+
+async def test_insights_are_generated_over_the_range_of_the_body(agent: Agent, api: Caller) -> None:
+    """And have the average prompt grade."""
+    await agent.prompts(MONDAY, ASK)
+    await agent.logs(asked(MONDAY + SECOND), edited(MONDAY + MINUTE, "src/parser.py"))
+    agent.house.passes(MONDAY + 30 * DAY * 3)
+    path = "/v1/insights/report"
+    wanted = (await api.get(f"{path}?from=2026-01-05&to=2026-01-05")).json
+    found = (await api.post(f"{path}/generate", {"from": "2026-01-05", "to": "2026-01-05"})).json
+    assert found == wanted
+    assert found["skillSnapshot"]["apgCurrent"] is not None
+    assert (await api.post(f"{path}/generate", {})).json != wanted
+
+
+# --- what nothing was answered between ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answered", [False, True])
+async def test_prompts_that_nothing_was_answered_between_are_one_unit(
+    agent: Agent, house: House, api: Caller, answered: bool
+) -> None:
+    """Of the floor, the average grade, the skill and the best prompts: the figures are those of the joined text."""
+    pieces = [ASK, "Find out first why the header is read at all."]
+    for place, text in enumerate(pieces):
+        name = await agent.prompts(MONDAY + place * MINUTE, text)
+        if answered and not place:
+            await agent.answers(MONDAY + 30 * SECOND, name)
+    await agent.prompts(MONDAY + HOUR, "\n\n".join(pieces), "whole")
+    for session, at_us in (("s", MONDAY + 2 * MINUTE), ("whole", MONDAY + HOUR + MINUTE)):
+        await agent.logs(edited(at_us, "src/parser.py", session), asked(at_us + SECOND, session))
+    house.passes(MONDAY + 12 * HOUR)
+    units = 3 if answered else 2
+    assert (await api.get(f"{V3}/insight/summary")).json["sample_count"] == units
+    assert (await api.get(f"{V3}/skill")).json["sample_count"] == units
+    assert len((await api.get(f"{V3}/prompts/top?window=weekly")).json["items"]) == units
+    if not answered:
+        found = await rows(api)
+        assert found["s"]["prompt_grade"] == found["whole"]["prompt_grade"] is not None
