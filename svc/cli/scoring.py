@@ -23,7 +23,7 @@ from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.asking.words import state
-from svc_http.pages.words import HABITS, KINDS, NEXT_HABIT
+from svc_http.pages.words import HABITS, KINDS, NEXT_HABIT, plainly
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = dict[str, Any]
@@ -206,7 +206,8 @@ def chosen_goal(server: Server, named: str) -> Found:
 
 # --- why, wrong -----------------------------------------------------------------------------------------------
 
-_PARTS = {"boundary": "where it begins", "floor": "work", "rubric": "prompts", "outcome": "outcome", "rework": "again"}
+_PARTS = {"outcome": "outcome", "rework": "again", "rubric": "prompts", "floor": "work", "boundary": "where it begins"}
+"""In the order in which a person asks: how it came out, then what it was judged from."""
 
 
 @click.command(cls=Asking, example="svc why 1")
@@ -228,7 +229,8 @@ def why(server: Server, as_json: bool, goal: str) -> None:
         part = explained[name]
         console.print(f"\n[bold]{title}[/bold]")
         for line in (*part["text"], *part["not_observed"]):
-            console.print(f"  {escape(line)}")
+            if "`kept`" not in line:  # names a field of the JSON
+                console.print(f"  {escape(plainly(line, UTC))}")
         for mark, pieces in (("+", part.get("evidence_for", ())), ("−", part.get("evidence_against", ()))):
             for piece in pieces:
                 quoted = f": “{piece['quote']}”" if piece["quote"] else ""
@@ -236,6 +238,11 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     for word in explained["overrides"]:
         console.print(f"  you said: {escape(word['action'].replace('_', ' '))}", style="cyan")
     console.print(f"\nNot so? svc wrong {goal} --reached, --not-reached, --split N, --join or --kind K", style="dim")
+    if explained["overrides"]:
+        console.print(f"To take your word back: svc wrong {goal} --take-back", style="dim")
+
+
+_TAKE_BACK = "clear"
 
 
 @click.command(cls=Asking, example="svc wrong 1 --not-reached")
@@ -245,6 +252,7 @@ def why(server: Server, as_json: bool, goal: str) -> None:
 @click.option("--join", "said", flag_value="merge_with_previous", help="It is one goal with the one before it.")
 @click.option("--split", type=click.IntRange(1), metavar="N", help="Another goal begins with its prompt N (from 2).")
 @click.option("--kind", type=click.Choice(list(KINDS)), help="What kind of work it is.")
+@click.option("--take-back", "said", flag_value=_TAKE_BACK, help="Take back what you said last.")
 def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
     """Say otherwise than what was judged of GOAL; the score follows.
 
@@ -252,7 +260,7 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
     """
     given = [each for each in (said, split, kind) if each is not None]
     if len(given) != 1:
-        raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join or --kind K")
+        raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join, --kind K or --take-back")
     if split == 1:
         raise click.UsageError("prompt 1 begins the goal already; --split takes 2 or more")
     body: Found = {"field": "boundary", "action": said}
@@ -260,9 +268,11 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         body = {"field": "boundary", "action": "split_at_turn", "payload": {"split_turn_idx": split - 1}}
     elif kind is not None:
         body = {"field": "label", "action": "set_intent", "payload": {"intent_class": kind}}
-    elif said != "merge_with_previous":
+    elif said in ("mark_complete", "mark_incomplete"):
         body["field"] = "completion"
     found = chosen_goal(server, goal)
+    if said == _TAKE_BACK:
+        body["field"] = _field_said(server, found, goal)
     before = ask(server, f"{_V3}/score", **_range(DAYS))
     answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)
     after = ask(server, f"{_V3}/score", **_range(DAYS))
@@ -273,6 +283,14 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
     console.print(f"Taken. [bold]{rate_told(after, DAYS)}[/bold]")
     if rate_told(before, DAYS) != rate_told(after, DAYS):
         console.print(f"Before: {rate_told(before, DAYS)}", style="dim")
+
+
+def _field_said(server: Server, found: Found, goal: str) -> str:
+    """What the newest word that stands is about. Raises `Refused`."""
+    words = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
+    if not words:
+        raise Refused(f"you have said nothing of goal {goal} that could be taken back; `svc why {goal}` explains it")
+    return str(words[-1]["field"])
 
 
 # --- habits, cost ---------------------------------------------------------------------------------------------
@@ -310,7 +328,9 @@ def cost(server: Server, as_json: bool, days: int) -> None:
     for each in found:
         models[each["model"] or "not told"].append(each)
     rows = [(model, *_spent(parts)) for model, parts in models.items()]
-    show_table(("model", "goals", "reached", "tokens", "cost", "without a price"), rows)
+    if priced := [each["costUsd"] for each in found if each["costUsd"] is not None]:
+        Shown(highlight=False).print(f"[bold]${sum(priced):.2f}[/bold] in the last {days} days, as far as it is known.")
+    show_table(("model", "goals", "that count", "reached", "tokens", "cost", "without a price"), rows)
     if any(each["unpricedRequests"] for each in found):
         Shown(highlight=False).print("A cost is what is known of it; some requests have no price.", style="yellow")
 
@@ -322,7 +342,8 @@ def _spent(parts: list[Found]) -> tuple[str, ...]:
     unpriced = sum(each["unpricedRequests"] for each in parts)
     return (
         str(sum(each["subSessions"] for each in parts)),
-        f"{sum(each['crushed'] for each in parts)} of {sum(each['qualifying'] for each in parts)}",
+        str(sum(each["qualifying"] for each in parts)),
+        str(sum(each["crushed"] for each in parts)),
         f"{sum(tokens):,}" if tokens else "–",
         ("from " if len(priced) < len(parts) else "") + f"${sum(priced):.2f}" if priced else "–",
         counted(unpriced, "request") if unpriced else "",

@@ -95,6 +95,13 @@ def _step(items: Sequence[object]) -> float:
     return WIDTH / max(len(items), 1)
 
 
+def _label(label: str, from_end: int, every: int) -> Markup:
+    """One place of the axis: every so many has its name; every other of these gives way on a narrow screen."""
+    if from_end % every:
+        return Markup("<span></span>")
+    return Markup('<span class="roomy">{}</span>' if from_end // every % 2 else "<span>{}</span>").format(label)
+
+
 def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str) -> Markup:
     """As wide as the page lets it be; the names stand below in the page's own type, whatever the width."""
     every = -(-len(labels) // _LABELS_MAX) or 1
@@ -103,8 +110,7 @@ def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str)
         '<div class="drawn"><span class="scale" aria-hidden="true">{}</span><svg class="chart" viewBox="0 0 {} {}" '
         'preserveAspectRatio="none" role="img" aria-label="{}">'
     ).format(top, WIDTH, HEIGHT, name)
-    shown = (label if (len(labels) - 1 - place) % every == 0 else "" for place, label in enumerate(labels))
-    axis = Markup("").join(Markup("<span>{}</span>").format(label) for label in shown)
+    axis = Markup("").join(_label(label, len(labels) - 1 - place, every) for place, label in enumerate(labels))
     under = Markup('</svg><div class="axis" aria-hidden="true">{}</div></div>').format(axis)
     return head + Markup("").join((*drawn, base)) + under
 

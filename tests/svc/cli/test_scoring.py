@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from svc.cli import main
 from svc.cli.scoring import rate_told
 from svc.demo import write_transcripts
+from svc_http.pages.words import HABITS
 from tests.support.process import Server, init, serving, svc
 
 DAYS = 366
@@ -91,7 +92,8 @@ def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str])
     by_number, by_id = told(ana, "why", "1"), told(ana, "why", listed[0]["sub_session_id"][:8])
     assert by_number.splitlines()[0] == by_id.splitlines()[0]
     assert listed[0]["title"] in by_number.splitlines()[0]
-    assert "outcome" in by_number
+    assert by_number.index("outcome") < by_number.index("where it begins")
+    assert not {name for name in (*HABITS, "`kept`") if name in by_number}
 
 
 def test_saying_otherwise_changes_the_score_and_says_so(ana: tuple[Server, str]) -> None:
@@ -104,7 +106,11 @@ def test_saying_otherwise_changes_the_score_and_says_so(ana: tuple[Server, str])
     after = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
     assert after["crushed_count"] == before["crushed_count"] - 1
     assert "you said: mark incomplete" in told(ana, "why", reached)
-    assert "Taken." in told(ana, "wrong", reached, "--reached")
+    assert "--take-back" in told(ana, "why", reached)
+    assert "Taken." in told(ana, "wrong", reached, "--take-back")
+    again = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
+    assert again["crushed_count"] == before["crushed_count"]
+    assert "you have said nothing of goal" in typed(ana, "wrong", reached, "--take-back").output
 
 
 @pytest.mark.parametrize("command", ["habits", "cost"])
@@ -112,7 +118,7 @@ def test_habits_and_cost_are_counts(ana: tuple[Server, str], command: str) -> No
     """Each with the number it is over; what has no price is told."""
     shown = told(ana, command, "--days", str(DAYS))
     assert {"habits": "asks for a check", "cost": "without a price"}[command] in shown
-    assert " of " in shown
+    assert {"habits": " of ", "cost": "that count"}[command] in shown
     assert json.loads(told(ana, command, "--days", str(DAYS), "--json"))
 
 
