@@ -35,11 +35,17 @@ from aggregates.turns.turn import Turn
 
 def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
     """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`."""
+    # An image or a lone mark holds no word, and nothing pasted to judge by.
+    wordless = prompt is not None and prompt.shows("no own words") and not prompt.pasted_characters
+    if prompt is not None and not prompt.navigational and (prompt.foreign or wordless):
+        return Rubric("unclassified", reason=None if wordless else "language")
+    return forced_rubric(prompt, earlier, model)
+
+
+def forced_rubric(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
+    """What would be said of a prompt in whatever language, if something had to be."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
-    # An image or a lone mark holds no word, and nothing pasted to judge by.
-    if prompt.foreign or (prompt.shows("no own words") and not prompt.pasted_characters):
-        return Rubric("unclassified")
     own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
     return _rubric(model, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
 
@@ -56,6 +62,7 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
     """What the sub-session held before a prompt, as names of features."""
     first, before = not earlier, earlier[-1] if earlier else None
     short, named = not prompt.shows("words over 16"), prompt.shows("reference")
+    bare = not named and not prompt.pasted_characters
     answer, asked = (None, None) if before is None else (before.response, before.prompt)
     command = asked is not None and asked.navigational == "command"
     found = {
@@ -66,6 +73,9 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
         "context:first and plain": first and short and not named,
         "context:first and pasted": first and prompt.pasted_characters > 0,
         "short and nothing named": short and not named,
+        "report and nothing named": bare and prompt.shows("only strong report", "only weak report"),
+        "first and points": first and bare and prompt.shows("cue:vague"),
+        "error and nothing pasted": bare and prompt.shows("cue:symptom"),
         "context:after an offer": answer is not None and answer.asks,
         "context:after silence": not first and (answer is None or not answer.characters),
         "context:after a command": command,

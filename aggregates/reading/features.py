@@ -18,6 +18,9 @@ _OWN_HEAD_CHARS = 1600
 _OWN_TAIL_CHARS = 600
 """What is asked stands at a prompt's head or at its end; cues are looked for there."""
 _SENTENCES_MAX = 40
+_LIST_WORDS_MIN = 8
+_LIST_SHARE = 12
+"""Of so many words one at least holds a sentence together; else they are listed: keywords, or a log."""
 
 
 class Features(NamedTuple):
@@ -56,6 +59,10 @@ def extract(looked: PromptText) -> Features:
     names |= traits(sentences, words, _heading(own), findings, pasted=looked.pasted_chars > 0)
     reference = find_references(near, own, names)
     names |= _layout(looked, words)
+    if words and reference is None and "number" not in names and lexicon.HOLLOW.issuperset(distinct):
+        names.add("says nothing")
+    if len(words) >= _LIST_WORDS_MIN and _LIST_SHARE * counts["cue:english"] < len(words):
+        names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
     return Features(words, distinct, names, phrases, reference, foreign)
@@ -201,6 +208,9 @@ NAMED: tuple[str, ...] = (
     *("begins:question", "begins:statement", "open first:conditional", "plan handed over"),
     *("word:still", "word:now", "word:also", "cue:where", "cue:vague", "path", "reference first", "words over 40"),
     *OPENINGS,
+    *("says nothing", "word list", "number", "only strong report", "only weak report", "url", "symbol", "code name"),
+    *("cue:test", "cue:check", "cue:accept", "cue:cause", "cue:plan", "cue:git", "cue:scope", "cue:symptom"),
+    *("phrase:plan_given", "phrase:plan_asked", "mention", "flagged", "asks ?", "cue:want"),
 )
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""

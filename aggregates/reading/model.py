@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregates.reading.features import CROSSED, NUMBER
+from aggregates.reading.features import CROSSED, NAMED, NUMBER
 from aggregates.reading.verdicts import (
     APPLIES_TO,
     BOOLEANS,
@@ -44,9 +44,11 @@ class RubricWeights(msgspec.Struct, frozen=True):
 
 
 class RubricModel:
-    """A bias and, per feature, one weight for each intent and for each boolean."""
+    """A bias and, per feature, one weight for each intent and for each boolean, and what chances are sure."""
 
-    def __init__(self, weights: RubricWeights) -> None:
+    def __init__(self, weights: RubricWeights, bounds: Mapping[BooleanName, Bounds]) -> None:
+        self._bounds = bounds
+        self._cuts = {name: logit_of(bounds[name].forced_from) for name in BOOLEANS}
         self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
         self._weights = {name: _weights(name, weights) for name in weights.intents.keys() | weights.booleans.keys()}
         self._crossed = {
@@ -71,23 +73,23 @@ class RubricModel:
         leanings, booleans = [], {}
         for intent, chance in zip(INTENTS, class_chances(classes), strict=True):
             if chance:
-                own, _ = booleans[intent] = self._booleans(total, shown, intent)
-                likely = {name: boolean_chance(own[name]) for name in own if name in sayable}
+                own, _ = booleans[intent] = self.booleans(total, shown, intent)
+                likely = {name: chance_of(own[name] - self._cuts[name]) for name in own if name in sayable}
                 leanings.append(Leaning(intent, chance, likely))
         said, earned = decide_labels(leanings)
         own_logit = classes[INTENTS.index(said)]
-        probability = round(1 / sum([math.exp((logit - own_logit) / 1000) for logit in classes]), 3)
+        probability = round(1 / sum([math.exp((logit - own_logit) / _THOUSANDTHS) for logit in classes]), 3)
         own, pasted = booleans[said]
         # Where pasted text has anything to say about a boolean, it settles it.
-        settled = {name: own[name] + pasted[name] > 0 if name in pasted else name in earned for name in own}
-        chances = {name: boolean_chance(own[name] + pasted.get(name, 0)) if name in sayable else 0.0 for name in own}
-        return (
-            said,
-            probability,
-            tuple(BOUNDS[name].boolean(name, chances[name], forced=settled[name]) for name in settled),
-        )
+        settled = {
+            name: own[name] + pasted[name] > self._cuts[name] if name in pasted else name in earned for name in own
+        }
+        chances = {name: chance_of(own[name] + pasted.get(name, 0)) if name in sayable else 0.0 for name in own}
+        names = frozenset([NAMED[place] for place in shown])
+        verdicts = [self._bounds[name].boolean(name, chances[name], forced=settled[name]) for name in settled]
+        return said, probability, tuple(each if borne_out(each, said, names) else unsure(each) for each in verdicts)
 
-    def _booleans(
+    def booleans(
         self, total: Logits, shown: Sequence[int], intent: Intent
     ) -> tuple[dict[BooleanName, int], dict[BooleanName, int]]:
         """Of the booleans that apply to an intent: the logits by own words, and what pasted text adds to them."""
@@ -122,25 +124,49 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
     return (*(0,) * _ADDED_AT, *(booleans[BOOLEANS.index(each)] for each in MAY_REST_ON_PASTED))
 
 
-BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
-"""Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
-SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights))
+# What words have to bear out (scoring.md, section 3): what is sure without them is unsure after all.
+
+_POINTS = ("reference", "path", "url", "symbol", "code name", "mention", "flagged", "number")
+_BORNE_OUT_BY: dict[BooleanName, frozenset[str]] = {
+    "goal_explicit": frozenset(
+        {"phrase:goal_given", "begins:request", "ends:request", "only question", "begins:question", "cue:want"}
+    ),
+    "scope_bounded": frozenset({"phrase:scope_limit", "cue:where", "cue:scope", "cue:git", "cue:review", *_POINTS}),
+    "references_concrete": frozenset({"cue:git", "cue:where", "pasted", *_POINTS}),
+    "verification_requested": frozenset({"phrase:check_asked", "cue:test", "cue:check", "cue:accept"}),
+}
+"""One of these stands in a prompt of which the boolean is surely true."""
+_LOOKED_FOR: dict[BooleanName, frozenset[str]] = {
+    "goal_explicit": frozenset({"phrase:goal_given"}),
+    "scope_bounded": frozenset({"phrase:scope_limit", "reference", "path"}),
+    "references_concrete": frozenset({"reference", "pasted", "number"}),
+    "verification_requested": frozenset({"phrase:check_asked"}),
+}
+"""None of these stands in a prompt of which it is surely false."""
 
 
-# What is said of a prompt is what costs least (docs/judges.md has the figures):
-# expected |points of the score - points said| + 16 x expected wrong booleans + 25 x chance of the class given up
+def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) -> bool:
+    """Whether the words of a prompt allow to be sure of this."""
+    if verdict.value is None:
+        return True
+    if not verdict.value:
+        return names.isdisjoint(_LOOKED_FOR.get(verdict.name, ()))
+    if "word list" in names or ("says nothing" in names and intent != "question"):
+        return False
+    needed = _BORNE_OUT_BY.get(verdict.name)
+    return needed is None or not names.isdisjoint(needed)
+
+
+def unsure(verdict: BooleanVerdict) -> BooleanVerdict:
+    return msgspec.structs.replace(verdict, value=None)
+
+
+# Of each prompt the likeliest class is said, and the booleans that cost least (docs/judges.md has the figures):
+# expected |points of the score - points said| + 16 x expected wrong booleans
 
 WRONG_BOOLEAN_POINTS = 16.0
-LESS_LIKELY_POINTS = 25.0
-"""What giving up the likeliest class for one that has no chance at all would cost."""
-SOFTENED = 1.5
-"""By how much the logits of classes are divided: on prompts not seen in training they are too sure."""
-SHARPENED = 0.8
-"""The same for booleans, which are not sure enough."""
 LEAST_CHANCE = 0.02
 """A class below it has no part in the score that is expected."""
-LEAST_OF_LIKELIEST = 0.6
-"""A class is said only if its chance is at least this share of the likeliest one's."""
 _THOUSANDTHS = 1_000
 _FARTHEST = 30.0
 """Logits beyond it are certain; `exp` of ever larger ones would overflow."""
@@ -158,27 +184,28 @@ class Leaning(NamedTuple):
 def class_chances(logits: Sequence[int]) -> list[float]:
     """The chances of classes, given thousandths of a logit; 0 for those below `LEAST_CHANCE`."""
     top = max(logits)
-    weights = [math.exp((logit - top) / (_THOUSANDTHS * SOFTENED)) for logit in logits]
+    weights = [math.exp((logit - top) / _THOUSANDTHS) for logit in logits]
     total = sum(weights)
     return [weight / total if weight >= LEAST_CHANCE * total else 0.0 for weight in weights]
 
 
-def boolean_chance(logit: int) -> float:
-    softened = logit / (_THOUSANDTHS * SHARPENED)
-    return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, softened))))
+def chance_of(logit: float) -> float:
+    """0-1, given thousandths of a logit."""
+    return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, logit / _THOUSANDTHS))))
+
+
+def logit_of(chance: float) -> int:
+    """Thousandths of a logit, given a chance between 0 and 1."""
+    return round(_THOUSANDTHS * math.log(chance / (1 - chance)))
 
 
 def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]]:
-    """The class and the booleans to be said, in rubric order; of equal costs the earlier class, the fewer booleans."""
+    """The likeliest class and its booleans to be said, in rubric order; of equal costs the fewer booleans."""
     expected = _expected_scores(leanings)
-    top = max(leaning.chance for leaning in leanings)
-    sayable = [leaning for leaning in leanings if leaning.chance >= LEAST_OF_LIKELIEST * top]
-    _, intent, earned = min(
-        (option for leaning in sayable for option in _options(leaning, expected, top)),
-        # Rounded, so that no machine's last digit decides between two that are equal.
-        key=lambda option: round(option[0], 6),
-    )
-    return intent, tuple(name for name in BOOLEANS if name in earned)
+    likeliest = max(leanings, key=lambda leaning: leaning.chance)
+    # Rounded, so that no machine's last digit decides between two that are equal.
+    _, earned = min(_options(likeliest, expected), key=lambda option: round(option[0], 6))
+    return likeliest.intent, tuple(name for name in BOOLEANS if name in earned)
 
 
 def _expected_scores(leanings: Sequence[Leaning]) -> list[tuple[float, float]]:
@@ -200,9 +227,9 @@ def _counts(chances: Iterable[float]) -> list[float]:
 
 
 def _options(
-    leaning: Leaning, expected: Sequence[tuple[float, float]], top: float
-) -> Iterator[tuple[float, Intent, Sequence[BooleanName]]]:
-    """What to say of one class, with its cost in points: no boolean, the likeliest, the two likeliest, and so on."""
+    leaning: Leaning, expected: Sequence[tuple[float, float]]
+) -> Iterator[tuple[float, Sequence[BooleanName]]]:
+    """What to say of a class, with its cost in points: no boolean, the likeliest, the two likeliest, and so on."""
     ordered = sorted(leaning.booleans, key=lambda name: -leaning.booleans[name])
     applies = len(applicable(leaning.intent))
     wrong = sum(leaning.booleans.values())
@@ -211,5 +238,9 @@ def _options(
             wrong += 1 - 2 * leaning.booleans[ordered[count - 1]]
         said = 100 * count / applies
         missed = sum([chance * abs(said - points) for points, chance in expected])
-        cost = missed + WRONG_BOOLEAN_POINTS * wrong + LESS_LIKELY_POINTS * (top - leaning.chance)
-        yield cost, leaning.intent, ordered[:count]
+        yield missed + WRONG_BOOLEAN_POINTS * wrong, ordered[:count]
+
+
+BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
+"""Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
+SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights), BOUNDS)

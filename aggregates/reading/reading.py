@@ -26,7 +26,9 @@ _WORD = re.compile(r"\w+")
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
-_COMMAND = re.compile(r"/[A-Za-z][\w:-]*(?:\s|$)")
+_COMMAND = re.compile(r"(?:/[A-Za-z][\w:-]*(?:\s+|$))+")
+_ARGUMENT_WORDS_MIN = 3
+"""So many words after a command are a person's own prompt: "/heavy look into the failing job"."""
 _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
@@ -205,7 +207,8 @@ def _weight(own: str) -> int:
 
 def _navigational(text: str, shown: Features) -> str | None:
     start = text[:200].lstrip()
-    if start.startswith(_COMMAND_TAGS) or _COMMAND.match(start):
+    command = _COMMAND.match(start)
+    if start.startswith(_COMMAND_TAGS) or (command and len(start[command.end() :].split()) < _ARGUMENT_WORDS_MIN):
         return "command"
     if start.startswith(("!", "<bash-input>", "<bash-stdout>", "<bash-stderr>")):
         return "shell"

@@ -29,6 +29,7 @@ FILLERS = _words(_LEXICON["fillers"])
 ACKNOWLEDGEMENTS = _words(_LEXICON["acknowledgements"])
 ACKNOWLEDGING_STARTS = _words(_LEXICON["acknowledging_starts"])
 ACKNOWLEDGEMENT_WORDS_MAX = 8
+HOLLOW = _words(_LEXICON["hollow"]) | FILLERS
 FOREIGN_ONLY = _words(_LEXICON["foreign"])
 VOCABULARY = _words(_LEXICON["vocabulary"])
 VERBS = _table(_LEXICON["verbs"])

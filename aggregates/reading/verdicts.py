@@ -120,6 +120,8 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     false_up_to: float | None = None
     true_from: float | None = None
+    forced_from: float = 0.5
+    """From which chance it is rather said than not where something has to be."""
 
     def value(self, chance: float, *, forced: bool) -> bool | None:
         """What is said of a chance, 0-1; None: unsure. It never differs from what would be said by force."""

@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
 import msgspec
 
@@ -21,6 +22,13 @@ class Pair(msgspec.Struct, frozen=True):
     judged_status: str
     judged_intent: Intent | None
     judged: Booleans
+    """By force."""
+    developer: str = ""
+    confidence: float = 0.0
+    """Of the intent."""
+    sure: Booleans = {}
+    """What a person would be told; None: unsure, or it does not apply."""
+    chances: Mapping[BooleanName, float] = {}
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -45,6 +53,18 @@ class Share(msgspec.Struct, frozen=True):
         return max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half))
 
 
+class Sure(msgspec.Struct, frozen=True):
+    """Of one boolean: the verdicts that a person would be told."""
+
+    true: Share
+    """Of sure true, how many are right."""
+    false: Share
+    told: Share
+    """How many of those asked about are told."""
+    curve: tuple[tuple[float, float], ...]
+    """(share of verdicts given, agreement) from the surest on, by force."""
+
+
 class PromptMeasures(msgspec.Struct, frozen=True):
     """Over prompts that the experts classified."""
 
@@ -62,6 +82,12 @@ class PromptMeasures(msgspec.Struct, frozen=True):
     """Difference of the two means, points."""
     confusion: dict[Intent, dict[str, int]]
     """Expert intent -> judged intent, or status, -> count."""
+    intervals: dict[str, tuple[float, float]] = {}
+    """Of the figures whose names stand here, by developers drawn anew."""
+    sure: dict[str, Sure] = {}
+    """By boolean; `all` for the seven together."""
+    intents: tuple[tuple[float, float], ...] = ()
+    """The coverage curve of the intent."""
 
     @property
     def mean_kappa(self) -> float:
@@ -108,6 +134,26 @@ def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
     )
 
 
+def with_intervals(pairs: Sequence[Pair]) -> PromptMeasures:
+    """All measures, each with its interval, and what is told and what is not."""
+    figures: dict[str, Callable[[PromptMeasures], float]] = {
+        "intent_accuracy": lambda each: each.intent_accuracy.value or 0.0,
+        "mean_kappa": lambda each: each.mean_kappa,
+        "score_error": lambda each: each.score_error,
+        "apg_error": lambda each: each.apg_error,
+    }
+    sampled = {
+        name: interval_by_developer(pairs, lambda sample, of=of: of(measure_prompts(sample)))  # type: ignore[misc]
+        for name, of in figures.items()
+    }
+    return msgspec.structs.replace(
+        measure_prompts(pairs),
+        intervals=sampled,
+        sure={"all": measure_sure(pairs), **{name: measure_sure(pairs, [name]) for name in BOOLEANS}},
+        intents=intent_curve(pairs),
+    )
+
+
 def score_of_expert(pair: Pair) -> float:
     """The own score by the experts' booleans."""
     assert pair.expert_intent is not None
@@ -122,6 +168,52 @@ def _values(pairs: Sequence[Pair], name: BooleanName, *, null_is_false: bool) ->
             continue
         values.append((expert, judged is True))
     return values
+
+
+CURVE = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+def measure_sure(pairs: Sequence[Pair], names: Sequence[BooleanName] = BOOLEANS) -> Sure:
+    """Over the prompts that both call askable: the boolean applies for the experts and for the judge."""
+    asked = [
+        (pair.expert[name] is True, pair.sure.get(name), pair.judged[name] is True, pair.chances.get(name, 0.5))
+        for pair in pairs
+        for name in names
+        if pair.expert[name] is not None and pair.judged.get(name) is not None
+    ]
+    told = [(expert, sure) for expert, sure, _, _ in asked if sure is not None]
+    ordered = [expert is forced for expert, _, forced, chance in sorted(asked, key=lambda one: -abs(one[3] - 0.5))]
+    counts = [max(round(share * len(ordered)), 1) for share in CURVE]
+    return Sure(
+        Share(sum(expert for expert, sure in told if sure), sum(sure for _, sure in told)),
+        Share(sum(not expert for expert, sure in told if not sure), sum(not sure for _, sure in told)),
+        Share(len(told), len(asked)),
+        tuple((share, sum(ordered[:count]) / count) for share, count in zip(CURVE, counts, strict=True)),
+    )
+
+
+def intent_curve(pairs: Sequence[Pair]) -> tuple[tuple[float, float], ...]:
+    """(share of intents given, accuracy) from the surest on."""
+    ok = sorted((pair for pair in pairs if pair.expert_intent), key=lambda pair: -pair.confidence)
+    right = [pair.expert_intent == pair.judged_intent for pair in ok]
+    counts = [max(round(share * len(right)), 1) for share in CURVE]
+    return tuple((share, sum(right[:count]) / count) for share, count in zip(CURVE, counts, strict=True))
+
+
+RESAMPLES = 300
+
+
+def interval_by_developer(pairs: Sequence[Pair], measure: Callable[[Sequence[Pair]], float]) -> tuple[float, float]:
+    """The middle 95 % of a figure over samples of the developers, drawn with replacement by a fixed sequence."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.developer, []).append(pair)
+    names, chance = sorted(groups), Random(17)
+    samples = (
+        [pair for name in chance.choices(names, k=len(names)) for pair in groups[name]] for _ in range(RESAMPLES)
+    )
+    figures = sorted(measure(sample) for sample in samples)
+    return figures[round(0.025 * RESAMPLES)], figures[round(0.975 * RESAMPLES) - 1]
 
 
 def worst_misses(pairs: Sequence[Pair], count: int = 10) -> list[Pair]:

@@ -37,6 +37,7 @@ _SHAPES = (
     *("one sentence", "over 3 sentences", "over 8 sentences", "heading", "bullets", "numbered", "number"),
     *("reference", "references 2", "references 4", "references 8", "reference first", "lines named"),
     *("path", "symbol", "code name", "mention", "url", "flagged"),
+    *("says nothing", "word list"),
     *("no own words", "pasted", "pasted over own", "pasted reference"),
 )
 
@@ -66,6 +67,9 @@ CONTEXT_FEATURES = (
     "context:first and plain",
     "context:first and pasted",
     "short and nothing named",
+    "report and nothing named",
+    "first and points",
+    "error and nothing pasted",
     *(f"is:{intent}" for intent in INTENTS),
     *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
 )

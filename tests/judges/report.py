@@ -1,6 +1,6 @@
 """Measure the judges on labelled data (scoring.md, section 9).
 
-    python -m tests.judges.report DATA_DIR [--json] [--shipped]
+    python -m tests.judges.report DATA_DIR [--json] [--shipped] [--locked]
 
 DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. Rubric and boundary judge are
 trained for each of ten parts of the developers without that part, and judge it; `--shipped` uses the shipped weights,
@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
-from aggregates.judging.rubric import judge_prompt
+from aggregates.judging.rubric import forced_rubric, judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, INTENTS
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
-from svc.cli.judging import Item, judge_arc, label_of
+from svc.cli.judging import Item, judge_arc
 from tests.judges.built import BuiltCases, measure_built_cases
+from tests.judges.calibration import calibrated, calibration
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
 from tests.judges.labels import (
     FOLDS,
@@ -41,14 +42,15 @@ from tests.judges.measures import (
     measure_boundaries,
     measure_decided,
     measure_outcomes,
-    measure_prompts,
     number_text,
     own_score,
     score_of_expert,
     share_text,
+    with_intervals,
     worst_misses,
 )
-from tests.judges.train import items_of, train
+from tests.judges.train import Item as TrainingItem
+from tests.judges.train import items_of, trained_without, unseen
 from tests.judges.train_boundary import train_boundary
 from tests.judges.train_outcome import unseen_verdicts
 
@@ -65,14 +67,14 @@ class Report(msgspec.Struct, frozen=True):
     commits: AgainstCommits
 
 
-def report(data_dir: Path, *, shipped: bool = False) -> Report:
+def report(data_dir: Path, *, shipped: bool = False, locked: bool = False) -> Report:
     """Measure the judges on DATA_DIR."""
-    pairs = prompt_pairs(data_dir, shipped=shipped)
-    sessions = labelled_sessions(data_dir)
+    pairs = prompt_pairs(data_dir, shipped=shipped, locked=locked)
+    sessions = labelled_sessions(data_dir, locked=locked)
     return Report(
-        measure_prompts(pairs),
+        with_intervals(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries(boundary_pairs(sessions, shipped=shipped)),
+        measure_boundaries(boundary_pairs(sessions, shipped=shipped or locked)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         measure_decided(unseen_verdicts(sessions)),
         measure_built_cases(),
@@ -80,33 +82,47 @@ def report(data_dir: Path, *, shipped: bool = False) -> Report:
     )
 
 
-def prompt_pairs(data_dir: Path, *, shipped: bool = False) -> list[Pair]:
-    """Each labelled prompt beside the verdict of a model that has seen nothing of its developer."""
-    raw = labelled_items(data_dir, "prompts")
-    if shipped:
+def prompt_pairs(data_dir: Path, *, shipped: bool = False, locked: bool = False) -> list[Pair]:
+    """Each labelled prompt beside the verdict of a model that has seen nothing of its developer.
+
+    `shipped`: beside that of the shipped weights. `locked`: the lock box, which these have not seen either.
+    """
+    raw = labelled_items(data_dir, "prompts", locked=locked)
+    if shipped or locked:
         return [_pair(item, SHIPPED) for item in raw]
-    training = items_of(data_dir)
-    pairs: list[Pair] = []
+    models = models_by_fold(items_of(data_dir))
+    return [_pair(item, models[fold_of(item["developer"])]) for item in raw]
+
+
+def models_by_fold(items: Sequence[TrainingItem]) -> list[RubricModel]:
+    """For each part of the developers a model whose weights, scales and bounds know nothing of that part."""
+    weights = [trained_without(items, fold) for fold in range(FOLDS)]
+    weighed = [unseen(items, fold, weights[fold]) for fold in range(FOLDS)]
+    models = []
     for fold in range(FOLDS):
-        held_out = [item for item in raw if fold_of(item["developer"]) == fold]
-        model = train([item for item in training if not item.real or fold_of(item.developer) != fold])
-        pairs += [_pair(item, model) for item in held_out]
-    return pairs
+        found = calibration([each for other in range(FOLDS) if other != fold for each in weighed[other]])
+        models.append(RubricModel(calibrated(weights[fold], found), found.bounds))
+    return models
 
 
 def _pair(raw: Item, model: RubricModel) -> Pair:
     item = prompt_item(raw, model)
     assert item.label is not None
     rubric = judge_prompt(item.turn.prompt, item.earlier, model)
-    said = label_of(rubric)
+    forced = forced_rubric(item.turn.prompt, item.earlier, model)
+    applies = applicable(forced.intent) if forced.intent is not None else ()
     return Pair(
         item.item_id,
         item.label.status,
         item.label.intent,
         item.label.booleans,
         rubric.status,
-        rubric.intent,
-        {name: said[name] for name in BOOLEANS},
+        forced.intent,
+        {name: name in forced.forced if name in applies else None for name in BOOLEANS},
+        item.developer,
+        forced.confidence,
+        {each.name: each.value for each in rubric.booleans},
+        {each.name: each.chance for each in forced.booleans if each.chance is not None},
     )
 
 
@@ -160,6 +176,7 @@ def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     how = "weights of this version, which have seen these labels" if shipped else "by developers whom it has not seen"
     console.print(f"Rubric judge, {how}", style="bold")
     console.print(_summary_table(measured.prompts))
+    console.print(_sure_table(measured.prompts))
     console.print(_kappa_table(measured.prompts))
     console.print(_confusion_table(measured.prompts))
     console.print(_misses_table(measured.misses))
@@ -170,13 +187,29 @@ def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
 
 
 def _summary_table(measures: PromptMeasures) -> Table:
-    table = Table("measure", "value", "must", "reach for")
-    table.add_row("prompts classified by the experts", str(measures.prompts), "", "")
-    table.add_row("status accuracy (all prompts)", share_text(measures.status_accuracy), "", "")
-    table.add_row("intent accuracy", share_text(measures.intent_accuracy), ".65", ".80")
-    table.add_row("mean kappa", f"{measures.mean_kappa:.3f}", ".52", ".65")
-    table.add_row("mean error of a prompt's own score", f"{measures.score_error:.1f}", "10", "8")
-    table.add_row("APG error", f"{measures.apg_error:.1f}", "3", "2")
+    table = Table("measure", "value", "must", "reach for", "experts")
+    spans = measures.intervals
+
+    def row(name: str, figure: str, value: str, *aims: str) -> None:
+        low, high = spans[figure]
+        table.add_row(name, f"{value} ({low:.2f}-{high:.2f} by developer)", *aims)
+
+    table.add_row("prompts classified by the experts", str(measures.prompts), "", "", "")
+    table.add_row("status accuracy (all prompts)", share_text(measures.status_accuracy), "", "", "")
+    row("intent accuracy", "intent_accuracy", share_text(measures.intent_accuracy), ".66", ".72", ".90-.96")
+    row("mean kappa", "mean_kappa", f"{measures.mean_kappa:.3f}", ".50", ".60", ".78-.91")
+    row("mean error of a prompt's own score", "score_error", f"{measures.score_error:.1f}", "14", "11", "3.4-7.6")
+    row("APG error", "apg_error", f"{measures.apg_error:.1f}", "4", "3", "")
+    curve = ", ".join(f"{share:.0%} {right:.2f}" for share, right in measures.intents)
+    table.add_row("intent accuracy, surest first", curve, "", "", "")
+    return table
+
+
+def _sure_table(measures: PromptMeasures) -> Table:
+    table = Table("sure verdicts", "told", "sure true, right", "sure false, right", "agreement, surest first")
+    for name, sure in measures.sure.items():
+        curve = ", ".join(f"{share:.0%} {right:.2f}" for share, right in sure.curve)
+        table.add_row(name, share_text(sure.told), share_text(sure.true), share_text(sure.false), curve)
     return table
 
 
@@ -239,14 +272,15 @@ def _arcs_table(measured: Report) -> Table:
 @click.command()
 @click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--locked", is_flag=True, help="Judge the lock box with the weights of this version: once, at the end.")
 @click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
-def main(data_dir: Path, as_json: bool, shipped: bool) -> None:
+def main(data_dir: Path, as_json: bool, locked: bool, shipped: bool) -> None:
     """Measure the embedded judges on DATA_DIR/labels."""
-    measured = report(data_dir, shipped=shipped)
+    measured = report(data_dir, shipped=shipped, locked=locked)
     if as_json:
         click.echo(msgspec.json.encode(measured).decode())
     else:
-        print_report(measured, Console(width=160), shipped=shipped)
+        print_report(measured, Console(width=160), shipped=shipped or locked)
 
 
 if __name__ == "__main__":

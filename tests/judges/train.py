@@ -21,13 +21,15 @@ import msgspec
 from aggregates.event import Digester
 from aggregates.judging.rubric import context_names
 from aggregates.reading.features import CROSSED, pairs_of, sentences_of
-from aggregates.reading.model import MAY_REST_ON_PASTED, RubricModel, RubricWeights
+from aggregates.reading.model import MAY_REST_ON_PASTED, RubricWeights
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.verdicts import APPLIES_TO, BOOLEANS, INTENTS, BooleanName, Intent
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
 from svc.cli.judging import Item as RawItem
 from tests.judges import regression, train_boundary, train_outcome
+from tests.judges.calibration import Calibration, Unseen, calibrated, calibration, weighed
 from tests.judges.labels import (
+    FOLDS,
     INTENT_LETTERS,
     UNNAMED,
     WRITTEN,
@@ -36,6 +38,7 @@ from tests.judges.labels import (
     PromptLabel,
     developers_of,
     examples,
+    fold_of,
     labelled_items,
     labelled_prompts,
     labelled_sessions,
@@ -45,7 +48,7 @@ from tests.judges.labels import (
 )
 from tests.judges.names import ALL_FEATURES, PASTED, features_of
 
-INTENT_PENALTY = 0.012
+INTENT_PENALTY = 0.02
 BOOLEAN_PENALTY = 0.014
 FLAT = 3e-5
 """Where the optimiser stops: further on only the last digits change, for twice the time."""
@@ -56,11 +59,6 @@ MARKED_SHARE = 0.8
 """How much a prompt that a reader marked counts beside one that the experts labelled."""
 WRITTEN_SHARE = 0.8
 """How much a prompt counts that was written for training."""
-CUT_SHARE = 0.75
-"""How far a boolean's bias goes from the fitted one to the one that matches the experts' rate on unseen prompts.
-
-The first gives the smaller error of a score, the second the smaller error of a mean."""
-INNER_FOLDS = 3
 WORD_PROMPTS_MIN = 2
 """In how many written prompts a word stands at least."""
 PAIR_PROMPTS_MIN = 3
@@ -90,6 +88,8 @@ class Item(msgspec.Struct, frozen=True):
     booleans: Mapping[BooleanName, bool]
     share: float = 1.0
     """How much it counts."""
+    labelled: bool = False
+    """Whether experts labelled it: only these measure and calibrate."""
     real: bool = True
     """Whether somebody sent it to an agent; else it was written for training."""
 
@@ -106,7 +106,8 @@ def _item(each: PromptItem) -> Item | None:
     if label is None or label.intent is None or each.turn.prompt is None:
         return None
     session = session_of(each.item_id)
-    return Item(each.developer, session, plain(each.text), _features(each), label.intent, _booleans(label))
+    booleans = _booleans(label)
+    return Item(each.developer, session, plain(each.text), _features(each), label.intent, booleans, labelled=True)
 
 
 def session_of(item_id: str) -> str:
@@ -171,23 +172,32 @@ def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
     return {name: value for name in BOOLEANS if (value := label.booleans[name]) is not None}
 
 
-def train(items: Sequence[Item]) -> RubricModel:
-    """A model of these items."""
-    return RubricModel(tables(items))
+def train(items: Sequence[Item]) -> tuple[RubricWeights, Calibration]:
+    """The weights of these items, calibrated, and how they were."""
+    found = calibration([each for fold in range(FOLDS) for each in unseen(items, fold, trained_without(items, fold))])
+    return calibrated(tables(items), found), found
+
+
+def unseen(items: Sequence[Item], fold: int, weights: RubricWeights) -> list[Unseen]:
+    """The labelled prompts of a part of the developers, weighed by weights that know nothing of that part."""
+    judged = [item for item in items if item.labelled and fold_of(item.developer) == fold]
+    return weighed(weights, fold, [(item.features, item.intent, item.booleans) for item in judged])
+
+
+def trained_without(items: Sequence[Item], fold: int) -> RubricWeights:
+    """Of all that is not of the developers of `fold`."""
+    return tables([item for item in items if not item.real or fold_of(item.developer) != fold])
 
 
 def tables(items: Sequence[Item]) -> RubricWeights:
     """Biases and weights, in thousandths: intents, then booleans."""
     targets = [INTENTS.index(item.intent) for item in items]
     rows = [item.features for item in items]
-    shares = [item.share for item in items]
-    own = [_own(row) for row in rows]
-    intents = _intents(own, targets, shares)
-    unseen = _unseen_intents(own, targets, items)
+    intents = _intents([_own(row) for row in rows], targets, [item.share for item in items])
     bias: list[int] = []
     weights: dict[str, list[int]] = {}
     for place, name in enumerate(BOOLEANS):
-        binary = _boolean(name, items, rows, unseen)
+        binary = _boolean(name, items, rows)
         bias.append(round(1000 * binary.bias[0]))
         for number, (weight,) in binary.weights.items():
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
@@ -210,70 +220,19 @@ def _thousandths(fitted: regression.Fit) -> tuple[tuple[int, ...], dict[str, tup
     }
 
 
-def _unseen_intents(rows: Sequence[Row], targets: Sequence[int], items: Sequence[Item]) -> list[Intent]:
-    """The intent of each row by a fit that has not seen its session; that of a written prompt as it was written."""
-    intents = [item.intent for item in items]
-    for kept, held_out in _parts(items):
-        part = _intents([rows[p] for p in kept], [targets[p] for p in kept], [items[p].share for p in kept])
-        for place in held_out:
-            logits = part.logits(rows[place])
-            intents[place] = INTENTS[logits.index(max(logits))]
-    return intents
-
-
-def _parts(items: Sequence[Item]) -> list[tuple[list[int], list[int]]]:
-    """(to learn from, to be judged) for each inner fold: places of real items; the written ones are always kept."""
-    real = [place for place, item in enumerate(items) if item.real]
-    written = [place for place, item in enumerate(items) if not item.real]
-    parts = []
-    for held_out in regression.folds([items[place].session for place in real], INNER_FOLDS):
-        judged = sorted(real[each] for each in held_out)
-        kept = [place for at, place in enumerate(real) if at not in held_out]
-        if judged:
-            parts.append((kept + written, judged))
-    return parts
-
-
-def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row], unseen: Sequence[Intent]) -> regression.Fit:
-    """One boolean, learned with the experts' intents.
-
-    The bias is shifted towards where unseen prompts, with the intents that would be judged, earn it as often as the
-    experts say.
-    """
+def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row]) -> regression.Fit:
+    """One boolean, learned with the experts' intents."""
     keep: Callable[[Row], Row] = (lambda row: row) if name in MAY_REST_ON_PASTED else _own
     chosen = [place for place, item in enumerate(items) if name in item.booleans]
-
-    def fitted(places: Sequence[int]) -> regression.Fit:
-        return regression.fit(
-            [keep(_crossed(rows[place], items[place].intent)) for place in places],
-            [0 if items[place].booleans[name] else 1 for place in places],
-            [items[place].share for place in places],
-            2,
-            BOOLEAN_PENALTY,
-            by_count=BOOLEAN_BY_COUNT,
-            flat=FLAT,
-        )
-
-    known = set(chosen)
-    logits, targets = [], []
-    for kept, held_out in _parts(items):
-        part = fitted([place for place in kept if place in known])
-        for place in held_out:
-            if place in known and unseen[place] in APPLIES_TO[name]:
-                logits += part.logits(keep(_crossed(rows[place], unseen[place])))
-                targets.append(0 if items[place].booleans[name] else 1)
-    cut = _rate_matching(logits, targets)
-    whole = fitted(chosen)
-    return regression.Fit((whole.bias[0] - CUT_SHARE * cut,), whole.weights)
-
-
-def _rate_matching(logits: Sequence[float], targets: Sequence[int]) -> float:
-    """The logit above which as many lie as are true; 0 of nothing."""
-    if not logits:
-        return 0.0
-    true_count = targets.count(0)
-    ordered = sorted(logits, reverse=True)
-    return (ordered[max(true_count - 1, 0)] + ordered[min(true_count, len(ordered) - 1)]) / 2
+    return regression.fit(
+        [keep(_crossed(rows[place], items[place].intent)) for place in chosen],
+        [0 if items[place].booleans[name] else 1 for place in chosen],
+        [items[place].share for place in chosen],
+        2,
+        BOOLEAN_PENALTY,
+        by_count=BOOLEAN_BY_COUNT,
+        flat=FLAT,
+    )
 
 
 def source_of(trained: RubricWeights) -> str:
@@ -281,6 +240,12 @@ def source_of(trained: RubricWeights) -> str:
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in msgspec.structs.asdict(trained).items()]
     text = ",\n".join(lines).replace('], "', '],\n"').replace("{", "{\n").replace("}", "\n}")
     return f"{{\n{text}\n}}\n"
+
+
+def bounds_source(found: Calibration) -> str:
+    """The text of the file of bounds, a boolean a line."""
+    lines = [f" {json.dumps(name)}: {json.dumps(msgspec.to_builtins(found.bounds[name]))}" for name in BOOLEANS]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 # The words that are features
@@ -347,7 +312,9 @@ def words(data_dir: Path) -> None:
 def rubric(data_dir: Path) -> None:
     """Write the weights of the rubric judge."""
     items = items_of(data_dir)
-    (_AGGREGATES / "reading" / "rubric.json").write_text(source_of(tables(items)), encoding="utf-8")
+    weights, found = train(items)
+    (_AGGREGATES / "reading" / "rubric.json").write_text(source_of(weights), encoding="utf-8")
+    (_AGGREGATES / "reading" / "bounds.json").write_text(bounds_source(found), encoding="utf-8")
     click.echo(f"rubric: {len(items)} prompts")
 
 

@@ -1,0 +1,217 @@
+"""Calibrate the rubric judge on developers whom it has not seen, and find between which chances it is silent.
+
+A judge is trained for each part of the developers without that part; what it says of that part is what is looked at.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregates.reading.features import NUMBER
+from aggregates.reading.model import RubricModel, RubricWeights, borne_out, chance_of
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, BooleanVerdict, Bounds, Intent
+from tests.judges.names import ALL_FEATURES
+
+SURE_MIN = 40
+"""So many sure verdicts on unseen developers a side needs to be said at all."""
+SURE_RIGHT = (0.9, 0.92, 0.94, 0.96)
+"""So many of them are right where a bound is set: the first share that holds ..."""
+SURE_HOLDS = 0.9
+"""... with so many right on parts that had no say in the bound."""
+BETTER_THAN_CONSTANT = 0.25
+"""This share of the mistakes of always saying the same must be spared."""
+CUT_SHARE = 0.4
+"""How far `forced_from` goes from .5 to where as many are true as the experts say."""
+OPEN = dict.fromkeys(BOOLEANS, Bounds())
+_Floats = NDArray[np.float64]
+
+
+class Unseen(NamedTuple):
+    """A labelled prompt as a judge weighs it that has seen nothing of its developer; logits in thousandths."""
+
+    fold: int
+    intent: Intent
+    """As the experts say."""
+    classes: tuple[int, ...]
+    said: Intent
+    names: frozenset[str]
+    logits: Mapping[BooleanName, int]
+    """Of those booleans that apply to what is said."""
+    truths: Mapping[BooleanName, bool]
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """What makes raw weights say chances that hold, and the bounds of these."""
+
+    softened: float
+    """By what the logits of classes are divided."""
+    scales: Mapping[BooleanName, tuple[float, float]]
+    """Factor and addend, in logits, of each boolean."""
+    bounds: Mapping[BooleanName, Bounds]
+
+
+def weighed(
+    weights: RubricWeights, fold: int, rows: Sequence[tuple[Sequence[int], Intent, Mapping[BooleanName, bool]]]
+) -> list[Unseen]:
+    """Prompts by their features, as experts labelled them."""
+    model = RubricModel(weights, OPEN)
+    return [
+        _weighed(model, fold, frozenset(ALL_FEATURES[number] for number in features), intent, truths)
+        for features, intent, truths in rows
+    ]
+
+
+def _weighed(
+    model: RubricModel, fold: int, names: frozenset[str], intent: Intent, truths: Mapping[BooleanName, bool]
+) -> Unseen:
+    total = model.logits(names)
+    classes = total[: len(INTENTS)]
+    said = INTENTS[classes.index(max(classes))]
+    own, pasted = model.booleans(total, [NUMBER[name] for name in NUMBER.keys() & names], said)
+    return Unseen(fold, intent, classes, said, names, {n: own[n] + pasted.get(n, 0) for n in own}, truths)
+
+
+def calibration(unseen: Sequence[Unseen]) -> Calibration:
+    """Fitted on these prompts."""
+    scales = {name: _platt(*_pairs(unseen, name)) for name in BOOLEANS}
+    return Calibration(
+        _softened(unseen), scales, {name: _bounds(_chances(unseen, name, scales[name])) for name in BOOLEANS}
+    )
+
+
+def calibrated(weights: RubricWeights, found: Calibration) -> RubricWeights:
+    """Weights whose sums are logits of chances that hold."""
+    scales = [found.scales[name] for name in BOOLEANS]
+    return RubricWeights(
+        tuple(round(each / found.softened) for each in weights.intent_bias),
+        {name: tuple(round(each / found.softened) for each in row) for name, row in weights.intents.items()},
+        tuple(
+            round(bias * factor + 1000 * more)
+            for bias, (factor, more) in zip(weights.boolean_bias, scales, strict=True)
+        ),
+        {
+            name: tuple(round(each * factor) for each, (factor, _) in zip(row, scales, strict=True))
+            for name, row in weights.booleans.items()
+        },
+    )
+
+
+def _softened(unseen: Sequence[Unseen]) -> float:
+    """The divisor, in twentieths, that makes the experts' classes likeliest."""
+    logits = np.array([each.classes for each in unseen]) / 1000
+    right = np.array([INTENTS.index(each.intent) for each in unseen])
+
+    def loss(divisor: float) -> float:
+        scaled = logits / divisor
+        scaled -= scaled.max(axis=1, keepdims=True)
+        return float((np.log(np.exp(scaled).sum(axis=1)) - scaled[np.arange(len(right)), right]).sum())
+
+    return min((step / 20 for step in range(10, 41)), key=loss)
+
+
+def _pairs(unseen: Sequence[Unseen], name: BooleanName) -> tuple[_Floats, _Floats]:
+    """Logit and truth where the boolean applies to what is said and the experts gave a value."""
+    asked = [each for each in unseen if name in each.logits and name in each.truths]
+    both = [(each.logits[name] / 1000, each.truths[name]) for each in asked]
+    table = np.array(both, dtype=np.float64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+def _platt(logits: _Floats, truths: _Floats) -> tuple[float, float]:
+    """Factor and addend of a logistic regression on one logit, held near (1, 0) by a weak prior. Newton's method."""
+    at = np.array([1.0, 0.0])
+    for _ in range(50):
+        chances = 1 / (1 + np.exp(-np.clip(at[0] * logits + at[1], -30, 30)))
+        spread = chances * (1 - chances) + 1e-6
+        slope = np.array([((chances - truths) * logits).sum() + 0.5 * (at[0] - 1), (chances - truths).sum()])
+        bend = np.array(
+            [
+                [(spread * logits * logits).sum() + 0.5, (spread * logits).sum()],
+                [(spread * logits).sum(), spread.sum() + 1e-6],
+            ]
+        )
+        at = at - np.clip(np.linalg.solve(bend, slope), -0.5, 0.5)
+    return float(at[0]), float(at[1])
+
+
+class _Judged(NamedTuple):
+    fold: int
+    chance: float
+    truth: bool
+    may: tuple[bool, bool]
+    """Whether its words allow to be sure that it is false, and that it is true."""
+
+
+def _chances(unseen: Sequence[Unseen], name: BooleanName, scale: tuple[float, float]) -> list[_Judged]:
+    found = []
+    for each in unseen:
+        if name in each.logits and name in each.truths:
+            chance = chance_of(scale[0] * each.logits[name] + 1000 * scale[1])
+            may = (_may(name, each, said=False), _may(name, each, said=True))
+            found.append(_Judged(each.fold, chance, each.truths[name], may))
+    return found
+
+
+def _may(name: BooleanName, each: Unseen, *, said: bool) -> bool:
+    return borne_out(BooleanVerdict(name, said, said, None), each.said, each.names)
+
+
+def _bounds(judged: Sequence[_Judged]) -> Bounds:
+    forced = _forced_from(judged)
+    low, high = (_side(judged, forced, said=said) for said in (False, True))
+    return Bounds(None if low is None else _rounded(1 - low), None if high is None else _rounded(high), forced)
+
+
+def _rounded(chance: float) -> float:
+    return round(chance, 3)
+
+
+def _forced_from(judged: Sequence[_Judged]) -> float:
+    """Between .5 and the chance above which as many lie as are true."""
+    if not judged:
+        return 0.5
+    ordered = sorted((each.chance for each in judged), reverse=True)
+    count = min(max(sum(each.truth for each in judged), 1), len(ordered) - 1)
+    cut = min(max((ordered[count - 1] + ordered[count]) / 2, 0.1), 0.9)
+    return _rounded(chance_of(1000 * CUT_SHARE * float(np.log(cut / (1 - cut)))))
+
+
+def _side(judged: Sequence[_Judged], forced: float, *, said: bool) -> float | None:
+    """The least chance of being right from which one side is said; None where none holds on unseen parts."""
+    usual = sum(each.truth is said for each in judged) / max(len(judged), 1)
+    for share in SURE_RIGHT:
+        goal = max(share, usual + BETTER_THAN_CONSTANT * (1 - usual))
+        if _holds(judged, forced, goal, said=said):
+            return _bound(judged, forced, goal, said=said)
+    return None
+
+
+def _holds(judged: Sequence[_Judged], forced: float, goal: float, *, said: bool) -> bool:
+    right = total = 0
+    for fold in sorted({each.fold for each in judged}):
+        bound = _bound([each for each in judged if each.fold != fold], forced, goal, said=said)
+        if bound is not None:
+            held_out = [each for each in judged if each.fold == fold]
+            sure = [each.truth for sureness, each in _sides(held_out, forced, said=said) if sureness >= bound]
+            right += sure.count(said)
+            total += len(sure)
+    return total >= SURE_MIN and right >= SURE_HOLDS * total
+
+
+def _bound(judged: Sequence[_Judged], forced: float, goal: float, *, said: bool) -> float | None:
+    found, right = None, 0
+    for count, (sureness, each) in enumerate(sorted(_sides(judged, forced, said=said), key=lambda one: -one[0]), 1):
+        right += each.truth is said
+        if count >= SURE_MIN and right >= goal * count:
+            found = sureness
+    return found
+
+
+def _sides(judged: Sequence[_Judged], forced: float, *, said: bool) -> Iterator[tuple[float, _Judged]]:
+    """Those of which the side may be said, with the chance that it is right."""
+    for each in judged:
+        if each.may[said] and (each.chance >= forced) is said:
+            yield (each.chance if said else 1 - each.chance), each
