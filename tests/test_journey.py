@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-FILES_MAX = 60
+FILES_MAX = 62
+"""Two more than the house was drawn for: the rubric's model has a file, and so have the conditions of shared writes."""
 
 
 def test_a_prompt_goes_through_few_files() -> None:

@@ -36,7 +36,9 @@ from aggregates.turns.turn import Turn
 def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
     """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`."""
     # An image or a lone mark holds no word, and nothing pasted to judge by.
-    wordless = prompt is not None and prompt.shows("no own words") and not prompt.pasted_characters
+    wordless = prompt is not None and (
+        prompt.shows("image alone") or (prompt.shows("no own words") and not prompt.pasted_characters)
+    )
     if prompt is not None and not prompt.navigational and (prompt.foreign or wordless):
         return Rubric("unclassified", reason=None if wordless else "language")
     return forced_rubric(prompt, earlier, model)
@@ -73,9 +75,9 @@ def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, 
         "context:first and plain": first and short and not named,
         "context:first and pasted": first and prompt.pasted_characters > 0,
         "short and nothing named": short and not named,
-        "report and nothing named": bare and prompt.shows("only strong report", "only weak report"),
-        "first and points": first and bare and prompt.shows("cue:vague"),
-        "error and nothing pasted": bare and prompt.shows("cue:symptom"),
+        "nothing pasted: report": bare and prompt.shows("only strong report", "only weak report"),
+        "nothing pasted: first and vague": first and bare and prompt.shows("cue:vague"),
+        "nothing pasted: error": bare and prompt.shows("cue:symptom"),
         "context:after an offer": answer is not None and answer.asks,
         "context:after silence": not first and (answer is None or not answer.characters),
         "context:after a command": command,

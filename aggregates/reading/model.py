@@ -112,7 +112,7 @@ def _sum(rows: Sequence[Logits]) -> Logits:
 
 
 def of_pasted(name: str) -> bool:
-    return name.startswith("pasted") or name.endswith((" & pasted", "first and pasted"))
+    return name.startswith(("pasted", "nothing pasted")) or name.endswith((" & pasted", "first and pasted"))
 
 
 def _weights(name: str, weights: RubricWeights) -> Logits:

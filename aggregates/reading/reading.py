@@ -135,6 +135,8 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     title, summary = (Span(own.start + each.start, own.start + each.end) for each in title_and_summary(looked))
     tokens = list(dict.fromkeys(_WORD.findall(looked.text.lower())))
     said = shown.names | prompt_opening(words, looked.own, len(shown.words))
+    if _IMAGE.match(words[:2000]) is not None:
+        said = said | {"image alone"}
     return PromptReading(
         weight=_weight(looked.own),
         navigational="command" if maker is not None else _navigational(words, shown),
@@ -147,7 +149,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         shown=tuple(sorted([NUMBER[name] for name in NUMBER.keys() & said])),
         logits=model.logits(shown.names),
         topic_digests=_topic(shown.distinct, digester),
-        foreign=shown.foreign or _IMAGE.match(words[:2000]) is not None,
+        foreign=shown.foreign,
         maker=maker,
         start=own.start,
     )

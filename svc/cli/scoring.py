@@ -251,7 +251,7 @@ _TAKE_BACK = "clear"
 @click.option("--not-reached", "said", flag_value="mark_incomplete", help="The goal was not reached.")
 @click.option("--join", "said", flag_value="merge_with_previous", help="It is one goal with the one before it.")
 @click.option("--split", type=click.IntRange(1), metavar="N", help="Another goal begins with its prompt N (from 2).")
-@click.option("--kind", type=click.Choice(list(KINDS)), help="What kind of work it is.")
+@click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"What kind of work: {', '.join(KINDS)}.")
 @click.option("--take-back", "said", flag_value=_TAKE_BACK, help="Take back what you said last.")
 def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
     """Say otherwise than what was judged of GOAL; the score follows.

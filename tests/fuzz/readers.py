@@ -33,6 +33,7 @@ from svc.importing import claude_lines, codex_lines
 from svc.importing.exchange import decode_object
 from svc.llm.answers import fitting, without_addresses
 from svc_http import bodies
+from svc_http.pages.goal import marked
 from tests.fuzz import folds
 from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
@@ -56,6 +57,7 @@ BUILT_ELSEWHERE = {
     "aggregates.reading.reading._pattern": "evidence_spans",
     "aggregates.redaction.redaction.<lambda>": "redact",
     "aggregates.reports.prose._stands": "prose",
+    "svc_http.pages.goal._places": "marked",
 }
 """Patterns that a function compiles, and the target through which they are searched."""
 CUT_BEFORE = {
@@ -306,6 +308,7 @@ def function_targets() -> Iterator[Target]:
         "evidence_spans": _evidence,
         "prompt_opening": lambda text: prompt_opening(text, text, 20),
         "topics": topics,
+        "marked": lambda text: marked(text, {"goal_explicit": " ".join(text.split()[:20])}),
         "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
         "normalized": normalized,
         "without_addresses": without_addresses,

@@ -67,9 +67,9 @@ CONTEXT_FEATURES = (
     "context:first and plain",
     "context:first and pasted",
     "short and nothing named",
-    "report and nothing named",
-    "first and points",
-    "error and nothing pasted",
+    "nothing pasted: report",
+    "nothing pasted: first and vague",
+    "nothing pasted: error",
     *(f"is:{intent}" for intent in INTENTS),
     *(f"{intent} & {cue}" for intent in INTENTS for cue in CROSSED),
 )

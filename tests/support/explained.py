@@ -54,9 +54,13 @@ def _prompt(place: int, prompt: Json) -> str:
     return f"{place}. “{prompt['quote']}” (fact {prompt['position']}). {prompt['text']}"
 
 
+def _said(boolean: Mapping[str, Any]) -> str:
+    return "unsure" if boolean["unsure"] else "shown" if boolean["earned"] else "missed"
+
+
 def _habit(name: str, each: Json) -> str:
     words = "" if each["quote"] is None else f"“{each['quote']}” (fact {each['position']})".replace("|", "\\|")
-    return f"| {name} | {'shown' if each['earned'] else 'missed'} | {each['what']} | {words} |"
+    return f"| {name} | {_said(each)} | {each['what']} | {words} |"
 
 
 def _evidence(piece: Json) -> str:

@@ -147,8 +147,9 @@ class Habit(Exact, rename="camel"):
     label: Text
     habit: Text
     share: Share
-    prompt_count: Annotated[int, Meta(ge=3)]
+    prompt_count: Annotated[int, Meta(ge=5)]
     example: Example | None
+    best_example: Example | None
 
 
 class Coaching(Exact):

@@ -16,7 +16,16 @@ from aggregates.judging.rubric import (
     sub_session_standing,
 )
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, applicable, said_booleans
+from aggregates.reading.verdicts import (
+    BOOLEANS,
+    INTENTS,
+    BooleanName,
+    Intent,
+    Rubric,
+    UnclassifiedReason,
+    applicable,
+    said_booleans,
+)
 from aggregates.scores.grades import grade_text
 from tests.support.judging import DIGESTER, rubric, turn
 
@@ -71,11 +80,16 @@ def test_a_prompt_that_was_not_captured_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Warum schlägt der Test auf dem Server noch fehl?", "[Image #5]", "给登录页面添加一个按钮吧"]
+    ("text", "reason"),
+    [
+        ("Warum schlägt der Test auf dem Server noch fehl?", "language"),
+        ("给登录页面添加一个按钮吧", "language"),
+        ("[Image #5]", None),
+    ],
 )
-def test_the_judge_abstains_where_its_signals_do_not_hold(text: str) -> None:
+def test_the_judge_abstains_where_its_signals_do_not_hold(text: str, reason: UnclassifiedReason | None) -> None:
     """Another language, a picture alone."""
-    assert judge(text) == Rubric("unclassified")
+    assert judge(text) == Rubric("unclassified", reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +117,8 @@ def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -
 def test_a_command_that_is_to_be_run_at_the_end_is_a_check() -> None:
     """It need not be called a test."""
     verdict = judge("Replace the deprecated calls in src/jobs/sync.py. Run pytest before you stop.")
-    assert "verification_requested" in verdict.earned
+    assert "verification_requested" in verdict.forced
+    assert "verification_requested" not in verdict.missed
 
 
 @pytest.mark.parametrize(
@@ -143,7 +158,7 @@ def test_a_check_that_is_asked_for_is_earned_by_its_words() -> None:
     """The words are quoted back."""
     graded = grade_text("Rename getUsr to getUser in src/user.ts and make sure npm test passes")
     habit = next(habit for habit in graded.habits if habit.boolean == "verification_requested")
-    assert habit.earned
+    assert habit.earned or habit.unsure
     assert habit.quoted is not None
     assert "make sure" in habit.quoted
 
@@ -192,9 +207,10 @@ def test_evidence_lies_within_its_text(text: str, intent: Intent) -> None:
 
 @given(st.text(st.characters(), max_size=200))
 def test_any_text_can_be_graded(text: str) -> None:
-    """A score is there exactly where the status is ok."""
+    """A score is there where two habits at least are sure of a prompt that is judged."""
     graded = grade_text(text)
-    assert (graded.score is not None) is (graded.status == "ok")
+    sure = sum(habit.applies and not habit.unsure for habit in graded.habits)
+    assert (graded.score is not None) is (graded.status == "ok" and sure >= 2)
 
 
 @given(PROSE, st.text(st.characters(exclude_characters='`~"', codec="utf-8"), max_size=200))
@@ -308,5 +324,5 @@ def test_what_came_before_is_part_of_the_judgement() -> None:
     later = judge_prompt(
         read_prompt(text, DIGESTER), [turn("Implement the CSV export in src/export.py, with a header row")]
     )
-    assert "context_sufficient" not in first.earned
-    assert "context_sufficient" in later.earned
+    assert "context_sufficient" not in first.forced
+    assert "context_sufficient" in later.forced

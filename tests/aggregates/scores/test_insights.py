@@ -65,9 +65,9 @@ def test_the_weightiest_piece_leads() -> None:
 
 
 def test_a_habit_is_weak_only_where_it_was_called_for_often_enough() -> None:
-    """Three prompts at least, and one of them missed it; rubric order breaks ties."""
+    """Five prompts at least, and one of them missed it; rubric order breaks ties."""
     shares = dict.fromkeys(BOOLEANS, 0.5) | {"plan_first": 0.0, "goal_explicit": 1.0, "scope_bounded": 0.2}
-    counts = dict.fromkeys(BOOLEANS, 3) | {"plan_first": 2}
+    counts = dict.fromkeys(BOOLEANS, 5) | {"plan_first": 4}
     assert weakest(shares, counts, 2) == ["scope_bounded", "references_concrete"]
     assert weakest(dict.fromkeys(BOOLEANS, 0.0), dict.fromkeys(BOOLEANS, 0), 2) == []
 

@@ -31,7 +31,8 @@ async def best_and_worst(api: Caller) -> tuple[dict[str, Any], dict[str, Any]]:
 def rank(shown: dict[str, Any]) -> tuple[object, ...]:
     """Ties go by how many habits apply, and then by time."""
     rubric, outcome = shown["rubric"], shown["outcome"]
-    return outcome["goal_complete"], rubric["score"], len(rubric["booleans"]), rubric["prompts"][0]["submitted_at"]
+    reached = (False, None, True).index(outcome["goal_complete"])
+    return reached, rubric["score"], len(rubric["booleans"]), rubric["prompts"][0]["submitted_at"]
 
 
 async def test_the_page_tells_what_the_demo_gives(house: House, api: Caller, tmp_path: Path) -> None:

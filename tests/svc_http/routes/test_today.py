@@ -12,7 +12,7 @@ PATH = f"{V3}/today-summary"
 FIELDS = COUNTS | {
     "date", "timezone", "svc_score", "trivia_count", "apg", "sample_count", "prompts", "tokens",
     "unreported_sub_sessions", "cost_usd", "unpriced_requests", "lower_bound_requests", "active_seconds",
-    "throttle_hours", "narrative", "narrative_status", "interval", "apg_interval", "unsure_count",
+    "throttle_hours", "narrative", "narrative_status", "interval", "apg_interval", "unsure_count", "unknown_agents",
 }  # fmt: skip
 
 
