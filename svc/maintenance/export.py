@@ -19,7 +19,7 @@ from aggregates.retained import ReadingsRetained
 from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
-from projections.sub_sessions.rows import NEWEST_FIRST, select
+from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
 from svc.archive.folder import Columns, connected, copy_rows, rows_in
 from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
 from svc.log.store import EventStore
@@ -29,17 +29,22 @@ from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
 
 _Rows = Iterable[Mapping[str, Any]]
+_APPLICABILITY = {name: f"{name}_applicability" for name in BOOLEANS}
+"""Columns that say why a boolean is null: it does not apply, or nobody can tell."""
 _SUB_SESSIONS: Columns = {
     **dict.fromkeys(("score_v3_sub_session_id", "agent_session_id", "title", "summary", "title_source"), str),
     **dict.fromkeys(("intent_class", "letter_grade", "started_at", "ended_at", "trivia_reason", "rework_of"), str),
+    **dict.fromkeys(("undecided_reason", "judge_status", "judge_reason", *_APPLICABILITY.values()), str),
     **dict.fromkeys(("duration_seconds", "cost_usd", "outcome_confidence"), float),
-    **dict.fromkeys(("turns", "total_tokens", "unpriced_requests", "lower_bound_requests"), int),
-    **dict.fromkeys(("substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), bool),
+    **dict.fromkeys(("turns", "total_tokens", "requests", "unpriced_requests", "lower_bound_requests"), int),
+    **dict.fromkeys(("unmeasured_requests", "unsure_count"), int),
+    **dict.fromkeys(("is_preview", "substance_floor_passed", "goal_complete", "rework", "crushed", *BOOLEANS), bool),
 }
 _PROMPTS: Columns = {
     **dict.fromkeys(("prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text"), str),
-    **dict.fromkeys(("model", "judge_status", "intent_class", "letter_grade"), str),
-    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests"), int),
+    **dict.fromkeys(("model", "judge_status", "judge_reason", "intent_class", "letter_grade", "unit_prompt_id"), str),
+    **dict.fromkeys(_APPLICABILITY.values(), str),
+    **dict.fromkeys(("elapsed_ms", "tokens", "unpriced_requests", "unmeasured_requests", "unsure_count"), int),
     **dict.fromkeys(("cost_usd", "standing_score", "score"), float),
     **dict.fromkeys(BOOLEANS, bool),
 }
@@ -104,7 +109,9 @@ def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[s
     for scope in scopes:
         offset = 0
         while page := select(reader, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset):
-            yield from (row.figures() for row in page)
+            for row in page:
+                figures = row.figures()
+                yield figures | _applicability(figures["applicability"])
             offset += len(page)
 
 
@@ -116,9 +123,14 @@ def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, A
             offset = 0
             while page := prompt_rows(reader, scope, UUID(name), EXPORT_PAGE, offset):
                 for row in page:
-                    rubric = {} if row.rubric is None else msgspec.structs.asdict(row.rubric)
-                    yield {**rubric, **msgspec.structs.asdict(row)}
+                    judged = {} if row.rubric is None else msgspec.structs.asdict(row.rubric)
+                    said = {} if row.rubric is None else _applicability(row.rubric.applicability)
+                    yield {**judged, **said, **msgspec.structs.asdict(row)}
                 offset += len(page)
+
+
+def _applicability(of: Applicabilities) -> dict[str, str]:
+    return {column: getattr(of, name) for name, column in _APPLICABILITY.items()}
 
 
 def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:

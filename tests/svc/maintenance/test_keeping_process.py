@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from aggregates.reading.verdicts import BOOLEANS
 from tests.support.household import holding, tables_of
 from tests.support.process import Server, init, serving, svc
 
@@ -198,7 +199,7 @@ def test_an_export_holds_everything_of_one_developer(tmp_path: Path) -> None:
     made = init(var)
     with serving(var, made["key"]) as server:
         assert {capture(server, number) for number in range(1, 8)} == {201}
-        shown(server)
+        listed = {row["score_v3_sub_session_id"]: row for row in shown(server)}
         told = json_of("export", "Owner", tmp_path / "out", "--var", var)
         assert server.stop() == 0
     assert (told["sub_sessions"], told["prompts"]) == (3, 7)
@@ -210,6 +211,16 @@ def test_an_export_holds_everything_of_one_developer(tmp_path: Path) -> None:
     assert parquet is not None
     rows = [dict(zip(parquet.columns, row, strict=True)) for row in parquet.fetchall()]
     assert rows == lines
+    goals = [msgspec.json.decode(line) for line in (tmp_path / "out" / "sub_sessions.jsonl").read_bytes().splitlines()]
+    for row in goals:
+        one = listed.pop(row["score_v3_sub_session_id"])
+        assert {name: row[name] for name in row if name in one} == {name: one[name] for name in one if name in row}
+        assert {"unsure_count", "undecided_reason"} <= row.keys() & one.keys()
+    assert not listed
+    for row in (*lines, *goals):
+        unsure = [name for name in BOOLEANS if row[f"{name}_applicability"] == "unsure"]
+        assert (row["unsure_count"] or 0) == len(unsure)
+        assert all((row[name] is None) == (row[f"{name}_applicability"] != "applies") for name in BOOLEANS)
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     tables = [f"{name}.{kind}" for name in ("prompts", "requests", "sub_sessions") for kind in ("jsonl", "parquet")]
     assert names == ["events.jsonl", *tables]
