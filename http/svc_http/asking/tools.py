@@ -142,7 +142,7 @@ class _Tools:
             score=graded.score,
             letter=graded.letter,
             shown=[HABITS[each.boolean] for each in applying if each.earned],
-            missing=[NEXT_HABIT[each.boolean] for each in applying if not each.earned],
+            missing=[NEXT_HABIT[each.boolean] for each in applying if not (each.earned or each.unsure)],
         )
 
 
