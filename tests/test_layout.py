@@ -60,8 +60,8 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
 TOO_LONG_YET: set[str] = set()
 FOLDER_ENTRIES_MAX = 20
-PRODUCT_FILES_MAX = 400
-PRODUCT_LINES_MAX = 70_000
+PRODUCT_FILES_MAX = 260
+PRODUCT_LINES_MAX = 45_700
 """An issue that adds to the product raises these two by what it adds, and says so."""
 
 
