@@ -60,7 +60,7 @@ async def test_the_words_that_earned_a_boolean(house: House, api: Caller) -> Non
         assert each["what"]
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
     assert (rubric["letter_grade"], rubric["intent_class"]) == (item["letter_grade"], item["intent_class"])
-    assert {name: each["earned"] for name, each in rubric["booleans"].items()} == {
+    assert {name: None if each["unsure"] else each["earned"] for name, each in rubric["booleans"].items()} == {
         name: item[name] for name in rubric["booleans"]
     }
 
