@@ -229,10 +229,9 @@ def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing
     so_far: dict[BooleanName, bool | None] = {}
     found = []
     for rubric in rubrics:
-        own = {each.name: each.value for each in rubric.booleans}
-        for name, value in own.items():
-            so_far[name] = value if name not in so_far else _either(so_far[name], value)
-        stands = so_far | {"goal_explicit": own.get("goal_explicit")}
+        _add(so_far, rubric)
+        own_goal = {each.name: each.value for each in rubric.booleans}.get("goal_explicit")
+        stands = so_far | {"goal_explicit": own_goal}
         found.append(_standing(applies, stands) if rubric.status == "ok" else NO_STANDING)
     return found
 
@@ -240,9 +239,14 @@ def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing
 def sub_session_standing(rubrics: Iterable[Rubric], intent: Intent | None) -> Standing:
     """What any of its prompts earned, over what applies to its intent."""
     so_far: dict[BooleanName, bool | None] = {}
-    for each in (boolean for rubric in rubrics for boolean in rubric.booleans):
-        so_far[each.name] = each.value if each.name not in so_far else _either(so_far[each.name], each.value)
+    for rubric in rubrics:
+        _add(so_far, rubric)
     return _standing(() if intent is None else applicable(intent), so_far)
+
+
+def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
+    for each in rubric.booleans:
+        so_far[each.name] = each.value if each.name not in so_far else _either(so_far[each.name], each.value)
 
 
 def _either(one: bool | None, other: bool | None) -> bool | None:

@@ -226,9 +226,9 @@ class Directory:
         self._records[stream_id] = after = applied(before, event)
         self._versions[stream_id] = self.version(stream_id) + 1
         if isinstance(event, events.MembershipEnded) and isinstance(after, Membership):
-            self._leave_teams(Scope(after.organization_id, after.developer_id), event.received_at_us)
-
-            self._sign_out(Scope(after.organization_id, after.developer_id), iso(event.received_at_us))
+            scope = Scope(after.organization_id, after.developer_id)
+            self._leave_teams(scope, event.received_at_us)
+            self._sign_out(scope, iso(event.received_at_us))
 
     def _sign_out(self, scope: Scope, at: str) -> None:
         for stream_id, record in self._records.items():

@@ -146,9 +146,14 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
         _read_then(row) for row in texts if row is not None
     ]
     rubrics = [judge_prompt(row.prompt, ()) for row in retained_readings(stored)]
-    assert [rubric.intent for rubric in rubrics[:3]] == ["bug_fix", None, "investigation"]
-    assert set(rubrics[0].forced) >= {"scope_bounded", "references_concrete", "context_sufficient"}
-    assert "root_cause_oriented" in rubrics[2].forced
+    assert [(rubric.intent, rubric.confidence) for rubric in rubrics[:3]] == [
+        ("bug_fix", 0.877),
+        (None, 0.0),
+        ("investigation", 0.853),
+    ]
+    assert rubrics[0].forced == ("scope_bounded", "references_concrete", "context_sufficient", "verification_requested")
+    assert rubrics[0].earned == (), "what words have to bear out was not yet looked for: it is unsure"
+    assert rubrics[2].forced == ("goal_explicit", "root_cause_oriented")
 
 
 def test_what_stands_of_a_text_does_not_spell_it() -> None:

@@ -41,18 +41,20 @@ def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
     assert only.prompt_id != only.sub_session_id
 
 
-def test_of_equal_scores_the_prompt_that_reached_them_comes_first() -> None:
-    """Newer sub-sessions come before older ones; what shows less by itself comes last, however high it stands."""
+def test_of_equal_scores_the_newer_sub_session_comes_first() -> None:
+    """What shows less by itself comes last."""
     log = Log()
     for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
         worked(log, session, at_us)
         log.prompt(session, "Also handle a header without rows in src/parser.py", at_us + 2 * MINUTE)
         log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
-    found = [(prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
-    own = [prompt.own_score for prompt in top_of(log)]
-    assert own == sorted(own, reverse=True)
-    assert [session for session, _ in found] == ["new", "old", "new", "old"]
-    assert found[0][1] is found[1][1] is not found[2][1]
+    found = [(prompt.score, prompt.own_score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
+    assert found == [
+        (80.0, 80.0, "new", False),
+        (80.0, 80.0, "old", False),
+        (FIX_SCORE, FIX_SCORE, "new", True),
+        (FIX_SCORE, FIX_SCORE, "old", True),
+    ]
 
 
 def test_a_preview_is_one_short_line() -> None:
