@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,10 @@ from tests.support.postgres import Postgres, shared_store_in
 # A machine that others use as well may take any time for an example: how long one takes proves nothing.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
+
+# Whoever uses svc as the README says has these in the shell; a test means its own server and keys.
+for name in ("SVC_KEY", "SVC_API_URL"):
+    os.environ.pop(name, None)
 
 
 @pytest.fixture(autouse=True)
