@@ -13,7 +13,7 @@ from hypercorn.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCall
 from quart import Response, current_app, g, has_websocket_context, request, websocket
 from quart.globals import request_ctx
 from quart_trio import QuartTrio
-from trio import CancelScope, Event, current_time, move_on_after, sleep_forever
+from trio import CancelScope, Event, current_time, move_on_after, sleep_forever, sleep_until
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from svc_http.bodies import ErrorBody, HttpError, json_reply, unavailable
@@ -33,6 +33,9 @@ UNREAD_BYTES_MAX = 64 * 1024 * 1024
 
 UNREAD_SECONDS_MAX = 10.0
 """How much of a refused body still arrives before the answer, and how long that may take."""
+
+UNREAD_BYTES_PER_SECOND = 32 * 1024 * 1024
+"""How fast refused bodies arrive, all together: at full speed they would leave little time for anybody else."""
 
 WRITE_SECONDS_MAX = 20.0
 """How long a client may leave a piece of an answer untaken."""
@@ -54,7 +57,7 @@ log = structlog.get_logger()
 
 
 def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
-    app = Listener("svc_http", static_folder=None)
+    app = Listener("svc_http")
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
     app.before_request(_begin)
@@ -200,11 +203,15 @@ def _let_go(error: BaseException) -> None:
 class Listener(QuartTrio):
     """A Quart application that waits for slow clients, within bounds."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name, static_folder=None)
+        self.unread = Pace(UNREAD_BYTES_PER_SECOND)
+
     async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return await super().asgi_app(scope, receive, send)
         with CancelScope() as whole:
-            exchange = Exchange(receive, send, whole)
+            exchange = Exchange(receive, send, whole, self.unread)
             if int(dict(scope["headers"]).get(b"content-length", 0)) > UNREAD_BYTES_MAX:
                 exchange.arrived.set()
             await super().asgi_app(scope, exchange.receive, exchange.send)
@@ -217,10 +224,13 @@ class Exchange:
     sees its connection reset, not the answer.
     """
 
-    def __init__(self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope) -> None:
+    def __init__(
+        self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope, unread: "Pace"
+    ) -> None:
         self._receive = receive
         self._send = send
         self._whole = whole
+        self._unread = unread
         self._received_bytes = 0
         self._answering = False
         self._ending = False
@@ -240,7 +250,10 @@ class Exchange:
         self._received_bytes += len(message.get("body", b""))
         if not message.get("more_body", False) or self._received_bytes > UNREAD_BYTES_MAX:
             self.arrived.set()
-        return {**message, "body": b""} if self._answering else message
+        if not self._answering:
+            return message
+        await self._unread.take_turn(len(message.get("body", b"")))
+        return {**message, "body": b""}
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send a piece of the answer; give the client up that does not take it."""
@@ -256,6 +269,18 @@ class Exchange:
         await self._send(message)
         if not self._ending:  # what follows the end takes no time, and moving a deadline takes some
             self._whole.deadline = inf
+
+
+class Pace:
+    """So many bytes a second, whoever they come from."""
+
+    def __init__(self, bytes_per_second: int) -> None:
+        self._bytes_per_second = bytes_per_second
+        self._free_at = -inf
+
+    async def take_turn(self, size_bytes: int) -> None:
+        self._free_at = max(self._free_at, current_time()) + size_bytes / self._bytes_per_second
+        await sleep_until(self._free_at)
 
 
 # --- request ids --------------------------------------------------------------------------------------------

@@ -6,9 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 import structlog
+import trio
+import trio.testing
 from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
+from svc_http.listener import Pace
 from tests.support.people import ANA_KEY
 from tests.svc_http.house import SECRET, Caller, House, bearer, internal, prompt
 
@@ -223,3 +226,17 @@ async def test_no_answer_is_kept_or_guessed_at(api: Caller, intake: Caller) -> N
     assert {(each.headers["Cache-Control"], each.headers["X-Content-Type-Options"]) for each in answers} == {
         ("no-store", "nosniff")
     }
+
+
+async def test_what_is_refused_arrives_at_a_bounded_pace(autojump_clock: trio.testing.MockClock) -> None:
+    """All refused bodies together, so that they leave time for everybody else."""
+    pace = Pace(1_000)
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(pace.take_turn, 500)
+    assert trio.current_time() - began == pytest.approx(5)
+    await trio.sleep(60)
+    began = trio.current_time()
+    await pace.take_turn(500)
+    assert trio.current_time() - began == pytest.approx(0.5)
