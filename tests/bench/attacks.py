@@ -263,6 +263,7 @@ def _watched(service: Serving, headers: dict[str, str]) -> Iterator[list[tuple[f
 
 def watch() -> None:
     """The second developer: one round after the other, until interrupted."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background work ignores interrupts
     port, headers = json.loads(sys.stdin.readline())
     health, captures, refused, number = [0.0], [0.0], 0, 0
     try:
