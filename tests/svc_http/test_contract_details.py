@@ -414,7 +414,7 @@ async def test_prompts_that_nothing_was_answered_between_are_one_unit(
     agent: Agent, house: House, api: Caller, answered: bool
 ) -> None:
     """Of the floor, the average grade, the skill and the best prompts: the figures are those of the joined text."""
-    pieces = [ASK, "Find out first why the header is read at all."]
+    pieces = ["Make src/parser.py return an empty list for an empty file.", "Then run pytest and show that it passes."]
     for place, text in enumerate(pieces):
         name = await agent.prompts(MONDAY + place * MINUTE, text)
         if answered and not place:
