@@ -430,3 +430,17 @@ async def test_prompts_that_nothing_was_answered_between_are_one_unit(
     if not answered:
         found = await rows(api)
         assert found["s"]["prompt_grade"] == found["whole"]["prompt_grade"] is not None
+
+
+# --- what is missing ----------------------------------------------------------------------------------------------
+
+
+async def test_a_request_that_failed_makes_no_sum_null(agent: Agent, house: House, api: Caller) -> None:
+    """It has no tokens that anybody could have measured."""
+    await agent.prompts(MONDAY, ASK)
+    await agent.logs(failed(MONDAY + SECOND), asked(MONDAY + 2 * SECOND))
+    row = (await rows(api))["s"]
+    assert (row["total_tokens"], row["unpriced_requests"]) == (120, 0)
+    tokens = (await api.get(f"{V3}/tokens")).json
+    assert (tokens["breakdown"]["input"], tokens["unmeasured_requests"]) == (100, 0)
+    assert (await api.get("/v1/insights/report?from=2026-01-05&to=2026-01-05")).json["totalInputTokens"] == 100
