@@ -13,6 +13,7 @@ from svc_http.listener import new_listener, only_known_hosts
 from svc_http.pages import cost, goal, goals, home, live, mine, signing
 from svc_http.pages.door import attach_pages
 from svc_http.pages.errors import error_page
+from svc_http.pages.organization import team
 from svc_http.params import Call
 from svc_http.ports import Service
 from svc_http.routes import (
@@ -29,7 +30,7 @@ from svc_http.routes import (
 )
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goals, goal, cost, mine)
+_PAGES = (signing, home, goals, goal, cost, mine, team)
 _FAMILIES = (operations, capture, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
-from tests.browser.house import CHROMIUM, Running, import_work, serving
+from tests.browser.house import CHROMIUM, Running, form_team, import_work, serving
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,6 +58,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 def cookies(running: Running, browser: Browser) -> list[Any]:
     """Of the owner, who came by the first link and imported a month of work."""
     import_work(running)
+    form_team(running)
 
     def signed_in() -> list[Any]:
         context = browser.new_context()

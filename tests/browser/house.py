@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
+
 from svc.demo import write_transcripts
 from tests.support.process import environment, svc
 
@@ -61,3 +63,13 @@ def import_work(running: Running, name: str = "Ana") -> None:
     with tempfile.TemporaryDirectory(prefix="svc-transcripts-") as folder:
         written = write_transcripts(Path(folder), now_us=time.time_ns() // 1_000)
         svc("import", "claude-code", written[name], "--var", running.var)
+
+
+def form_team(running: Running) -> None:
+    """With the owner in it."""
+    secret = (running.var / "internal-secret").read_text(encoding="utf-8").strip()
+    with httpx.Client(base_url=f"{running.api}/v1/admin", headers={"X-Internal-Secret": secret}) as admin:
+        (owner,) = admin.get("/memberships").json()
+        team = admin.post("/teams", json={"organization_id": owner["organization_id"], "name": "Core"}).json()
+        joined = admin.post("/team-memberships", json={"team_id": team["id"], "developer_id": owner["developer_id"]})
+        assert joined.status_code == 201, joined.text

@@ -41,6 +41,7 @@ pages, before a sign-in      ok    ok         ok       ok       ok      ok     o
 pages, the way in            401   401        401      401      401     401    401     401        401       401    401        401
 pages, a link that is gone   410   410        410      410      410     410    410     410        410       410    410        410
 pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok
+pages, a team's             303   303        303      303      303     303    303     404        404       404    303        ok
 pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok
 pages, an override           303   303        303      303      303     303    303     400        400       400    303        ok
 API, administration          401   401        401      401      401     401    ok      403        403       403    403        403
@@ -183,10 +184,13 @@ pages, own data
   api    GET    /cost 200
   api    GET    /mine 200
   api    GET    /mine/goals.json 200
+  api    GET    /team/lead 200
   api    POST   /mine/keys 200
   api    POST   /mine/profile 303
   api    POST   /mine/sign-out 303
   api    POST   /sign-out 303
+pages, a team's
+  api    GET    /team 200
 pages, a thing of one's own
   api    GET    /goals/<id> 200
   api    GET    /goals/<id>/say 200

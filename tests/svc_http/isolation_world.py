@@ -86,6 +86,7 @@ _QUERIES = {
     "/team/cost": "team_id={team}",
     "/team/daily-summary": "team_id={team}",
     "/throttle/team": "team_id={team}",
+    "/team": "team={team}",
     "/admin/keys": "developer_id={developer}",
     "/goals/<id>/say": "word=not-reached",
 }

@@ -3,6 +3,8 @@
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
 import svc_http.pages
 from svc_http.pages.rendering import HTMX_SHA256
 
@@ -15,6 +17,7 @@ def test_htmx_is_the_file_of_its_makers() -> None:
     assert sha256(script.read_bytes()).hexdigest() == HTMX_SHA256
 
 
-def test_what_is_captured_is_told_in_the_same_words() -> None:
-    told = (PAGES / "captured.md").read_text(encoding="utf-8").strip()
+@pytest.mark.parametrize("name", ["captured", "lead"])
+def test_pages_and_docs_tell_it_in_the_same_words(name: str) -> None:
+    told = (PAGES / "texts" / f"{name}.md").read_text(encoding="utf-8").strip()
     assert told in (DOCS / "your-scores.md").read_text(encoding="utf-8")

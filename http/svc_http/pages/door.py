@@ -57,15 +57,16 @@ class BySignIn(ByKey, frozen=True):
 
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         """A page in the developer's own frame."""
+        teams = self.service.directory.teams_of(self.scope)
         frame = {
             "me": self.developer,
             "is_owner": self.is_owner,
-            "teams": self.service.directory.teams_of(self.scope),
+            "teams": teams,
             "zone": self.own_zone,
             "path": self.request.path,
             "version": self.service.settings.version,
             "said": SAID.get(self.query.get("said", "")),
-            "nav": NAV,
+            "nav": [*NAV, *(TEAM_NAV if teams else ())],
         }
         return await rendering.html(name, frame | values, status)
 
@@ -76,6 +77,8 @@ class BySignIn(ByKey, frozen=True):
 
 NAV: list[tuple[str, str]] = [("/", "Home"), ("/goals", "Goals"), ("/cost", "Cost"), ("/mine", "Mine")]
 """Address and name, in the order of the head of every page."""
+TEAM_NAV: list[tuple[str, str]] = [("/team", "Team")]
+"""Of whoever is in one."""
 SAID: dict[str, str] = {
     "counts": "Your word counts from now on, in every figure.",
     "back": "Your word is taken back; what was judged counts again.",

@@ -1,15 +1,11 @@
 """What is the developer's own: what is captured and who sees it, agents, keys, browsers and the profile."""
 
-import re
 import secrets
 import uuid
-from functools import cache
 from hashlib import sha256
-from pkgutil import get_data
 from uuid import UUID
 
 import msgspec
-from markupsafe import Markup, escape
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
@@ -27,16 +23,7 @@ from svc_http.routing import Routes
 LANGUAGES = {"en": "English", "ko": "한국어"}
 GOALS_MAX = 100_000
 """So many goals are written to one file."""
-_CODE = re.compile(r"`([^`]+)`")
 routes = Routes()
-
-
-@cache
-def captured() -> Markup:
-    """The words of docs/your-scores.md, which holds them as well."""
-    text = (get_data(__name__, "captured.md") or b"").decode()
-    paragraphs = (_CODE.sub(r"<code>\1</code>", str(escape(each))) for each in text.strip().split("\n\n"))
-    return Markup("".join(f"<p>{each}</p>" for each in paragraphs))
 
 
 def _own_keys(call: BySignIn) -> list[Key]:
@@ -59,7 +46,7 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
     arrivals, refusals = call.service.arrivals.of(call.scope.developer_id)
     return await call.show(
         "mine.html",
-        captured=captured(),
+        captured=rendering.text_of("captured"),
         arrivals=arrivals,
         refusals=refusals,
         since=iso(call.service.arrivals.since_us),

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 import trio
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from quart.globals import request_ctx
 from quart_trio.wrappers import TrioResponse
 
@@ -47,6 +47,7 @@ _HEADERS = {
     "Vary": "Cookie, Accept-Encoding, HX-Request",
 }
 _FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+_CODE = re.compile(r"`([^`]+)`")
 _NAME = re.compile(r"(?P<stem>.+)\.(?P<hash>[0-9a-f]{12})\.(?P<end>css|js|svg)")
 
 
@@ -77,6 +78,14 @@ def cut(text: str | None, characters: int = TEXT_CHARACTERS) -> str:
     """So much of a text that somebody wrote, without what steers a page instead of being seen."""
     shown = plain((text or "")[: characters + 1])
     return shown if len(shown) <= characters else shown[:characters].rstrip() + "…"
+
+
+@cache
+def text_of(name: str) -> Markup:
+    """Paragraphs that docs/your-scores.md holds in the same words."""
+    text = (get_data(__name__, f"texts/{name}.md") or b"").decode()
+    paragraphs = (_CODE.sub(r"<code>\1</code>", str(escape(each))) for each in text.strip().split("\n\n"))
+    return Markup("".join(f"<p>{each}</p>" for each in paragraphs))
 
 
 def render(name: str, values: Mapping[str, Any]) -> str:
