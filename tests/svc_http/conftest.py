@@ -8,6 +8,7 @@ import pytest
 from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
+from svc_http.listener import UNREAD_BYTES_PER_SECOND, Listener, Pace
 from svc_http.ports import Service
 from tests.support.described import faults
 from tests.svc_http.house import Answer, Caller, House, bearer, internal
@@ -49,6 +50,13 @@ def _api() -> QuartTrio:
     return build_api(cast(Service, CURRENT))
 
 
+def _begun_anew(app: QuartTrio) -> QuartTrio:
+    """Each test has a clock of its own, so nobody waits for a turn that another test's clock gave."""
+    assert isinstance(app, Listener)
+    app.unread = Pace(UNREAD_BYTES_PER_SECOND)
+    return app
+
+
 @pytest.fixture(autouse=True)
 def _as_described(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a test asks for, it also shows that the description is true."""
@@ -65,16 +73,16 @@ def house() -> House:
 @pytest.fixture
 def intake(house: House) -> Caller:
     """Ana's agents at the public listener."""
-    return Caller(_intake(), bearer())
+    return Caller(_begun_anew(_intake()), bearer())
 
 
 @pytest.fixture
 def api(house: House) -> Caller:
     """Ana at the private listener."""
-    return Caller(_api(), bearer())
+    return Caller(_begun_anew(_api()), bearer())
 
 
 @pytest.fixture
 def admin(house: House) -> Caller:
     """Whoever holds the internal secret."""
-    return Caller(_api(), internal())
+    return Caller(_begun_anew(_api()), internal())
