@@ -85,7 +85,10 @@ class House(NamedTuple):
         """Without hooks a transcript times prompts and answers better, and gives a prompt its id: that is left out."""
         left_out = set() if self.person.hooks else {"elapsed_ms", "submitted_at", "prompt_id", "goal"}
         turns = [{name: value for name, value in turn.items() if name not in left_out} for turn in self.turns()]
-        return turns, self.get("/v1/score_v3/tokens"), self.get("/v1/telemetry/analytics")
+        tokens = self.get("/v1/score_v3/tokens")
+        if left_out:
+            del tokens["newest_at"]
+        return turns, tokens, self.get("/v1/telemetry/analytics")
 
     def requests(self) -> int:
         return sum(each["requests"] for each in self.models())
