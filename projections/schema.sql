@@ -178,11 +178,13 @@ CREATE INDEX IF NOT EXISTS idx_judged_sub_session_reverts_name_started_us ON jud
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,
     status TEXT, counted INTEGER, applicable INTEGER, standing_earned INTEGER, standing_sure INTEGER,
-    standing_score REAL, own_score REAL, body BLOB, joined BLOB, own_earned INTEGER
+    standing_score REAL, own_score REAL, body BLOB, joined BLOB, own_earned INTEGER,
+    rated INTEGER
 ) STRICT;
 -- The same for grades.
 CREATE INDEX IF NOT EXISTS idx_prompts_grades ON prompts (
-    organization_id, developer_id, at_us, counted, applicable, standing_earned, standing_sure, standing_score, own_score
+    organization_id, developer_id, at_us, counted, applicable, standing_earned, standing_sure, standing_score, own_score,
+    rated
 );
 CREATE INDEX IF NOT EXISTS idx_prompts_sub_session_id ON prompts (sub_session_id);
 

@@ -101,6 +101,8 @@ GRADED_MIN = 5
 REWORKED = "it takes back or repeats earlier work"
 NO_SIGN = "nothing shows that the goal was reached"
 """The two reasons that are no evidence of the outcome judge."""
+ONE_SIDED = "only said where sure; no rate"
+"""Of a habit that the judge can surely see, or surely miss, but not both."""
 
 
 class Habit(msgspec.Struct, frozen=True):

@@ -17,10 +17,11 @@ import msgspec
 from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import OpenArc, cannot_shift
 from aggregates.judging.outcome import countable, never_complete
-from aggregates.reading.model import SHIPPED, Logits, RubricModel
+from aggregates.reading.model import BOTH_WAYS, SHIPPED, Logits, RubricModel
 from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
 from aggregates.reading.verdicts import (
     CHANGE_INTENTS,
+    EMBEDDED,
     BooleanName,
     BoundaryVerdict,
     Evidence,
@@ -186,6 +187,11 @@ class Standing(NamedTuple):
 
 
 NO_STANDING = Standing()
+
+
+def rated(standing: Standing, rubric: Rubric) -> tuple[BooleanName, ...]:
+    """Of the sure booleans those of which the prompt's judge could have said true as well as false."""
+    return standing.sure if rubric.judge != EMBEDDED else tuple(name for name in standing.sure if name in BOTH_WAYS)
 
 
 def own_standing(rubric: Rubric) -> Standing:

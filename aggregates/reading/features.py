@@ -211,6 +211,7 @@ NAMED: tuple[str, ...] = (
     *("says nothing", "word list", "number", "only strong report", "only weak report", "url", "symbol", "code name"),
     *("cue:test", "cue:check", "cue:accept", "cue:cause", "cue:plan", "cue:git", "cue:scope", "cue:symptom"),
     *("phrase:plan_given", "phrase:plan_asked", "mention", "flagged", "asks ?", "cue:want", "image alone"),
+    *("phrase:check_wanted", "references 8"),
 )
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""

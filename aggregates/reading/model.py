@@ -65,7 +65,7 @@ class RubricModel:
     ) -> tuple[Intent, float, tuple[BooleanVerdict, ...]]:
         """What is asked, the probability of that class (0-1), and what is said of the booleans that apply to it.
 
-        Pasted text has a say only in the booleans that may rest on it; without `own_words` only these can be earned.
+        Pasted text has a say only in the booleans that may rest on it; without `own_words` only these are told.
         """
         total = _sum([logits, *self._of(context)])
         classes = total[: len(INTENTS)]
@@ -87,7 +87,11 @@ class RubricModel:
         chances = {name: chance_of(own[name] + pasted.get(name, 0)) if name in sayable else 0.0 for name in own}
         names = frozenset([NAMED[place] for place in shown])
         verdicts = [self._bounds[name].boolean(name, chances[name], forced=settled[name]) for name in settled]
-        return said, probability, tuple(each if borne_out(each, said, names) else unsure(each) for each in verdicts)
+        return (
+            said,
+            probability,
+            tuple(each if each.name in sayable and borne_out(each, said, names) else unsure(each) for each in verdicts),
+        )
 
     def booleans(
         self, total: Logits, shown: Sequence[int], intent: Intent
@@ -133,16 +137,20 @@ _BORNE_OUT_BY: dict[BooleanName, frozenset[str]] = {
     ),
     "scope_bounded": frozenset({"phrase:scope_limit", "cue:where", "cue:scope", "cue:git", "cue:review", *_POINTS}),
     "references_concrete": frozenset({"cue:git", "cue:where", "pasted", *_POINTS}),
-    "verification_requested": frozenset({"phrase:check_asked", "cue:test", "cue:check", "cue:accept"}),
+    "verification_requested": frozenset({"phrase:check_wanted"}),
 }
 """One of these stands in a prompt of which the boolean is surely true."""
 _LOOKED_FOR: dict[BooleanName, frozenset[str]] = {
     "goal_explicit": frozenset({"phrase:goal_given"}),
-    "scope_bounded": frozenset({"phrase:scope_limit", "reference", "path"}),
+    "scope_bounded": frozenset(
+        {"phrase:scope_limit", "cue:scope", "reference", "path", "code name", "phrase:accepting"}
+    ),
     "references_concrete": frozenset({"reference", "pasted", "number"}),
     "verification_requested": frozenset({"phrase:check_asked"}),
 }
 """None of these stands in a prompt of which it is surely false."""
+_TEST_OUTPUT = frozenset({"pasted", "references 8"})
+"""Output of tests that nobody fenced speaks of tests as well."""
 
 
 def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) -> bool:
@@ -152,6 +160,8 @@ def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) ->
     if not verdict.value:
         return names.isdisjoint(_LOOKED_FOR.get(verdict.name, ()))
     if "word list" in names or ("says nothing" in names and intent != "question"):
+        return False
+    if verdict.name == "verification_requested" and names >= _TEST_OUTPUT and "phrase:plan_given" not in names:
         return False
     needed = _BORNE_OUT_BY.get(verdict.name)
     return needed is None or not names.isdisjoint(needed)
@@ -244,3 +254,5 @@ def _options(
 BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
 """Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights), BOUNDS)
+BOTH_WAYS: frozenset[BooleanName] = frozenset(name for name, bounds in BOUNDS.items() if bounds.both_ways)
+"""Those that the embedded judge can call true as well as false. A rate over the others would lie at an end."""

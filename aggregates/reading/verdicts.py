@@ -123,6 +123,10 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forced_from: float = 0.5
     """From which chance it is rather said than not where something has to be."""
 
+    @property
+    def both_ways(self) -> bool:
+        return self.false_up_to is not None and self.true_from is not None
+
     def value(self, chance: float, *, forced: bool) -> bool | None:
         """What is said of a chance, 0-1; None: unsure. It never differs from what would be said by force."""
         if forced:

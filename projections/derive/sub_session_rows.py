@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.judging.outcome import Floor
-from aggregates.judging.rubric import own_standing
+from aggregates.judging.rubric import own_standing, rated
 from aggregates.reading.verdicts import (
     BOOLEANS,
     BooleanName,
@@ -243,9 +243,10 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
                 pack(body),
                 None if judged.joined is None else pack(judged.joined),
                 mask(judged.rubric.earned),
+                mask(rated(judged.standing, judged.rubric)),
             )
         )
-    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _rework_view(concluded: SubSession) -> ReworkView:

@@ -33,6 +33,7 @@ class SkillSnapshot(Camel, frozen=True, kw_only=True):
     per_boolean: dict[BooleanName, float]
     per_boolean_counts: dict[BooleanName, int]
     per_boolean_count: dict[BooleanName, int]
+    per_boolean_one_sided: dict[BooleanName, int]
     unsure_count: int
     worst_pillar: str
     sample_count: int

@@ -36,6 +36,8 @@ class Skill(Counts, frozen=True, kw_only=True):
     """How many prompts each share is over; a share over none is shown to nobody."""
     per_boolean_count: dict[BooleanName, int]
     """The same under its other name."""
+    per_boolean_one_sided: dict[BooleanName, int]
+    """Of how many prompts it was sure, by a judge that can say it on one side only; they are in no share."""
     per_boolean_unsure: dict[BooleanName, int]
     """Of how many prompts it was unsure; they are in no share."""
     unsure_count: int
@@ -108,18 +110,19 @@ _COUNTED = (
 
 
 _MASKS = (
-    "SELECT applicable, standing_sure, standing_earned, count(*), count(standing_score) "
-    f"{_COUNTED} GROUP BY applicable, standing_sure, standing_earned"
+    "SELECT applicable, standing_sure, standing_earned, rated, count(*), count(standing_score) "
+    f"{_COUNTED} GROUP BY applicable, standing_sure, standing_earned, rated"
 )
 
 
 def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Skill:
     """The skill index of the last window given."""
-    hits, applied, unsure = (dict.fromkeys(BOOLEANS, 0) for _ in range(3))
+    hits, applied, one_sided, unsure = (dict.fromkeys(BOOLEANS, 0) for _ in range(4))
     sample_count = 0
-    for applicable, sure, earned, prompts, scored in reader.db.execute(_MASKS, bound(scope, windows[-1])):
+    for applicable, sure, earned, rated, prompts, scored in reader.db.execute(_MASKS, bound(scope, windows[-1])):
         sample_count += scored
-        for shares, names in ((hits, earned & sure), (applied, sure), (unsure, applicable & ~sure)):
+        told = ((hits, earned & rated), (applied, rated), (one_sided, sure & ~rated), (unsure, applicable & ~sure))
+        for shares, names in told:
             for boolean in unmask(names):
                 shares[boolean] += prompts
     index = grades.skill_index(hits, applied)
@@ -131,6 +134,7 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
         per_boolean=grades.per_boolean(hits, applied),
         per_boolean_counts=applied,
         per_boolean_count=applied,
+        per_boolean_one_sided=one_sided,
         per_boolean_unsure=unsure,
         unsure_count=sum(unsure.values()),
         worst_pillar=grades.worst_pillar(hits, applied),
@@ -154,7 +158,7 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
     ]
     letters: Counter[str] = Counter()
     masks = reader.db.execute(_MASKS, bound(scope, windows[-1]))
-    unsure = sum(prompts * (applicable & ~sure).bit_count() for applicable, sure, _, prompts, _ in masks)
+    unsure = sum(prompts * (applicable & ~sure).bit_count() for applicable, sure, _, _, prompts, _ in masks)
     query = f"SELECT standing_score, count(*) {_COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
     for score, prompts in reader.db.execute(query, bound(scope, windows[-1])):
         letters[grades.rubric_letter(score)] += prompts

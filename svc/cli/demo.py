@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregates.event import Refused, Scope
-from aggregates.judging.evidence import HABITS
+from aggregates.judging.evidence import HABITS, ONE_SIDED
 from aggregates.people.commands import CreateDeveloper, StartMembership
 from svc.actors.actors import SystemClock
 from svc.app import open_service
@@ -159,9 +159,8 @@ def _habits(skill: dict[str, Any]) -> Table:
     table = Table("habit", "share", title=title, title_justify="left")
     for name, share in skill["per_boolean"].items():
         asked = skill["per_boolean_counts"][name] > 0
-        table.add_row(
-            _words(name), f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else "never called for"
-        )
+        silent = ONE_SIDED if skill["per_boolean_one_sided"][name] else "never called for"
+        table.add_row(_words(name), f"{'█' * round(20 * share):<20} {100 * share:3.0f} %" if asked else silent)
     return table
 
 

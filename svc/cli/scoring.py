@@ -14,6 +14,7 @@ import click
 import msgspec
 from rich.markup import escape
 
+from aggregates.judging.evidence import ONE_SIDED
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from svc.cli import Command
 from svc.cli.common import Shown, counted, json_option, minute, print_json, sentences, settings_option, show_table
@@ -307,7 +308,8 @@ def habits(server: Server, as_json: bool, days: int) -> None:
     counts, rows = found["per_boolean_counts"], []
     for name, does in HABITS.items():
         of = counts.get(name, 0)
-        rows.append((does, f"{found['per_boolean'][name] * of:.0f} of {of}" if of else "–"))
+        silent = ONE_SIDED if found.get("per_boolean_one_sided", {}).get(name) else "–"
+        rows.append((does, f"{found['per_boolean'][name] * of:.0f} of {of}" if of else silent))
     show_table(("a prompt of yours", "so often"), rows)
     console = Shown(highlight=False, soft_wrap=True)
     if unsure := found.get("unsure_count"):

@@ -15,12 +15,14 @@ from aggregates.reading.model import RubricModel, RubricWeights, borne_out, chan
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, BooleanVerdict, Bounds, Intent
 from tests.judges.names import ALL_FEATURES
 
-SURE_MIN = 40
+SURE_MIN = 20
 """So many sure verdicts on unseen developers a side needs to be said at all."""
 SURE_RIGHT = (0.9, 0.92, 0.94, 0.96)
 """So many of them are right where a bound is set: the first share that holds ..."""
 SURE_HOLDS = 0.9
 """... with so many right on parts that had no say in the bound."""
+RARE_RIGHT, RARE_HOLDS = (0.86, 0.88, *SURE_RIGHT), 0.85
+"""The same of a side that is the rarer one by the experts: it is harder to find, and has fewer verdicts to tell by."""
 BETTER_THAN_CONSTANT = 0.25
 """This share of the mistakes of always saying the same must be spared."""
 CUT_SHARE = 0.4
@@ -51,6 +53,8 @@ class Calibration(msgspec.Struct, frozen=True):
     scales: Mapping[BooleanName, tuple[float, float]]
     """Factor and addend, in logits, of each boolean."""
     bounds: Mapping[BooleanName, Bounds]
+    goals: Mapping[BooleanName, tuple[float | None, float | None]]
+    """Of sure false and of sure true, how many were right where the bound is; None where that side is never said."""
 
 
 def weighed(
@@ -74,12 +78,14 @@ def _weighed(
     return Unseen(fold, intent, classes, said, names, {n: own[n] + pasted.get(n, 0) for n in own}, truths)
 
 
-def calibration(unseen: Sequence[Unseen]) -> Calibration:
-    """Fitted on these prompts."""
+def calibration(unseen: Sequence[Unseen], like: Calibration | None = None) -> Calibration:
+    """Fitted on these prompts. `like`: another one, which says what sides are said, and how often rightly."""
     scales = {name: _platt(*_pairs(unseen, name)) for name in BOOLEANS}
-    return Calibration(
-        _softened(unseen), scales, {name: _bounds(_chances(unseen, name, scales[name])) for name in BOOLEANS}
-    )
+    judged = {name: _chances(unseen, name, scales[name]) for name in BOOLEANS}
+    forced = {name: _forced_from(judged[name]) for name in BOOLEANS}
+    goals = like.goals if like else {name: _goals(judged[name], forced[name]) for name in BOOLEANS}
+    bounds = {name: _bounds(judged[name], forced[name], goals[name]) for name in BOOLEANS}
+    return Calibration(_softened(unseen), scales, bounds, goals)
 
 
 def calibrated(weights: RubricWeights, found: Calibration) -> RubricWeights:
@@ -159,10 +165,16 @@ def _may(name: BooleanName, each: Unseen, *, said: bool) -> bool:
     return borne_out(BooleanVerdict(name, said, said, None), each.said, each.names)
 
 
-def _bounds(judged: Sequence[_Judged]) -> Bounds:
-    forced = _forced_from(judged)
-    low, high = (_side(judged, forced, said=said) for said in (False, True))
+def _bounds(judged: Sequence[_Judged], forced: float, goals: tuple[float | None, float | None]) -> Bounds:
+    low, high = (
+        None if goal is None else _bound(judged, forced, goal, said=said)
+        for goal, said in zip(goals, (False, True), strict=True)
+    )
     return Bounds(None if low is None else _rounded(1 - low), None if high is None else _rounded(high), forced)
+
+
+def _goals(judged: Sequence[_Judged], forced: float) -> tuple[float | None, float | None]:
+    return _goal(judged, forced, said=False), _goal(judged, forced, said=True)
 
 
 def _rounded(chance: float) -> float:
@@ -179,17 +191,15 @@ def _forced_from(judged: Sequence[_Judged]) -> float:
     return _rounded(chance_of(1000 * CUT_SHARE * float(np.log(cut / (1 - cut)))))
 
 
-def _side(judged: Sequence[_Judged], forced: float, *, said: bool) -> float | None:
-    """The least chance of being right from which one side is said; None where none holds on unseen parts."""
+def _goal(judged: Sequence[_Judged], forced: float, *, said: bool) -> float | None:
+    """The least share of right ones that holds on unseen parts; None where none does: the side is never said."""
     usual = sum(each.truth is said for each in judged) / max(len(judged), 1)
-    for share in SURE_RIGHT:
-        goal = max(share, usual + BETTER_THAN_CONSTANT * (1 - usual))
-        if _holds(judged, forced, goal, said=said):
-            return _bound(judged, forced, goal, said=said)
-    return None
+    shares, holds = (SURE_RIGHT, SURE_HOLDS) if usual >= 0.5 else (RARE_RIGHT, RARE_HOLDS)
+    goals = (max(share, usual + BETTER_THAN_CONSTANT * (1 - usual)) for share in shares)
+    return next((goal for goal in goals if _holds(judged, forced, goal, holds, said=said)), None)
 
 
-def _holds(judged: Sequence[_Judged], forced: float, goal: float, *, said: bool) -> bool:
+def _holds(judged: Sequence[_Judged], forced: float, goal: float, holds: float, *, said: bool) -> bool:
     right = total = 0
     for fold in sorted({each.fold for each in judged}):
         bound = _bound([each for each in judged if each.fold != fold], forced, goal, said=said)
@@ -198,7 +208,7 @@ def _holds(judged: Sequence[_Judged], forced: float, goal: float, *, said: bool)
             sure = [each.truth for sureness, each in _sides(held_out, forced, said=said) if sureness >= bound]
             right += sure.count(said)
             total += len(sure)
-    return total >= SURE_MIN and right >= SURE_HOLDS * total
+    return total >= SURE_MIN and right >= holds * total
 
 
 def _bound(judged: Sequence[_Judged], forced: float, goal: float, *, said: bool) -> float | None:

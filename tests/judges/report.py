@@ -95,12 +95,16 @@ def prompt_pairs(data_dir: Path, *, shipped: bool = False, locked: bool = False)
 
 
 def models_by_fold(items: Sequence[TrainingItem]) -> list[RubricModel]:
-    """For each part of the developers a model whose weights, scales and bounds know nothing of that part."""
+    """For each part of the developers a model whose weights, scales and bounds know nothing of that part.
+
+    Which sides of a boolean are said at all is settled by all parts together.
+    """
     weights = [trained_without(items, fold) for fold in range(FOLDS)]
     weighed = [unseen(items, fold, weights[fold]) for fold in range(FOLDS)]
+    whole = calibration([each for fold in weighed for each in fold])
     models = []
     for fold in range(FOLDS):
-        found = calibration([each for other in range(FOLDS) if other != fold for each in weighed[other]])
+        found = calibration([each for other in range(FOLDS) if other != fold for each in weighed[other]], whole)
         models.append(RubricModel(calibrated(weights[fold], found), found.bounds))
     return models
 

@@ -198,6 +198,7 @@ class Snapshot(Exact, rename="camel"):
     per_boolean: dict[Boolean, Share]
     per_boolean_counts: dict[Boolean, Count]
     per_boolean_count: dict[Boolean, Count]
+    per_boolean_one_sided: dict[Boolean, Count]
     unsure_count: Count
     worst_pillar: Boolean | Literal[""]
     sample_count: Count

@@ -140,6 +140,7 @@ class Skill(Counts):
     per_boolean: Shares
     per_boolean_counts: Hits
     per_boolean_count: Hits
+    per_boolean_one_sided: Hits
     per_boolean_unsure: Hits
     unsure_count: Count
     worst_pillar: str

@@ -111,7 +111,9 @@ class Habit(BaseModel):
     """What a prompt does that shows it."""
     shown: int | None
     of: int
-    """In so many prompts it was decided; 0: nothing is known of it."""
+    """In so many prompts it was decided; 0: no rate is known."""
+    said_on_one_side_only: int
+    """In so many more it was sure, but the judge can say only one side of it, so they make no rate."""
 
 
 class Habits(Answer):

@@ -111,6 +111,7 @@ class _Tools:
                 does=does,
                 of=counts.get(name, 0),
                 shown=round(found["per_boolean"][name] * counts[name]) if counts.get(name) else None,
+                said_on_one_side_only=found["per_boolean_one_sided"].get(name, 0),
             )
             for name, does in HABITS.items()
         ]

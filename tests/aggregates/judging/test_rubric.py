@@ -117,8 +117,7 @@ def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -
 def test_a_command_that_is_to_be_run_at_the_end_is_a_check() -> None:
     """It need not be called a test."""
     verdict = judge("Replace the deprecated calls in src/jobs/sync.py. Run pytest before you stop.")
-    assert "verification_requested" in verdict.forced
-    assert verdict.unsure == ("verification_requested",)
+    assert "verification_requested" in verdict.earned
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_a_check_that_is_asked_for_is_earned_by_its_words() -> None:
     """The words are quoted back."""
     graded = grade_text("Rename getUsr to getUser in src/user.ts and make sure npm test passes")
     habit = next(habit for habit in graded.habits if habit.boolean == "verification_requested")
-    assert (habit.earned, habit.unsure) == (False, True)
+    assert (habit.earned, habit.unsure) == (True, False)
     assert habit.quoted is not None
     assert "make sure" in habit.quoted
 

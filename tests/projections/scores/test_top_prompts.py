@@ -1,12 +1,13 @@
 """The best prompts of a range, against hand-computed figures."""
 
 from aggregates.capture.events import PromptCaptured
+from aggregates.reading.model import BOTH_WAYS
 from aggregates.times import iso
-from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, top_prompts
+from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, skill, top_prompts
 from tests.projections.scores.test_activity import FIX, TODAY, seen, worked
 from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader
 
-FIX_SCORE = 100 * 3 / 4
+FIX_SCORE = 100 * 4 / 5
 """Of what is sure, all but the cause is in it."""
 
 
@@ -26,7 +27,22 @@ def test_the_best_prompt_comes_first() -> None:
     assert best.prompt_id in {str(f.event.prompt_id) for f in log.facts if isinstance(f.event, PromptCaptured)}
     assert (best.intent_class, best.crushed) == ("bug_fix", True)
     assert best.own_score > worst.own_score
-    assert (best.score, best.grade) == (FIX_SCORE, "B")
+    assert (best.score, best.grade) == (FIX_SCORE, "B+")
+
+
+def test_a_habit_that_can_be_said_on_one_side_only_has_no_rate() -> None:
+    """It was surely shown, but the embedded judge could not have said that it was missing; so it is in no figure."""
+    log = Log()
+    worked(log, "good", MONDAY)
+    log.passes(MONDAY + HOUR)
+    found = skill(seen(log), ANA, "range", [TODAY])
+    assert "references_concrete" not in BOTH_WAYS
+    assert found.per_boolean_one_sided["references_concrete"] == 1
+    assert (found.per_boolean["references_concrete"], found.per_boolean_counts["references_concrete"]) == (0.0, 0)
+    rates = [found.per_boolean[name] for name, count in found.per_boolean_counts.items() if count]
+    assert found.per_boolean_counts["verification_requested"] == 1
+    assert found.skill_index == 100 * sum(rates) / len(rates)
+    assert found.worst_pillar in BOTH_WAYS
 
 
 def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
@@ -50,8 +66,8 @@ def test_of_equal_scores_the_newer_sub_session_comes_first() -> None:
         log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
     found = [(prompt.score, prompt.own_score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
     assert found == [
-        (80.0, 80.0, "new", False),
-        (80.0, 80.0, "old", False),
+        (100 * 5 / 6, 80.0, "new", False),
+        (100 * 5 / 6, 80.0, "old", False),
         (FIX_SCORE, FIX_SCORE, "new", True),
         (FIX_SCORE, FIX_SCORE, "old", True),
     ]

@@ -88,6 +88,7 @@ def a_days_work(house: House) -> None:
                 "newest_at",
                 "unsure_count",
                 "per_boolean_count",
+                "per_boolean_one_sided",
                 "per_boolean_unsure",
                 "skill_index",
                 "tier",
