@@ -172,9 +172,9 @@ def unsure(verdict: BooleanVerdict) -> BooleanVerdict:
 
 
 # Of each prompt the likeliest class is said, and the booleans that cost least (docs/judges.md has the figures):
-# expected |points of the score - points said| + 16 x expected wrong booleans
+# expected |points of the score - points said| + 36 x expected wrong booleans
 
-WRONG_BOOLEAN_POINTS = 16.0
+WRONG_BOOLEAN_POINTS = 36.0
 LEAST_CHANCE = 0.02
 """A class below it has no part in the score that is expected."""
 _THOUSANDTHS = 1_000

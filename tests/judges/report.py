@@ -1,11 +1,14 @@
 """Measure the judges on labelled data (scoring.md, section 9).
 
     python -m tests.judges.report DATA_DIR [--json] [--shipped] [--locked]
+    python -m tests.judges.report DATA_DIR --answers FILE [--answers FILE …] [--json]
+    python -m tests.judges.report DATA_DIR --ask FILE [--limit 200] [--yes]
 
 DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. Rubric and boundary judge are
 trained for each of ten parts of the developers without that part, and judge it; `--shipped` uses the shipped weights,
-which have seen the labels. The outcome judge has rules written by hand with these sessions known, so its figures are
-not cross-validated.
+which have seen the labels. `--answers` measures recorded answers of a text model, `--ask` gets them from the endpoint
+that `SVC_LLM_URL`, `SVC_LLM_MODEL` and `SVC_LLM_KEY` name (`answers.py`). The outcome judge has rules written by hand
+with these sessions known, so its figures are not cross-validated.
 """
 
 from collections.abc import Sequence
@@ -22,6 +25,8 @@ from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.cli.judging import Item, judge_arc
+from svc.settings import load_settings
+from tests.judges.answers import Answered, Recorded, ask_all, cost_told, measured_answers, questions, recorded
 from tests.judges.built import BuiltCases, measure_built_cases
 from tests.judges.calibration import calibrated, calibration
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
@@ -248,17 +253,17 @@ def _misses_table(misses: Sequence[Pair]) -> Table:
     return table
 
 
+def _boundaries_table(found: BoundaryMeasures) -> Table:
+    table = Table("measure", "value", "must", "reach for")
+    table.add_row("boundary F1", f"{found.f1:.3f}", ".42", ".55")
+    table.add_row("boundary precision", f"{found.precision:.3f} ({found.right} of {found.judged})", "", "")
+    table.add_row("boundary recall", f"{found.recall:.3f} ({found.right} of {found.expert})", "", "")
+    return table
+
+
 def _arcs_table(measured: Report) -> Table:
     boundaries, outcomes, decided, built = measured.boundaries, measured.outcomes, measured.decided, measured.built
-    table = Table("measure", "value", "must", "reach for")
-    table.add_row("boundary F1", f"{boundaries.f1:.3f}", ".42", ".55")
-    table.add_row(
-        "boundary precision",
-        f"{boundaries.precision:.3f} ({boundaries.right} of {boundaries.judged})",
-        "",
-        "",
-    )
-    table.add_row("boundary recall", f"{boundaries.recall:.3f} ({boundaries.right} of {boundaries.expert})", "", "")
+    table = _boundaries_table(boundaries)
     table.add_row("goal_complete, sensitivity", share_text(outcomes.sensitivity), "", "")
     table.add_row("goal_complete, specificity", share_text(outcomes.specificity), "", "")
     table.add_row("goal_complete, agreement where decided", share_text(decided.agreement), ".93", "")
@@ -273,13 +278,68 @@ def _arcs_table(measured: Report) -> Table:
     return table
 
 
+def _ask(data_dir: Path, file: Path, limit: int, *, yes: bool) -> None:
+    """Goes on where an earlier run stopped."""
+    settings = load_settings({})
+    endpoint = settings.model_endpoint
+    if endpoint is None:
+        raise click.UsageError("no text model is configured: set SVC_LLM_URL and SVC_LLM_MODEL")
+    wanted = questions(data_dir, _recorded((file,) if file.exists() else ()), limit)
+    click.echo(cost_told(wanted, endpoint.model), err=True)
+    if wanted and not yes:
+        click.confirm("Ask?", abort=True, err=True)
+    click.echo(f"{ask_all(endpoint, wanted, file)} of {len(wanted)} answers were believed.", err=True)
+
+
+def _recorded(files: Sequence[Path]) -> Recorded:
+    try:
+        return recorded(files)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _print_answers(measured: Answered, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(measured).decode())
+        return
+    console = Console(width=160)
+    told = f"{measured.answered_prompts} prompts and {measured.gaps} gaps; {measured.unknown} are of nothing here"
+    console.print(f"Recorded answers: {told}", style="bold")
+    for table in (_summary_table, _sure_table, _kappa_table, _confusion_table):
+        console.print(table(measured.prompts))
+    console.print(_boundaries_table(measured.boundaries))
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
 @click.command()
 @click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--locked", is_flag=True, help="Judge the lock box with the weights of this version: once, at the end.")
 @click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
-def main(data_dir: Path, as_json: bool, locked: bool, shipped: bool) -> None:
-    """Measure the embedded judges on DATA_DIR/labels."""
+@click.option("--answers", "files", multiple=True, type=_FILE, help="Measure these recorded answers of a text model.")
+@click.option("--ask", "asked", type=_NEW_FILE, help="Ask the configured text model; write its answers to this file.")
+@click.option("--limit", default=200, show_default=True, help="Ask about so many prompts, and so many gaps.")
+@click.option("--yes", is_flag=True, help="Do not wait for a word on what it may cost.")
+def main(
+    data_dir: Path,
+    as_json: bool,
+    locked: bool,
+    shipped: bool,
+    files: tuple[Path, ...],
+    asked: Path | None,
+    limit: int,
+    yes: bool,
+) -> None:
+    """Measure the judges on DATA_DIR/labels: the embedded ones, or a text model."""
+    if asked is not None:
+        _ask(data_dir, asked, limit, yes=yes)
+        files = (*files, asked)
+    if files:
+        _print_answers(measured_answers(data_dir, _recorded(files), locked=locked), as_json=as_json)
+        return
     measured = report(data_dir, shipped=shipped, locked=locked)
     if as_json:
         click.echo(msgspec.json.encode(measured).decode())

@@ -22,7 +22,7 @@ from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.jobs.questions import LlmJudge
+from svc.jobs.questions import JUDGE_VERSION, LlmJudge
 from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
 from svc.llm.budget import Budget
@@ -169,7 +169,8 @@ async def test_verdicts_are_facts(tmp_path: Path) -> None:
         before = await court.judges()
         await court.looks()
         rubric, outcome = court.answers()
-        assert (rubric.kind, rubric.model, rubric.prompt_version, rubric.intent) == ("rubric", "m", 2, "feature")
+        asked = (rubric.kind, rubric.model, rubric.prompt_version)
+        assert (*asked, rubric.intent) == ("rubric", "m", JUDGE_VERSION, "feature")
         assert (rubric.input_tokens, rubric.output_tokens, rubric.earned) == (100, 20, ("goal_explicit",))
         assert (outcome.kind, outcome.complete, outcome.captures) == ("outcome", False, (rubric.capture_id,))
         item = await court.item()
