@@ -247,5 +247,5 @@ async def _answer(gateway: Gateway, asked: LabelledQuestion) -> dict[str, Any]:
     rubric = await gateway.ask(_NOBODY, "rubric", JUDGE_VERSION, RubricAnswer, sent)
     said = believed_rubric(rubric.value, str(sent["prompt"]), str(sent["pasted"]))
     applies = () if said.intent is None else applicable(said.intent)
-    booleans = {name: "unsure" if name in said.unsure else name in said.earned for name in applies}
+    booleans: dict[str, Said] = {name: "unsure" if name in said.unsure else name in said.earned for name in applies}
     return {"intent": said.intent, "confidence": rubric.value.confidence, **booleans}

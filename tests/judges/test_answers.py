@@ -12,8 +12,15 @@ from tests.judges.answers import INSTRUCTION_TOKENS, recorded
 from tests.judges.report import main
 from tests.support.model_server import Request, Said, fails, model_server, says
 
-EARNED = {"goal_explicit": True, "scope_bounded": True, "references_concrete": True, "context_sufficient": True}
-LABEL = {name: EARNED.get(name, False) if name in applicable("small_change") else None for name in BOOLEANS}
+EARNED: dict[str, bool] = {
+    "goal_explicit": True,
+    "scope_bounded": True,
+    "references_concrete": True,
+    "context_sufficient": True,
+}
+LABEL: dict[str, bool | None] = {
+    name: EARNED.get(name, False) if name in applicable("small_change") else None for name in BOOLEANS
+}
 PROMPT = "Rename getUsr to getUser in src/user.ts"
 NEXT = "Now write a page about the release in docs/release.md"
 
@@ -21,7 +28,7 @@ NEXT = "Now write a page about the release in docs/release.md"
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     """One labelled prompt, and one labelled session of two arcs."""
-    label = {"status": "ok", "intent": "small_change", **LABEL}
+    label: dict[str, Any] = {"status": "ok", "intent": "small_change", **LABEL}
     turns = [{"turn": 1, "prompt": PROMPT, "response_end": "Done."}, {"turn": 2, "prompt": NEXT}]
     arcs = [{"start": place, "end": place, "intent": "small_change", "goal_complete": None} for place in (1, 2)]
     (tmp_path / "labels").mkdir()
@@ -42,7 +49,7 @@ def report(*options: object, url: str = "") -> Result:
 
 def test_recorded_answers_are_measured_beside_the_labels(data_dir: Path) -> None:
     """One boolean of five is wrong, one unsure; the gap was seen; an answer about nothing here is counted apart."""
-    said = {"intent": "small_change", **LABEL, "scope_bounded": False, "context_sufficient": "unsure"}
+    said: dict[str, Any] = {"intent": "small_change", **LABEL, "scope_bounded": False, "context_sufficient": "unsure"}
     gap = {"session": "zz1:s", "turn": 2, "new_topic": True}
     file = written(data_dir / "answers.jsonl", {"id": "zz1:s:1", **said}, {"id": "zz9:s:1", **said}, gap)
     found = json.loads(report(data_dir, "--answers", file, "--json").stdout)
