@@ -40,7 +40,7 @@ ORDER: dict[str, tuple[str, ...]] = {
             "jobs",
             "observe",
         ),
-        *("service", "app", "serving", "importing", "demo", "hook", "connect", "cli", "__main__"),
+        *("service", "app", "serving", "hook", "connect", "importing", "demo", "cli", "__main__"),
     ),
 }
 """Files and folders of each room. Each imports only what stands before it; docs/architecture.md says what is in it."""
@@ -60,8 +60,8 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
 TOO_LONG_YET: set[str] = set()
 FOLDER_ENTRIES_MAX = 20
-PRODUCT_FILES_MAX = 260
-PRODUCT_LINES_MAX = 45_700
+PRODUCT_FILES_MAX = 270
+PRODUCT_LINES_MAX = 48_000
 """An issue that adds to the product raises these two by what it adds, and says so."""
 
 

@@ -20,6 +20,7 @@ from svc_http.routes import (
     activity,
     capture,
     events,
+    importing,
     operations,
     otlp,
     people,
@@ -31,7 +32,7 @@ from svc_http.routes import (
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
 _PAGES = (signing, home, goals, goal, cost, mine, team)
-_FAMILIES = (operations, capture, scores, sub_sessions, activity, telemetry, reports, people)
+_FAMILIES = (operations, capture, importing, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 

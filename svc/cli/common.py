@@ -110,7 +110,11 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
 
 @contextlib.contextmanager
 def working(
-    doing: str, what_holds: str | None = None, *shown: "ProgressColumn", **fields: Any
+    doing: str,
+    what_holds: str | None = None,
+    *shown: "ProgressColumn",
+    also: tuple[type[Exception], ...] = (),
+    **fields: Any,
 ) -> Iterator[Callable[..., None]]:
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -125,7 +129,7 @@ def working(
         transient=True,
         disable=not console.is_terminal,
     )
-    with sentences(what_holds), bar:
+    with sentences(what_holds, also), bar:
         task = bar.add_task(doing, total=None, **fields)
 
         def heard(done: int, of: int, **fields: Any) -> None:

@@ -1,19 +1,25 @@
 """`svc import`: read what an agent has already written on this machine."""
 
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from aggregates.event import Scope
 from svc.actors.actors import SystemClock
 from svc.cli import Command
-from svc.cli.access import reach
 from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
-from svc.importing.importer import FORMATS, ImportReport, Progress, import_transcripts
-from svc.log.opening import open_log
+from svc.connect.changes import Refused
+from svc.connect.connecting import all_stored
+from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.importing.elsewhere import Elsewhere, Notes
+from svc.importing.importer import FORMATS, ImportReport, Progress, import_into, import_transcripts
+from svc.log.folder import SOCKET
+from svc.log.opening import holds_data, open_log
 from svc.settings import Settings
 
 _WHAT = {
@@ -24,6 +30,7 @@ _WHAT = {
 }
 """What is read of which agent, and where it lies."""
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
+_ELSEWHERE = Refused, KeyRefused, NotAnswered
 import_ = click.Group("import", help="Import sessions that agents have kept on this machine.")
 
 
@@ -40,8 +47,11 @@ def _add_command(agent: str) -> None:
         help=f"""Import {what}: a folder, or one file. Running it again adds nothing.
 
         Without PATH the agent's own folder is read: {folder}{other}
+
+        The sessions go into the folder of a server on this machine (--var), or to another machine's (--url), where the
+        key says whose they are.
         """,
-        example=f"svc import {agent} {folder} --developer Kim",
+        example=f"svc import {agent} --url http://svc.example:4318 --key KEY",
     )
     @click.argument("path", type=click.Path(path_type=Path), required=False)
     @click.option(
@@ -50,16 +60,36 @@ def _add_command(agent: str) -> None:
         help="Whose sessions, by name or id; may be left out while there is only one member.",
     )
     @organization_option
+    @click.option("--url", help="Another machine's intake, as for `svc connect`.")
+    @click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]")
     @data_options
+    @click.pass_context
     def command(
-        settings: Settings, as_json: bool, path: Path | None, developer: str | None, organization: str | None
+        context: click.Context,
+        settings: Settings,
+        as_json: bool,
+        path: Path | None,
+        developer: str | None,
+        organization: str | None,
+        url: str | None,
+        key: str | None,
     ) -> None:
         found = (path or Path(FORMATS[agent].folder())).expanduser()
         if not found.exists():
             raise click.ClickException(f"there is no {found}; {following}")
+        if url is None:
+            _check_folder(settings, agent)
+        elif developer or organization or context.get_parameter_source("settings") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
+                "--developer and --organization"
+            )
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
-        with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
-            report = run(_import, settings, agent, found, (developer, organization), heard)
+        with working("importing", what_holds, *_COLUMNS, also=_ELSEWHERE, lines=0, prompts=0) as heard:
+            if url is None:
+                report = run(_import, settings, agent, found, (developer, organization), heard)
+            else:
+                report = run(_import_elsewhere, agent, found, checked_url(url), key or _known_key(url), heard)
         tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
 
@@ -67,11 +97,32 @@ for _agent in _WHAT:
     _add_command(_agent)
 
 
+def _check_folder(settings: Settings, agent: str) -> None:
+    """Raises `ClickException` where neither a folder nor a server was named."""
+    if not holds_data(settings.place) and not (settings.var_path / SOCKET).exists():
+        raise click.ClickException(
+            f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "
+            f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake and "
+            f"your key: svc import {agent} --url http://HOST:4318 --key KEY"
+        )
+
+
+def _known_key(url: str) -> str:
+    """The one with which agents here are connected to the server. Raises `Refused`."""
+    known = {each.key for each in all_stored() if each.url == url.rstrip("/")}
+    if len(known) != 1:
+        raise Refused(f"your key for {url} is needed: give it with SVC_KEY or --key; `svc key issue` there makes one")
+    return known.pop()
+
+
+def _progress(heard: Callable[..., None]) -> Callable[[Progress], None]:
+    return lambda now: heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
+
+
 async def _import(
     settings: Settings, agent: str, path: Path, whose: tuple[str | None, str | None], heard: Callable[..., None]
 ) -> ImportReport:
-    def progress(now: Progress) -> None:
-        heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
+    from svc.cli.access import reach  # late: an import into another machine's server needs none of it
 
     async with reach(settings) as access:
         member = await access.member(*whose)
@@ -81,8 +132,15 @@ async def _import(
             digester = vault.digester(scope.developer_id)
         now_us = SystemClock().now_us()
         return await import_transcripts(
-            FORMATS[agent], path, access.send, progress, scope=scope, digester=digester, now_us=now_us
+            FORMATS[agent], path, access.send, _progress(heard), scope=scope, digester=digester, now_us=now_us
         )
+
+
+async def _import_elsewhere(agent: str, path: Path, url: str, key: str, heard: Callable[..., None]) -> ImportReport:
+    with Server(url, key) as server:
+        destination = Elsewhere(server, agent, Notes.of(url, key, agent, path))
+        now_us = time.time_ns() // 1_000
+        return await import_into(destination, FORMATS[agent], path, _progress(heard), now_us=now_us)
 
 
 def _show(report: ImportReport) -> None:

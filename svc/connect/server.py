@@ -5,6 +5,7 @@ import email.utils
 import re
 import ssl
 import time
+from email.message import Message
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -79,7 +80,7 @@ class Server(contextlib.AbstractContextManager["Server"]):
 
     def __init__(self, url: str, key: str) -> None:
         self._headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
-        self._url = url
+        self.url = url
         place = urlsplit(url)
         self._path = place.path
         # As a hook reaches it: past any proxy, by the certificates that OpenSSL knows.
@@ -95,7 +96,7 @@ class Server(contextlib.AbstractContextManager["Server"]):
         """The seconds by which this machine's clock is ahead, to about a second."""
         answer = self._asked("GET", "/health", seconds=HEALTH_SECONDS)
         if answer.status != 200 or answer.text.strip() != "ok":
-            raise NotAnswered(f"{self._url}/health says {answer.status} {answer.text[:80].strip()!r}, not ok")
+            raise NotAnswered(f"{self.url}/health says {answer.status} {answer.text[:80].strip()!r}, not ok")
         told = answer.date
         return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
 
@@ -105,14 +106,14 @@ class Server(contextlib.AbstractContextManager["Server"]):
             ready = self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS)
             if ready.status in (200, 503):  # only the API says whether it is ready
                 raise NotAnswered(
-                    f"{self._url} is the API of svc, not its intake: "
+                    f"{self.url} is the API of svc, not its intake: "
                     "use the address after `intake=` that `svc serve` shows"
                 )
         try:
             config = msgspec.json.decode(_accepted(asked).content, type=dict[str, Any])
             return msgspec.convert(config.get("capture", {}), Capture)
         except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
+            raise NotAnswered(f"{self.url} answers, but not as an intake of svc does") from error
 
     def arrived(self) -> Arrived:
         """What the server has had from this key's owner."""
@@ -120,7 +121,7 @@ class Server(contextlib.AbstractContextManager["Server"]):
         try:
             return msgspec.json.decode(answer.content, type=Arrived)
         except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._url} is an older svc, which does not tell what arrived") from error
+            raise NotAnswered(f"{self.url} is an older svc, which does not tell what arrived") from error
 
     def setup_complete(self, key_start: str) -> None:
         said = {"plugin_version": __version__, "key_prefix": key_start}
@@ -135,11 +136,15 @@ class Server(contextlib.AbstractContextManager["Server"]):
         try:
             return msgspec.json.decode(answer.content, type=_Logs).records
         except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._url} answers, but not as an intake of svc does") from error
+            raise NotAnswered(f"{self.url} answers, but not as an intake of svc does") from error
 
     def answer(self, method: str, path: str, body: object = None) -> bytes:
         """What any route answers; a body is sent as JSON."""
         return _accepted(self._asked(method, path, body)).content
+
+    def post(self, path: str, body: bytes, seconds: float) -> "Answer":
+        """What a route answers to JSON, whatever its status. Raises only `NotAnswered`."""
+        return self._asked("POST", path, msgspec.Raw(body), seconds)
 
     def _asked(self, method: str, path: str, body: object = None, seconds: float = SECONDS) -> "Answer":
         """One connection a question: a server may close one that it kept."""
@@ -150,11 +155,11 @@ class Server(contextlib.AbstractContextManager["Server"]):
         try:
             http.request(method, self._path + path, sent, headers)
             answer = http.getresponse()
-            return Answer(path, answer.status, answer.read(ANSWER_BYTES_MAX), answer.headers.get("Date"))
+            return Answer(path, answer.status, answer.read(ANSWER_BYTES_MAX), answer.headers)
         except (OSError, HTTPException, ValueError) as error:
             why = _ERRNO.sub("", str(error)) or type(error).__name__
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
-            raise NotAnswered(f"{self._url} cannot be reached: {why}{hint}") from error
+            raise NotAnswered(f"{self.url} cannot be reached: {why}{hint}") from error
         finally:
             http.close()
 
@@ -163,11 +168,31 @@ class Answer(NamedTuple):
     path: str
     status: int
     content: bytes
-    date: str | None
+    headers: Message
+
+    @property
+    def date(self) -> str | None:
+        return self.headers.get("Date")
+
+    @property
+    def retry_after(self) -> str | None:
+        return self.headers.get("Retry-After")
 
     @property
     def text(self) -> str:
         return self.content.decode(errors="replace")
+
+    @property
+    def said(self) -> str:
+        """The message of an error of svc, else how another's begins."""
+        try:
+            return msgspec.json.decode(self.content, type=_Said).message
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self.text[:200].strip()
+
+    def accepted(self) -> "Answer":
+        """Itself. Raises `NotAnswered`, `KeyRefused` where it is an error."""
+        return _accepted(self)
 
 
 class _Logs(msgspec.Struct):
@@ -181,10 +206,6 @@ class _Said(msgspec.Struct):
 def _accepted(answer: Answer) -> Answer:
     if answer.status < 300:
         return answer
-    try:
-        message = msgspec.json.decode(answer.content, type=_Said).message
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        message = answer.text[:200].strip()
     if answer.status in (401, 403):
-        raise KeyRefused(message)
-    raise NotAnswered(f"{answer.path.partition('?')[0]} answers {answer.status}: {message}")
+        raise KeyRefused(answer.said)
+    raise NotAnswered(f"{answer.path.partition('?')[0]} answers {answer.status}: {answer.said}")

@@ -15,9 +15,10 @@ import msgspec
 from aggregates.reading.authors import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
 from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
+from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing import claude_lines as transcript
-from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})

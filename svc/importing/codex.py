@@ -22,8 +22,9 @@ from aggregates.records.record import OF_SUB_AGENT, RecordKind
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.codex import SPAWNS, called, uncached
 from aggregates.telemetry.draft import status_in
+from aggregates.telemetry.exchanges import Exchange, TypedPrompt
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import Exchange, Format, Memory, Note, Reader, ToolCall, TypedPrompt, by_beginning, note
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
 
 _TOLD_TWICE_US = 2_000_000
 """Some versions tell a prompt as an event and as an item."""

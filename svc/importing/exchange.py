@@ -21,6 +21,7 @@ from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import COUNT_MAX, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, ToolInput
 from aggregates.telemetry.draft import RecordDraft
+from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
 from aggregates.telemetry.otlp import repaired
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -30,34 +31,6 @@ HEAD_LINES_MAX = 100
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
-
-
-class TypedPrompt(msgspec.Struct, frozen=True):
-    line_id: str
-    """The id of the line it was first written on, whichever session's file repeats it."""
-    text: str
-    at_us: int
-    host_prompt_id: str | None = None
-    cwd: str | None = None
-
-
-class Answer(msgspec.Struct, frozen=True):
-    text: str
-    at_us: int
-    elapsed_ms: int | None
-    """From the prompt to the agent's last line; None where the lines have no times."""
-
-
-class Exchange(msgspec.Struct, frozen=True):
-    """A prompt, what was done about it, and the answer; no prompt before a session's first, or for a sub-agent."""
-
-    agent_session_id: str
-    prompt: TypedPrompt | None
-    answer: Answer | None
-    drafts: tuple[RecordDraft, ...]
-    finished: bool
-    """Whether the transcript says that nothing more comes; if not, later lines may still complete it."""
-    last_us: int
 
 
 class TornLine(msgspec.Struct, frozen=True):

@@ -4,38 +4,28 @@ Running it again adds nothing, since every id comes from the lines' own ids: als
 is the same prompt. An exchange that is still being written is left for the next run, its prompt apart.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
-from uuid import UUID, uuid5
+from typing import NamedTuple, Protocol
 
 import msgspec
 import trio
+from msgspec.structs import replace
 
-from aggregates.capture.commands import (
-    TRANSCRIPT_SUFFIX,
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    ResponseContent,
-)
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Reason, Refused, Reply, Scope
-from aggregates.ids import prompt_stream
-from aggregates.records.record import Record, TextPool
-from aggregates.telemetry.batches import pooled
+from aggregates.event import Digester, Reply, Scope
+from aggregates.records.record import Record
+from aggregates.telemetry.exchanges import Exchange, Sender, Taken, steps
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import Answer, Exchange, Format, Memory, TornLine, TypedPrompt, files_under, lines_of
+from svc.importing.exchange import Format, Memory, TornLine, files_under, lines_of
 from svc.importing.gemini import GEMINI
 
-DECODER_VERSION = 1
-BATCH_RECORDS_MAX = 200
 QUIET_US = 30 * 60 * 1_000_000
 """An exchange that was quiet for this long is taken as it stands."""
-_LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
 """By the name that the agent has everywhere."""
 Send = Callable[[AnyCommand], Awaitable[Reply]]
@@ -108,14 +98,42 @@ class ImportReport:
             self.tool_calls += 1
 
 
-@dataclass(slots=True)
-class Import:
+Heard = Callable[[Taken], None]
+
+
+class Destination(Protocol):
+    """Where exchanges go: the log, or another machine's server."""
+
+    async def take(self, exchange: Exchange, heard: Heard) -> None:
+        """Have it on disk, now or later; `heard` is called once it is, and in the order of the exchanges."""
+
+    async def finish(self) -> None:
+        """Have all of them on disk."""
+
+
+class Log(NamedTuple):
     """Sends what one developer's transcripts hold, as the same commands that a plugin and telemetry make."""
 
-    transcripts: Format
+    sender: Sender
     send: Send
-    scope: Scope
-    digester: Digester
+
+    async def take(self, exchange: Exchange, heard: Heard) -> None:
+        taken = Taken()
+        for what, command in steps(exchange, self.sender):
+            if not taken.heard(what, await self.send(command)):
+                break
+        heard(taken)
+
+    async def finish(self) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class Import:
+    """Reads transcripts, hands on what is whole, and counts."""
+
+    transcripts: Format
+    destination: Destination
     now_us: int
     report: ImportReport = field(default_factory=ImportReport)
     seen: Memory = field(default_factory=Memory)
@@ -137,76 +155,29 @@ class Import:
         report.torn += reader.torn
 
     async def _store(self, exchange: Exchange, name: str) -> None:
-        report, prompt, session = self.report, exchange.prompt, exchange.agent_session_id
-        if prompt is not None:
-            report.prompts += 1
-            refused = await self._deliver(self._prompt(prompt, session), name, f"prompt of {session}")
-            if refused is Reason.CONFLICT:
-                report.repeated += 1
-                return
-        if not exchange.finished and self.now_us - exchange.last_us < QUIET_US:
-            report.unfinished += 1
+        """Of one that is still being written only the prompt is sent."""
+        whole = exchange.finished or self.now_us - exchange.last_us >= QUIET_US
+        sent = Exchange(exchange.agent_session_id, exchange.prompt)
+        if whole:
+            sent = replace(sent, answer=exchange.answer, drafts=exchange.drafts)
+        self.report.prompts += sent.prompt is not None
+        await self.destination.take(sent, partial(self._heard, sent, name, whole))
+
+    def _heard(self, exchange: Exchange, name: str, whole: bool, taken: Taken) -> None:
+        report, session = self.report, exchange.agent_session_id
+        report.created += taken.created
+        report.known += taken.known
+        report.refused += (
+            Refusal(name, f"{each.what} {'in' if each.what == 'response' else 'of'} {session}", each.message)
+            for each in taken.refused
+        )
+        if taken.repeated:
+            report.repeated += 1
             return
-        if prompt is not None and exchange.answer is not None:
-            report.responses += 1
-            await self._deliver(self._response(prompt, exchange.answer), name, f"response in {session}")
+        report.unfinished += not whole
+        report.responses += exchange.prompt is not None and exchange.answer is not None
         for draft in exchange.drafts:
             report.count(draft.record)
-        for batch in self.batches(exchange):
-            await self._deliver(batch, name, f"records of {session}")
-
-    async def _deliver(self, command: AnyCommand, name: str, what: str) -> Reason | None:
-        """Why the server did not take it; None where it did."""
-        reply = await self.send(command)
-        if isinstance(reply, Refused):
-            self.report.refused.append(Refusal(name, what, reply.message))
-            return reply.reason
-        self.report.created += reply.created
-        self.report.known += not reply.created
-        return None
-
-    def _prompt(self, prompt: TypedPrompt, agent_session_id: str) -> CapturePrompt:
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CapturePrompt(
-            organization_id=self.scope.organization_id,
-            developer_id=self.scope.developer_id,
-            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
-            agent_session_id=agent_session_id,
-            source=self.transcripts.source + TRANSCRIPT_SUFFIX,
-            text=prompt.text,
-            client_event_id=client_event_id,
-            host_prompt_id=prompt.host_prompt_id,
-            submitted_at_us=prompt.at_us,
-            cwd=prompt.cwd,
-        )
-
-    def _response(self, prompt: TypedPrompt, answer: Answer) -> CaptureResponse:
-        """It carries no tokens: the requests' records do."""
-        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
-        return CaptureResponse(
-            organization_id=self.scope.organization_id,
-            developer_id=self.scope.developer_id,
-            prompt_id=prompt_stream(self.scope.developer_id, client_event_id),
-            content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
-            response_operation_id=str(uuid5(client_event_id, "response")),
-            responded_at_us=answer.at_us,
-        )
-
-    def batches(self, exchange: Exchange) -> Iterator[CaptureRecords]:
-        """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
-        for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
-            words = TextPool(redaction=True)
-            records = pooled(exchange.drafts[start : start + BATCH_RECORDS_MAX], words, self.digester)
-            yield CaptureRecords(
-                organization_id=self.scope.organization_id,
-                developer_id=self.scope.developer_id,
-                agent_session_id=exchange.agent_session_id,
-                source=self.transcripts.source,
-                decoder_version=DECODER_VERSION,
-                records=records,
-                words=words.words,
-                redactions=dict(words.redactions),
-            )
 
 
 async def import_transcripts(
@@ -220,8 +191,21 @@ async def import_transcripts(
     now_us: int,
 ) -> ImportReport:
     """Import all transcripts under a folder, or one; what is torn or refused is named. Raises `FileNotFoundError`."""
+    destination = Log(Sender(scope, transcripts.source, digester), send)
+    return await import_into(destination, transcripts, path, progress, now_us=now_us)
+
+
+async def import_into(
+    destination: Destination,
+    transcripts: Format,
+    path: Path,
+    progress: Callable[[Progress], None],
+    *,
+    now_us: int,
+) -> ImportReport:
+    """The same to any destination. Raises `FileNotFoundError`, and what the destination raises."""
     files = await trio.to_thread.run_sync(files_under, path, transcripts)
-    run = Import(transcripts, send, scope, digester, now_us)
+    run = Import(transcripts, destination, now_us)
     report = run.report
 
     def tick() -> None:
@@ -230,5 +214,6 @@ async def import_transcripts(
     for file in files:
         await run.take(file, str(file.relative_to(path)) if file != path else file.name, tick)
         report.files += 1
+    await destination.finish()
     tick()
     return report

@@ -34,6 +34,14 @@ LOG = {
         {"key": "prompt", "value": {"stringValue": "Fix the crash in src/parser.py when the file is empty."}},
     ],
 }
+EXCHANGE = {
+    "agent_session_id": "session-2",
+    "prompt": {"line_id": "line-1", "text": "Fix the login.", "at_us": 1785402000000000},
+    "answer": {"text": "Fixed.", "at_us": 1785402060000000, "elapsed_ms": 60000},
+    "drafts": [
+        {"record": {"record_id": "tool:1", "at_us": 1785402030000000, "kind": "tool", "tool": "Edit", "ok": True}}
+    ],
+}
 POINT = {"timeUnixNano": "1785402000000000000", "asDouble": 12.0}
 SPAN = {
     "traceId": "0af7651916cd43dd8448eb211c80319c",
@@ -141,6 +149,7 @@ def _posts(intake: Caller, api: Caller, admin: Caller, ids: dict[str, str]) -> l
     return [
         ("POST", "/v1/prompts", prompt, intake),
         ("POST", "/v1/prompts/response", response, intake),
+        ("POST", "/v1/import", {"source": "claude-code", "exchanges": [EXCHANGE]}, intake),
         ("POST", "/v1/setup-complete", {"plugin_version": "0.6.0", "key_prefix": "svc_AbCdEfGh"}, intake),
         ("POST", "/v1/logs", {"resourceLogs": [{"scopeLogs": [{"logRecords": [LOG]}]}]}, intake),
         ("POST", "/v1/metrics", _metrics(), intake),

@@ -49,8 +49,8 @@ API, administration          401   401        401      401      401     401    o
 """Kind of route → status, by caller.
 
 `ok`: the status of the route below, and with `own data` the caller's own and nothing of the developer's. `*`: all that
-is stored is a flag for the caller. `none`: 200, and every record of the export is rejected. Everything but `ok` and `*`
-stores nothing, and says of a thing that is another's exactly what it says of one that does not exist.
+is stored is a flag for the caller. `none`: 200, and all of the export, or import, is rejected. Everything but `ok` and
+`*` stores nothing, and says of a thing that is another's exactly what it says of one that does not exist.
 """
 
 ROUTES = """
@@ -80,6 +80,7 @@ intake, export of a session
   intake POST   /v1/logs 200
   intake POST   /v1/metrics 200
   intake POST   /v1/traces 200
+  intake POST   /v1/import 200
 API, own data
   api    GET    /v1/score_v3/score 200
   api    GET    /v1/score_v3/speed 200

@@ -350,6 +350,13 @@ def _body(row: Row, ids: Ids) -> object:
     return _bodies(ids).get(f"{row.method} {row.path}")
 
 
+def _import(ids: Ids) -> dict[str, object]:
+    prompt = {"line_id": f"line of {ids.prompt}", "text": f"{WORD} once more", "at_us": NOW_US - HOUR}
+    draft = {"record": {"record_id": f"tool:{ids.prompt}", "at_us": NOW_US - HOUR, "kind": "tool"}, "path": WORD}
+    exchange = {"agent_session_id": ids.session, "prompt": prompt, "drafts": [draft]}
+    return {"source": "codex", "exchanges": [exchange]}
+
+
 def _bodies(ids: Ids) -> dict[str, object]:
     a, control = "/v1/admin", "/v1/admin/control"
     label = {"field": "label", "action": "rename", "payload": {"new_label": f"Its {WORD}"}}
@@ -358,6 +365,7 @@ def _bodies(ids: Ids) -> dict[str, object]:
     return {
         "POST /v1/prompts": {"prompt_text": f"{WORD} again", "tool_session_id": ids.session},
         "POST /v1/prompts/response": {"prompt_id": ids.prompt, "response_operation_id": ids.prompt},
+        "POST /v1/import": _import(ids),
         "POST /v1/setup-complete": {"plugin_version": "0.6.0"},
         "POST /v1/telemetry/per-turn": {"session_id": ids.session, "prompt_ids": ["p1"]},
         "PATCH /v1/score_v3/sub-sessions/<id>": {"title": f"My {WORD}"},

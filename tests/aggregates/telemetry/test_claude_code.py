@@ -9,10 +9,9 @@ import pytest
 from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
 from aggregates.telemetry.draft import wait_told
+from aggregates.telemetry.exchanges import Sender, batches
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
-from svc.importing.importer import FORMATS, Import
-from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER
 from tests.support.otlp import Attributes, claude, log, logs, taken
 from tests.support.transcripts import call, raw, result, said, user
@@ -246,8 +245,8 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
     exchanges = TranscriptReader(Path("s1.jsonl"), "s.jsonl", Memory()).read(
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
-    run = Import(FORMATS["claude-code"], Actor().send, ANA, DIGESTER, 0)
-    commands = [command for exchange in exchanges for command in run.batches(exchange)]
+    sender = Sender(ANA, "claude-code", DIGESTER)
+    commands = [command for exchange in exchanges for command in batches(exchange, sender)]
     (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
     record = told.only
     same = ("kind", "tool", "call_id", "ok", "input_digest", "lines_added", "lines_removed")

@@ -12,11 +12,12 @@ from rich.console import Console
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Record
+from aggregates.telemetry.exchanges import Exchange
 from svc.cli.common import drawn
 from svc.cli.demo import headline
 from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
-from svc.importing.exchange import Exchange, Memory
+from svc.importing.exchange import Memory
 from svc.importing.importer import ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Barrier, Thread
@@ -72,7 +73,7 @@ def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest
 
     def note(_self: Server, _method: str, _path: str, *_: object, seconds: float = 0.0) -> Answer:
         asked.append(seconds)
-        return Answer("/health", 200, b"ok", None)
+        return Answer("/health", 200, b"ok", Message())
 
     monkeypatch.setattr(Server, "_asked", note)
     with Server("http://127.0.0.1:1", "key") as server:

@@ -7,8 +7,9 @@ import pytest
 
 from aggregates.records.record import Record
 from aggregates.records.tools import COMMAND_BYTES_MAX, changed_lines
+from aggregates.telemetry.exchanges import Exchange
 from svc.importing.claude_code import TranscriptReader
-from svc.importing.exchange import Exchange, Memory
+from svc.importing.exchange import Memory
 from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
+from aggregates.telemetry.exchanges import Exchange
 from svc.importing.codex import RolloutReader
-from svc.importing.exchange import Exchange, Memory
+from svc.importing.exchange import Memory
 from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named

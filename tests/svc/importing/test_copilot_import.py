@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from aggregates.records.record import Record
+from aggregates.telemetry.exchanges import Exchange
 from svc.importing.copilot import EventReader
-from svc.importing.exchange import Exchange, Memory
+from svc.importing.exchange import Memory
 from svc.importing.importer import FORMATS
 
 SESSION = "d0f8667b-3eea-41c2-9e39-d4197d3b4808"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
-from svc.importing.exchange import Exchange, Memory
+from aggregates.telemetry.exchanges import Exchange
+from svc.importing.exchange import Memory
 from svc.importing.gemini import SessionReader
 from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
 from tests.support.captures import Actor

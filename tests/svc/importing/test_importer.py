@@ -12,9 +12,10 @@ import pytest
 from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
+from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import BATCH_RECORDS_MAX, QUIET_US, ImportReport, Progress, import_transcripts
+from svc.importing.importer import QUIET_US, ImportReport, Progress, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, BEN, named
 from tests.support.transcripts import SESSION, call, raw, result, said, user
