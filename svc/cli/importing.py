@@ -12,6 +12,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from aggregates.event import Scope
 from svc.actors.actors import SystemClock
 from svc.cli import Command
+from svc.cli.access import reach
 from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
 from svc.connect.changes import Refused
 from svc.connect.connecting import all_stored
@@ -122,8 +123,6 @@ def _progress(heard: Callable[..., None]) -> Callable[[Progress], None]:
 async def _import(
     settings: Settings, agent: str, path: Path, whose: tuple[str | None, str | None], heard: Callable[..., None]
 ) -> ImportReport:
-    from svc.cli.access import reach  # late: an import into another machine's server needs none of it
-
     async with reach(settings) as access:
         member = await access.member(*whose)
         scope = Scope(member.organization_id, member.developer_id)
