@@ -133,7 +133,7 @@ def build(
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
-    lanes = [archive.run, service.backfilling.run]
+    lanes = [archive.run, service.backfilling.run, *([service.note_key_uses] if lasting else [])]
     jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
     prose = ReportProse(gateway, administration.directory.names_in, metrics.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)

@@ -47,6 +47,8 @@ KEEP_PAUSE_SECONDS = 0.01
 """Between two such pieces in a server, so that captures and readers get their turn."""
 ORDERS_SECONDS = 0.5
 """How soon the server looks for orders to forget somebody after the log grew; a look is one search in an index."""
+KEY_USES_SECONDS = 60.0
+"""How often the server looks for days of key use that the log does not have: one for each key and day."""
 FORGET_FAILED_SECONDS = 25.0
 """`svc forget` waits no longer once builds of the views have stood as failed for so long: three of them, ten seconds
 apart. The service goes on."""

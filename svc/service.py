@@ -20,6 +20,7 @@ from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
+from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillReply
@@ -43,6 +44,7 @@ from svc.limits import (
     COMPANY_SECONDS,
     HEALTH_KEPT_SECONDS,
     HEALTH_SECONDS,
+    KEY_USES_SECONDS,
     READ_WAIT_SECONDS,
     READERS_MAX,
 )
@@ -139,7 +141,7 @@ class RunningService:
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
-        self.arrivals = Arrivals(self.now_us())
+        self.arrivals, self.key_uses = Arrivals(self.now_us()), KeyUses()
         self.stop_following = self._followers.end
         self.backfills = self.backfilling.newest_first
         self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
@@ -165,6 +167,17 @@ class RunningService:
         """Know what other nodes have decided about people and keys."""
         if self.following is not None:
             await self._administration.follow()
+
+    async def note_key_uses(self) -> None:
+        """Write down on which days keys were used, again and again; what cannot be written now is tried again."""
+        while True:
+            await trio.sleep(KEY_USES_SECONDS)
+            for command in list(self.key_uses.due(self.directory)):
+                try:
+                    await self.administer(command)
+                except Unavailable as error:
+                    log.warning("the last use of a key could not be noted", reason=str(error))
+                    break
 
     async def administer(self, command: PeopleCommand) -> PeopleReply:
         return await _taken(self._administration.send, command)

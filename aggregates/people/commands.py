@@ -110,6 +110,13 @@ class RevokeKey(PeopleCommand, frozen=True, kw_only=True):
     credential_id: UUID
 
 
+class NoteKeyUse(PeopleCommand, frozen=True, kw_only=True):
+    """Tell on which day of UTC a key was last used, as in 2026-08-01."""
+
+    credential_id: UUID
+    last_used_on: str
+
+
 class OfferLink(PeopleCommand, frozen=True, kw_only=True):
     """Let a link sign a member in, once; the caller keeps its text."""
 

@@ -28,6 +28,7 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
     commands.RemoveTeamMember: ("team membership", people.TeamMembership, events.TeamMemberRemoved),
     commands.IssueKey: ("key", people.Key, events.CredentialIssued),
     commands.RevokeKey: ("key", people.Key, events.CredentialRevoked),
+    commands.NoteKeyUse: ("key", people.Key, events.CredentialUsed),
     commands.OfferLink: ("link", people.Link, events.LinkOffered),
     commands.UseLink: ("link", people.Link, events.LinkUsed),
     commands.OpenSignIn: ("sign-in", people.SignIn, events.SignInOpened),
@@ -74,7 +75,7 @@ def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUI
             return credential_stream(command.key_digest)
         case commands.ChangeMembership() | commands.EndMembership():
             return directory.membership_stream(command.membership_id) or command.membership_id
-        case commands.RevokeKey():
+        case commands.RevokeKey() | commands.NoteKeyUse():
             return directory.key_stream(command.credential_id) or command.credential_id
         case _:
             return _own_id(command)

@@ -104,6 +104,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str | None
     revoked: bool
     revoked_at: str | None
+    last_used_on: str | None
+    """A day of UTC; None where no use was noted."""
 
     @property
     def scope(self) -> Scope:
@@ -174,6 +176,7 @@ _AT_FIRST: dict[str, Any] = {
     "ended_at": None,
     "revoked": False,
     "revoked_at": None,
+    "last_used_on": None,
     "used": False,
     "ended": False,
 }
@@ -194,6 +197,8 @@ def applied(record: Record | None, event: Event) -> Record:
         return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
     if isinstance(record, Key) and isinstance(event, events.CredentialRevoked):
         return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
+    if isinstance(record, Key) and isinstance(event, events.CredentialUsed):
+        return msgspec.structs.replace(record, last_used_on=max(record.last_used_on or "", event.last_used_on))
     if isinstance(record, Link) and isinstance(event, events.LinkUsed):
         return msgspec.structs.replace(record, used=True)
     if isinstance(record, SignIn) and isinstance(event, events.SignInSeen):

@@ -110,6 +110,14 @@ class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
     credential_id: UUID
 
 
+class CredentialUsed(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """The key opened something on this day of UTC; told once a day at most."""
+
+    TOPIC: ClassVar[str] = "credential.used"
+    credential_id: UUID
+    last_used_on: str
+
+
 class LinkOffered(Event, frozen=True, kw_only=True, omit_defaults=True):
     """A link exists that signs a developer in once. Its id comes from its text, which is stored nowhere."""
 

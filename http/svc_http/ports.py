@@ -14,6 +14,7 @@ from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
+from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillRecord, BackfillReply
@@ -200,6 +201,8 @@ class Service(Protocol):
 
     @property
     def budgets(self) -> Budgets: ...
+    @property
+    def key_uses(self) -> KeyUses: ...
     @property
     def arrivals(self) -> "Arrivals": ...
 

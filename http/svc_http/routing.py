@@ -20,8 +20,9 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
+from aggregates.ids import credential_stream
 from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
-from aggregates.people.directory import KeyRefusal, Principal, authenticate, principal
+from aggregates.people.directory import Key, KeyRefusal, Principal, authenticate, principal
 from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, spent, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import REFUSAL_CHARACTERS_MAX, Service
@@ -265,9 +266,13 @@ def developer_of(service: Service, key: str) -> Principal:
     """Whose key it is. Raises `HttpError` 401."""
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
-    found = authenticate(service.directory, sha256(key.encode()).hexdigest(), service.now_us())
+    directory, digest, now_us = service.directory, sha256(key.encode()).hexdigest(), service.now_us()
+    found = authenticate(directory, digest, now_us)
     if isinstance(found, KeyRefusal):
         raise unauthorized(_WHY_NOT[found])
+    known = directory.get(Key, credential_stream(digest))
+    assert known is not None, "a key that opens is known"
+    service.key_uses.note(known.id, now_us)
     return found
 
 

@@ -327,15 +327,21 @@ async def revoke_key(access: Access, key: str) -> str:
     return f"key {found[0].id} is revoked"
 
 
-@columns("key id", "begins with", "name", "developer", "developer id", "issued", "expires", "state", named=True)
+@columns(
+    "key id", "begins with", "name", "developer", "developer id", "issued", "expires", "last used", "state", named=True
+)
 def _keys(each: Key, names: Names) -> tuple[str, ...]:
     state = "revoked" if each.revoked else "active"
     whose = names.get(each.developer_id, ""), str(each.developer_id)
-    return str(each.id), each.key_start, each.name or "", *whose, minute(each.issued_at), minute(each.expires_at), state
+    times = minute(each.issued_at), minute(each.expires_at), each.last_used_on or ""
+    return str(each.id), each.key_start, each.name or "", *whose, *times, state
 
 
 @key.command("list", show=_keys, example="svc key list --json")
 @click.option("--developer", metavar="WHO", help="Those of one developer only.")
 async def list_keys(access: Access, developer: str | None) -> list[Key]:
-    """Show every key by its first characters."""
+    """Show every key by its first characters.
+
+    Last used: on that day of UTC.
+    """
     return await access.listed(Key, developer_id=await access.id_of(Developer, developer))

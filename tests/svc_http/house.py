@@ -19,6 +19,7 @@ from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Organization
+from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
@@ -94,7 +95,7 @@ class House:
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
-        self.arrivals = Arrivals(0)
+        self.arrivals, self.key_uses = Arrivals(0), KeyUses()
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []

@@ -27,7 +27,8 @@ routes = Routes()
 
 
 def _own_keys(call: BySignIn) -> list[Key]:
-    return [each for each in call.service.directory.all(Key) if each.scope == call.scope]
+    keys = call.service.directory.all(Key)
+    return [call.service.key_uses.shown(each) for each in keys if each.scope == call.scope]
 
 
 def _own_sign_ins(call: BySignIn) -> list[SignIn]:

@@ -103,6 +103,11 @@ def day(at: int | str | None, zone: tzinfo) -> str:
     return UNKNOWN if at is None else f"{(found := local(at, zone)).day} {found:%B %Y}"
 
 
+def date(text: str | None) -> str:
+    """A bare date, as in 14 February 2026."""
+    return UNKNOWN if text is None else day(f"{text}T00:00:00+00:00", UTC)
+
+
 def short_day(at: int | str, zone: tzinfo) -> str:
     """As in 14 Feb."""
     return f"{(found := local(at, zone)).day} {found:%b}"
@@ -143,6 +148,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "percent": percent,
     "duration": duration,
     "day": day,
+    "date": date,
     "short_day": short_day,
     "moment": moment,
     "clock": clock,

@@ -261,5 +261,11 @@ _create(
     {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
 )
 _end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember)
-_list("keys", "Every key by its first characters.", Key)
+
+
+@routes("GET /v1/admin/keys", "Every key by its first characters, with the day of its last use.", _LISTED)
+async def _list_keys(call: BySecret) -> list[Key]:
+    return [call.service.key_uses.shown(each) for each in _page(call, Key)]
+
+
 _end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey)

@@ -12,7 +12,7 @@ from aggregates.times import iso
 from svc_http.app import api_routes
 from svc_http.routes.events import OpenStreams
 from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, EVE, NOW_US, OTHER
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER
 from tests.svc_http.house import Caller, House, bearer
 
 A = "/v1/admin"
@@ -168,9 +168,19 @@ async def test_listed_keys_show_no_digest(admin: Caller) -> None:
     (record,) = (await admin.get(f"{A}/keys?developer_id={ANA}")).json
     assert set(record) == {
         "id", "key_id", "organization_id", "developer_id", "key_start", "name", "issued_at", "expires_at",
-        "revoked", "revoked_at",
+        "revoked", "revoked_at", "last_used_on",
     }  # fmt: skip
     assert record["key_start"] == ANA_KEY[:12]
+
+
+async def test_the_last_use_of_a_key_is_a_day(admin: Caller) -> None:
+    """Of whatever it opened; what it did not open, or another key did, does not count."""
+    ana, ben = admin.using(bearer(ANA_KEY)), admin.using(bearer(BEN_KEY))
+    keys = f"{A}/keys?developer_id={BEN}"
+    assert (await ana.get("/v1/score_v3/score")).status == 200
+    assert (await admin.get(keys)).json[0]["last_used_on"] is None
+    assert (await ben.get("/v1/score_v3/score")).status == 200
+    assert (await admin.get(keys)).json[0]["last_used_on"] == "2026-08-01"
 
 
 BAD: list[tuple[str, str, object, int, str]] = [

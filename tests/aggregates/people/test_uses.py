@@ -1,0 +1,63 @@
+"""A key's last use: seen at once, written once a day."""
+
+from aggregates.people.commands import RevokeKey
+from aggregates.people.directory import Directory, Key
+from aggregates.people.uses import KeyUses
+from aggregates.times import US_PER_DAY, US_PER_SECOND
+from tests.support.log import named
+from tests.support.people import ANA_KEY, NOW_US, carry_out, company
+
+ANAS = named(ANA_KEY)
+
+
+def _key(directory: Directory) -> Key:
+    (found,) = (each for each in directory.all(Key) if each.id == ANAS)
+    return found
+
+
+def test_no_use_is_known_at_first() -> None:
+    uses, directory = KeyUses(), company()
+    assert uses.shown(_key(directory)).last_used_on is None
+    assert list(uses.due(directory)) == []
+
+
+def test_many_uses_of_a_day_are_one_event() -> None:
+    uses, directory = KeyUses(), company()
+    for second in range(1_000):
+        uses.note(ANAS, NOW_US + second * US_PER_SECOND)
+    assert uses.shown(_key(directory)).last_used_on == "2026-08-01"
+    (command,) = uses.due(directory)
+    carry_out(directory, command)
+    stream = directory.key_stream(ANAS)
+    assert stream is not None
+    assert (_key(directory).last_used_on, directory.version(stream)) == ("2026-08-01", 2)
+    assert list(uses.due(directory)) == []
+
+
+def test_the_next_day_is_another_and_a_day_before_changes_nothing() -> None:
+    uses, directory = KeyUses(), company()
+    for at_us in (NOW_US + US_PER_DAY, NOW_US):
+        uses.note(ANAS, at_us)
+        for command in uses.due(directory):
+            carry_out(directory, command)
+    assert _key(directory).last_used_on == "2026-08-02"
+
+
+def test_a_node_that_is_behind_takes_nothing_back() -> None:
+    """Another one noted a later day."""
+    ahead, behind, directory = KeyUses(), KeyUses(), company()
+    ahead.note(ANAS, NOW_US + US_PER_DAY)
+    behind.note(ANAS, NOW_US)
+    (late,) = behind.due(directory)
+    for command in (*ahead.due(directory), late):
+        carry_out(directory, command)
+    assert _key(directory).last_used_on == behind.shown(_key(directory)).last_used_on == "2026-08-02"
+
+
+def test_a_revoked_key_keeps_its_last_use() -> None:
+    uses, directory = KeyUses(), company()
+    uses.note(ANAS, NOW_US)
+    carry_out(directory, RevokeKey(credential_id=ANAS))
+    (command,) = uses.due(directory)
+    carry_out(directory, command)
+    assert (_key(directory).revoked, _key(directory).last_used_on) == (True, "2026-08-01")
