@@ -4,7 +4,6 @@ A few hundred people make a few thousand events, so all of it fits in memory. Ev
 its key and its membership as they stand now; nothing positive is ever cached.
 """
 
-from datetime import tzinfo
 from enum import Enum
 from typing import Any, TypeVar
 from uuid import UUID
@@ -15,7 +14,7 @@ from aggregates.event import Event, Scope
 from aggregates.ids import credential_stream, membership_id, membership_stream
 from aggregates.people import events
 from aggregates.people.events import Role, Schedule
-from aggregates.times import US_PER_DAY, Window, iso, local_date, local_day_bounds, parse_instant, zone_named
+from aggregates.times import US_PER_DAY, iso, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
 # commands take, also under its own name. None holds a key's digest.
@@ -92,7 +91,7 @@ class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key: enough to recognise it, not enough to use it."""
+    """A key: enough to recognise it, not enough to use it; the last use is a day of UTC, null where none was noted."""
 
     id: UUID
     key_id: UUID
@@ -105,7 +104,6 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool
     revoked_at: str | None
     last_used_on: str | None
-    """A day of UTC; None where no use was noted."""
 
     @property
     def scope(self) -> Scope:
@@ -277,12 +275,14 @@ class Directory:
 
     def membership_stream(self, membership_id: UUID) -> UUID | None:
         """Where the newest membership of somebody is kept."""
-        found = ((stream, each) for stream, each in self._records.items() if isinstance(each, Membership))
-        return next((stream for stream, each in found if each.id == membership_id), None)
+        found = self._records.items()
+        return next(
+            (stream for stream, each in found if isinstance(each, Membership) and each.id == membership_id), None
+        )
 
     def key_stream(self, key_id: UUID) -> UUID | None:
-        keys = ((stream, each) for stream, each in self._records.items() if isinstance(each, Key))
-        return next((stream for stream, key in keys if key.id == key_id), None)
+        found = self._records.items()
+        return next((stream for stream, each in found if isinstance(each, Key) and each.id == key_id), None)
 
     def membership(self, scope: Scope) -> Membership | None:
         """The current membership of a developer in an organization; None where it ended or never was."""
@@ -340,8 +340,7 @@ def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principa
         return KeyRefusal.UNKNOWN
     if not _opens(key, now_us):
         return KeyRefusal.VOID
-    scope = Scope(key.organization_id, key.developer_id)
-    return principal(directory, scope) or KeyRefusal.NOT_A_MEMBER
+    return principal(directory, key.scope) or KeyRefusal.NOT_A_MEMBER
 
 
 SIGN_IN_IDLE_DAYS = 14
@@ -368,37 +367,3 @@ def _opens(key: Key, now_us: int) -> bool:
 def principal(directory: Directory, scope: Scope) -> Principal | None:
     membership = directory.membership(scope)
     return None if membership is None else Principal(scope, membership.role)
-
-
-class Stay(msgspec.Struct, frozen=True, order=True):
-    """Whole days of one developer in a team, cut to a window: from `start_us` up to, but without, `end_us`."""
-
-    developer_id: UUID
-    start_us: int
-    end_us: int
-
-
-def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> tuple[Stay, ...]:
-    """The stays of everybody who was in the team within the window, former members too; no two overlap.
-
-    A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
-    """
-    periods = (each for each in directory.all(TeamMembership) if each.team_id == team.team_id)
-    cut = (_stay(each, window, zone) for each in periods)
-    joined: list[Stay] = []
-    for stay in sorted(each for each in cut if each.start_us < each.end_us):
-        before = joined[-1] if joined else None
-        if before is not None and before.developer_id == stay.developer_id and stay.start_us <= before.end_us:
-            stay = Stay(stay.developer_id, before.start_us, max(stay.end_us, before.end_us))
-            joined.pop()
-        joined.append(stay)
-    return tuple(joined)
-
-
-def _stay(period: TeamMembership, window: Window, zone: tzinfo) -> Stay:
-    ended_us = None if period.ended_at is None else parse_instant(period.ended_at)
-    started_us, end_us = parse_instant(period.started_at), window.end_us
-    start_us = local_day_bounds(local_date(started_us, zone), zone).start_us
-    if ended_us is not None:
-        end_us = local_day_bounds(local_date(max(started_us, ended_us - 1), zone), zone).end_us
-    return Stay(period.developer_id, max(start_us, window.start_us), min(end_us, window.end_us))

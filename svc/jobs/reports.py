@@ -16,8 +16,9 @@ import trio
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Reply, Scope
 from aggregates.judging.evidence import language_of
-from aggregates.people.directory import Developer, Directory, Membership, Stay
+from aggregates.people.directory import Developer, Directory, Membership
 from aggregates.people.events import Schedule
+from aggregates.people.stays import Stay
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import (
     AnyReportCommand,

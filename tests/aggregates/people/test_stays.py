@@ -8,8 +8,9 @@ import pytest
 from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream
 from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember, StartMembership
-from aggregates.people.directory import Directory, Team, stays_in
+from aggregates.people.directory import Directory, Team
 from aggregates.people.events import TeamMemberAdded
+from aggregates.people.stays import stays_in
 from aggregates.times import Window
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, EVE, carry_out, company

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.people.directory import Stay
+from aggregates.people.stays import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked, ByDeveloper, Coverage, Reading, Spent, TeamCost, live_part, team_cost
 from projections.reader import Reader

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from aggregates.people.directory import Stay
+from aggregates.people.stays import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked, Spent, live_part
 from svc.archive.folder import Archive

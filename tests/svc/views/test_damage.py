@@ -12,8 +12,8 @@ import structlog
 import trio
 
 from aggregates.event import Scope
-from aggregates.people.directory import Stay
 from aggregates.people.events import MembershipStarted
+from aggregates.people.stays import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked
 from projections.reader import is_damage, is_passing, unpack

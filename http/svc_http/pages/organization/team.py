@@ -7,7 +7,8 @@ import msgspec
 from quart import Response
 
 from aggregates.event import Scope
-from aggregates.people.directory import Developer, Organization, Stay, Team, stays_in
+from aggregates.people.directory import Developer, Organization, Team
+from aggregates.people.stays import Stay, stays_in
 from aggregates.times import Window, equal_windows
 from projections.prices.spending import Asked, TeamCost, team_cost
 from projections.reader import Reader
