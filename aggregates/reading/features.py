@@ -6,7 +6,7 @@ not. Every captured prompt is read once, so the loops over words are left to the
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ _OWN_TAIL_CHARS = 600
 """What is asked stands at a prompt's head or at its end; cues are looked for there."""
 _SENTENCES_MAX = 40
 _LIST_WORDS_MIN = 8
+_SAYING_SHARE = 7
+"""Of so many different words one may name something without saying anything."""
 _LIST_SHARE = 12
 """Of so many words one at least holds a sentence together; else they are listed: keywords, or a log."""
 
@@ -59,13 +61,19 @@ def extract(looked: PromptText) -> Features:
     names |= traits(sentences, words, _heading(own), findings, pasted=looked.pasted_chars > 0)
     reference = find_references(near, own, names)
     names |= _layout(looked, words)
-    if words and reference is None and "number" not in names and lexicon.HOLLOW.issuperset(distinct):
+    if words and reference is None and "number" not in names and says_nothing(distinct):
         names.add("says nothing")
     if len(words) >= _LIST_WORDS_MIN and _LIST_SHARE * counts["cue:english"] < len(words):
         names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
     return Features(words, distinct, names, phrases, reference, foreign)
+
+
+def says_nothing(distinct: Mapping[str, None]) -> bool:
+    """Whether hardly a word of these names anything that could be wanted."""
+    hollow = len(lexicon.HOLLOW.intersection(distinct))
+    return len(distinct) - hollow <= len(distinct) // _SAYING_SHARE
 
 
 def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
@@ -191,9 +199,12 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     strange = len(sample) - sum(map(str.isascii, sample))
     if (other + strange) * 5 < len(sample):
         return False
-    return other + strange > sum(map(lexicon.WORD_CUES["english"].__contains__, sample))
+    english = sum(map(lexicon.WORD_CUES["english"].__contains__, sample))
+    return other + strange > (2 * english if other + strange < _SIGNS_MIN else english)
 
 
+_SIGNS_MIN = 3
+"""Fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words."""
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
 CROSSED = (
     *("phrase:goal_given", "phrase:check_asked", "phrase:cause_asked", "phrase:symptom_only", "phrase:scope_limit"),
@@ -211,7 +222,7 @@ NAMED: tuple[str, ...] = (
     *("says nothing", "word list", "number", "only strong report", "only weak report", "url", "symbol", "code name"),
     *("cue:test", "cue:check", "cue:accept", "cue:cause", "cue:plan", "cue:git", "cue:scope", "cue:symptom"),
     *("phrase:plan_given", "phrase:plan_asked", "mention", "flagged", "asks ?", "cue:want", "image alone"),
-    *("phrase:check_wanted", "references 8"),
+    *("phrase:check_wanted", "references 8", "question:wh", "question:how", "question:why"),
 )
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""
@@ -250,7 +261,7 @@ def find_references(looked_at: str, own: str, found: set[str]) -> tuple[int, int
         if not _REFERENCE.match(bare) and not ("`" in chunk and _REFERENCE.match(chunk.strip("(,.;:"))):
             if bare.isdigit():
                 found.add("number")
-        elif bare and bare not in _NOT_REFERENCES:
+        elif bare and bare not in _NOT_REFERENCES and not (bare.isupper() and bare.lower() in lexicon.HOLLOW):
             found.add(_kind(bare))
             first = first or chunk
             count += 1

@@ -130,13 +130,13 @@ def _weights(name: str, weights: RubricWeights) -> Logits:
 
 # What words have to bear out (scoring.md, section 3): what is sure without them is unsure after all.
 
-_POINTS = ("reference", "path", "url", "symbol", "code name", "mention", "flagged", "number")
+_POINTS = ("path", "url", "symbol", "code name", "mention", "number")
 _BORNE_OUT_BY: dict[BooleanName, frozenset[str]] = {
     "goal_explicit": frozenset(
         {"phrase:goal_given", "begins:request", "ends:request", "only question", "begins:question", "cue:want"}
     ),
     "scope_bounded": frozenset({"phrase:scope_limit", "cue:where", "cue:scope", "cue:git", "cue:review", *_POINTS}),
-    "references_concrete": frozenset({"cue:git", "cue:where", "pasted", *_POINTS}),
+    "references_concrete": frozenset({"cue:git", "cue:where", "pasted", "reference", "flagged", *_POINTS}),
     "verification_requested": frozenset({"phrase:check_wanted"}),
 }
 """One of these stands in a prompt of which the boolean is surely true."""
@@ -149,6 +149,7 @@ _LOOKED_FOR: dict[BooleanName, frozenset[str]] = {
     "verification_requested": frozenset({"phrase:check_asked"}),
 }
 """None of these stands in a prompt of which it is surely false."""
+_PLAIN_QUESTIONS = frozenset({"question:wh", "question:how", "question:why"})
 _TEST_OUTPUT = frozenset({"pasted", "references 8"})
 """Output of tests that nobody fenced speaks of tests as well."""
 
@@ -159,7 +160,8 @@ def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) ->
         return True
     if not verdict.value:
         return names.isdisjoint(_LOOKED_FOR.get(verdict.name, ()))
-    if "word list" in names or ("says nothing" in names and intent != "question"):
+    asks_plainly = intent == "question" and not names.isdisjoint(_PLAIN_QUESTIONS)
+    if "word list" in names or ("says nothing" in names and not asks_plainly):
         return False
     if verdict.name == "verification_requested" and names >= _TEST_OUTPUT and "phrase:plan_given" not in names:
         return False

@@ -30,10 +30,13 @@ _LINE_OF_MACHINE = re.compile(
     re.VERBOSE,
 )
 
-_JUDGED = ("rubric", "judge", "grade", "grading", "boolean", "_explicit", "_bounded", "_requested")
+_JUDGED = (
+    *("rubric", "judge", "grade", "grading", "boolean", "evaluator", "instructions"),
+    *("_explicit", "_bounded", "_requested"),
+)
 _TO_THE_JUDGE = re.compile(
     r"""
-    \b(?:the\srubric|judges?|grad(?:e|er|ing)|booleans?|goal_explicit|scope_bounded|references_concrete
+    \b(?:rubric|judges?|grad(?:e|er|ing)|evaluator|(?:previous|prior|above)\sinstructions|booleans?|goal_explicit|scope_bounded|references_concrete
       |context_sufficient|verification_requested|root_cause_oriented|plan_first)\b[^.!?\n]{0,300}[.!?]?
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -45,7 +48,16 @@ _ORDERS = (
         re.compile(r"\b(?:ignore|mark|set|give|treat|rate|grade|score|award|count|are|is)\b", re.IGNORECASE),
         re.compile(r"\b(?:true|earned|passed|full|perfect|highest|maximum|100|a\+)", re.IGNORECASE),
     ),
-    (re.compile(r"\bignore\b", re.IGNORECASE), re.compile(r"\brubric", re.IGNORECASE)),
+    (
+        re.compile(r"\b(?:ignore|disregard|forget)\b", re.IGNORECASE),
+        re.compile(r"\b(?:rubric|instructions)\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\b(?:rubric|grader|evaluator|booleans)\b", re.IGNORECASE),
+        re.compile(r"\b(?:says|must|all|every|explicit|bounded)\b", re.IGNORECASE),
+    ),
+    (re.compile(r"_explicit|_bounded|_concrete|_sufficient|_requested|_oriented|plan_first"), re.compile(r"\btrue\b")),
+    (re.compile(r"\b(?:complete|pass(?:es)?|fits)\b", re.IGNORECASE), re.compile(r"\brubric\b", re.IGNORECASE)),
 )
 """A verb, and what may follow it: the first of each is looked for, so that a sentence is read once."""
 

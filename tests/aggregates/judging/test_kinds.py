@@ -1,0 +1,58 @@
+"""A hundred prompts in ten kinds: what a senior engineer calls vague earns no goal and no scope; what is good, a B+."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from aggregates.scores.grades import PromptGrade, grade_text
+
+KINDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
+VAGUE = ("pleading", "rambling", "keywords", "injection", "vague", "pasted", "tiny")
+
+
+def earned(graded: PromptGrade) -> set[str]:
+    return {habit.boolean for habit in graded.habits if habit.earned}
+
+
+def of_kinds(*kinds: str) -> list[str]:
+    return [text for kind in kinds for text in KINDS[kind]]
+
+
+def test_there_are_ten_prompts_of_each_of_ten_kinds() -> None:
+    """No two are equal."""
+    assert [len(texts) for texts in KINDS.values()] == [10] * 10
+    assert len(set(of_kinds(*KINDS))) == 100
+
+
+@pytest.mark.parametrize("text", of_kinds(*VAGUE))
+def test_a_vague_prompt_earns_no_goal_and_no_scope(text: str) -> None:
+    """Whatever is pleaded, listed, pasted, or told to the judge."""
+    assert earned(grade_text(text)).isdisjoint({"goal_explicit", "scope_bounded"})
+
+
+@pytest.mark.parametrize("text", of_kinds("dangerous"))
+def test_a_dangerous_prompt_bounds_nothing(text: str) -> None:
+    """It may well say what it wants: to skip all tests."""
+    assert "scope_bounded" not in earned(grade_text(text))
+
+
+@pytest.mark.parametrize("text", of_kinds("excellent"))
+def test_an_excellent_prompt_is_a_b_plus_at_least(text: str) -> None:
+    """Its goal is earned too."""
+    graded = grade_text(text)
+    assert graded.letter in {"B+", "A-", "A", "A+"}
+    assert "goal_explicit" in earned(graded)
+
+
+@pytest.mark.parametrize("text", of_kinds("foreign"))
+def test_another_language_is_not_judged(text: str) -> None:
+    """However good the prompt is."""
+    graded = grade_text(text)
+    assert (graded.status, graded.reason, graded.score, graded.habits) == ("unclassified", "language", None, ())
+
+
+@pytest.mark.parametrize("text", of_kinds("tiny"))
+def test_a_tiny_prompt_is_no_prompt(text: str) -> None:
+    """It only navigates."""
+    assert grade_text(text).status == "skipped"
