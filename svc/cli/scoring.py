@@ -143,7 +143,7 @@ def score(server: Server, as_json: bool, days: int) -> None:
 
 
 def rate_told(figures: Found, days: int) -> str:
-    """As in "11 of 15 goals reached; 48 to 89 in 100 fits. 2 more are undecided."."""
+    """As in "11 of 15 goals reached; likely between 48 and 89 percent. 2 more are undecided."."""
     decided, undecided, fits = figures["decided_count"], figures["undecided_count"], figures["interval"]
     if not figures["total_count"]:
         newest = figures.get("newest_at")
@@ -155,7 +155,7 @@ def rate_told(figures: Found, days: int) -> str:
     said = f"{figures['crushed_count']} of {counted(decided, 'goal')} reached"
     if fits is not None:
         few = ", too few to tell: " if decided < TOLD_MIN else "; "
-        said += f"{few}{fits['low']:.0f} to {fits['high']:.0f} in 100 fits"
+        said += f"{few}likely between {fits['low']:.0f} and {fits['high']:.0f} percent"
     return f"{said}. {undecided} more {'is' if undecided == 1 else 'are'} undecided." if undecided else f"{said}."
 
 

@@ -27,7 +27,8 @@ from svc_http.routing import Routes
 
 PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all time"}
 PERIOD_DEFAULT = "30"
-WEEKS_SHOWN = 12
+WEEKS = {"7": 2, "30": 5, "90": 13, "all": 26}
+"""So many weeks are drawn of each time: those that it touches; of all time the last half year."""
 LIVE_SHOWN = 10
 HABIT_PROMPTS_MIN = 5
 """A next habit is named from so many prompts on: fewer tell nothing about anybody's habits."""
@@ -85,7 +86,7 @@ def _look(
 @routes("GET /", "Home.")
 async def home(call: BySignIn) -> Response:
     name, window = period_of(call)
-    weeks, days = call.windows("weekly", WEEKS_SHOWN), days_of(call, window)
+    weeks, days = call.windows("weekly", WEEKS[name]), days_of(call, window)
     found = await call.read(_look, window, weeks, days, call.service.now_us())
     zone = call.own_zone
     labels = [short_day(each.start_us, zone) for each in weeks]

@@ -1,4 +1,4 @@
-"""A rate as a person reads it: "8 of 8 goals reached, too few to tell: 68 to 100 in 100 fits"."""
+"""A rate as a person reads it: "8 of 8 goals reached, too few to tell: likely between 68 and 100 percent"."""
 
 import msgspec
 
@@ -7,6 +7,20 @@ from projections.sub_sessions.goals import Outcome
 from svc_http.pages.words import counted, number
 
 _QUALIFIES = ("reached", "not_reached", "rework", "undecided")
+
+
+def likely(found: Interval | None) -> str:
+    return "–" if found is None else f"{found.low:.0f} to {found.high:.0f}"
+
+
+def told(reached: int, decided: int, undecided: int, interval: Interval | None) -> str:
+    """In one sentence, with what is likely."""
+    if interval is None:
+        return "No goal counts yet in this time."
+    said = f"{number(reached)} of {counted(decided, 'goal')} reached"
+    said += f", {number(undecided)} more undecided" if undecided else ""
+    few = ", too few to tell: " if decided < DECIDED_MIN else "; "
+    return f"{said}{few}likely between {interval.low:.0f} and {interval.high:.0f} percent."
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -32,17 +46,11 @@ class Rate(msgspec.Struct, frozen=True):
 
     @property
     def fits(self) -> str:
-        found = self.interval
-        return "–" if found is None else f"{found.low:.0f} to {found.high:.0f}"
+        return likely(self.interval)
 
     @property
     def sentence(self) -> str:
-        if not self.tally.total:
-            return "No goal counts yet in this time."
-        said = f"{number(self.reached)} of {counted(self.decided, 'goal')} reached"
-        said += f", {number(self.undecided)} more undecided" if self.undecided else ""
-        few = ", too few to tell: " if self.decided < DECIDED_MIN else "; "
-        return f"{said}{few}{self.fits} in 100 fits."
+        return told(self.reached, self.decided, self.undecided, self.interval)
 
     def moved(self, before: Outcome, after: Outcome) -> "Rate":
         """As it would be with one goal counted otherwise."""

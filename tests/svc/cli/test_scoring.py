@@ -47,7 +47,7 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
     """Reached of decided, the interval, and the next habit; no percentage by itself."""
     shown = told(ana, "score", "--days", str(DAYS))
     assert " reached" in shown
-    assert "in 100 fits" in shown
+    assert "likely between" in shown
     assert "Next habit: " in shown
     figures = json.loads(told(ana, "score", "--days", str(DAYS), "--json"))["score"]
     assert f"{figures['crushed_count']} of {figures['decided_count']} goals reached" in shown
@@ -57,9 +57,21 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
 @pytest.mark.parametrize(
     ("crushed", "decided", "undecided", "fits", "sentence"),
     [
-        (11, 15, 0, (48, 89), "11 of 15 goals reached; 48 to 89 in 100 fits."),
-        (8, 8, 2, (58, 100), "8 of 8 goals reached, too few to tell: 58 to 100 in 100 fits. 2 more are undecided."),
-        (0, 1, 1, (0, 90), "0 of 1 goal reached, too few to tell: 0 to 90 in 100 fits. 1 more is undecided."),
+        (11, 15, 0, (48, 89), "11 of 15 goals reached; likely between 48 and 89 percent."),
+        (
+            8,
+            8,
+            2,
+            (58, 100),
+            "8 of 8 goals reached, too few to tell: likely between 58 and 100 percent. 2 more are undecided.",
+        ),
+        (
+            0,
+            1,
+            1,
+            (0, 90),
+            "0 of 1 goal reached, too few to tell: likely between 0 and 90 percent. 1 more is undecided.",
+        ),
     ],
 )
 def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: tuple[float, float], sentence: str) -> None:
