@@ -111,11 +111,11 @@ class Tally(msgspec.Struct, frozen=True):
         return Interval(low * unit, high * unit)
 
 
-def wilson(hits: int, total: int) -> tuple[float, float]:
+def wilson(hits: float, total: int, z: float = _Z) -> tuple[float, float]:
     """Wilson's score interval of a share, within 0-1 and around it (Wilson 1927). `total` is above 0."""
-    share, spread = hits / total, _Z * _Z / total
+    share, spread = hits / total, z * z / total
     middle = share + spread / 2
-    half = _Z * math.sqrt(share * (1 - share) / total + spread / (4 * total))
+    half = z * math.sqrt(share * (1 - share) / total + spread / (4 * total))
     low, high = (middle - half) / (1 + spread), (middle + half) / (1 + spread)
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 

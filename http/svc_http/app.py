@@ -14,6 +14,8 @@ from svc_http.pages import cost, goal, goals, home, live, mine, signing
 from svc_http.pages.door import attach_pages
 from svc_http.pages.errors import error_page
 from svc_http.pages.organization import team
+from svc_http.pages.reflection import compared, habits, limits
+from svc_http.pages.reflection import reports as report_pages
 from svc_http.params import Call
 from svc_http.ports import Service
 from svc_http.routes import (
@@ -31,7 +33,7 @@ from svc_http.routes import (
 )
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goals, goal, cost, mine, team)
+_PAGES = (signing, home, goals, goal, habits, limits, cost, report_pages, compared, mine, team)
 _FAMILIES = (operations, capture, importing, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

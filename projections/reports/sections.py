@@ -15,21 +15,19 @@ from aggregates.judging.evidence import GRADED_MIN, HABITS, NOT_ENOUGH, NOTHING_
 from aggregates.reading.verdicts import BooleanName
 from aggregates.reports.events import ReportPeriod
 from aggregates.times import Window
-from projections.derive.sub_session_rows import mask
 from projections.prices.spending import Coverage, PricingCoverage, Reading, Rollup, team_cost
-from projections.reader import Reader, bound
+from projections.reader import Reader
 from projections.scores import activity, score
 from projections.scores.activity import model_task
+from projections.scores.habits import ShownHabit, best_shown, newest_missed
 from projections.scores.integrity import integrity
-from projections.scores.skill import Skill, graded_prompts, insight_summary, skill, top_prompts
+from projections.scores.skill import Skill, insight_summary, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions import listing as sub_sessions
 from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
 HABITS_SHOWN = 3
-_EXAMPLES_READ = 5
-"""So many prompts are looked at for one whose text is still there."""
 _WINDOWS_SHOWN = 4
 """A sparkline has this many points; the last is the period."""
 
@@ -160,8 +158,8 @@ def coaching(look: ReportInput) -> Coaching:
             habit=habits[name].advice,
             share=shares[name],
             prompt_count=counts[name],
-            example=_example(look, name, "p.at_us DESC, p.turn_id DESC", "NOT p.standing_earned & :habit"),
-            best_example=_example(look, name, "p.own_score DESC, p.at_us DESC, p.turn_id", "p.own_earned & :habit"),
+            example=_example(newest_missed(look.reader, look.scope, look.window, name)),
+            best_example=_example(best_shown(look.reader, look.scope, look.window, name)),
         )
         for name in weakest(shares, counts, HABITS_SHOWN)
     ]
@@ -171,12 +169,5 @@ def coaching(look: ReportInput) -> Coaching:
     return Coaching(items=[], note=(NOTHING_MISSED if enough else NOT_ENOUGH)[look.language])
 
 
-def _example(look: ReportInput, name: BooleanName, order: str, which: str) -> MissedPrompt | None:
-    found = graded_prompts(
-        look.reader,
-        order,
-        bound(look.scope, look.window, habit=mask((name,)), limit=_EXAMPLES_READ, offset=0),
-        f"AND p.standing_sure & :habit AND {which}",
-    )
-    newest = next((each for each in found if each.preview is not None), None)
-    return None if newest is None else msgspec.convert(newest, MissedPrompt, from_attributes=True)
+def _example(found: ShownHabit | None) -> MissedPrompt | None:
+    return None if found is None else msgspec.convert(found.prompt, MissedPrompt, from_attributes=True)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -115,16 +116,36 @@ _MASKS = (
 )
 
 
-def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Skill:
-    """The skill index of the last window given."""
+class HabitCounts(NamedTuple):
+    """Of each habit, how many prompts of a window show it, and of how many that can be told."""
+
+    hits: dict[BooleanName, int]
+    applied: dict[BooleanName, int]
+    one_sided: dict[BooleanName, int]
+    """Sure, by a judge that can say it on one side only: in no rate."""
+    unsure: dict[BooleanName, int]
+    sample_count: int
+    """Prompts with a score."""
+
+    def of(self, name: BooleanName) -> tuple[int, int, int, int]:
+        return self.hits[name], self.applied[name], self.one_sided[name], self.unsure[name]
+
+
+def habit_counts(reader: Reader, scope: Scope, window: Window) -> HabitCounts:
     hits, applied, one_sided, unsure = (dict.fromkeys(BOOLEANS, 0) for _ in range(4))
     sample_count = 0
-    for applicable, sure, earned, rated, prompts, scored in reader.db.execute(_MASKS, bound(scope, windows[-1])):
+    for applicable, sure, earned, rated, prompts, scored in reader.db.execute(_MASKS, bound(scope, window)):
         sample_count += scored
         told = ((hits, earned & rated), (applied, rated), (one_sided, sure & ~rated), (unsure, applicable & ~sure))
         for shares, names in told:
             for boolean in unmask(names):
                 shares[boolean] += prompts
+    return HabitCounts(hits, applied, one_sided, unsure, sample_count)
+
+
+def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Skill:
+    """The skill index of the last window given."""
+    hits, applied, one_sided, unsure, sample_count = habit_counts(reader, scope, windows[-1])
     index = grades.skill_index(hits, applied)
     return Skill(
         window=name,
@@ -187,6 +208,13 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
 
 def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed: str = "") -> list[TopPrompt]:
     """A page of the graded prompts of a range: a prompt belongs to it by its own time, as for the average grade."""
+    return [prompt for prompt, _ in graded_bodies(reader, order, page, narrowed)]
+
+
+def graded_bodies(
+    reader: Reader, order: str, page: dict[str, object], narrowed: str = ""
+) -> list[tuple[TopPrompt, PromptBody]]:
+    """The same, each with how it was judged."""
     theirs = (
         "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
         "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
@@ -205,7 +233,7 @@ def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed
     bodies = [unpack(row[1], PromptBody) for row in rows]
     refs = [body.prompt for body in bodies]
     texts = reader.texts(refs)
-    return [
+    prompts = [
         TopPrompt(
             prompt_id=prompt_id(unpack(turn, Turn)),
             sub_session_id=sub_session_id,
@@ -224,3 +252,4 @@ def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed
             bodies, refs, rows, strict=True
         )
     ]
+    return list(zip(prompts, bodies, strict=True))

@@ -10,7 +10,18 @@ from svc_http.pages.rendering import PAGE_BYTES_MAX
 from tests.browser.house import Running
 
 AXE = (Path(__file__).parent / "axe-4.14.1.min.js").read_text(encoding="utf-8")
-PAGES = ["/", "/?days=7", "/goals?days=all", "/not-counted?days=all", "/cost?days=all", "/mine"]
+PAGES = [
+    "/",
+    "/?days=7",
+    "/goals?days=all",
+    "/not-counted?days=all",
+    "/habits?days=all",
+    "/limits?days=all",
+    "/cost?days=all",
+    "/reports",
+    "/compared?days=all",
+    "/mine",
+]
 PAGES += ["/team", "/team/lead"]
 OPEN_PAGES = ["/sign-in", "/nothing-is-here"]
 """These need no sign-in."""

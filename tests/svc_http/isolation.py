@@ -21,6 +21,7 @@ READS = {
     "POST /v1/insights/report/generate",
     "POST /v1/insights/report/quick",
     "POST /v1/telemetry/per-turn",
+    "POST /habits/grade",
 }
 """They read, whatever their method says."""
 OTHERS = ("colleague", "stranger", "owner")

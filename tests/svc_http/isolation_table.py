@@ -182,7 +182,14 @@ pages, own data
   api    GET    / 200
   api    GET    /goals 200
   api    GET    /not-counted 200
+  api    GET    /habits 200
+  api    POST   /habits/grade 200
+  api    GET    /limits 200
   api    GET    /cost 200
+  api    GET    /reports 200
+  api    POST   /reports 303
+  api    POST   /reports/schedule 303
+  api    GET    /compared 200
   api    GET    /mine 200
   api    GET    /mine/goals.json 200
   api    GET    /team/lead 200
@@ -195,6 +202,9 @@ pages, a team's
 pages, a thing of one's own
   api    GET    /goals/<id> 200
   api    GET    /goals/<id>/say 200
+  api    GET    /reports/<id> 200
+  api    POST   /reports/<id>/cancel 303
+  api    POST   /reports/<id>/delete 303
   api    POST   /mine/keys/<id>/revoke 303
   api    POST   /mine/browsers/<id>/end 303
 pages, an override

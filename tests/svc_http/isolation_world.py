@@ -186,9 +186,9 @@ class World:
                 self.ids = self.ids._replace(key=str(named(key)))
             case "POST", "/v1/prompts/response":
                 self.ids = self.ids._replace(prompt=await self._prompt(f"{WORD} {new}", "2026-08-01T07:10:00Z"))
-            case "POST", "/v1/score_v3/report/cancel/<id>":
+            case "POST", "/v1/score_v3/report/cancel/<id>" | "/reports/<id>/cancel":
                 self.ids = self.ids._replace(report=await self._report(f"2026-06-{self._made % 27 + 1:02}"))
-            case "DELETE", "/v1/score_v3/report/<id>":
+            case "DELETE" | "POST", "/v1/score_v3/report/<id>" | "/reports/<id>/delete":
                 report = await self._report(f"2026-05-{self._made % 27 + 1:02}")
                 await self.caller("api", "themself").post(f"/v1/score_v3/report/cancel/{report}", {})
                 self.ids = self.ids._replace(report=report)
@@ -315,6 +315,9 @@ _FORMS: dict[str, bytes] = {
     "/sign-in": b"key=" + key_of("nobody").encode(),
     "/goals/<id>/say": b"word=not-reached",
     "/goals/<id>/back": b"field=completion",
+    "/habits/grade": b"prompt=fix+the+crash",
+    "/reports": b"period=monthly",
+    "/reports/schedule": b"weekly=yes",
     "/mine/keys": b"label=laptop",
     "/mine/profile": b"timezone=Asia/Seoul&language=ko",
 }
@@ -333,6 +336,7 @@ def _path_id(path: str, ids: Ids) -> str:
         "keys": ids.key,
         "browsers": ids.browser,
         "report": ids.report,
+        "reports": ids.report,
     }
     return next((id_ for kind, id_ in kinds.items() if f"/{kind}/" in path), ids.sub_session)
 

@@ -91,6 +91,37 @@ def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
     return _framed(name, drawn, [each.label for each in items], f"{most:.0f}")
 
 
+def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
+    """One bar that lies: each part as wide as its share of all; a faint rail where there is nothing."""
+    whole, x = sum(value for _, value in parts), 0.0
+    drawn = [Markup('<rect class="rail" width="{}" height="10"/>').format(WIDTH)]
+    for kind, value in parts:
+        width = WIDTH * value / whole if whole else 0.0
+        if width > 0:
+            rect = Markup('<rect class="{}" x="{}" width="{}" height="10"/>')
+            drawn.append(rect.format(kind, _f(x), _f(width)))
+        x += width
+    head = Markup('<svg class="share" viewBox="0 0 {} 10" preserveAspectRatio="none" role="img" aria-label="{}">')
+    return head.format(WIDTH, name) + Markup("").join(drawn) + Markup("</svg>")
+
+
+def place(name: str, group: tuple[float, float, float], mine: tuple[float, float, float] | None) -> Markup:
+    """On a line from 0 to 100: the middle half of a group with its median, and one's own value with what fits."""
+    low, middle, high = (WIDTH * each / 100 for each in group)
+    drawn = [
+        Markup('<rect class="rail" y="18" width="{}" height="4"/>').format(WIDTH),
+        Markup('<rect class="half" x="{}" y="8" width="{}" height="24"/>').format(_f(low), _f(max(high - low, 2))),
+        Markup('<line class="middle" x1="{}" x2="{}" y1="4" y2="36"/>').format(_f(middle), _f(middle)),
+    ]
+    if mine is not None:
+        least, value, most = (WIDTH * each / 100 for each in mine)
+        drawn.append(Markup('<line class="fits" x1="{}" x2="{}" y1="20" y2="20"/>').format(_f(least), _f(most)))
+        drawn.append(Markup('<line class="dot" x1="{}" x2="{}" y1="20" y2="20"/>').format(_f(value), _f(value)))
+    head = Markup('<svg class="chart place" viewBox="0 0 {} 40" preserveAspectRatio="none" role="img" aria-label="{}">')
+    axis = Markup('<div class="axis" aria-hidden="true"><span>0</span><span>50</span><span>100 %</span></div>')
+    return head.format(WIDTH, name) + Markup("").join(drawn) + Markup("</svg>") + axis
+
+
 def _step(items: Sequence[object]) -> float:
     return WIDTH / max(len(items), 1)
 

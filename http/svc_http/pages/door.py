@@ -75,7 +75,16 @@ class BySignIn(ByKey, frozen=True):
         return await form_of(self.request)
 
 
-NAV: list[tuple[str, str]] = [("/", "Home"), ("/goals", "Goals"), ("/cost", "Cost"), ("/mine", "Mine")]
+NAV: list[tuple[str, str]] = [
+    ("/", "Home"),
+    ("/goals", "Goals"),
+    ("/habits", "Habits"),
+    ("/limits", "Time"),
+    ("/cost", "Cost"),
+    ("/reports", "Reports"),
+    ("/compared", "Compared"),
+    ("/mine", "Mine"),
+]
 """Address and name, in the order of the head of every page."""
 TEAM_NAV: list[tuple[str, str]] = [("/team", "Team")]
 """Of whoever is in one."""
@@ -86,6 +95,7 @@ SAID: dict[str, str] = {
     "saved": "Saved.",
     "key-revoked": "The key opens nothing any more. Whoever signed in with it is signed out.",
     "signed-out": "That browser is signed out.",
+    "report-deleted": "The report is deleted.",
     "asked": "Your request is noted for whoever runs this server.",
 }
 """What a page says after a button, by the word in its address."""

@@ -1,0 +1,1 @@
+"""Pages on how one works: habits, time lost, reports, and oneself beside others."""

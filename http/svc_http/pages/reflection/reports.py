@@ -1,0 +1,127 @@
+"""Reports: asked for, watched while they are made, read, printed, and made by themselves on a schedule."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import Any, get_args
+from uuid import UUID
+
+from quart import Response
+
+from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.events import Schedule
+from aggregates.reports.decide import ReportStatus
+from aggregates.times import parse_instant
+from projections.facts import reports as rows
+from projections.facts.reports import Meta
+from svc_http.bodies import HttpError, found
+from svc_http.pages import rendering
+from svc_http.pages.door import BySignIn, carried_out
+from svc_http.pages.goals import PAGE_ROWS, page_number
+from svc_http.pages.rates import told
+from svc_http.pages.reflection.document import ROWS_SHOWN, Document, document
+from svc_http.pages.words import HABITS, day, local
+from svc_http.routes import reports as api
+from svc_http.routes.reports import GenerateBody
+from svc_http.routing import Routes
+
+STATES: Mapping[ReportStatus, str] = {
+    "queued": "waiting",
+    "running": "being made",
+    "completed": "ready",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+UNFINISHED = ("queued", "running")
+PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
+routes = Routes()
+
+
+def title_of(meta: Meta, zone: tzinfo) -> str:
+    """As in "Week of 16 to 22 November 2026"."""
+    start_us, last_us = parse_instant(meta.period_start), parse_instant(meta.period_end) - 1
+    match meta.period:
+        case "daily":
+            return day(start_us, zone)
+        case "weekly":
+            return f"Week of {day(start_us, zone)} to {day(last_us, zone)}"
+        case _:
+            return f"{local(start_us, zone):%B %Y}"
+
+
+@routes("GET /reports", "The reports, and where to ask for one.")
+async def list_reports(call: BySignIn) -> Response:
+    number = page_number(call)
+    listed = await call.read(rows.reports, PAGE_ROWS + 1, (number - 1) * PAGE_ROWS)
+    return await call.show(
+        "reflection/reports.html",
+        listed=listed[:PAGE_ROWS],
+        more=len(listed) > PAGE_ROWS,
+        number=number,
+        states=STATES,
+        unfinished=[each for each in listed if each.status in UNFINISHED],
+        periods=PERIODS,
+        schedules=call.developer.report_schedules,
+        title_of=title_of,
+    )
+
+
+@routes("POST /reports", "Ask for a report.")
+async def ask_for(call: BySignIn) -> Response:
+    fields = await call.form()
+    period = _schedule(fields.get("period", ""))
+    started = await api.generate(call, GenerateBody(period=period, date=fields.get("date") or None))
+    return rendering.redirect(f"/reports/{started.report_id}")
+
+
+@routes("GET /reports/<report_id>", "One report.")
+async def report(call: BySignIn, report_id: UUID) -> Response:
+    read = found(await call.read(rows.report, report_id), "no report of this address is yours")
+    shown = document(read.sections)
+    values = {} if shown is None else _read(shown)
+    return await call.show(
+        "reflection/report.html",
+        report=read,
+        title=title_of(read.meta, call.own_zone),
+        state=STATES[read.status],
+        unfinished=read.status in UNFINISHED,
+        shown=shown,
+        habits=HABITS,
+        **values,
+    )
+
+
+def _read(shown: Document) -> dict[str, Any]:
+    score = shown.score
+    return {
+        "sentence": told(score.crushed_count, score.decided_count, score.undecided_count, score.interval),
+        "coached": shown.coaching.items,
+        "tasks": shown.task_time.items[:ROWS_SHOWN],
+        "files": shown.files.items[:ROWS_SHOWN],
+    }
+
+
+@routes("POST /reports/<report_id>/cancel", "Cancel a report.")
+async def cancel(call: BySignIn, report_id: UUID) -> Response:
+    await api.cancel(call, report_id)
+    return rendering.redirect(f"/reports/{report_id}")
+
+
+@routes("POST /reports/<report_id>/delete", "Delete a report.")
+async def delete(call: BySignIn, report_id: UUID) -> Response:
+    await api.delete(call, report_id)
+    return rendering.redirect("/reports?said=report-deleted")
+
+
+@routes("POST /reports/schedule", "Have reports made by themselves.")
+async def schedule(call: BySignIn) -> Response:
+    fields = await call.form()
+    wanted = tuple(each for each in PERIODS if each in fields)
+    await carried_out(call.service, ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted))
+    return rendering.redirect("/reports?said=saved#schedule")
+
+
+def _schedule(text: str) -> Schedule:
+    for each in PERIODS:
+        if each == text:
+            return each
+    raise HttpError(400, f"period must be one of {', '.join(get_args(Schedule))}")

@@ -1,0 +1,91 @@
+"""One's own habits: prompts that show each and prompts that miss it, and goals reached with and without."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.judging.evidence import how_to_earn, rubric_evidence
+from aggregates.reading.verdicts import BooleanName
+from aggregates.scores.habits import Decided
+from aggregates.times import Window
+from projections.derive.sub_session_rows import PromptBody, mask, unmask
+from projections.reader import Reader, bound
+from projections.scores.skill import TopPrompt, graded_bodies
+from projections.sub_sessions.rows import CRUSHED, QUALIFIES, owned
+
+EXAMPLES_READ = 5
+"""So many prompts are looked at for one whose text is still there."""
+MARKED_CHARACTERS_MAX = 20_000
+"""In a longer prompt no words are looked for."""
+AROUND_CHARACTERS = 70
+"""So much is shown on either side of the words."""
+WORDS_CHARACTERS = 140
+DECIDED_READ_MAX = 5_000
+"""So many decided goals are looked at, the newest."""
+
+
+class ShownHabit(msgspec.Struct, frozen=True):
+    """A prompt of one's own that shows a habit, or misses it."""
+
+    prompt: TopPrompt
+    before: str
+    words: str
+    """Those that show it; empty where no words stand out, and of one that misses it."""
+    after: str
+    advice: str | None
+    """How this very prompt would show it, where it does not."""
+
+
+def best_shown(reader: Reader, scope: Scope, window: Window, name: BooleanName) -> ShownHabit | None:
+    """The developer's best prompt that shows a habit; None where none does, or its words are gone."""
+    order = "p.own_score DESC, p.at_us DESC, p.turn_id"
+    return _example(reader, scope, window, name, order, "p.own_earned & :habit")
+
+
+def newest_missed(reader: Reader, scope: Scope, window: Window, name: BooleanName) -> ShownHabit | None:
+    """The newest prompt that surely misses a habit, as did those before it in its sub-session."""
+    order = "p.at_us DESC, p.turn_id DESC"
+    return _example(reader, scope, window, name, order, "NOT p.standing_earned & :habit")
+
+
+def _example(
+    reader: Reader, scope: Scope, window: Window, name: BooleanName, order: str, which: str
+) -> ShownHabit | None:
+    page = bound(scope, window, habit=mask((name,)), limit=EXAMPLES_READ, offset=0)
+    found = graded_bodies(reader, order, page, f"AND p.standing_sure & :habit AND {which}")
+    readable = ((prompt, body) for prompt, body in found if prompt.preview is not None)
+    return next((_shown(reader, name, prompt, body) for prompt, body in readable), None)
+
+
+def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptBody) -> ShownHabit:
+    whole = ShownHabit(prompt, prompt.preview or "", "", "", None)
+    text = None if body.prompt is None else reader.texts([body.prompt])[body.prompt]
+    if text is None or len(text) > MARKED_CHARACTERS_MAX:
+        return whole
+    if name not in body.rubric.earned:
+        return msgspec.structs.replace(whole, advice=how_to_earn(name, text))
+    evidence = rubric_evidence(text, body.rubric, 0).get(name)
+    if evidence is None or evidence.span is None:
+        return whole
+    start, end = evidence.span.start, min(evidence.span.end, evidence.span.start + WORDS_CHARACTERS)
+    before, after = text[max(0, start - AROUND_CHARACTERS) : start], text[end : end + AROUND_CHARACTERS]
+    before = ("… " if start > AROUND_CHARACTERS else "") + before.lstrip()
+    after = after.rstrip() + (" …" if end + AROUND_CHARACTERS < len(text) else "")
+    return ShownHabit(prompt, before, text[start:end], after, None)
+
+
+_DECIDED = (
+    "SELECT sure, earned, count(*), sum(reached) FROM ("
+    f"SELECT s.sure, s.earned, coalesce({CRUSHED}, 0) AS reached {owned()} AND {QUALIFIES} "
+    "AND s.goal_complete IS NOT NULL ORDER BY s.started_us DESC LIMIT :most) GROUP BY sure, earned"
+)
+
+
+def decided_goals(reader: Reader, scope: Scope) -> Iterable[Decided]:
+    """The decided goals of all time, by the habits that they surely show."""
+    rows = reader.db.execute(_DECIDED, bound(scope, most=DECIDED_READ_MAX)).fetchall()
+    return [
+        Decided(frozenset(unmask(sure & earned)), frozenset(unmask(sure)), goals, reached)
+        for sure, earned, goals, reached in rows
+    ]

@@ -1,0 +1,233 @@
+"""Pages on how one works: own figures only, in words that hold."""
+
+import html
+import re
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+import pytest
+
+from aggregates.event import Refused, Scope
+from aggregates.ids import sign_in_stream
+from aggregates.people.commands import (
+    AddTeamMember,
+    CreateDeveloper,
+    CreateTeam,
+    OpenSignIn,
+    PeopleCommand,
+    StartMembership,
+)
+from aggregates.people.directory import Developer
+from aggregates.scores.grades import PEER_RANGES_MAX
+from aggregates.times import Window
+from svc_http.app import build_api
+from svc_http.pages.door import digest_of
+from tests.projections.scores.test_activity import worked
+from tests.projections.scores.test_throttle import failed
+from tests.support.facts import DAY, HOUR, MINUTE, Log, request
+from tests.support.log import named
+from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
+from tests.svc_http.house import Answer, Caller, House
+from tests.svc_http.workshop import Workshop
+
+SIGNED_IN = {"Cookie": "svc_session=ana's"}
+FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def house() -> Workshop:
+    """A service in memory, and who makes its reports."""
+    return Workshop()
+
+
+@pytest.fixture
+def api(house: Workshop) -> Caller:
+    return Caller(build_api(house), SIGNED_IN)
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(house: House) -> None:
+    command = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
+    assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+
+
+async def page(api: Caller, path: str) -> Answer:
+    return await api.get(path)
+
+
+async def press(api: Caller, path: str, **fields: str) -> Answer:
+    """A button of a form."""
+    return await api.call("POST", path, urlencode(fields).encode(), FORM)
+
+
+def words(answer: Answer) -> str:
+    """What is read on a page, on one line."""
+    assert answer.status == 200, answer
+    main = answer.body.decode().partition("<main")[2].partition("</main>")[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
+
+
+def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) -> None:
+    """Goals of yesterday, one an hour."""
+    for scope in scopes:
+        log = Log(scope)
+        log.now_us = NOW_US - DAY
+        for number in range(goals):
+            worked(log, f"{scope.developer_id} {number}", NOW_US - DAY + number * HOUR)
+        house.has_seen(log)
+    house.passes(NOW_US)
+
+
+# --- habits -------------------------------------------------------------------------------------------------------
+
+
+async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: Caller) -> None:
+    works(house, 3)
+    answer = await page(api, "/habits")
+    text = words(answer)
+    assert "It says what should hold afterwards 3 of 3 prompts" in text
+    assert "<mark>src/parser.py</mark>" in answer.body.decode()
+    assert "Nothing can be told yet" in text
+    assert "no proof of a cause" in text
+
+
+async def test_without_work_it_says_what_to_do(api: Caller) -> None:
+    assert "svc import claude-code" in words(await page(api, "/habits"))
+
+
+async def test_where_the_time_is_empty_it_names_the_newest_work(house: House, api: Caller) -> None:
+    works(house)
+    house.passes(NOW_US + 9 * DAY)
+    assert "Your newest work is from" in words(await page(api, "/habits?days=7"))
+
+
+async def test_a_prompt_is_graded_as_on_the_command_line_and_not_stored(house: House, api: Caller) -> None:
+    events = len(house.events)
+    answer = await press(api, "/habits/grade", prompt="<b>fix</b> the crash in src/a.py; run pytest")
+    assert "Read as a bug fix" in words(answer)
+    assert "<b>fix" not in answer.body.decode()
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert len(house.events) == events
+
+
+@pytest.mark.parametrize("prompt", ["", "   ", "ok", "\u202e\x1b[31m", "한국어로만 쓴 글입니다 " * 30])
+async def test_any_text_can_be_graded(api: Caller, prompt: str) -> None:
+    answer = await press(api, "/habits/grade", prompt=prompt)
+    assert answer.status == 200
+    assert "\u202e" not in answer.body.decode()
+
+
+# --- time and limits ----------------------------------------------------------------------------------------------
+
+
+async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> None:
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US
+    at_us = NOW_US - 3 * HOUR
+    log.records("s", failed(at_us, 429), request(at_us + 30 * MINUTE), request(at_us + 31 * MINUTE))
+    house.has_seen(log)
+    text = words(await page(api, "/limits"))
+    assert "About 30 min lost to limits and failures. 1 event among 3 requests" in text
+    assert "Run fewer agents at once" in text
+    assert "rate limit the provider refused a request for being one too many 1 30 min" in text
+    assert "1 Aug 1 30 min" in text
+
+
+async def test_without_requests_no_time_is_called_lost_or_saved(house: House, api: Caller) -> None:
+    assert "No request was reported" in words(await page(api, "/limits"))
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US
+    log.records("s", request(NOW_US - HOUR))
+    house.has_seen(log)
+    assert "Nothing held you up that svc could see. 1 request," in words(await page(api, "/limits"))
+
+
+# --- compared -----------------------------------------------------------------------------------------------------
+
+
+async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Caller) -> None:
+    works(house, 3)
+    text = words(await page(api, "/compared"))
+    assert "The 30 days before 0 0 0 –" in text
+    assert "You are in no team with others" in text
+
+
+async def test_looking_again_is_no_further_range(house: House, api: Caller) -> None:
+    """And where the day's ranges are spent, one's own past is shown all the same."""
+    for number in range(PEER_RANGES_MAX + 5):
+        house.passes(NOW_US + number)
+        text = words(await page(api, "/compared"))
+    for number in range(PEER_RANGES_MAX - 1):
+        assert house.peer_ranges.admits(ANA, Window(number, number + 1), NOW_US)
+    assert "come back after midnight" in words(await page(api, "/compared?days=7"))
+    assert words(await page(api, "/compared")) == text
+
+
+async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api: Caller) -> None:
+    people = [ANA_SCOPE, *(Scope(ACME, named(f"peer {number}")) for number in range(4))]
+    commands: list[PeopleCommand] = [CreateTeam(team_id=named("core"), organization_id=ACME, name="Core")]
+    for each in people[1:]:
+        commands.append(CreateDeveloper(developer_id=each.developer_id, display_name=str(each.developer_id)))
+        commands.append(StartMembership(organization_id=ACME, developer_id=each.developer_id))
+    for each in people:
+        stay = named(f"stay {each.developer_id}")
+        commands.append(AddTeamMember(team_membership_id=stay, team_id=named("core"), developer_id=each.developer_id))
+    for command in commands:
+        assert not isinstance(carry_out(house.directory, command, NOW_US - 9 * DAY), Refused)
+    works(house, scopes=people[:4])
+    assert "with fewer than 4 who have a goal" in words(await page(api, "/compared"))
+    works(house, scopes=people[4:])
+    answer = await page(api, "/compared")
+    assert "at or above that of 4 of 4 colleagues" in words(answer)
+    assert "give all four rates of the others away" in words(answer)
+    assert not [each for each in people[1:] if str(each.developer_id) in answer.body.decode()]
+
+
+# --- reports ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api: Caller) -> None:
+    works(house, 3)
+    asked = await press(api, "/reports", period="daily", date="2026-07-31")
+    at = asked.headers["Location"]
+    waiting = await page(api, at)
+    assert "It is waiting" in words(waiting)
+    assert 'hx-trigger="every 2s"' in waiting.body.decode()
+    await house.works()
+    text = words(await page(api, at))
+    assert "3 of 3 goals reached, too few to tell" in text
+    assert "points at something findable 3 3 0" in text
+    assert "Only you can read it" in words(await page(api, "/reports"))
+    assert "31 July 2026" in words(await page(api, "/reports"))
+    await press(api, f"{at}/delete")
+    assert "No report yet" in words(await page(api, "/reports"))
+    assert (await page(api, at)).status == 404
+
+
+async def test_a_report_is_cancelled_while_it_waits(house: Workshop, api: Caller) -> None:
+    at = (await press(api, "/reports", period="weekly")).headers["Location"]
+    assert (await press(api, f"{at}/delete")).status == 409
+    await press(api, f"{at}/cancel")
+    assert "It was cancelled" in words(await page(api, at))
+
+
+async def test_an_empty_report_says_so(house: Workshop, api: Caller) -> None:
+    at = (await press(api, "/reports", period="monthly")).headers["Location"]
+    await house.works()
+    assert "No goal counts yet in this time. Prompts No prompt was graded." in words(await page(api, at))
+
+
+async def test_reports_come_by_themselves_where_one_wants_them(house: House, api: Caller) -> None:
+    await press(api, "/reports/schedule", weekly="yes", monthly="yes")
+    developer = house.directory.get(Developer, ANA)
+    assert developer is not None
+    assert developer.report_schedules == ("weekly", "monthly")
+    assert (await page(api, "/reports")).body.decode().count(" checked") == 2
+    await press(api, "/reports/schedule")
+    assert (await page(api, "/reports")).body.decode().count(" checked") == 0
+
+
+async def test_a_form_that_does_not_fit_says_so(api: Caller) -> None:
+    assert (await press(api, "/reports", period="yearly")).status == 400
+    assert (await press(api, "/reports", period="daily", date="yesterday")).status == 400
+    assert (await press(api, "/reports", period="daily", date="2030-01-01")).status == 400
