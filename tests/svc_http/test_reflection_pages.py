@@ -196,7 +196,7 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     await house.works()
     text = words(await page(api, at))
     assert "3 of 3 goals reached, too few to tell" in text
-    assert "points at something findable 3 3 0" in text
+    assert "says what should hold afterwards 3 3 0" in text
     assert "Only you can read it" in words(await page(api, "/reports"))
     assert "31 July 2026" in words(await page(api, "/reports"))
     await press(api, f"{at}/delete")
