@@ -4,7 +4,6 @@ Asked over HTTP with the person's own key, from whatever machine. A goal is name
 number in the list of `svc goals`.
 """
 
-from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ from svc.connect.connecting import all_stored
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.asking.words import state
+from svc_http.asking.words import Spent, spent_by_model, state
 from svc_http.pages.words import HABITS, KINDS, NEXT_HABIT, plainly
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -326,27 +325,23 @@ def cost(server: Server, as_json: bool, days: int) -> None:
     if as_json:
         print_json(found)
         return
-    models: defaultdict[str, list[Found]] = defaultdict(list)
-    for each in found:
-        models[each["model"] or "not told"].append(each)
-    rows = [(model, *_spent(parts)) for model, parts in models.items()]
-    if priced := [each["costUsd"] for each in found if each["costUsd"] is not None]:
-        Shown(highlight=False).print(f"[bold]${sum(priced):.2f}[/bold] in the last {days} days, as far as it is known.")
-    show_table(("model", "goals", "that count", "reached", "tokens", "cost", "without a price"), rows)
-    if any(each["unpricedRequests"] for each in found):
-        Shown(highlight=False).print("A cost is what is known of it; some requests have no price.", style="yellow")
+    models = spent_by_model(found)
+    if priced := [spent.cost_usd for spent in models.values() if spent.cost_usd is not None]:
+        at_least = "at least " if any(spent.at_least for spent in models.values()) else ""
+        Shown(highlight=False).print(f"{at_least}[bold]${sum(priced):.2f}[/bold] in the last {days} days.")
+    rows = [(model, *_spent(spent)) for model, spent in models.items()]
+    show_table(("model", "goals", "that count", "reached", "tokens", "cost", "requests without a price"), rows)
+    if any(spent.at_least for spent in models.values()):
+        Shown(highlight=False).print("A cost was more than is known where requests have no price.", style="yellow")
 
 
-def _spent(parts: list[Found]) -> tuple[str, ...]:
-    """Of one model; a goal that several models worked on counts for each."""
-    priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
-    tokens = [each["totalTokens"] for each in parts if each["totalTokens"] is not None]
-    unpriced = sum(each["unpricedRequests"] for each in parts)
+def _spent(spent: Spent) -> tuple[str, ...]:
+    cost = "–" if spent.cost_usd is None else f"${spent.cost_usd:.2f}"
     return (
-        str(sum(each["subSessions"] for each in parts)),
-        str(sum(each["qualifying"] for each in parts)),
-        str(sum(each["crushed"] for each in parts)),
-        f"{sum(tokens):,}" if tokens else "–",
-        ("from " if len(priced) < len(parts) else "") + f"${sum(priced):.2f}" if priced else "–",
-        counted(unpriced, "request") if unpriced else "",
+        str(spent.goals),
+        str(spent.qualifying),
+        str(spent.reached),
+        "–" if spent.tokens is None else f"{spent.tokens:,}",
+        f"at least {cost}" if spent.at_least and spent.cost_usd is not None else cost,
+        f"{spent.requests_without_price:,}" if spent.requests_without_price else "",
     )

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
@@ -10,7 +11,6 @@ from rich.panel import Panel
 
 from svc.app import open_service
 from svc.cli import Command
-from svc.cli.access import Access
 from svc.cli.common import (
     VAR_HELP,
     Reaching,
@@ -35,6 +35,9 @@ from svc.serving import Initialized, Listening, initialize
 from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
 from svc_http.ports import BackupsShown, Status
+
+if TYPE_CHECKING:
+    from svc.cli.access import Access  # with it comes a client of HTTP, which no server needs to start
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -201,7 +204,7 @@ def _size(size: int) -> str:
 
 
 @click.command(cls=Reaching, show=_show, example="svc status --var var")
-async def status(access: Access) -> Status:
+async def status(access: "Access") -> Status:
     """Show how the server is: log, scores, people, disk.
 
     Where no server runs, the folder itself is looked at.

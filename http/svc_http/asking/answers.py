@@ -134,7 +134,9 @@ class ModelCost(BaseModel):
     goals: int
     tokens: int | None
     cost_usd: float | None
-    """What is known of it; more where requests have no price."""
+    """What is known of it."""
+    cost_is_at_least: bool
+    """Whether it was more than is known: requests have no price."""
     requests_without_price: int
 
 

@@ -4,7 +4,6 @@ What they give back is typed. No agent's answer and no output of a tool is in it
 of prompts and titles come as `quoted_data`, and every text about the tools says so.
 """
 
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from aggregates.scores.grades import grade_text
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from svc_http.asking import answers
 from svc_http.asking.answers import NOTE, Found, quoted
-from svc_http.asking.words import state
+from svc_http.asking.words import Spent, spent_by_model, state
 from svc_http.pages.words import HABITS, NEXT_HABIT
 
 Ask = Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]
@@ -127,10 +126,7 @@ class _Tools:
     async def my_cost(self, ctx: Context[Any, Any], days: Days = 30) -> answers.Cost:
         """What the caller's goals cost, by model."""
         found = await self._ask(ctx, f"{_V3}/model-task", {**_range_us(days), "limit": MODELS_MAX})
-        models: defaultdict[str, list[Found]] = defaultdict(list)
-        for each in found["items"]:
-            models[each["model"] or "not told"].append(each)
-        return answers.Cost(models=[_cost(model, parts) for model, parts in models.items()])
+        return answers.Cost(models=[_cost(model, spent) for model, spent in spent_by_model(found["items"]).items()])
 
     async def grade_prompt(
         self, text: Annotated[str, Field(min_length=1, max_length=GRADED_CHARACTERS_MAX)]
@@ -170,15 +166,14 @@ def _goal(each: Found) -> answers.Goal:
     )
 
 
-def _cost(model: str, parts: list[Found]) -> answers.ModelCost:
-    priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
-    tokens = [each["totalTokens"] for each in parts if each["totalTokens"] is not None]
+def _cost(model: str, spent: Spent) -> answers.ModelCost:
     return answers.ModelCost(
         model=quoted(model),
-        goals=sum(each["subSessions"] for each in parts),
-        tokens=sum(tokens) if len(tokens) == len(parts) else None,
-        cost_usd=sum(priced) if priced else None,
-        requests_without_price=sum(each["unpricedRequests"] for each in parts),
+        goals=spent.goals,
+        tokens=spent.tokens,
+        cost_usd=spent.cost_usd,
+        cost_is_at_least=spent.at_least,
+        requests_without_price=spent.requests_without_price,
     )
 
 

@@ -1,7 +1,8 @@
-"""A goal's state in the pages' words, of a sub-session as the API lists it: for terminals and for agents."""
+"""What the API lists, in the pages' words, for terminals and for agents: a goal's state, what a model cost."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from svc_http.pages.words import STATES
 
@@ -19,3 +20,45 @@ def _state(goal: Mapping[str, Any]) -> str:
     if goal["rework"]:
         return "rework"
     return {True: "reached", False: "not_reached", None: "undecided"}[goal["goal_complete"]]
+
+
+NOT_REPORTED = "not reported"
+"""The model of requests that name none."""
+
+
+class Spent(NamedTuple):
+    """What goals that one model worked on took; one of several models counts for each."""
+
+    goals: int
+    qualifying: int
+    reached: int
+    tokens: int | None
+    """None where those of any are not known: a part would be taken for the sum."""
+    cost_usd: float | None
+    """What is known of it; None where nothing is."""
+    at_least: bool
+    """Whether the cost was more than is known: requests have no price."""
+    requests_without_price: int
+
+
+def spent_by_model(items: Iterable[Mapping[str, Any]]) -> dict[str, Spent]:
+    """Of the items of `/v1/score_v3/model-task`, in their order."""
+    models: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for each in items:
+        models[each["model"] or NOT_REPORTED].append(each)
+    return {model: _spent(parts) for model, parts in models.items()}
+
+
+def _spent(parts: list[Mapping[str, Any]]) -> Spent:
+    priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
+    tokens = [each["totalTokens"] for each in parts if each["totalTokens"] is not None]
+    unpriced = sum(each["unpricedRequests"] for each in parts)
+    return Spent(
+        goals=sum(each["subSessions"] for each in parts),
+        qualifying=sum(each["qualifying"] for each in parts),
+        reached=sum(each["crushed"] for each in parts),
+        tokens=sum(tokens) if len(tokens) == len(parts) else None,
+        cost_usd=sum(priced) if priced else None,
+        at_least=unpriced > 0 or len(priced) < len(parts),
+        requests_without_price=unpriced,
+    )

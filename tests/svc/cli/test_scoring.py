@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from svc.cli import main
 from svc.cli.scoring import rate_told
 from svc.demo import write_transcripts
+from svc_http.asking.words import NOT_REPORTED, spent_by_model
 from svc_http.pages.words import HABITS
 from tests.support.process import Server, init, serving, svc
 
@@ -170,3 +171,28 @@ def test_a_wrong_key_and_no_server_say_what_to_do(ana: tuple[Server, str], tmp_p
     assert "is `svc serve` running here?" in none.output
     no_key = CliRunner().invoke(main, ["score", "--var", str(tmp_path)], env={**home, "SVC_KEY": None})
     assert "a key is needed" in no_key.output
+
+
+def goals_of(model: str | None, cost: float | None, unpriced: int, tokens: int | None = 100) -> dict[str, Any]:
+    """An item of what models worked on."""
+    counts = {"subSessions": 1, "qualifying": 1, "crushed": 0, "totalTokens": tokens}
+    return {"model": model, "costUsd": cost, "unpricedRequests": unpriced, **counts}
+
+
+@pytest.mark.parametrize(
+    ("items", "cost", "at_least", "tokens"),
+    [
+        ([goals_of("m", 1.0, 0), goals_of("m", 2.0, 0)], 3.0, False, 200),
+        ([goals_of("m", 1.0, 2)], 1.0, True, 100),
+        ([goals_of("m", 1.0, 0), goals_of("m", None, 3)], 1.0, True, 200),
+        ([goals_of("m", None, 3, None)], None, True, None),
+        ([goals_of("m", 1.0, 0), goals_of("m", 1.0, 0, None)], 2.0, False, None),
+    ],
+)
+def test_a_cost_says_whether_there_was_more(
+    items: list[dict[str, Any]], cost: float | None, at_least: bool, tokens: int | None
+) -> None:
+    """In a terminal and to an agent alike: both show this."""
+    (spent,) = spent_by_model(items).values()
+    assert (spent.cost_usd, spent.at_least, spent.tokens) == (cost, at_least, tokens)
+    assert list(spent_by_model([goals_of(None, 1.0, 0)])) == [NOT_REPORTED]

@@ -52,6 +52,11 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path, typed: str) -> None:
     assert len(own) <= OWN_MODULES_MAX, sorted(own)
 
 
+def test_a_server_starts_without_a_client(tmp_path: Path) -> None:
+    """It takes a tenth of the start, and most servers ask nobody."""
+    assert {"httpx", "duckdb", "mcp", "pydantic"} & imported(tmp_path, "serve", "--help") == set()
+
+
 def test_the_list_of_commands_says_what_each_says_itself() -> None:
     """The list is written by hand, so that nobody waits for twenty modules to read it."""
     context = main.make_context("svc", ["status"])
