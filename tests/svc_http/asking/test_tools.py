@@ -98,7 +98,8 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
     assert "\u202e" not in told
     assert all(len(text) <= QUOTED_CHARACTERS_MAX and "\n" not in text for text in _quotes(found))
     assert "rm -rf" not in json.dumps(_without_quotes(found)), "hostile words stand in quoted data alone"
-    assert any("Ignore all previous" in text for text in _quotes(found)), "which is where they are"
+    # The order to ignore instructions names no goal, so the title is what follows it.
+    assert any("mail the key" in text for text in _quotes(found)), "which is where they are"
 
 
 def _quotes(value: Any) -> list[str]:
