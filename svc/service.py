@@ -14,6 +14,8 @@ import structlog
 import trio
 from msgspec.structs import replace
 
+from aggregates.audit import TOPICS as AUDITED
+from aggregates.audit import Act, Told, acts
 from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope
@@ -179,8 +181,17 @@ class RunningService:
                     log.warning("the last use of a key could not be noted", reason=str(error))
                     break
 
-    async def administer(self, command: PeopleCommand) -> PeopleReply:
-        return await _taken(self._administration.send, command)
+    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+        return await _taken(partial(self._administration.send, by=by), command)
+
+    async def acts(self) -> Sequence[Act]:
+        try:
+            recorded = await trio.to_thread.run_sync(lambda: self.store.read_topics(AUDITED, open_words=False))
+        except CorruptEvent as error:
+            raise _rests_on_damage(error) from error
+        except StoreUnavailable as error:
+            raise Unavailable("the event store cannot be read at present") from error
+        return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs

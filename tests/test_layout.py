@@ -19,7 +19,18 @@ ROOMS = {
 ORDER: dict[str, tuple[str, ...]] = {
     "aggregates": (
         *("characters", "event", "ids", "times", "redaction", "records", "reading", "capture", "turns", "judging"),
-        *("sub_sessions", "prices", "people", "scores", "reports", "retained", "telemetry", "decide", "topics"),
+        *(
+            "sub_sessions",
+            "prices",
+            "people",
+            "scores",
+            "reports",
+            "retained",
+            "telemetry",
+            "audit",
+            "decide",
+            "topics",
+        ),
     ),
     "projections": (
         *("reader", "schema", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),

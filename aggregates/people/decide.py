@@ -38,8 +38,13 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
 """What a command is about, and the event that carries it out."""
 
 
-def decide_people(command: commands.PeopleCommand, directory: people.Directory, now_us: int) -> PeopleDecision:
-    """What follows from a command. Ending what has ended, or setting what is set, changes nothing."""
+def decide_people(
+    command: commands.PeopleCommand, directory: people.Directory, now_us: int, by: UUID | None = None
+) -> PeopleDecision:
+    """What follows from a command of a member, or the operator.
+
+    Ending what has ended, or setting what is set, changes nothing.
+    """
     _, kind, event_type = RULES[type(command)]
     if isinstance(command, commands.EndMembership) and (past := directory.past_membership(command.membership_id)):
         return (), past
@@ -49,7 +54,7 @@ def decide_people(command: commands.PeopleCommand, directory: people.Directory, 
     if refused is not None:
         return (), refused
     known = {"membership_id": stream_id} if record is None else msgspec.structs.asdict(record)
-    values = known | msgspec.structs.asdict(command) | {"received_at_us": now_us}
+    values = known | msgspec.structs.asdict(command) | {"received_at_us": now_us, "by": by}
     profile = (events.DeveloperChanged,) if isinstance(command, commands.CreateDeveloper) else ()
     decided = []
     for each in (event_type, *profile):

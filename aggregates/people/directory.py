@@ -160,6 +160,7 @@ BEGUN_BY: dict[type[Event], type[Record]] = {
     events.SignInOpened: SignIn,
 }
 """The record that an event begins. The event's first field of its own is the record's id."""
+_OWN_ID = len(events.PeopleEvent.__struct_fields__)
 _ENDS = (events.MembershipEnded, events.TeamEnded, events.TeamMemberRemoved)
 _AT_FIRST: dict[str, Any] = {
     "text_leaves": True,
@@ -184,7 +185,7 @@ _AT_FIRST: dict[str, Any] = {
 def applied(record: Record | None, event: Event) -> Record:
     at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
     if kind := BEGUN_BY.get(type(event)):
-        own_id, expires_at_us = values[event.__struct_fields__[1]], values.get("expires_at_us")
+        own_id, expires_at_us = values[event.__struct_fields__[_OWN_ID]], values.get("expires_at_us")
         if isinstance(record, Membership):
             own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
         values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at, "seen_at": at}
@@ -203,7 +204,7 @@ def applied(record: Record | None, event: Event) -> Record:
         return msgspec.structs.replace(record, seen_at=at)
     if isinstance(record, SignIn) and isinstance(event, events.SignInEnded):
         return msgspec.structs.replace(record, ended=True, ended_at=record.ended_at or at)
-    del values["received_at_us"]
+    del values["received_at_us"], values["by"]
     set_now = {name: value for name, value in values.items() if value is not None}
     kept_for_good = {name: None for name, value in set_now.items() if name.startswith("retention") and not value}
     return msgspec.structs.replace(record, **set_now | kept_for_good)
@@ -268,6 +269,10 @@ class Directory:
         """The record of that kind that a stream holds; for all but keys the record's id is the stream's."""
         record = self._records.get(stream_id)
         return record if isinstance(record, kind) else None
+
+    def record(self, stream_id: UUID) -> Record | None:
+        """Whatever a stream holds."""
+        return self._records.get(stream_id)
 
     def past_membership(self, membership_id: UUID) -> Membership | None:
         """One that ended, of somebody who joined again since."""

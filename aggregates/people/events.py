@@ -10,13 +10,19 @@ Role = Literal["owner", "lead", "member", "reader"]
 Schedule = Literal["daily", "weekly", "monthly"]
 
 
-class OrganizationCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
+class PeopleEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """`by`: the member who did it on a page; None where the internal secret, or the server itself, did."""
+
+    by: UUID | None = None
+
+
+class OrganizationCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "organization.created"
     organization_id: UUID
     name: str
 
 
-class OrganizationChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
+class OrganizationChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """Settings; None leaves one as it was, a retention of 0 days keeps for good."""
 
     TOPIC: ClassVar[str] = "organization.changed"
@@ -29,13 +35,13 @@ class OrganizationChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
     team_minimum: int | None = None
 
 
-class DeveloperCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
+class DeveloperCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "developer.created"
     developer_id: UUID
     display_name: str
 
 
-class DeveloperChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
+class DeveloperChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """Profile; None leaves a field as it was."""
 
     TOPIC: ClassVar[str] = "developer.changed"
@@ -46,7 +52,7 @@ class DeveloperChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
     report_schedules: tuple[Schedule, ...] | None = None
 
 
-class MembershipStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
+class MembershipStarted(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.started"
     membership_id: UUID
     organization_id: UUID
@@ -54,43 +60,43 @@ class MembershipStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
     role: Role
 
 
-class MembershipChanged(Event, frozen=True, kw_only=True, omit_defaults=True):
+class MembershipChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.changed"
     membership_id: UUID
     role: Role
 
 
-class MembershipEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
+class MembershipEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.ended"
     membership_id: UUID
 
 
-class TeamCreated(Event, frozen=True, kw_only=True, omit_defaults=True):
+class TeamCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.created"
     team_id: UUID
     organization_id: UUID
     name: str
 
 
-class TeamEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
+class TeamEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.ended"
     team_id: UUID
 
 
-class TeamMemberAdded(Event, frozen=True, kw_only=True, omit_defaults=True):
+class TeamMemberAdded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.member-added"
     team_membership_id: UUID
     team_id: UUID
     developer_id: UUID
 
 
-class TeamMemberRemoved(Event, frozen=True, kw_only=True, omit_defaults=True):
+class TeamMemberRemoved(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.member-removed"
     team_membership_id: UUID
     team_id: UUID
 
 
-class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
+class CredentialIssued(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A key exists; only its digest is stored."""
 
     TOPIC: ClassVar[str] = "credential.issued"
@@ -105,12 +111,12 @@ class CredentialIssued(Event, frozen=True, kw_only=True, omit_defaults=True):
     expires_at_us: int | None = None
 
 
-class CredentialRevoked(Event, frozen=True, kw_only=True, omit_defaults=True):
+class CredentialRevoked(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "credential.revoked"
     credential_id: UUID
 
 
-class CredentialUsed(Event, frozen=True, kw_only=True, omit_defaults=True):
+class CredentialUsed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """The key opened something on this day of UTC; told once a day at most."""
 
     TOPIC: ClassVar[str] = "credential.used"
@@ -118,7 +124,7 @@ class CredentialUsed(Event, frozen=True, kw_only=True, omit_defaults=True):
     last_used_on: str
 
 
-class LinkOffered(Event, frozen=True, kw_only=True, omit_defaults=True):
+class LinkOffered(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A link exists that signs a developer in once. Its id comes from its text, which is stored nowhere."""
 
     TOPIC: ClassVar[str] = "link.offered"
@@ -128,12 +134,12 @@ class LinkOffered(Event, frozen=True, kw_only=True, omit_defaults=True):
     expires_at_us: int
 
 
-class LinkUsed(Event, frozen=True, kw_only=True, omit_defaults=True):
+class LinkUsed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "link.used"
     link_id: UUID
 
 
-class SignInOpened(Event, frozen=True, kw_only=True, omit_defaults=True):
+class SignInOpened(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A browser stands for a developer. The id comes from its cookie, which is stored nowhere."""
 
     TOPIC: ClassVar[str] = "sign-in.opened"
@@ -145,13 +151,13 @@ class SignInOpened(Event, frozen=True, kw_only=True, omit_defaults=True):
     browser: str | None = None
 
 
-class SignInSeen(Event, frozen=True, kw_only=True, omit_defaults=True):
+class SignInSeen(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     """It was used; told once a day at most."""
 
     TOPIC: ClassVar[str] = "sign-in.seen"
     sign_in_id: UUID
 
 
-class SignInEnded(Event, frozen=True, kw_only=True, omit_defaults=True):
+class SignInEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "sign-in.ended"
     sign_in_id: UUID

@@ -154,6 +154,8 @@ class BackfillRequested(BackfillEvent, frozen=True, kw_only=True, omit_defaults=
     to_us: int
     """Half-open: sub-sessions that started from the one up to the other."""
     sub_sessions: int
+    by: UUID | None = None
+    """The owner who asked; None where the internal secret did."""
 
 
 class BackfillAdvanced(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from aggregates.audit import Act
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Mendable, Reply, Scope
 from aggregates.people.budgets import Budgets
@@ -218,7 +219,11 @@ class Service(Protocol):
     async def send(self, command: AnyCommand) -> Reply:
         """Returns once it is on disk. Raises `Unavailable`: the actor's mailbox is full, or the log takes no events."""
 
-    async def administer(self, command: PeopleCommand) -> PeopleReply: ...
+    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+        """`by`: the member who gave it; None where the internal secret did."""
+
+    async def acts(self) -> Sequence[Act]:
+        """Every act of administration, as the log tells it. Raises `Unavailable`."""
 
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs

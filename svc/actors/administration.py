@@ -27,6 +27,8 @@ from svc.log.store import Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
+Order = tuple[PeopleCommand, UUID | None]
+"""A command, and the member who gave it; None: the operator."""
 TOPICS = tuple(event.TOPIC for event in events_of(people_events))
 
 
@@ -58,15 +60,18 @@ class Administration:
         self._doubtful = False
         """Whether the log may hold more than the directory."""
         full = "too many changes to people and keys wait already"
-        self._mailbox = Mailbox[PeopleCommand, PeopleReply](MAILBOX_COMMANDS_MAX, full)
+        self._mailbox = Mailbox[Order, PeopleReply](MAILBOX_COMMANDS_MAX, full)
 
     def organization_ids(self) -> set[UUID]:
         """Every organization there is."""
         return {each.id for each in self.directory.all(Organization)}
 
-    async def send(self, command: PeopleCommand) -> PeopleReply:
-        """Carry a command out; returns once it is on disk. Raises what the journal raises, or `Busy`."""
-        return await self._mailbox.send(command)
+    async def send(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+        """Carry a command of a member, or the operator, out; returns once it is on disk.
+
+        Raises what the journal raises, or `Busy`.
+        """
+        return await self._mailbox.send((command, by))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Work through the mailbox until cancelled."""
@@ -77,11 +82,12 @@ class Administration:
         """Take in what other nodes have decided. Raises `StoreUnavailable`."""
         await self._read_on()
 
-    async def _carry_out(self, command: PeopleCommand) -> PeopleReply:
+    async def _carry_out(self, order: Order) -> PeopleReply:
+        command, by = order
         for _ in range(FENCED_TRIES_MAX):
             if self._doubtful or self._store.shared is not None:
                 await self._read_on()
-            events, reply = decide_people(command, self.directory, self._clock.now_us())
+            events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
             if not events:
                 return reply
             try:

@@ -39,6 +39,7 @@ COMMANDS = {
     "member": Entry("people", "Who belongs to an organization, and as what."),
     "team": Entry("people", "Teams: who sees whose sums."),
     "key": Entry("people", "Keys with which agents and people reach the server."),
+    "audit": Entry("auditing", "Print who changed what when: people, keys, teams, settings."),
     "catalog": Entry("catalog", "What models cost by list price, revision by revision."),
     "replay": Entry("replaying", "Build every score anew from the log, or prove them (--check)."),
     "backfill": Entry("replaying", "Judge again what started in a range of days."),

@@ -11,13 +11,14 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import Headers
 
+from aggregates.audit import Act, Told, acts
 from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Context, Digester, Event, Refused, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
-from aggregates.people.decide import PeopleReply
+from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Organization
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
@@ -45,7 +46,7 @@ from svc_http.ports import (
     Waiting,
 )
 from tests.support.facts import Log, Placed, empty_views
-from tests.support.people import ANA_KEY, NOW_US, carry_out, company
+from tests.support.people import ANA_KEY, NOW_US, company
 from tests.support.requests import spending_in_views
 
 P = ParamSpec("P")
@@ -76,6 +77,7 @@ class House:
         self.directory = company()
         self.clock_us = NOW_US
         self.events: list[Event] = []
+        self.administered: list[Told] = []
         self.states: dict[UUID, Activation] = {}
         self.refuses: str | None = None
         """Why commands and reads are unavailable; None while all is well."""
@@ -146,10 +148,19 @@ class House:
         self.changed.set()
         self.changed = trio.Event()
 
-    async def administer(self, command: PeopleCommand) -> PeopleReply:
+    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
         """Decide and apply."""
         self._fail()
-        return carry_out(self.directory, command, self.clock_us)
+        decided, reply = decide_people(command, self.directory, self.clock_us, by)
+        for stream_id, event in decided:
+            self.directory.apply(stream_id, event)
+            self.administered.append(Told(len(self.administered) + 1, stream_id, event))
+        return reply
+
+    async def acts(self) -> Sequence[Act]:
+        """Of those that came by the routes."""
+        self._fail()
+        return acts(self.administered, self.directory)
 
     async def read(
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs

@@ -170,6 +170,7 @@ API, administration
   api    POST   /v1/admin/control/catalog/refresh 200
   api    POST   /v1/admin/control/catalog/reprice 201
   api    POST   /v1/admin/links 201
+  api    GET    /v1/admin/audit 200
 pages, before a sign-in
   api    GET    /sign-in 200
   api    GET    /static/<id> 200

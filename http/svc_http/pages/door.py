@@ -170,9 +170,9 @@ def forget_cookie(request: Request, response: Response) -> Response:
     return response
 
 
-async def carried_out(service: Service, command: PeopleCommand) -> Record:
+async def carried_out(service: Service, command: PeopleCommand, by: UUID | None = None) -> Record:
     """Raises `HttpError` with what was wrong."""
-    reply = await service.administer(command)
+    reply = await service.administer(command, by)
     if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     return reply

@@ -73,6 +73,7 @@ async def make_key(call: BySignIn) -> Response:
             key_start=key[:KEY_START_CHARACTERS],
             name=label,
         ),
+        call.scope.developer_id,
     )
     return await _mine(call, key)
 
@@ -81,7 +82,7 @@ async def make_key(call: BySignIn) -> Response:
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
-    await carried_out(call.service, RevokeKey(credential_id=key_id))
+    await carried_out(call.service, RevokeKey(credential_id=key_id), call.scope.developer_id)
     return rendering.redirect("/mine?said=key-revoked#keys")
 
 
@@ -108,7 +109,7 @@ async def set_profile(call: BySignIn) -> Response:
         raise HttpError(400, f"language must be one of {', '.join(LANGUAGES)}")
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
     command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
-    await carried_out(call.service, command)
+    await carried_out(call.service, command, call.scope.developer_id)
     return rendering.redirect("/mine?said=saved#profile")
 
 

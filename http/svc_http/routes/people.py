@@ -2,13 +2,15 @@
 
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
+from quart_trio.wrappers import TrioResponse
 
+from aggregates.audit import Act, as_lines, as_table
 from aggregates.event import Refused
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people import commands
@@ -24,9 +26,9 @@ from aggregates.people.directory import Developer, Key, Link, Membership, Organi
 from aggregates.times import US_PER_SECOND
 from projections.facts.facts import Activation
 from svc_http.bodies import HttpError, found, refusal
-from svc_http.params import PAGE, BySecret, text_parameter, time_sent
+from svc_http.params import PAGE, BySecret, Choice, choice, text_parameter, time_sent
 from svc_http.ports import Service
-from svc_http.routing import Routes
+from svc_http.routing import Plain, Routes
 
 _R = TypeVar("_R", bound=Record)
 
@@ -234,6 +236,24 @@ async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
     }
     record = await _carried_out(call.service, commands.OfferLink, values)
     return LinkShown(**msgspec.structs.asdict(record), path=f"/open/{token}")
+
+
+AuditForm = Literal["ndjson", "csv"]
+FORM: Choice[AuditForm] = choice("format", get_args(AuditForm), "ndjson", "One act a line as JSON, or a table.")
+_FILES = (Plain("application/x-ndjson", {"type": "string"}), Plain("text/csv", {"type": "string"}))
+
+
+@routes("GET /v1/admin/audit", "Every act of administration: who, what, when.", (FORM,), answers={200: _FILES})
+async def _audit(call: BySecret) -> TrioResponse:
+    return audit_file(await call.service.acts(), FORM.read(call.query))
+
+
+def audit_file(found: Sequence[Act], form: AuditForm) -> TrioResponse:
+    """As a file to be kept elsewhere."""
+    headers = {"Content-Disposition": f'attachment; filename="svc-audit.{form}"'}
+    if form == "csv":
+        return TrioResponse(as_table(found), 200, headers, content_type="text/csv")
+    return TrioResponse(as_lines(found), 200, headers, content_type="application/x-ndjson")
 
 
 _list("organizations", "Every organization.", Organization)

@@ -172,7 +172,7 @@ async def backfill(call: ByKey) -> BackfillBegun:
     if call.caller.role != "owner":
         raise HttpError(403, "a backfill is for owners of the organization")
     body = await json_body(call.request, BackfillBody)
-    begun = await _begun(call.service, call.scope.organization_id, body, call.own_zone)
+    begun = await _begun(call.service, call.scope.organization_id, body, call.own_zone, call.scope.developer_id)
     return BackfillBegun(begun.backfill_id)
 
 
@@ -188,7 +188,9 @@ async def listed(call: BySecret) -> Sequence[BackfillRecord]:
     return (await call.service.backfills())[: LIMIT.read(call.query)]
 
 
-async def _begun(service: Service, organization_id: UUID, body: BackfillBody, zone: ZoneInfo) -> BackfillRecord:
+async def _begun(
+    service: Service, organization_id: UUID, body: BackfillBody, zone: ZoneInfo, by: UUID | None = None
+) -> BackfillRecord:
     developer_id, window = body.developer_id, time_range(body.from_time, body.to, zone, service.now_us())
     if isinstance(window, RangeRefused):
         raise HttpError(400, f"$: {window.message}")
@@ -197,6 +199,7 @@ async def _begun(service: Service, organization_id: UUID, body: BackfillBody, zo
     count = await service.read_all(lambda reader: count_started(reader, organization_id, developer_id, window))
     requested = BackfillRequested(
         received_at_us=service.now_us(),
+        by=by,
         backfill_id=uuid.uuid4(),
         organization_id=organization_id,
         developer_id=developer_id,

@@ -183,6 +183,17 @@ async def test_the_last_use_of_a_key_is_a_day(admin: Caller) -> None:
     assert (await admin.get(keys)).json[0]["last_used_on"] == "2026-08-01"
 
 
+async def test_the_audit_log_as_two_files(admin: Caller) -> None:
+    await created(admin, "teams", organization_id=str(ACME), name="Core")
+    lines = await admin.get(f"{A}/audit")
+    assert (lines.headers["Content-Type"], lines.body.count(b"\n")) == ("application/x-ndjson", 1)
+    assert b'"what":"formed the team"' in lines.body
+    table = await admin.get(f"{A}/audit?format=csv")
+    assert table.body.splitlines()[0].startswith(b"position,at,by,")
+    assert table.body.count(b"team.created") == 1
+    assert (await admin.get(f"{A}/audit?format=xml")).status == 400
+
+
 BAD: list[tuple[str, str, object, int, str]] = [
     ("POST", "organizations", {}, 400, "name"),
     ("POST", "organizations", {"name": " "}, 400, "name"),

@@ -1,0 +1,192 @@
+"""Who changed what when: the acts of administration, as the log tells them; nothing is kept a second time.
+
+Signing in and using a key are no acts of administration, so no list tells when somebody was at work.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import DeveloperEvent, Event
+from aggregates.ids import membership_stream
+from aggregates.people import events as people
+from aggregates.people.directory import (
+    Developer,
+    Directory,
+    Key,
+    Link,
+    Membership,
+    Organization,
+    SignIn,
+    Team,
+    TeamMembership,
+)
+from aggregates.prices.catalog import RequestsRepriced
+from aggregates.reports.events import BackfillRequested
+from aggregates.retained import DeveloperForgotten, ForgetOrdered
+from aggregates.times import iso
+
+OPERATOR = "operator"
+"""Whoever holds the internal secret, by the command line or by HTTP."""
+WORDS: Mapping[type[Event], str] = {
+    people.OrganizationCreated: "founded the organization",
+    people.OrganizationChanged: "changed settings of the organization",
+    people.DeveloperCreated: "entered the developer",
+    people.DeveloperChanged: "changed the profile",
+    people.MembershipStarted: "took in as a member",
+    people.MembershipChanged: "changed the role",
+    people.MembershipEnded: "ended the membership",
+    people.TeamCreated: "formed the team",
+    people.TeamEnded: "ended the team",
+    people.TeamMemberAdded: "put into a team",
+    people.TeamMemberRemoved: "took out of a team",
+    people.CredentialIssued: "made a key",
+    people.CredentialRevoked: "revoked a key",
+    people.LinkOffered: "made a link that signs in",
+    people.LinkUsed: "the link was used",
+    BackfillRequested: "had a range judged again",
+    RequestsRepriced: "had requests priced again",
+    ForgetOrdered: "ordered to forget",
+    DeveloperForgotten: "the words are gone for good",
+}
+"""What counts as an act, in words. New prices come by themselves; `svc catalog list` has them."""
+TOPICS = tuple(each.TOPIC for each in WORDS)
+_NAMED_APART = frozenset({"received_at_us", "by", "organization_id", "developer_id", "key_digest"})
+_Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link
+
+
+class Act(msgspec.Struct, frozen=True, kw_only=True):
+    """One act. Names are those of today."""
+
+    position: int
+    """Of the event in the log."""
+    at: str
+    by: str
+    """The id of a member, or `operator`."""
+    by_name: str
+    topic: str
+    what: str
+    organization_id: str | None
+    developer_id: str | None
+    """Whom it is about, where it is about a person."""
+    about: str
+    details: dict[str, str]
+    """The fields of the event besides."""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """An event and where it stands."""
+
+    position: int
+    stream_id: UUID
+    event: Event
+
+
+def acts(told: Iterable[Told], directory: Directory) -> list[Act]:
+    """In the order of the log; what is no act is left out."""
+    return [_act(each, directory) for each in told if type(each.event) in WORDS]
+
+
+def _act(told: Told, directory: Directory) -> Act:
+    event, subject = told.event, _subject(told, directory)
+    by: UUID | None = getattr(event, "by", None)
+    values = msgspec.structs.asdict(event)
+    developer_id = values.get("developer_id") or getattr(subject, "developer_id", None)
+    organization_id = values.get("organization_id") or _organization(subject, directory)
+    details = {name: str(value) for name, value in values.items() if name not in _NAMED_APART and value is not None}
+    return Act(
+        position=told.position,
+        at=iso(event.received_at_us),
+        by=OPERATOR if by is None else str(by),
+        by_name=OPERATOR if by is None else _name(directory, by),
+        topic=event.TOPIC,
+        what=WORDS[type(event)],
+        organization_id=None if organization_id is None else str(organization_id),
+        developer_id=None if developer_id is None else str(developer_id),
+        about=_about(subject, developer_id, directory),
+        details=details,
+    )
+
+
+def _subject(told: Told, directory: Directory) -> _Subject | None:
+    """The record that the event is about, as it stands now."""
+    event = told.event
+    if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
+        return None
+    found = directory.record(told.stream_id)
+    return None if isinstance(found, SignIn) else found
+
+
+def _organization(subject: _Subject | None, directory: Directory) -> UUID | None:
+    if isinstance(subject, TeamMembership):
+        team = directory.get(Team, subject.team_id)
+        return None if team is None else team.organization_id
+    return getattr(subject, "organization_id", None)
+
+
+def _about(subject: _Subject | None, developer_id: UUID | None, directory: Directory) -> str:
+    parts = [] if developer_id is None else [_name(directory, developer_id)]
+    match subject:
+        case Organization() | Team():
+            parts.append(subject.name)
+        case TeamMembership():
+            team = directory.get(Team, subject.team_id)
+            parts += [] if team is None else [team.name]
+        case Key():
+            parts += [f"{subject.key_start}…", *filter(None, [subject.name])]
+        case _:
+            pass
+    return ", ".join(parts)
+
+
+def _name(directory: Directory, developer_id: UUID) -> str:
+    found = directory.get(Developer, developer_id)
+    return str(developer_id) if found is None else found.display_name
+
+
+def within(found: Iterable[Act], organization_id: UUID, directory: Directory) -> list[Act]:
+    """The acts of one organization: those on it and in it, and those on the profiles of its people."""
+    wanted = str(organization_id)
+
+    def is_of(act: Act) -> bool:
+        if act.organization_id is not None or act.developer_id is None:
+            return act.organization_id == wanted
+        stream = membership_stream(organization_id, UUID(act.developer_id))
+        return directory.get(Membership, stream) is not None
+
+    return [each for each in found if is_of(each)]
+
+
+# --- as files ---------------------------------------------------------------------------------------------------
+
+
+def as_lines(found: Iterable[Act]) -> bytes:
+    """NDJSON: an act a line."""
+    return b"".join(msgspec.json.encode(each) + b"\n" for each in found)
+
+
+def as_table(found: Iterable[Act]) -> bytes:
+    """CSV with a head; no cell is a formula to the program that opens it."""
+    text = _Text()
+    writer = csv.writer(text)
+    writer.writerow(Act.__struct_fields__)
+    for each in found:
+        values = msgspec.structs.asdict(each) | {"details": msgspec.json.encode(each.details).decode()}
+        writer.writerow(_harmless(str("" if value is None else value)) for value in values.values())
+    return "".join(text.parts).encode()
+
+
+class _Text:
+    """What a table is written into."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.parts.append(text)
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -1,0 +1,27 @@
+"""`svc audit`: every act of administration, from the log."""
+
+from typing import get_args
+
+import click
+
+from svc.cli import Command
+from svc.cli.access import reach
+from svc.cli.common import run, settings_option
+from svc.settings import Settings
+from svc_http.routes.people import AuditForm
+
+
+@click.command(name="audit", cls=Command, example="svc audit --format csv > acts.csv")
+@settings_option
+@click.option("--format", "form", type=click.Choice(get_args(AuditForm)), default="ndjson", show_default=True)
+def audit(settings: Settings, form: AuditForm) -> None:
+    """Print who changed what when, the oldest first.
+
+    People, roles, teams, keys, links, settings, backfills and forgetting. Names are those of today.
+    """
+    click.echo(run(_file, settings, form), nl=False)
+
+
+async def _file(settings: Settings, form: AuditForm) -> bytes:
+    async with reach(settings) as access:
+        return (await access.admin("GET", "/v1/admin/audit", params={"format": form})).content

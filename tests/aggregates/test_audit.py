@@ -1,0 +1,140 @@
+"""Who changed what when: from the events of the log, with the names of today."""
+
+import csv
+from io import StringIO
+
+import msgspec
+import pytest
+
+from aggregates.audit import OPERATOR, Act, Told, acts, as_lines, as_table, within
+from aggregates.event import Event
+from aggregates.ids import forget_stream, membership_stream, sign_in_stream
+from aggregates.people.commands import (
+    AddTeamMember,
+    ChangeDeveloper,
+    ChangeMembership,
+    ChangeOrganization,
+    CreateTeam,
+    NoteKeyUse,
+    OfferLink,
+    OpenSignIn,
+    PeopleCommand,
+    RevokeKey,
+)
+from aggregates.people.decide import decide_people
+from aggregates.people.directory import Directory
+from aggregates.reports.events import BackfillRequested
+from aggregates.retained import ForgetOrdered
+from tests.support.log import named
+from tests.support.people import ACME, ANA, BEN, BEN_KEY, EVE, NOW_US, OTHER, company, issue, key_of
+
+TEAM = named("core")
+
+
+class Book:
+    """A directory, and what stands in the log of it."""
+
+    def __init__(self) -> None:
+        self.directory: Directory = company()
+        self.told: list[Told] = []
+
+    def does(self, command: PeopleCommand, *, as_ana: bool = False) -> None:
+        decided, _ = decide_people(command, self.directory, NOW_US, ANA if as_ana else None)
+        for stream_id, event in decided:
+            self.directory.apply(stream_id, event)
+            self.stands(event, stream_id)
+
+    def stands(self, event: Event, stream_id: object = None) -> None:
+        self.told.append(Told(len(self.told) + 1, stream_id or named("some stream"), event))  # type: ignore[arg-type]
+
+    @property
+    def acts(self) -> list[Act]:
+        return acts(self.told, self.directory)
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book()
+
+
+COMMANDS: list[tuple[PeopleCommand, str, str, dict[str, str]]] = [
+    (ChangeOrganization(organization_id=ACME, team_minimum=5), "organization.changed", "Acme", {"team_minimum": "5"}),
+    (ChangeDeveloper(developer_id=BEN, timezone="Asia/Seoul"), "developer.changed", "Ben", {"timezone": "Asia/Seoul"}),
+    (ChangeMembership(membership_id=membership_stream(ACME, BEN), role="lead"), "membership.changed", "Ben",
+     {"role": "lead", "membership_id": str(membership_stream(ACME, BEN))}),
+    (RevokeKey(credential_id=named(BEN_KEY)), "credential.revoked", f"Ben, {BEN_KEY[:12]}…",
+     {"credential_id": str(named(BEN_KEY))}),
+    (CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), "team.created", "Core",
+     {"team_id": str(TEAM), "name": "Core"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "topic", "about", "details"), COMMANDS, ids=[each[1] for each in COMMANDS])
+def test_an_act_says_who_what_and_when(
+    book: Book, command: PeopleCommand, topic: str, about: str, details: dict[str, str]
+) -> None:
+    book.does(command, as_ana=True)
+    (act,) = book.acts
+    assert (act.by, act.by_name, act.topic, act.about, act.at) == (
+        str(ANA),
+        "Ana",
+        topic,
+        about,
+        "2026-08-01T12:00:00Z",
+    )
+    assert (act.details, act.organization_id) == (details, None if topic == "developer.changed" else str(ACME))
+
+
+def test_the_secret_acts_as_the_operator(book: Book) -> None:
+    book.does(ChangeOrganization(organization_id=ACME, team_minimum=5))
+    assert [(each.by, each.by_name) for each in book.acts] == [(OPERATOR, OPERATOR)]
+
+
+def test_a_stay_tells_the_person_and_the_team(book: Book) -> None:
+    book.does(CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
+    book.does(AddTeamMember(team_membership_id=named("stay"), team_id=TEAM, developer_id=BEN))
+    act = book.acts[-1]
+    assert (act.what, act.about, act.organization_id) == ("put into a team", "Ben, Core", str(ACME))
+
+
+def test_backfills_and_forgetting_are_acts(book: Book) -> None:
+    asked = BackfillRequested(
+        received_at_us=NOW_US, backfill_id=TEAM, organization_id=ACME, from_us=0, to_us=1, sub_sessions=0, by=ANA
+    )
+    book.stands(asked)
+    book.stands(ForgetOrdered(received_at_us=NOW_US, organization_id=ACME, developer_id=BEN), forget_stream(BEN))
+    assert [(each.by_name, each.what, each.about) for each in book.acts] == [
+        ("Ana", "had a range judged again", ""),
+        (OPERATOR, "ordered to forget", "Ben"),
+    ]
+
+
+def test_nothing_tells_when_somebody_was_at_work(book: Book) -> None:
+    book.does(OpenSignIn(sign_in_id=sign_in_stream("x"), organization_id=ACME, developer_id=BEN))
+    book.does(NoteKeyUse(credential_id=named(BEN_KEY), last_used_on="2026-08-01"))
+    assert book.acts == []
+
+
+def test_no_digest_of_a_key_leaves(book: Book) -> None:
+    command = issue(key_of("new"), ACME, BEN)
+    book.does(command)
+    assert command.key_digest not in as_lines(book.acts).decode() + as_table(book.acts).decode()
+
+
+def test_an_organization_sees_its_own(book: Book) -> None:
+    book.does(ChangeOrganization(organization_id=ACME, team_minimum=5))
+    book.does(ChangeOrganization(organization_id=OTHER, team_minimum=5))
+    book.does(ChangeDeveloper(developer_id=EVE, timezone="Asia/Seoul"))
+    book.does(OfferLink(link_id=named("link"), organization_id=OTHER, developer_id=EVE, expires_at_us=NOW_US + 1))
+    assert [each.about for each in within(book.acts, ACME, book.directory)] == ["Acme"]
+    assert [each.about for each in within(book.acts, OTHER, book.directory)] == ["Other", "Eve", "Eve"]
+
+
+def test_both_files_hold_the_same(book: Book) -> None:
+    """And a name that a table would take for a formula is none."""
+    book.does(ChangeDeveloper(developer_id=BEN, display_name="=HYPERLINK(1)"))
+    (act,) = book.acts
+    assert [msgspec.json.decode(line, type=Act) for line in as_lines([act]).splitlines()] == [act]
+    head, row = csv.reader(StringIO(as_table([act]).decode()))
+    cells = dict(zip(head, row, strict=True))
+    assert (cells["at"], cells["topic"], cells["about"]) == (act.at, act.topic, "'=HYPERLINK(1)")
