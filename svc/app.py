@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ from svc.views.projecting import Cost, serving_file
 from svc.views.projector import ChildWorker, Pace, Projector, ThreadWorker, Worker
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
-from svc_http.ports import PublicSettings
+from svc_http.ports import ModelShown, PublicSettings
 
 Task = Callable[..., Awaitable[Any]]
 """What a nursery starts, and waits for until it says that it has begun."""
@@ -137,7 +138,7 @@ def build(
     jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
     prose = ReportProse(gateway, administration.directory.names_in, metrics.asked)
     reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)
-    service.ordered_report = reports.note
+    service.ordered_report, service.model = reports.note, partial(_model, settings, tokens)
     if lasting or reporting:
         jobs["reports"] = reports.run
         jobs["schedules"] = ReportSchedules(administration.directory, service.send, clock).run
@@ -154,6 +155,12 @@ def build(
     following.wake_reports, service.following = reports.wake, following
     service.forgetting.carried_out = following.forgotten_here.add
     return Built(service, gateway, [*tasks, following.run], [*lanes, Leading(store.shared, jobs).run])
+
+
+def _model(settings: Settings, tokens: TokenBudget) -> ModelShown | None:
+    if settings.llm_url is None or settings.llm_model is None:
+        return None
+    return ModelShown(name=settings.llm_model, spent_tokens=tokens.spent_tokens, daily_tokens=settings.llm_daily_tokens)
 
 
 def scheduled(settings: Settings, clock: Clock) -> ScheduledBackups | None:

@@ -22,6 +22,7 @@ from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
+from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
@@ -59,7 +60,16 @@ from svc.observe.metrics import Instruments
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
-from svc_http.ports import Arrivals, CpuTime, NotRefreshed, PublicSettings, ReplayStatus, Status, Unavailable
+from svc_http.ports import (
+    Arrivals,
+    CpuTime,
+    ModelShown,
+    NotRefreshed,
+    PublicSettings,
+    ReplayStatus,
+    Status,
+    Unavailable,
+)
 
 P = ParamSpec("P")
 C = TypeVar("C")
@@ -125,6 +135,7 @@ class RunningService:
     narratives: Narratives
     ordered_report: Callable[[RequestReport | CancelReport], None] = lambda _command: None
     """Called when a report was requested or cancelled; it must not fail, nor take long."""
+    model: Callable[[], ModelShown | None] = lambda: None
     following: Following | None = None
     """Where other nodes write the same log."""
 
@@ -144,6 +155,7 @@ class RunningService:
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
         self.arrivals, self.key_uses = Arrivals(self.now_us()), KeyUses()
+        self.operators = Operators()
         self.stop_following = self._followers.end
         self.backfills = self.backfilling.newest_first
         self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
@@ -316,7 +328,7 @@ class RunningService:
         developers = [
             replace(each, unknown_agents=self.arrivals.unread(UUID(each.developer_id))) for each in shown.developers
         ]
-        return replace(shown, developers=developers)
+        return replace(shown, developers=developers, model=self.model())
 
     async def start_replay(self, rules_version: int | None) -> ReplayStatus:
         return self._rebuilding.start(rules_version)

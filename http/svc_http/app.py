@@ -13,7 +13,8 @@ from svc_http.listener import new_listener, only_known_hosts
 from svc_http.pages import cost, goal, goals, home, live, mine, signing
 from svc_http.pages.door import attach_pages
 from svc_http.pages.errors import error_page
-from svc_http.pages.organization import team
+from svc_http.pages.organization import operator, team
+from svc_http.pages.organization import people as members
 from svc_http.pages.reflection import compared, habits, limits
 from svc_http.pages.reflection import reports as report_pages
 from svc_http.params import Call
@@ -33,7 +34,7 @@ from svc_http.routes import (
 )
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goals, goal, habits, limits, cost, report_pages, compared, mine, team)
+_PAGES = (signing, home, goals, goal, habits, limits, cost, report_pages, compared, mine, team, members, operator)
 _FAMILIES = (operations, capture, importing, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

@@ -15,6 +15,7 @@ from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
+from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
@@ -132,6 +133,14 @@ class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):
     """Since the start."""
 
 
+class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The text model, and its tokens of this day of UTC."""
+
+    name: str
+    spent_tokens: int
+    daily_tokens: int
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """The running server; `state` is `stopped` where a command looked at the folder itself."""
 
@@ -156,6 +165,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""
     backups: BackupsShown | None = None
     """None where `backup_every` is 0."""
+    model: ModelShown | None = None
+    """None where no text model is set."""
 
 
 P = ParamSpec("P")
@@ -204,6 +215,8 @@ class Service(Protocol):
     def budgets(self) -> Budgets: ...
     @property
     def key_uses(self) -> KeyUses: ...
+    @property
+    def operators(self) -> Operators: ...
     @property
     def arrivals(self) -> "Arrivals": ...
 

@@ -11,7 +11,7 @@ from svc.cli.common import json_option, organization_option, print_json, run, sa
 from svc.serving import browsable
 from svc.settings import Settings
 from svc_http.ports import Status
-from svc_http.routes.people import LINK_SECONDS, LinkShown
+from svc_http.routes.people import LINK_SECONDS, LinkShown, OperatorLink
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,15 +24,21 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 @json_option
 @click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
 @organization_option
+@click.option("--operator", is_flag=True, help="The pages of whoever runs the server instead.")
 @click.option("--print", "only_print", is_flag=True, help="Only print the link.")
 def open_pages(
-    settings: Settings, as_json: bool, developer: str | None, organization: str | None, only_print: bool
+    settings: Settings,
+    as_json: bool,
+    developer: str | None,
+    organization: str | None,
+    operator: bool,
+    only_print: bool,
 ) -> None:
     """Open the pages in a browser, without a key.
 
     Prints a link that works once, within a minute. Whoever can read the data folder may do this, for any developer.
     """
-    made = run(_link, settings, developer, organization)
+    made = run(_link, settings, developer, organization, operator)
     if as_json:
         print_json(made)
         return
@@ -42,11 +48,14 @@ def open_pages(
         webbrowser.open(made.url)
 
 
-async def _link(settings: Settings, developer: str | None, organization: str | None) -> Opened:
+async def _link(settings: Settings, developer: str | None, organization: str | None, operator: bool) -> Opened:
     async with reach(settings) as access:
         status = await access.ask(Status, "GET", "/v1/admin/control/status")
         if status.api is None or status.state != "serving":
             raise NotReached(f"no server runs over {settings.var}; start it with `svc serve --var {settings.var}`")
+        if operator:
+            offered = await access.ask(OperatorLink, "POST", "/v1/admin/operator-links")
+            return Opened(url=browsable(status.api) + offered.path, expires_at=offered.expires_at)
         made = await _made(access, developer, organization)
         return Opened(url=browsable(status.api) + made.path, expires_at=made.expires_at)
 

@@ -65,10 +65,21 @@ def import_work(running: Running, name: str = "Ana") -> None:
         svc("import", "claude-code", written[name], "--var", running.var)
 
 
+def _administration(running: Running) -> httpx.Client:
+    secret = (running.var / "internal-secret").read_text(encoding="utf-8").strip()
+    return httpx.Client(base_url=f"{running.api}/v1/admin", headers={"X-Internal-Secret": secret})
+
+
+def operator_link(running: Running) -> str:
+    """What `svc open --operator` prints."""
+    with _administration(running) as admin:
+        path: str = admin.post("/operator-links").json()["path"]
+    return running.api + path
+
+
 def form_team(running: Running) -> None:
     """With the owner in it."""
-    secret = (running.var / "internal-secret").read_text(encoding="utf-8").strip()
-    with httpx.Client(base_url=f"{running.api}/v1/admin", headers={"X-Internal-Secret": secret}) as admin:
+    with _administration(running) as admin:
         (owner,) = admin.get("/memberships").json()
         team = admin.post("/teams", json={"organization_id": owner["organization_id"], "name": "Core"}).json()
         joined = admin.post("/team-memberships", json={"team_id": team["id"], "developer_id": owner["developer_id"]})

@@ -22,7 +22,7 @@ PAGES = [
     "/compared?days=all",
     "/mine",
 ]
-PAGES += ["/team", "/team/lead"]
+PAGES += ["/team", "/team/lead", "/operator/server", "/operator/people", "/operator/audit"]
 OPEN_PAGES = ["/sign-in", "/nothing-is-here"]
 """These need no sign-in."""
 WIDTHS = (360, 768, 1440)

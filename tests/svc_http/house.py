@@ -20,6 +20,7 @@ from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Organization
+from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
@@ -98,6 +99,7 @@ class House:
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
         self.arrivals, self.key_uses = Arrivals(0), KeyUses()
+        self.operators = Operators()
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []

@@ -43,6 +43,9 @@ pages, a link that is gone   410   410        410      410      410     410    4
 pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok
 pages, a team's             303   303        303      303      303     303    303     404        404       404    303        ok
 pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok
+pages, an owner's            303   303        303      303      303     303    303     403        ok        ok     303        403
+pages, a thing of an owner's 303   303        303      303      303     303    303     403        404       ok     303        403
+pages, the operator's        303   303        303      303      303     303    303     403        403       403    303        403
 pages, an override           303   303        303      303      303     303    303     400        400       400    303        ok
 API, administration          401   401        401      401      401     401    ok      403        403       403    403        403
 """  # noqa: E501
@@ -171,6 +174,7 @@ API, administration
   api    POST   /v1/admin/control/catalog/reprice 201
   api    POST   /v1/admin/links 201
   api    GET    /v1/admin/audit 200
+  api    POST   /v1/admin/operator-links 201
 pages, before a sign-in
   api    GET    /sign-in 200
   api    GET    /static/<id> 200
@@ -208,6 +212,24 @@ pages, a thing of one's own
   api    POST   /reports/<id>/delete 303
   api    POST   /mine/keys/<id>/revoke 303
   api    POST   /mine/browsers/<id>/end 303
+pages, an owner's
+  api    GET    /operator/people 200
+  api    GET    /operator/audit 200
+  api    GET    /operator/audit.csv 200
+  api    GET    /operator/audit.ndjson 200
+pages, a thing of an owner's
+  api    POST   /operator/people 200
+  api    POST   /operator/teams 303
+  api    POST   /operator/people/<id>/link 200
+  api    POST   /operator/people/<id>/role 303
+  api    POST   /operator/people/<id>/end 303
+  api    POST   /operator/keys/<id>/revoke 303
+  api    POST   /operator/teams/<id>/add 303
+  api    POST   /operator/team-memberships/<id>/end 303
+pages, the operator's
+  api    GET    /operator/server 200
+  api    POST   /operator/replay 303
+  api    POST   /operator/sign-out 303
 pages, an override
   api    POST   /goals/<id>/say 303
   api    POST   /goals/<id>/back 303

@@ -180,7 +180,7 @@ class World:
                 other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
                 self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN))
                 self.ids = self.ids._replace(browser=str(other))
-            case "POST", "/mine/keys/<id>/revoke":
+            case "POST", "/mine/keys/<id>/revoke" | "/operator/keys/<id>/revoke":
                 key = key_of(str(new))
                 self._people(issue(key, ACME, BEN))
                 self.ids = self.ids._replace(key=str(named(key)))
@@ -199,11 +199,22 @@ class World:
             case "DELETE", "/v1/admin/teams/<id>":
                 self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
                 self.ids = self.ids._replace(team=str(new))
+            case "POST", "/operator/teams/<id>/add":
+                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+                self.ids = self.ids._replace(team=str(new), membership=str(membership_stream(ACME, BEN)))
+            case "POST", "/operator/team-memberships/<id>/end":
+                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+                self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
+                self.ids = self.ids._replace(team_membership=str(named(f"stay {new}")))
             case ("DELETE" | "POST", "/v1/admin/team-memberships/<id>" | "/v1/admin/team-memberships"):
                 self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
                 self.ids = self.ids._replace(team=str(new), team_membership=str(named(f"stay {new}")))
                 if row.method == "DELETE":
                     self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
+            case "POST", path if path.startswith("/operator/people/"):
+                self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
+                self._people(StartMembership(organization_id=ACME, developer_id=new))
+                self.ids = self.ids._replace(membership=str(membership_stream(ACME, new)))
             case ("DELETE" | "PATCH" | "POST", "/v1/admin/memberships/<id>" | "/v1/admin/memberships"):
                 self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
                 self.ids = self.ids._replace(developer=str(new), membership=str(membership_stream(ACME, new)))
@@ -213,7 +224,7 @@ class World:
     def state(self) -> tuple[object, ...]:
         """The place in the log, who is who, and what else a request may begin."""
         people = msgspec.json.encode([self.house.directory.all(kind) for kind in get_args(Record)])
-        return len(self.house.events), people, self.house.replay, len(self.house.filling)
+        return len(self.house.events), people, self.house.replay, len(self.house.filling), len(self.house.operators)
 
     def markers(self) -> set[str]:
         """What tells of the developer: ids and words."""
@@ -306,7 +317,7 @@ def ask(row: Row, ids: Ids) -> Ask:
     full = f"{path}?{query.format(**ids._asdict())}" if query else path
     if row.kind.startswith("pages"):
         form = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
-        return Ask(full, _FORMS.get(row.path, b"") if row.method == "POST" else None, form)
+        return Ask(full, _form(row, ids) if row.method == "POST" else None, form)
     body = _body(row, ids)
     return Ask(full, body, {"Content-Type": "application/msgpack"} if isinstance(body, bytes) else {})
 
@@ -319,9 +330,20 @@ _FORMS: dict[str, bytes] = {
     "/reports": b"period=monthly",
     "/reports/schedule": b"weekly=yes",
     "/mine/keys": b"label=laptop",
+    "/operator/people/<id>/role": b"role=lead",
     "/mine/profile": b"timezone=Asia/Seoul&language=ko",
 }
 """What is sent by the buttons of pages."""
+
+
+def _form(row: Row, ids: Ids) -> bytes:
+    organization = f"organization={ACME if ids is not UNKNOWN else NOBODYS}&name=Made {ids.membership}&role=member"
+    told = {
+        "/operator/people": organization.encode(),
+        "/operator/teams": organization.encode(),
+        "/operator/teams/<id>/add": f"member={ids.membership}".encode(),
+    }
+    return told.get(row.path) or _FORMS.get(row.path, b"")
 
 
 def _path_id(path: str, ids: Ids) -> str:
@@ -335,6 +357,7 @@ def _path_id(path: str, ids: Ids) -> str:
         "teams": ids.team,
         "keys": ids.key,
         "browsers": ids.browser,
+        "people": ids.membership,
         "report": ids.report,
         "reports": ids.report,
     }

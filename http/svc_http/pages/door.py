@@ -17,12 +17,13 @@ from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.event import Refused
+from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
 from aggregates.people.budgets import ADDRESS, DEVELOPER
 from aggregates.people.commands import OpenSignIn, PeopleCommand, SeeSignIn
 from aggregates.people.directory import SIGN_IN_IDLE_DAYS, Developer, Principal, Record, SignIn, signed_in
-from aggregates.times import US_PER_DAY, parse_instant
+from aggregates.people.operators import OPERATOR_HOURS
+from aggregates.times import US_PER_DAY, parse_instant, zone_named
 from svc_http.bodies import HttpError, check_content_type, read_sent, refusal, release_body
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
@@ -66,7 +67,8 @@ class BySignIn(ByKey, frozen=True):
             "path": self.request.path,
             "version": self.service.settings.version,
             "said": SAID.get(self.query.get("said", "")),
-            "nav": [*NAV, *(TEAM_NAV if teams else ())],
+            "is_operator": False,
+            "nav": [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if self.is_owner else ())],
         }
         return await rendering.html(name, frame | values, status)
 
@@ -75,6 +77,43 @@ class BySignIn(ByKey, frozen=True):
         return await form_of(self.request)
 
 
+class ByOperator(Call, frozen=True):
+    """A request of whoever runs the server, or of an owner for the people of their organization."""
+
+    organization_id: UUID | None = None
+    """The owner's; None: all there are."""
+    by: UUID | None = None
+    """The owner; None: whoever holds the internal secret."""
+
+    def check_runs_the_server(self) -> None:
+        """Raises `HttpError` 403."""
+        if self.organization_id is not None:
+            raise HttpError(403, _RUNS_THE_SERVER)
+
+    async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
+        directory = self.service.directory
+        owner = None if self.by is None else directory.get(Developer, self.by)
+        scope = None if owner is None or self.organization_id is None else Scope(self.organization_id, owner.id)
+        teams = [] if scope is None else directory.teams_of(scope)
+        frame = {
+            "me": {"display_name": "Operator"} if owner is None else owner,
+            "is_owner": owner is not None,
+            "is_operator": owner is None,
+            "teams": teams,
+            "zone": zone_named("UTC" if owner is None else directory.timezone(owner.id)),
+            "path": self.request.path,
+            "version": self.service.settings.version,
+            "said": SAID.get(self.query.get("said", "")),
+            "nav": OPERATOR_NAV if owner is None else [*NAV, *(TEAM_NAV if teams else ()), *OWNER_NAV],
+        }
+        return await rendering.html(name, frame | values, status)
+
+    async def form(self) -> dict[str, str]:
+        return await form_of(self.request)
+
+
+_RUNS_THE_SERVER = "this is for whoever runs the server, who types `svc open --operator` there"
+_OWNERS = "this is for owners of the organization, and for whoever runs the server"
 NAV: list[tuple[str, str]] = [
     ("/", "Home"),
     ("/goals", "Goals"),
@@ -88,6 +127,12 @@ NAV: list[tuple[str, str]] = [
 """Address and name, in the order of the head of every page."""
 TEAM_NAV: list[tuple[str, str]] = [("/team", "Team")]
 """Of whoever is in one."""
+OWNER_NAV: list[tuple[str, str]] = [("/operator/people", "People")]
+OPERATOR_NAV: list[tuple[str, str]] = [
+    ("/operator/server", "Server"),
+    ("/operator/people", "People"),
+    ("/operator/audit", "Audit log"),
+]
 SAID: dict[str, str] = {
     "counts": "Your word counts from now on, in every figure.",
     "back": "Your word is taken back; what was judged counts again.",
@@ -96,6 +141,8 @@ SAID: dict[str, str] = {
     "key-revoked": "The key opens nothing any more. Whoever signed in with it is signed out.",
     "signed-out": "That browser is signed out.",
     "report-deleted": "The report is deleted.",
+    "member-ended": "The membership has ended. Their keys open nothing any more; what they did stays.",
+    "replaying": "The scores are being built anew from the log.",
     "asked": "Your request is noted for whoever runs this server.",
 }
 """What a page says after a button, by the word in its address."""
@@ -123,6 +170,24 @@ def cookie_name(request: Request) -> str:
     """A name for each port: two servers on one machine do not sign each other's people out."""
     port = urlsplit(f"//{request.host}").port
     return COOKIE if port is None else f"{COOKIE}_{port}"
+
+
+def operator_text(request: Request) -> str:
+    """What the cookie of the operator holds; empty where there is none."""
+    text = request.cookies.get(f"operator_{cookie_name(request)}", "")
+    return text if len(text) <= COOKIE_CHARACTERS_MAX else ""
+
+
+def open_operator(service: Service, request: Request) -> Response:
+    """Let this browser stand for whoever runs the server, on these pages alone."""
+    text = secrets.token_urlsafe(COOKIE_BYTES)
+    service.operators.begin(digest_of(text), service.now_us())
+    response = rendering.redirect(OPERATOR_NAV[0][0])
+    name, secure = f"operator_{cookie_name(request)}", is_secure(request)
+    response.set_cookie(
+        name, text, OPERATOR_HOURS * 3_600, path="/operator", httponly=True, secure=secure, samesite="Strict"
+    )
+    return response
 
 
 def sign_in_of(service: Service, request: Request) -> SignIn | None:
@@ -239,7 +304,12 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
         if request.method not in ("GET", "HEAD"):
             check_same_origin(request)
         call: Call = Call(service, request)
-        if route.kind is not Call:
+        if route.kind is ByOperator:
+            answered = _operator(service, request)
+            if isinstance(answered, Response):
+                return answered
+            call = answered
+        elif route.kind is not Call:
             found = sign_in_of(service, request)
             if found is None:
                 return _to_sign_in(request)
@@ -259,6 +329,20 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
         return answer
 
     return endpoint
+
+
+def _operator(service: Service, request: Request) -> ByOperator | Response:
+    """Raises `HttpError` 403 for a member who is no owner."""
+    if service.operators.stands(digest_of(operator_text(request)), service.now_us()):
+        return ByOperator(service, request)
+    found = sign_in_of(service, request)
+    if found is None:
+        return _to_sign_in(request)
+    role = service.directory.membership(found.scope)
+    spend(service, request, DEVELOPER, found.developer_id)
+    if role is None or role.role != "owner":
+        raise HttpError(403, _OWNERS)
+    return ByOperator(service, request, found.organization_id, found.developer_id)
 
 
 def _to_sign_in(request: Request) -> Response:

@@ -19,6 +19,7 @@ from svc_http.pages.door import (
     forget_cookie,
     form_of,
     local_path,
+    open_operator,
     open_sign_in,
 )
 from svc_http.params import Call
@@ -59,6 +60,8 @@ async def sign_in(call: Call) -> Response:
 @routes("GET /open/<token>", "Sign in by a link, once.")
 async def open_by_link(call: Call, token: str) -> Response:
     """410 unless it is good: a link is followed once, within its time, and only by who has its text."""
+    if len(token) <= LINK_CHARACTERS_MAX and call.service.operators.uses(digest_of(token), call.service.now_us()):
+        return open_operator(call.service, call.request)
     link = None if len(token) > LINK_CHARACTERS_MAX else call.service.directory.get(Link, link_stream(digest_of(token)))
     if link is None or isinstance(await call.service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)

@@ -23,7 +23,7 @@ from aggregates.people.commands import (
 )
 from aggregates.people.decide import RULES
 from aggregates.people.directory import Developer, Key, Link, Membership, Organization, Record, Team, TeamMembership
-from aggregates.times import US_PER_SECOND
+from aggregates.times import US_PER_SECOND, iso
 from projections.facts.facts import Activation
 from svc_http.bodies import HttpError, found, refusal
 from svc_http.params import PAGE, BySecret, Choice, choice, text_parameter, time_sent
@@ -254,6 +254,20 @@ def audit_file(found: Sequence[Act], form: AuditForm) -> TrioResponse:
     if form == "csv":
         return TrioResponse(as_table(found), 200, headers, content_type="text/csv")
     return TrioResponse(as_lines(found), 200, headers, content_type="application/x-ndjson")
+
+
+class OperatorLink(msgspec.Struct):
+    """A link that opens the operator's pages once; its path is shown this once."""
+
+    path: str
+    expires_at: str
+
+
+@routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)
+async def _create_operator_link(call: BySecret) -> OperatorLink:
+    token = secrets.token_urlsafe(KEY_BYTES)
+    until_us = call.service.operators.offer(sha256(token.encode()).hexdigest(), call.service.now_us())
+    return OperatorLink(f"/open/{token}", iso(until_us))
 
 
 _list("organizations", "Every organization.", Organization)

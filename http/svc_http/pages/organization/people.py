@@ -1,0 +1,234 @@
+"""People, roles, teams, invitations and keys: for an organization's owner, and for whoever runs the server."""
+
+import secrets
+import uuid
+from hashlib import sha256
+from typing import get_args
+from uuid import UUID
+
+import msgspec
+from quart import Response
+from quart_trio.wrappers import TrioResponse
+
+from aggregates.event import Scope
+from aggregates.ids import link_stream
+from aggregates.people.commands import (
+    AddTeamMember,
+    ChangeMembership,
+    CreateDeveloper,
+    CreateTeam,
+    EndMembership,
+    OfferLink,
+    PeopleCommand,
+    RemoveTeamMember,
+    RevokeKey,
+    StartMembership,
+)
+from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.events import Role
+from aggregates.times import US_PER_DAY
+from svc_http.bodies import HttpError
+from svc_http.pages import rendering
+from svc_http.pages.door import ByOperator, carried_out
+from svc_http.params import SHOWN_CHARACTERS
+from svc_http.routes.people import KEY_BYTES
+from svc_http.routing import Routes
+
+INVITATION_DAYS = 3
+PEOPLE = "/operator/people"
+ROLES: tuple[Role, ...] = get_args(Role)
+routes = Routes()
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """A link that signs somebody in once; shown this once."""
+
+    name: str
+    url: str
+    days: int = INVITATION_DAYS
+
+
+class Person(msgspec.Struct, frozen=True):
+    """A member, with what may be done about them."""
+
+    membership: Membership
+    developer: Developer
+    keys: list[Key]
+    """Those that open something, or did so lately."""
+
+
+class House(msgspec.Struct, frozen=True):
+    """An organization with its people and teams."""
+
+    organization: Organization
+    people: list[Person]
+    teams: list[tuple[Team, list[tuple[TeamMembership, Developer]]]]
+
+
+def _houses(call: ByOperator) -> list[House]:
+    directory = call.service.directory
+    developers = {each.id: each for each in directory.all(Developer)}
+    keys = [call.service.key_uses.shown(each) for each in directory.all(Key) if not each.revoked]
+    members = [each for each in directory.all(Membership) if each.active]
+    stays = [each for each in directory.all(TeamMembership) if each.active]
+    return [
+        House(
+            organization,
+            [
+                Person(
+                    each,
+                    developers[each.developer_id],
+                    [key for key in keys if key.scope == Scope(organization.id, each.developer_id)],
+                )
+                for each in members
+                if each.organization_id == organization.id
+            ],
+            [
+                (team, [(stay, developers[stay.developer_id]) for stay in stays if stay.team_id == team.id])
+                for team in directory.all(Team)
+                if team.active and team.organization_id == organization.id
+            ],
+        )
+        for organization in directory.all(Organization)
+        if call.organization_id in (None, organization.id)
+    ]
+
+
+@routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
+async def people(call: ByOperator) -> Response:
+    return await _people(call)
+
+
+async def _people(call: ByOperator, invitation: Invitation | None = None) -> TrioResponse:
+    return await call.show("organization/people.html", houses=_houses(call), roles=ROLES, invitation=invitation)
+
+
+# --- members ----------------------------------------------------------------------------------------------------
+
+
+@routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
+async def invite(call: ByOperator) -> Response:
+    fields = await call.form()
+    organization_id, role = _own_organization(call, fields.get("organization", "")), _role(fields)
+    name, developer_id = fields.get("name", "").strip(), uuid.uuid4()
+    known = {each.display_name.casefold() for each in call.service.directory.all(Developer)}
+    if name.casefold() in known:
+        raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
+    await _carried_out(call, CreateDeveloper(developer_id=developer_id, display_name=name))
+    membership = StartMembership(organization_id=organization_id, developer_id=developer_id, role=role)
+    await _carried_out(call, membership)
+    return await _people(call, await _invitation(call, organization_id, developer_id, name))
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
+async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
+    member = _own(call, membership_id)
+    developer = call.service.directory.get(Developer, member.developer_id)
+    assert developer is not None, "a member is known"
+    made = await _invitation(call, member.organization_id, member.developer_id, developer.display_name)
+    return await _people(call, made)
+
+
+async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUID, name: str) -> Invitation:
+    token = secrets.token_urlsafe(KEY_BYTES)
+    command = OfferLink(
+        link_id=link_stream(sha256(token.encode()).hexdigest()),
+        organization_id=organization_id,
+        developer_id=developer_id,
+        expires_at_us=call.service.now_us() + INVITATION_DAYS * US_PER_DAY,
+    )
+    await _carried_out(call, command)
+    return Invitation(name, f"{call.request.host_url.rstrip('/')}/open/{token}")
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
+async def set_role(call: ByOperator, membership_id: UUID) -> Response:
+    role = _role(await call.form())
+    return await _done(call, ChangeMembership(membership_id=_own(call, membership_id).id, role=role), "saved")
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
+async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
+    return await _done(call, EndMembership(membership_id=_own(call, membership_id).id), "member-ended")
+
+
+@routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
+async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
+    directory = call.service.directory
+    stream = directory.key_stream(key_id)
+    key = None if stream is None else directory.get(Key, stream)
+    if key is None or call.organization_id not in (None, key.organization_id):
+        raise HttpError(404, f"no key {key_id} here")
+    return await _done(call, RevokeKey(credential_id=key_id), "key-revoked")
+
+
+# --- teams ------------------------------------------------------------------------------------------------------
+
+
+@routes("POST /operator/teams", "Form a team.")
+async def form_team(call: ByOperator) -> Response:
+    fields = await call.form()
+    organization_id = _own_organization(call, fields.get("organization", ""))
+    command = CreateTeam(team_id=uuid.uuid4(), organization_id=organization_id, name=fields.get("name", "").strip())
+    return await _done(call, command, "saved")
+
+
+@routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
+async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
+    team = call.service.directory.get(Team, team_id)
+    if team is None or call.organization_id not in (None, team.organization_id):
+        raise HttpError(404, f"no team {team_id} here")
+    member = _own(call, _id_sent((await call.form()).get("member", "")))
+    stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
+    return await _done(call, stay, "saved")
+
+
+@routes("POST /operator/team-memberships/<stay_id>/end", "Take somebody out of a team.")
+async def take_out(call: ByOperator, stay_id: UUID) -> Response:
+    directory = call.service.directory
+    stay = directory.get(TeamMembership, stay_id)
+    team = None if stay is None else directory.get(Team, stay.team_id)
+    if team is None or call.organization_id not in (None, team.organization_id):
+        raise HttpError(404, f"no team membership {stay_id} here")
+    return await _done(call, RemoveTeamMember(team_membership_id=stay_id), "saved")
+
+
+# --- what may be named ------------------------------------------------------------------------------------------
+
+
+async def _done(call: ByOperator, command: PeopleCommand, said: str) -> TrioResponse:
+    await _carried_out(call, command)
+    return rendering.redirect(f"{PEOPLE}?said={said}")
+
+
+async def _carried_out(call: ByOperator, command: PeopleCommand) -> Record:
+    return await carried_out(call.service, command, call.by)
+
+
+def _own(call: ByOperator, membership_id: UUID) -> Membership:
+    """A membership that the caller looks after. Raises `HttpError` 404."""
+    found = {each.id: each for each in call.service.directory.all(Membership)}.get(membership_id)
+    if found is None or call.organization_id not in (None, found.organization_id):
+        raise HttpError(404, f"no membership {membership_id} here")
+    return found
+
+
+def _own_organization(call: ByOperator, text: str) -> UUID:
+    wanted = _id_sent(text)
+    if call.organization_id not in (None, wanted):
+        raise HttpError(404, "no such organization here")
+    return wanted
+
+
+def _id_sent(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
+
+
+def _role(fields: dict[str, str]) -> Role:
+    for role in ROLES:
+        if role == fields.get("role"):
+            return role
+    raise HttpError(400, f"role must be one of {', '.join(ROLES)}")
