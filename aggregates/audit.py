@@ -45,7 +45,6 @@ WORDS: Mapping[type[Event], str] = {
     people.CredentialIssued: "made a key",
     people.CredentialRevoked: "revoked a key",
     people.LinkOffered: "made a link that signs in",
-    people.LinkUsed: "the link was used",
     BackfillRequested: "had a range judged again",
     RequestsRepriced: "had requests priced again",
     ForgetOrdered: "ordered to forget",
