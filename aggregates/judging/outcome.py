@@ -276,10 +276,15 @@ def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
 
 
 def accepts(turn: Turn, before: Turn | None = None) -> bool:
-    """Thanks, praise or a nod. A bare go-ahead after a question of the agent is none."""
+    """Thanks, praise or a nod. "Do it" and "continue" are none, nor is a nod after a question or an interruption."""
     if turn.prompt is None or not turn.prompt.accepts:
         return False
-    return turn.prompt.shows("phrase:accepting") or before is None or not _waits(before)
+    if turn.prompt.shows("phrase:accepting"):
+        return True
+    if turn.prompt.shows("goes ahead"):
+        return False
+    stopped = before is not None and before.work.marks.rfind(INTERRUPTED) > before.work.marks.rfind(ANSWERED)
+    return before is None or not (_waits(before) or stopped)
 
 
 def _taken_back(marks: str) -> bool:

@@ -135,6 +135,8 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     title, summary = (Span(own.start + each.start, own.start + each.end) for each in title_and_summary(looked))
     tokens = list(dict.fromkeys(_WORD.findall(looked.text.lower())))
     said = shown.names | prompt_opening(words, looked.own, len(shown.words))
+    if not lexicon.GO_AHEADS.isdisjoint(shown.words[:1]):
+        said = said | {"goes ahead"}
     if _IMAGE.match(words[:2000]) is not None:
         said = said | {"image alone"}
     return PromptReading(
@@ -180,7 +182,7 @@ _INVITES = re.compile(
     r"(?:anything else|let me know if|what would you like|what'?s next|next task|would you like (?:me )?to (?:do|work)"
     r"|ready when you are|feel free|happy to)[^\n]{0,80}$"
 )
-_BREAKS_OFF = re.compile(r"(?:let me(?! know)|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$")
+_BREAKS_OFF = re.compile(r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$")
 _END_CHARS = 400
 _OFFER_CHARS = 200
 _CLOSE_CHARS = 250

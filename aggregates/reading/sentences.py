@@ -28,6 +28,7 @@ _LEXICON = tomllib.loads(_text("lexicon.toml"))
 FILLERS = _words(_LEXICON["fillers"])
 ACKNOWLEDGEMENTS = _words(_LEXICON["acknowledgements"])
 ACKNOWLEDGING_STARTS = _words(_LEXICON["acknowledging_starts"])
+GO_AHEADS = _words(_LEXICON["go_aheads"])
 ACKNOWLEDGEMENT_WORDS_MAX = 8
 HOLLOW = _words(_LEXICON["hollow"]) | FILLERS
 FOREIGN_ONLY = _words(_LEXICON["foreign"])

@@ -74,6 +74,20 @@ def test_thanks_complete_a_change() -> None:
     assert ACCEPTED in whats(judge(turn(marks="Ca"), following=THANKS))[0]
 
 
+def test_a_go_ahead_after_an_interruption_is_no_thanks() -> None:
+    """It lets the work go on; praise is praise all the same."""
+    stopped = turn("Add a search to the list", answer=None, marks="CI")
+    assert ACCEPTED not in whats(judge(stopped, turn("continue", place=2, marks="a")))[0]
+    assert ACCEPTED in whats(judge(stopped, turn("thanks, it works now", place=2, marks="a")))[0]
+
+
+@pytest.mark.parametrize("said", ["continue", "do it", "go ahead please", "proceed"])
+def test_an_order_to_go_on_is_no_thanks(said: str) -> None:
+    """Whatever the answer before ended with; "ok great" is a nod."""
+    assert ACCEPTED not in whats(judge(turn(marks="Ca"), turn(said, place=2, marks="Ca")))[0]
+    assert ACCEPTED in whats(judge(turn(marks="Ca"), turn("ok great", place=2, marks="Ca")))[0]
+
+
 def test_moving_on_without_a_complaint_completes() -> None:
     """The next turn opens another goal."""
     verdict = judge(turn(marks="Ca"), following=NEXT_GOAL)
