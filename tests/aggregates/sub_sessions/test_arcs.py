@@ -16,7 +16,7 @@ COMMITTED = worked("CM", changed=(1,))
 GOAL = prompt("words over 6")
 THANKS = prompt(navigational="acknowledgement")
 GOES_ON = prompt("words over 6")
-LIKELY_GOES_ON = prompt("words over 6", "path", opens=("asks like a first prompt", "names a step"))
+LIKELY_GOES_ON = prompt("words over 6", "path", opens=("asks like a first prompt",), topic="the invoices")
 DOUBTFUL = prompt("words over 6", "path", opens=("names a new task", "asks like a first prompt"))
 LIKELY_NEW = prompt(
     "words over 6", opens=("names a new task", "asks like a first prompt"), topic="the invoices as files"
