@@ -6,7 +6,7 @@ import click
 
 from svc.cli import Command
 from svc.cli.common import json_option, settings_from, tell, working
-from svc.log.shared import make_master_key
+from svc.log.opening import make_missing_master_key
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import Conflict
 from svc.maintenance.backup import MaintenanceError
@@ -38,7 +38,7 @@ def copy(source: str, target: str, master_key_file: str | None, as_json: bool) -
         if old.store is None and not (old.var / EVENTS_FILE).exists():
             raise MaintenanceError(f"{source} holds no data; name the folder of a server, or its store")
         if new.store is not None and named is not None:
-            make_master_key(named)
+            make_missing_master_key(named, new.store)
         try:
             copied = copy_log(old, new, heard)
         except Conflict as error:

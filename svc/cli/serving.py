@@ -28,7 +28,7 @@ from svc.cli.common import (
 )
 from svc.limits import FIRST_LINK_SECONDS
 from svc.log.folder import held
-from svc.log.shared import make_master_key
+from svc.log.opening import make_missing_master_key
 from svc.observe.logs import set_up_logs
 from svc.process import typed
 from svc.serving import Initialized, Listening, initialize
@@ -63,7 +63,7 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
     settings = settings_from(var=var, store=store)
     if settings.master_key_file is not None and settings.store is not None:
         with sentences():
-            if make_master_key(Path(settings.master_key_file).expanduser()):
+            if make_missing_master_key(Path(settings.master_key_file).expanduser(), settings.store):
                 say(f"the master key is in {settings.master_key_file}: without it no text can be read again", err=True)
     made = run(_init, settings, organization, owner)
     if made is None:

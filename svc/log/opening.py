@@ -1,8 +1,8 @@
 """Opening the log that a folder holds, or the store that is named beside it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from svc.log.codec import Codec
@@ -11,6 +11,9 @@ from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_sqlite_store
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
 from svc.process import Place
+
+if TYPE_CHECKING:
+    from svc.log.postgres import PostgresRecorder
 
 NO_DRIVER = (
     "the store is PostgreSQL, and this svc has no driver for it: install the extra (`pip install 'svc[postgres]'`), "
@@ -58,14 +61,31 @@ def holds_data(place: Place) -> bool:
     return place.store is not None or (place.var / EVENTS_FILE).exists()
 
 
+def make_missing_master_key(path: Path, store: str) -> bool:
+    """Make the file of a new store's master key; whether it did.
+
+    Raises `StoreUnavailable` where the store was set up under a key already: one that is made now opens nothing.
+    """
+    if path.exists():
+        return False
+    from svc.log.shared import make_master_key, under_a_master_key
+
+    recorder = _driver()(store)
+    try:
+        if under_a_master_key(recorder):
+            raise StoreUnavailable(
+                f"the store is set up already, and there is no master key in {path}: copy that of a node that serves"
+            )
+    finally:
+        recorder.close()
+    return make_master_key(path)
+
+
 def _open_shared(place: Place) -> tuple[EventStore, Vault]:
     # Here, not above: who stays with one process pays nothing for the driver.
     from svc.log.shared import SharedKeys, read_master_key
 
-    try:
-        from svc.log.postgres import open_recorder
-    except ImportError as error:
-        raise StoreUnavailable(NO_DRIVER) from error
+    open_recorder = _driver()
     if place.store is None or place.master_key_file is None:
         raise StoreUnavailable(NO_MASTER_KEY)
     master = read_master_key(place.master_key_file)
@@ -79,3 +99,12 @@ def _open_shared(place: Place) -> tuple[EventStore, Vault]:
         raise
     vault = Vault(keys)
     return EventStore(recorder, Codec(vault), recorder), vault
+
+
+def _driver() -> "Callable[[str], PostgresRecorder]":
+    """What opens a store. Raises `StoreUnavailable` where this svc has no driver."""
+    try:
+        from svc.log.postgres import open_recorder
+    except ImportError as error:
+        raise StoreUnavailable(NO_DRIVER) from error
+    return open_recorder

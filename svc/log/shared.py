@@ -74,6 +74,12 @@ def make_master_key(path: Path) -> bool:
     return True
 
 
+def under_a_master_key(recorder: SharedRecorder) -> bool:
+    """Whether the store was set up: from then on only its own master key opens anything."""
+    with _unusable():
+        return bool(recorder.rows("SELECT 1 FROM {schema}.svc_keys LIMIT 1"))
+
+
 class SharedKeys:
     """Data keys in the store, each wrapped. OSError where the store cannot be used."""
 

@@ -16,7 +16,7 @@ import pytest
 from aggregates.people.events import DeveloperCreated
 from svc.log.codec import Codec
 from svc.log.fences import LeaseFence, TopicsFence, current_fences, fenced
-from svc.log.opening import open_log
+from svc.log.opening import make_missing_master_key, open_log
 from svc.log.postgres import PostgresRecorder, open_recorder, shown
 from svc.log.shared import Leases, SharedKeys, make_master_key, read_master_key
 from svc.log.store import Conflict, EventStore, StoreUnavailable
@@ -26,7 +26,7 @@ from svc.settings import Settings, SettingsError, load_settings
 from tests.support.log import ANA, created, new, prompt
 from tests.support.memory import MemoryKeys
 from tests.support.postgres import Postgres, as_role
-from tests.support.process import environment
+from tests.support.process import environment, svc
 
 NOWHERE = "postgresql://svc@127.0.0.1:1/none"
 
@@ -157,6 +157,21 @@ def test_a_node_needs_its_master_key(shared_store: str, tmp_path: Path) -> None:
         open_log(place)
 
 
+def test_a_master_key_is_made_for_a_new_store_only(shared_store: str, tmp_path: Path) -> None:
+    """A node that lacks the key of a store that is set up is told so, and no wrong file lies in its place."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    told = {"SVC_STORE": shared_store, "SVC_MASTER_KEY_FILE": str(first)}
+    assert not make_missing_master_key(tmp_path, NOWHERE), "who has a file needs no store for that"
+    assert "the master key is in" in svc("init", "--var", tmp_path / "a", told=told).stderr
+    told["SVC_MASTER_KEY_FILE"] = str(second)
+    refused = svc("init", "--var", tmp_path / "b", told=told, check=False)
+    assert (refused.returncode, second.exists()) == (1, False)
+    assert f"the store is set up already, and there is no master key in {second}: copy" in refused.stderr
+    second.write_bytes(first.read_bytes())
+    second.chmod(0o600)
+    assert "is set up already" in svc("init", "--var", tmp_path / "b", told=told, check=False).stderr
+
+
 def test_a_store_that_is_not_there_says_so_without_its_password(tmp_path: Path) -> None:
     """The address is shown as far as it holds no secret."""
     make_master_key(tmp_path / "master")
@@ -224,8 +239,10 @@ def test_without_the_driver_a_store_says_how_to_get_it(tmp_path: Path, monkeypat
     """The extra is named, and the two ways that have it."""
     monkeypatch.delitem(sys.modules, "svc.log.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreUnavailable, match=r"pip install 'svc\[postgres\]'"):
-        open_log(Place(tmp_path, NOWHERE, tmp_path / "master"))
+    for asked in (open_log, lambda place: make_missing_master_key(place.master_key_file, NOWHERE)):
+        with pytest.raises(StoreUnavailable, match=r"pip install 'svc\[postgres\]'"):
+            asked(Place(tmp_path, NOWHERE, tmp_path / "master"))
+    assert not (tmp_path / "master").exists()
 
 
 def test_who_stays_with_one_process_loads_no_driver() -> None:
