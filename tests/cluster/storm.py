@@ -169,6 +169,7 @@ class Storm:
             ("restart of PostgreSQL", self._restart),
             ("crash of PostgreSQL", self._crash),
             ("cut between a node and the database", self._cut),
+            ("SIGSTOP of PostgreSQL beyond the leases", self._freeze_database),
         ]
         counted: Counter[str] = Counter()
         number = 0
@@ -206,6 +207,13 @@ class Storm:
     def _crash(self, _node: Node) -> None:
         self._cluster.database.stop(signal.SIGQUIT)
         self._cluster.database.start()
+
+    def _freeze_database(self, _node: Node) -> None:
+        self._cluster.database.freeze(signal.SIGSTOP)
+        try:
+            self._over.wait(LEASE_SECONDS + 6)
+        finally:
+            self._cluster.database.freeze(signal.SIGCONT)
 
     def _cut(self, node: Node) -> None:
         node.line.cut(True)
