@@ -6,7 +6,7 @@ INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 
-.PHONY: venv dev serve demo test lint types bench cluster agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
+.PHONY: venv dev serve demo test lint types bench cluster cluster-tests agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -47,6 +47,14 @@ faults: dev
 # Three nodes over a PostgreSQL of its own, under faults; a follower under writers; how fast both are. docs/cluster.md.
 cluster: dev
 	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600) --events $(or $(EVENTS),1000000)
+
+# The tests that drive a real server, with three nodes behind a balancer that takes any for each request.
+SPRAYED = svc/processes svc_http/asking/test_tools.py svc/connect/test_connect_process.py svc/connect/test_doctor.py \
+	svc/hook/test_hook_process.py svc/importing/test_import_elsewhere.py svc/cli/test_scoring.py \
+	svc/cli/test_people_commands.py svc/test_connections.py svc/test_admin_socket.py svc/test_seeing_inside.py \
+	svc/test_alerts.py svc/test_pages.py svc/maintenance/test_export_process.py
+cluster-tests: dev
+	TEST_NODES=3 $(BIN)/python -m pytest -q -n $(or $(WORKERS),2) -rs $(addprefix tests/,$(SPRAYED))
 
 # The agents' own programs against a model of our own on loopback; SVC_AGENTS_BIN names the folder where they lie.
 agents: dev

@@ -7,6 +7,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.cluster.sprayed import NODES
 from tests.support.postgres import Postgres, shared_store_in
 
 # A machine that others use as well may take any time for an example: how long one takes proves nothing.
@@ -16,6 +17,13 @@ settings.load_profile("any-machine")
 # Whoever uses svc as the README says has these in the shell; a test means its own server and keys.
 for name in ("SVC_KEY", "SVC_API_URL"):
     os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several nodes, what concerns one folder is skipped, saying why."""
+    for item in items if NODES > 1 else ():
+        for mark in item.iter_markers("one_folder"):
+            item.add_marker(pytest.mark.skip(f"one folder: {mark.args[0]}"))
 
 
 @pytest.fixture(autouse=True)

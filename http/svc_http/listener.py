@@ -61,7 +61,7 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
     app.before_request(_begin)
-    app.before_request(partial(_reach_position, service))
+    app.before_request(partial(_reach_position, service, captures=name == "intake"))
     app.after_request(_name_answer)
     app.after_request(partial(_tell_position, service))
     app.register_error_handler(Exception, _failed)
@@ -114,10 +114,15 @@ async def _name_answer(response: Response) -> Response:
     return response
 
 
-async def _reach_position(service: Service) -> None:
-    """Where nodes share a log: show nobody less than another node has told them is stored. Raises `Unavailable`."""
+async def _reach_position(service: Service, *, captures: bool) -> None:
+    """Where nodes share a log: show nobody less than another node has told them is stored. Raises `Unavailable`.
+
+    An edit speaks of what its sender has seen, and waits as a read does. `captures`: writes of this listener do not.
+    """
     asked = request_ctx.request
-    if service.shared_position is None or asked.method not in _READS or asked.path.startswith(_OF_THE_NODE):
+    if service.shared_position is None or (captures and asked.method not in _READS):
+        return
+    if asked.path.startswith(_OF_THE_NODE):
         return
     told = asked.headers.get(POSITION_HEADER) or asked.cookies.get(POSITION_COOKIE, "")
     if _POSITION.fullmatch(told):

@@ -30,6 +30,14 @@ class Relay:
         if cut:
             trio.from_thread.run_sync(self._end, trio_token=self._token)
 
+    def there(self, data: bytes) -> bytes:
+        """What passes on to a target."""
+        return data
+
+    def back(self, data: bytes) -> bytes:
+        """What passes on to a client."""
+        return data
+
     def close(self) -> None:
         trio.from_thread.run_sync(self._nursery.cancel_scope.cancel, trio_token=self._token)
         self._thread.join()
@@ -55,18 +63,23 @@ class Relay:
             try:
                 far = await trio.open_tcp_stream("127.0.0.1", self._random.choice(targets))
                 async with far, trio.open_nursery() as nursery:
-                    nursery.start_soon(_pump, near, far, nursery.cancel_scope)
-                    nursery.start_soon(_pump, far, near, nursery.cancel_scope)
+                    nursery.start_soon(_pump, near, far, self.there, nursery.cancel_scope)
+                    nursery.start_soon(_pump, far, near, self.back, nursery.cancel_scope)
             except OSError:
                 pass  # the node is down: its client sees the connection end
             finally:
                 self._lines.discard(scope)
 
 
-async def _pump(source: trio.SocketStream, target: trio.SocketStream, whole: trio.CancelScope) -> None:
+Passing = Callable[[bytes], bytes]
+
+
+async def _pump(
+    source: trio.SocketStream, target: trio.SocketStream, passing: Passing, whole: trio.CancelScope
+) -> None:
     try:
         while chunk := await source.receive_some(_CHUNK_BYTES):
-            await target.send_all(chunk)
+            await target.send_all(passing(chunk))
     except (trio.BrokenResourceError, trio.ClosedResourceError):
         pass
     whole.cancel()

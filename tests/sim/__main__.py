@@ -2,8 +2,9 @@
 
 The modules, from the bottom up: `chance` (randomness from the seed), `threads` (one thread), `disk` (faults and deaths
 below the log and the views), `wire` (connections without sockets), `life` (the service from a start to its death),
-`world` (lives one after the other, and the disk between them), `stories` (what agents see), `model` (what was
-acknowledged), `clients` (senders), `reads` (answers against the model), `faults`, `history` (all of it, step by step).
+`world` (lives one after the other, and the disk between them), `nodes` (one world, or three over one log), `stories`
+(what agents see), `model` (what was acknowledged), `clients` (senders), `reads` (answers against the model), `faults`,
+`history` (all of it, step by step).
 """
 
 import sys
@@ -20,6 +21,7 @@ from tests.sim.history import Failed, Size, Told, history
 from tests.sim.world import StoreKind
 
 STORES: tuple[StoreKind, ...] = ("memory", "sqlite")
+"""In turn."""
 
 
 class Sum:
@@ -66,7 +68,7 @@ class Sum:
 @click.option("--first", default=1, show_default=True, help="The seed to begin with.")
 @click.option("--seconds", default=60.0, show_default=True, help="How long to go on.")
 @click.option("--steps", default=10, show_default=True, help="How much happens in each history.")
-@click.option("--store", type=click.Choice(STORES), help="Under the log; else memory and SQLite in turn.")
+@click.option("--store", type=click.Choice((*STORES, "nodes")), help="Under the log; else memory and SQLite in turn.")
 @click.option("--details", is_flag=True, help="Which reads were checked how often, and what happened, at the end.")
 def main(seed: int | None, first: int, seconds: float, steps: int, store: StoreKind | None, details: bool) -> None:
     """Seeded histories of the whole service against a naive model. Exit code 1 if anything does not hold.

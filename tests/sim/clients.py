@@ -9,9 +9,10 @@ import trio
 from tests.sim import sending
 from tests.sim.life import Side
 from tests.sim.model import Divergence, Person, same, trusted
+from tests.sim.nodes import Nodes
 from tests.sim.stories import Point, Record, Turn
 from tests.sim.wire import Answer, Lost
-from tests.sim.world import ANSWER_SECONDS_MAX, World
+from tests.sim.world import ANSWER_SECONDS_MAX
 
 TRIES_SECONDS_MAX = 900.0
 """In virtual time: faults last for a minute at most, so nothing stays refused for so long."""
@@ -33,7 +34,7 @@ class Tally:
 class Clients:
     """Everybody who sends, to one world."""
 
-    def __init__(self, world: World, chance: Random, tally: Tally) -> None:
+    def __init__(self, world: Nodes, chance: Random, tally: Tally) -> None:
         self.world = world
         self.chance = chance
         self.tally = tally
@@ -82,7 +83,7 @@ class Clients:
         """An administrator's request, until it is answered."""
         with trio.move_on_after(TRIES_SECONDS_MAX):
             while True:
-                await self.world.is_up()
+                await self.world.are_up()
                 secret = (self.world.var / "internal-secret").read_text().strip()
                 headers = {"X-Internal-Secret": secret}
                 answer = await self.once("api", method, f"/v1/admin/{path}", headers, value)
@@ -174,6 +175,7 @@ class Clients:
         value = {"developer_id": person.developer_id, "organization_id": person.organization_id}
         answer = await self.administer("POST", "keys", value)
         self._one_of("a new key", answer, {201})
+        await self.world.level()
         person.keys.append(answer.json["key"])
 
     async def revoke(self, person: Person) -> None:

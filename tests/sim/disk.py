@@ -2,22 +2,22 @@
 
 import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 
 import svc.views.views
-from svc.log.store import LogRecorder
-from tests.sim.fate import FATE, Fate
+from svc.log.fences import Fence
+from svc.log.store import LogRecorder, SharedRecorder
+from tests.sim.fate import FATE, Dead, Fate
 
+T = TypeVar("T")
+R = TypeVar("R", bound=LogRecorder)
 _READS = ("select_", "max_notification_id")
-
-
-class Dead(OSError):
-    """The process is no more; nothing that it does reaches the disk."""
 
 
 class MortalRecorder:
@@ -29,14 +29,30 @@ class MortalRecorder:
 
     def insert_events(self, stored_events: Sequence[StoredEvent]) -> Sequence[int] | None:
         """Store all or none, unless the disk refuses, or says so."""
+        return self._refused_or(lambda: self._recorder.insert_events(stored_events))
+
+    def _refused_or(self, insert: Callable[[], T]) -> T:
         self._alive("insert")
         if self._fate.refusal == "refused":
             raise OperationalError("database or disk is full")
-        positions = self._recorder.insert_events(stored_events)
+        positions = insert()
         self._alive("insert")
         if self._fate.refusal == "unknown":
             raise OSError("input/output error")
         return positions
+
+    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
+        """The same while the fences hold, where nodes share the log."""
+        return self._refused_or(lambda: cast(SharedRecorder, self._recorder).insert_fenced(stored_events, fences))
+
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[Any]:
+        """Leases end in virtual time."""
+        self._alive("insert" if writing else "read")
+        named = statement.replace("clock_timestamp()", f"to_timestamp({trio.current_time()})")
+        return cast(SharedRecorder, self._recorder).rows(named, values, writing=writing)
+
+    def wait_for_news(self, _seconds: float) -> None:
+        """Nobody is woken: there is one thread, and polling finds everything."""
 
     def check_writable(self) -> None:
         """Fails while inserts do."""
@@ -63,9 +79,9 @@ class MortalRecorder:
             raise Dead("the process has died")
 
 
-def mortal(recorder: LogRecorder, fate: Fate) -> LogRecorder:
+def mortal(recorder: R, fate: Fate) -> R:
     """The recorder as one life has it."""
-    return cast(LogRecorder, MortalRecorder(recorder, fate))
+    return cast(R, MortalRecorder(recorder, fate))
 
 
 def open_writer(path: Path | str) -> sqlite3.Connection:

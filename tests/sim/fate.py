@@ -16,6 +16,10 @@ Refusal = Literal["refused", "unknown"]
 """`refused`: nothing was written. `unknown`: it was, and the disk says that it failed."""
 
 
+class Dead(OSError):
+    """The process is no more; nothing that it does reaches the disk."""
+
+
 class Fate:
     """One life's; what is over does nothing any more that anybody could see."""
 

@@ -4,7 +4,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,18 +17,22 @@ from structlog.typing import Processor
 
 import svc.actors.actors
 import svc.archive.lane
+import svc.jobs.nodes
 import svc.log.journal
 import svc.views.projector
 from svc.views.replay import build, copy_of, digests
+from tests.cluster.sprayed import database
 from tests.sim import disk, sending, stories, threads
 from tests.sim.chance import in_virtual_time, patched, seeded
 from tests.sim.clients import Clients, Tally
 from tests.sim.fate import FATE
 from tests.sim.faults import Faults, narrow_bounds
+from tests.sim.life import Life
 from tests.sim.model import Divergence, Person, same
+from tests.sim.nodes import Nodes, worlds
 from tests.sim.reads import Reads
 from tests.sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
-from tests.sim.world import StoreKind, World
+from tests.sim.world import StoreKind
 
 START_US = 1_780_272_000 * 1_000_000
 """A midnight of UTC."""
@@ -75,9 +79,13 @@ class Failed(Exception):
 
 def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B008
     """Raises `Failed`."""
-    with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder:
-        made = History(World(Path(folder), kind, Random(chance.random()), START_US), chance, size)
+    if kind == "nodes":
+        database()  # before chance is the seed's
+    with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder, ExitStack() as stack:
+        held = worlds(Path(folder), kind, Random(chance.random()), START_US)
+        made = History(stack.enter_context(held), chance, size)
         patches = [*threads.PATCHES, (svc.views.projector, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        patches.append((svc.jobs.nodes, "FOLLOW_PAUSE_SECONDS", 0.2))
         patches.append((svc.views.projector, "REST_SECONDS", 0.0))  # time is virtual, and there is one thread
         with patched(patches), logging_to(made.heard):
             try:
@@ -104,7 +112,7 @@ def logging_to(heard: Processor) -> Iterator[None]:
 class History:
     """Everybody, and what happens to them."""
 
-    def __init__(self, world: World, chance: Random, size: Size) -> None:
+    def __init__(self, world: Nodes, chance: Random, size: Size) -> None:
         self.world = world
         self.chance = chance
         self.size = size
@@ -114,7 +122,7 @@ class History:
         self.deeds: list[tuple[str, Deed]] = []
         """What is still to be sent, in no order."""
         self.done: Counter[str] = Counter()
-        self.faults = Faults(world, self.clients, chance, self.done)
+        self.faults = [Faults(node, self.clients, chance, self.done) for node in world.nodes]
         self.step = "setting up"
         self.true_us = START_US
         """What o'clock it is for agents, whatever the server's clock shows."""
@@ -206,7 +214,8 @@ class History:
         count = self.chance.randint(1, self.size.deeds)
         now, self.deeds = self.deeds[:count], self.deeds[count:]
         async with trio.open_nursery() as faults:
-            self.faults.draw(faults)
+            for each in self.faults:
+                each.draw(faults)
             async with trio.open_nursery() as nursery:
                 for name, deed in now:
                     nursery.start_soon(self._do, name, deed)
@@ -235,11 +244,13 @@ class History:
 
     async def _calm(self) -> None:
         """Nothing befalls the service any more, and what is due to settle settles."""
-        self.clients.hang_up, self.world.next_fate = 0.0, None
+        self.clients.hang_up = 0.0
+        for node in self.world.nodes:
+            node.next_fate = None
         for _ in range(2):  # a start that is under way has its fate already
-            life = await self.world.is_up()
-            life.fate.spare()
-        await trio.sleep(self.chance.uniform(11, 13))
+            for life in await self.world.are_up():
+                life.fate.spare()
+        await trio.sleep(self.world.calm_seconds + self.chance.uniform(11, 13))
 
     # --- what is sent -------------------------------------------------------------------------------------------
 
@@ -356,23 +367,33 @@ class History:
 
     async def _replay(self) -> None:
         """The tables that serve are those of a replay, whatever happened on the way, and of any other replay."""
-        life = await self.world.is_up()
-        FATE.set(life.fate)
-        assert life.built is not None
+        lives = await self.world.are_up()
+        life = lives[0]
         self.events = life.store.head()
-        projector = life.built.service.projector
-        with trio.fail_after(60):
-            await projector.wait_for(self.events)
-        live = copy_of(projector.readers.path, self.world.folder / "live.db")
-        same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
-        expected = digests(live)
-        live.close()
+        expected, *others = [await self._tables(each) for each in lives]
+        for other in others:
+            same("tables of two nodes", other, expected)
+        FATE.set(life.fate)
         for number, batch_events in enumerate((1_000, self.chance.randint(1, 40))):
             path = self.world.folder / f"replay-{number}.db"
             build(path, life.store, life.vault.known_digester, lambda _d, _o: None, batch_events=batch_events)
             copy = copy_of(path, self.world.folder / f"copy-{number}.db")
             same(f"tables of a replay by {batch_events}", digests(copy), expected)
             copy.close()
+
+    async def _tables(self, life: Life) -> dict[str, str]:
+        """The digests of what a life serves."""
+        FATE.set(life.fate)
+        assert life.built is not None
+        projector = life.built.service.projector
+        with trio.fail_after(60):
+            await projector.wait_for(self.events)
+        live = copy_of(projector.readers.path, self.world.folder / "live.db")
+        same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
+        found = digests(live)
+        live.close()
+        (self.world.folder / "live.db").unlink()
+        return found
 
 
 def _first(error: BaseException) -> BaseException:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import trio
 
 from tests.sim.chance import Patches
-from tests.sim.fate import FATE, Fate
+from tests.sim.fate import FATE, Dead, Fate
 
 T = TypeVar("T")
 
@@ -51,10 +51,11 @@ async def _takes_long(fate: Fate, abandon_on_cancel: bool) -> None:
 
 
 async def _step(fate: Fate) -> None:
-    """What is dead does not go on; it waits to be taken away."""
+    """What is dead does not go on; it waits to be taken away. What is shielded from that ends by itself."""
     fate.reached("thread")
     if fate.over:
-        await trio.sleep_forever()
+        await trio.sleep(1)
+        raise Dead("the process has died")
 
 
 def _never_cancelled() -> None:

@@ -28,6 +28,8 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+    position: int = 0
+    """That of a write where nodes share a log."""
 
     @property
     def json(self) -> Any:
@@ -83,18 +85,19 @@ class Connection:
 
     async def answer(self) -> Answer:
         """The whole answer. Raises `Lost`."""
-        status, body = 0, b""
+        status, body, position = 0, b"", 0
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 self._http.receive_data(await self._received())
             elif isinstance(event, h11.Response):
                 status = event.status_code
+                position = int(dict(event.headers).get(b"x-svc-position", 0))
             elif isinstance(event, h11.Data):
                 body += bytes(event.data)
             elif isinstance(event, h11.EndOfMessage):
                 self._ready_again()
-                return Answer(status, body)
+                return Answer(status, body, position)
             else:
                 raise Lost
 

@@ -5,13 +5,16 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import trio
 
 from svc.limits import STORE_BUSY_TIMEOUT_MS
 from svc.log.codec import Codec
+from svc.log.folder import keep_internal_secret
+from svc.log.postgres import open_recorder
+from svc.log.shared import SharedKeys, read_master_key
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, LogRecorder, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
@@ -21,7 +24,8 @@ from tests.sim.life import Life, Side
 from tests.sim.wire import Answer, Lost
 from tests.support.memory import FixedClock, MemoryRecorder
 
-StoreKind = Literal["memory", "sqlite"]
+StoreKind = Literal["memory", "sqlite", "nodes"]
+"""`nodes`: three over one PostgreSQL."""
 
 ANSWER_SECONDS_MAX = 200.0
 """In virtual time: nothing that the service bounds takes longer."""
@@ -33,6 +37,13 @@ _PRAGMAS = (*(pragma for pragma in WRITER_PRAGMAS if "synchronous" not in pragma
 """Deaths are copies of files, which see what was written; so nothing need be synced here."""
 
 
+class Shared(NamedTuple):
+    """The store of nodes, and the file of their master key."""
+
+    url: str
+    master_key_file: Path
+
+
 class Hung(Exception):
     """A request was not answered."""
 
@@ -40,17 +51,21 @@ class Hung(Exception):
 class World:
     """Where the service lives, again and again."""
 
-    def __init__(self, folder: Path, kind: StoreKind, chance: Random, now_us: int) -> None:
-        self.clock = FixedClock(now_us)
+    def __init__(
+        self, folder: Path, kind: StoreKind, chance: Random, clock: FixedClock, shared: Shared | None = None
+    ) -> None:
+        """`shared`: it is one of several nodes over this store."""
+        self.clock = clock
         self.chance = chance
         self.folder = folder
         self.lives = self.deaths = self.failed_starts = 0
         self.next_fate: tuple[Place, int] | None = None
         """What the next life dies of, from its start on."""
         self._kind = kind
+        self._shared = shared
         self._recorder = MemoryRecorder()
         self._var = folder / "var-0"
-        self._var.mkdir()
+        self._var.mkdir(parents=True)
         self._over = False
         self.life: Life | None = None
 
@@ -64,6 +79,8 @@ class World:
                 if not (life.fate.over or life.fate.refusal):
                     raise errors
                 self.failed_starts += not life.fate.over
+                if self._shared is not None:
+                    life.store.close()  # what did not start has not closed it
             if self._var != life.var:
                 shutil.rmtree(life.var)
             await trio.sleep(self.chance.uniform(0, 3))
@@ -135,9 +152,21 @@ class World:
         if self.next_fate is not None:
             fate.light(*self.next_fate)
             self.next_fate = None
+        if self._shared is not None:
+            return Life(var, *self._opened(var, fate, self._shared), self.clock, fate)
         vault = Vault(FileKeys(var / "keys"), self.chance.randbytes)
         store = EventStore(disk.mortal(self.recorder(var), fate), Codec(vault))
         return Life(var, store, vault, self.clock, fate)
+
+    def _opened(self, var: Path, fate: Fate, shared: Shared) -> tuple[EventStore, Vault]:
+        """As `svc.log.opening` does."""
+        master = read_master_key(shared.master_key_file)
+        opened = open_recorder(shared.url)
+        SharedKeys(opened, master).prove()
+        keep_internal_secret(var, master.internal_secret)
+        recorder = disk.mortal(opened, fate)
+        vault = Vault(SharedKeys(recorder, master), self.chance.randbytes)
+        return EventStore(recorder, Codec(vault), recorder), vault
 
     def _died(self, var: Path) -> None:
         """Its folder stays behind as it is; the next life has a copy."""

@@ -25,7 +25,7 @@ NAMED = "SVC_TEST_POSTGRES"
 _USERS = ("postgres", "nobody")
 """Whom a test of root's runs it as: PostgreSQL refuses to be root's."""
 _START_SECONDS = 30.0
-_QUICK = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB", "max_connections": "60"}
+QUICK = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB", "max_connections": "60"}
 """What is asked here is who sees what; what a disk does is asked by `make cluster` and `make bench`."""
 
 
@@ -61,7 +61,7 @@ class Postgres:
             return
         if programs() is None:
             pytest.skip(f"no postgres is found on this machine, and {NAMED} names none")
-        with cls.started(_QUICK) as server:
+        with cls.started(QUICK) as server:
             yield server
 
     @classmethod

@@ -7,8 +7,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from tests.cluster.sprayed import NODES, Together, balanced, folders, saw_command, told_of, told_of_command
 from tests.support.warm import Child, Warm
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,6 +48,8 @@ def svc(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end. Raises `CalledProcessError` where it fails and `check` says so."""
     command = [str(argument) for argument in arguments]
+    if NODES > 1:
+        told = {**told_of_command(command), **told}
     with (
         tempfile.TemporaryFile("w+") as given,
         tempfile.TemporaryFile("w+") as out,
@@ -61,6 +64,7 @@ def svc(
         out.seek(0)
         err.seek(0)
         done = subprocess.CompletedProcess(["svc", *command], code, out.read(), err.read())
+    saw_command(told)
     if check:
         done.check_returncode()
     return done
@@ -68,6 +72,9 @@ def svc(
 
 def init(var: Path) -> dict[str, Any]:
     """A folder that is set up; what `svc init --json` says. Run once: each test gets a copy of what it made."""
+    if NODES > 1:
+        found: dict[str, Any] = msgspec.json.decode(svc("init", "--var", var, "--json").stdout)
+        return found
     made, folder = _set_up()
     shutil.copytree(folder, var)
     return made | {"internal_secret_file": str(var / "internal-secret")}
@@ -107,12 +114,36 @@ def serving(
     var: Path, key: str | None = None, *flags: str, told: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Server]:
     """A server over a folder, until the end of the block."""
-    listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
+    if NODES > 1:
+        with _sprayed(var, key, flags, told) as server:
+            yield server
+        return
     log = var.parent / f"{var.name}.log"
-    process = _started(["serve", "--var", str(var), *listeners, *flags], log, told)
-    with answering(process, key) as server:
-        assert server is not None, log.read_text()
-        yield server
+    with answering(_started(_serve(var, flags), log, told), key) as found:
+        assert found is not None, log.read_text()
+        yield found
+
+
+def _serve(var: Path, flags: Sequence[str]) -> list[str]:
+    return ["serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", *flags]
+
+
+@contextmanager
+def _sprayed(var: Path, key: str | None, flags: Sequence[str], told: Mapping[str, str]) -> Iterator[Server]:
+    """The nodes of a store, of which the folder is the first, behind a balancer."""
+    told = {**told_of(var), **told}
+    logs = [each.parent / f"{each.name}.log" for each in folders(var)]
+    nodes = [_started(_serve(each, flags), log, told) for each, log in zip(folders(var), logs, strict=True)]
+    with ExitStack() as held:
+        found = [held.enter_context(answering(node, key)) for node in nodes]
+        urls = []
+        for each, log in zip(found, logs, strict=True):
+            assert each is not None, log.read_text()
+            urls.append((each.intake_url, each.api_url))
+        intake, api = held.enter_context(balanced(told["SVC_STORE"], nodes, urls))
+        server = Server(Together(nodes), intake, api, key)
+        with server.intake, server.api:
+            yield server
 
 
 @contextmanager

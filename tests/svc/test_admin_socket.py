@@ -59,6 +59,7 @@ def locked(var: Path) -> Iterator[None]:
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("looks at the ports of one process")
 def test_who_listens_at_the_port_of_a_killed_server_is_told_nothing(tmp_path: Path) -> None:
     """What the server noted of itself outlives kill -9; so does its socket, at which nobody answers."""
     var = tmp_path / "var"

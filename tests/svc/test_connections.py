@@ -29,6 +29,7 @@ def idle(url: str, count: int) -> Iterator[None]:
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("fills the connections of one process")
 def test_newcomers_are_answered_beside_two_thousand_idle_connections(tmp_path: Path) -> None:
     """At the listener that has them, and at the other."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -240,3 +240,24 @@ async def test_what_is_refused_arrives_at_a_bounded_pace(autojump_clock: trio.te
     began = trio.current_time()
     await pace.take_turn(500)
     assert trio.current_time() - began == pytest.approx(0.5)
+
+
+async def test_reads_and_edits_wait_for_what_another_node_told_and_captures_do_not(
+    house: House, intake: Caller, api: Caller, admin: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who made a developer at one node makes a key for them at another one; a capture speaks of nothing before it."""
+    reached: list[int] = []
+
+    async def reach(position: int) -> None:
+        reached.append(position)
+
+    monkeypatch.setattr(house, "shared_position", 9)
+    monkeypatch.setattr(house, "reach", reach)
+    told = {"X-Svc-Position": "7"}
+    assert (await api.call("GET", "/v1/score_v3/score", headers=told)).status == 200
+    assert (await admin.call("POST", "/v1/admin/developers", {"display_name": "Kim"}, told)).status == 201
+    assert (await intake.call("GET", "/v1/plugin/config", headers=told)).status == 200
+    assert reached == [7, 7, 7]
+    assert (await intake.call("POST", "/v1/prompts", prompt(), told)).status == 201
+    assert (await api.call("GET", "/health", headers=told)).status == 200
+    assert reached == [7, 7, 7]

@@ -73,6 +73,7 @@ def leave(svc: Svc) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_people_on_a_folder_that_nobody_holds(tmp_path: Path) -> None:
     """The commands go through the very routes that a server has."""
     var = tmp_path / "var"

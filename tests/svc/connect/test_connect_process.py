@@ -155,6 +155,7 @@ def test_a_key_that_the_server_refuses_changes_nothing(home: Path, server: Serve
     assert not (home / ".config").exists()
 
 
+@pytest.mark.one_folder("what was refused lately is told by the node that refused it")
 def test_doctor_sends_a_record_there_and_back(home: Path, server: Server, key: str) -> None:
     """It belongs to no session, so that no score knows it."""
     svc("connect", "claude-code", "--url", server.intake_url, "--key", key)

@@ -59,6 +59,7 @@ def asked(server: Server, var: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_every_revision_outlives_the_process(tmp_path: Path) -> None:
     """Published by a refresh through the running server, served after kill -9, and again by commands alone."""
     var, file = tmp_path / "var", prices(tmp_path / "prices.json", "a")
@@ -89,6 +90,7 @@ def test_every_revision_outlives_the_process(tmp_path: Path) -> None:
     assert len(catalog("reprice", "--from", "2026-01-01", "--to", "2026-02-01", *at)) == 1
 
 
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_a_person_can_look_prices_up(tmp_path: Path) -> None:
     """By the id as an agent writes it; what is not listed is said to have no price."""
     var = tmp_path / "var"
@@ -105,6 +107,7 @@ def test_a_person_can_look_prices_up(tmp_path: Path) -> None:
     assert "No such file" in refused("publish", tmp_path / "none.json", "--var", var)
 
 
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_a_server_without_prices_is_not_ready(tmp_path: Path) -> None:
     """It lives, takes captures and tries again; a person who publishes makes it ready at once."""
     var, file = tmp_path / "var", tmp_path / "none.json"

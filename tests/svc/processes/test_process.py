@@ -58,6 +58,7 @@ def test_one_prompt_and_its_response(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
+@pytest.mark.one_folder("looks into events.db; the storm kills nodes")
 def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
     """Every acknowledged capture is there once, none half, and a replay gives the same tables."""
     var = tmp_path / "var"
@@ -157,6 +158,7 @@ def test_the_folder_is_private_and_held_by_one(tmp_path: Path) -> None:
     assert "in use" in second.stderr
 
 
+@pytest.mark.one_folder("locks events.db")
 def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Path) -> None:
     """While another process locks the log for writing, captures are refused; once it lets go, they are taken."""
     var = tmp_path / "var"

@@ -66,6 +66,7 @@ def steps(var: Path) -> list[str]:
         log.close()
 
 
+@pytest.mark.one_folder("looks into events.db; the storm counts reports")
 def test_a_report_that_is_running_outlives_a_kill_and_is_completed_once(tmp_path: Path) -> None:
     """kill -9 in the middle of it; the next start finds it, and a replay gives the same rows."""
     var = tmp_path / "var"
