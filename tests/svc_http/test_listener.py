@@ -118,6 +118,7 @@ CONTRACT_INTAKE = {
     "GET /health",
     "POST /v1/prompts",
     "POST /v1/prompts/response",
+    "POST /v1/import",
     "GET /v1/plugin/config",
     "POST /v1/setup-complete",
     "GET /v1/intelligence/prism",
