@@ -54,7 +54,7 @@ SPRAYED = svc/processes svc_http/asking/test_tools.py svc/connect/test_connect_p
 	svc/cli/test_people_commands.py svc/test_connections.py svc/test_admin_socket.py svc/test_seeing_inside.py \
 	svc/test_alerts.py svc/test_pages.py svc/maintenance/test_export_process.py
 cluster-tests: dev
-	TEST_NODES=3 $(BIN)/python -m pytest -q -n $(or $(WORKERS),2) -rs $(addprefix tests/,$(SPRAYED))
+	TEST_NODES=3 $(BIN)/python -m pytest -q -n $(or $(WORKERS),2) -rfEs $(addprefix tests/,$(SPRAYED))
 
 # The agents' own programs against a model of our own on loopback; SVC_AGENTS_BIN names the folder where they lie.
 agents: dev

@@ -39,7 +39,7 @@ class Relay:
         return data
 
     def close(self) -> None:
-        trio.from_thread.run_sync(self._nursery.cancel_scope.cancel, trio_token=self._token)
+        self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
         self._thread.join()
 
     def _end(self) -> None:

@@ -45,6 +45,7 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("backups of the folder are on")
 def test_rules_and_panels_name_metrics_that_there_are(exposed: set[str]) -> None:
     """A metric that was renamed would leave an alert that never fires."""
     wanted = {name for expression in expressions() for name in asked(expression)}

@@ -104,6 +104,7 @@ def test_an_existing_key_is_brought_from_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("the status tells the ports of one node")
 def test_people_through_a_running_server(tmp_path: Path) -> None:
     """What is done holds from the very next request on, and the status tells of it."""
     var = tmp_path / "var"
@@ -145,6 +146,7 @@ REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_a_second_of_one_name_is_made_only_on_purpose(tmp_path: Path) -> None:
     """Afterwards naming by name fails for both. Keys are listed with whose they are."""
     var = tmp_path / "var"
@@ -159,6 +161,7 @@ def test_a_second_of_one_name_is_made_only_on_purpose(tmp_path: Path) -> None:
     assert "│ Owner" in shown
 
 
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_a_warning_does_not_stand_before_the_answer(tmp_path: Path) -> None:
     """Tables that somebody deleted are built anew, which is told beside the JSON that a script reads."""
     var = tmp_path / "var"
