@@ -6,7 +6,7 @@ import click
 
 from svc.cli import Command
 from svc.cli.access import reach
-from svc.cli.common import run, settings_option
+from svc.cli.common import run, say, settings_option
 from svc.settings import Settings
 from svc_http.routes.people import AuditForm
 
@@ -15,11 +15,11 @@ from svc_http.routes.people import AuditForm
 @settings_option
 @click.option("--format", "form", type=click.Choice(get_args(AuditForm)), default="ndjson", show_default=True)
 def audit(settings: Settings, form: AuditForm) -> None:
-    """Print who changed what when, the oldest first.
+    """Print who changed what when: people, keys, teams, settings.
 
-    People, roles, teams, keys, links, settings, backfills and forgetting. Names are those of today.
+    The oldest act comes first; links, backfills and forgetting are among them. Names are those of today.
     """
-    click.echo(run(_file, settings, form), nl=False)
+    say(run(_file, settings, form).decode().rstrip("\n"))
 
 
 async def _file(settings: Settings, form: AuditForm) -> bytes:

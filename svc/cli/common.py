@@ -76,7 +76,7 @@ def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] =
         raise
 
 
-def _hear_warnings() -> None:
+def hear_warnings() -> None:
     """On standard error, unless the command has set up its logs otherwise: before its JSON there is nothing."""
     import structlog
 
@@ -104,7 +104,7 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
     import trio
 
     with sentences():
-        _hear_warnings()
+        hear_warnings()
         return trio.run(main, *args, strict_exception_groups=True)
 
 
@@ -119,7 +119,7 @@ def working(
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    _hear_warnings()
+    hear_warnings()
     console = Shown(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),

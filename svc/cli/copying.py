@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from svc.cli import Command
-from svc.cli.common import json_option, settings_from, tell, working
+from svc.cli.common import hear_warnings, json_option, settings_from, tell, working
 from svc.log.opening import make_missing_master_key
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import Conflict
@@ -35,6 +35,7 @@ def copy(source: str, target: str, master_key_file: str | None, as_json: bool) -
     named = settings_from(master_key_file=master_key_file).place.master_key_file
     old, new = _place(source, named), _place(target, named)
     with working("copying", "what was copied so far is kept; run it again for the rest") as heard:
+        hear_warnings()
         if old.store is None and not (old.var / EVENTS_FILE).exists():
             raise MaintenanceError(f"{source} holds no data; name the folder of a server, or its store")
         if new.store is not None and named is not None:

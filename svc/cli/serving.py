@@ -16,6 +16,7 @@ from svc.cli.common import (
     Reaching,
     Shown,
     counted,
+    hear_warnings,
     json_option,
     minute,
     run,
@@ -63,6 +64,7 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
     settings = settings_from(var=var, store=store)
     if settings.master_key_file is not None and settings.store is not None:
         with sentences():
+            hear_warnings()
             if make_missing_master_key(Path(settings.master_key_file).expanduser(), settings.store):
                 say(f"the master key is in {settings.master_key_file}: without it no text can be read again", err=True)
     made = run(_init, settings, organization, owner)

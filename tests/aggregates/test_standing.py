@@ -9,6 +9,7 @@ from aggregates.event import Digester, Words
 from aggregates.judging.rubric import judge_prompt
 from aggregates.reading.features import NAMED
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.reading.verdicts import BOOLEANS
 from aggregates.records.record import Record, TextPool
 from aggregates.retained import (
     FORM,
@@ -149,10 +150,12 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
     assert [(rubric.intent, rubric.confidence) for rubric in rubrics[:3]] == [
         ("bug_fix", 0.877),
         (None, 0.0),
-        ("investigation", 0.853),
+        ("investigation", 0.851),
     ]
-    assert rubrics[0].forced == ("scope_bounded", "references_concrete", "context_sufficient", "verification_requested")
-    assert rubrics[0].earned == (), "what words have to bear out was not yet looked for: it is unsure"
+    assert rubrics[0].forced == BOOLEANS[:5]
+    assert rubrics[0].earned == ("scope_bounded", "references_concrete"), (
+        "for a goal and a check less was looked for then"
+    )
     assert rubrics[2].forced == ("goal_explicit", "root_cause_oriented")
 
 

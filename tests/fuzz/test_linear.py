@@ -110,10 +110,11 @@ def _without_common_ends(before: list[str], after: list[str]) -> tuple[list[str]
 
 
 _SENTENCE_TO_THE_JUDGE = re.compile(
-    r"[^.!?\n]{0,200}?\b(?:the\srubric|judges?|grad(?:e|er|ing)|plan_first)\b[^.!?\n]{0,300}[.!?]?", re.IGNORECASE
+    r"[^.!?\n]{0,200}?\b(?:rubric|judges?|grad(?:e|er|ing)|plan_first)\b[^.!?\n]{0,300}[.!?]?", re.IGNORECASE
 )
 _ORDERS = re.compile(
-    r"\b(?:ignore|grade|give|is)\b.*\b(?:true|full|100)|\bignore\b.*\brubric", re.IGNORECASE | re.DOTALL
+    r"\b(?:ignore|grade|give|is)\b.*\b(?:true|full|100)|\bignore\b.*\brubric\b|plan_first.*\btrue\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _SAID = (
     "the rubric",

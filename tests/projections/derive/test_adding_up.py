@@ -137,8 +137,8 @@ def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Step], cut
     facts = told(story)
     found, windows = reader(project(facts), facts), windows_of(cuts)
     graded = [prompts(found, window) for window in windows]
-    applied = Counter(name for row in graded[-1] for name in unmask(row["standing_sure"]))
-    hits = Counter(name for row in graded[-1] for name in unmask(row["standing_earned"] & row["standing_sure"]))
+    applied = Counter(name for row in graded[-1] for name in unmask(row["rated"]))
+    hits = Counter(name for row in graded[-1] for name in unmask(row["standing_earned"] & row["rated"]))
 
     habits = skill(found, ANA, "daily", windows)
     assert (habits.sample_count, Counter(habits.per_boolean_counts)) == (

@@ -266,6 +266,7 @@ async def test_every_admin_route_is_documented() -> None:
     """`docs/wire.md` is the contract where the specification is silent."""
     text = (Path(__file__).parents[3] / "docs" / "wire.md").read_text(encoding="utf-8")
     paths = [route.path for route in api_routes(OpenStreams())]
-    kinds = {path.split("/")[3] for path in paths if path.startswith(f"{A}/")} - {"control"}
-    assert kinds == {*KINDS, "links"}
+    kinds = {path.split("/")[3] for path in paths if path.startswith(f"{A}/")} - {"control", "audit"}
+    assert kinds == {*KINDS, "links", "operator-links"}
     assert all(f"| `{kind}` " in text for kind in kinds)
+    assert "`GET /v1/admin/audit?format=ndjson|csv`" in text

@@ -161,8 +161,8 @@ async def test_the_weakest_habits_come_with_a_prompt_that_missed_them(
         assert each["example"]["preview"]
         assert each["habit"] != other["habit"]
         assert {**each, "label": None, "habit": None} == {**other, "label": None, "habit": None}
-    listed = [each["share"] for each in here["sections"]["coaching"]["items"]]
-    assert listed == sorted(listed)
+    missed = [round(each["promptCount"] * (1 - each["share"])) for each in here["sections"]["coaching"]["items"]]
+    assert missed == sorted(missed, reverse=True)
 
 
 async def test_an_empty_period_is_a_report_without_a_guess(shop: Workshop, ana: Caller) -> None:

@@ -138,13 +138,12 @@ async def test_prompts_that_nothing_was_answered_between_have_one_rubric(
     await intake.post("/v1/prompts", prompt("The tests must pass: run `pytest -q`.", tool_session_id="s1"))
     name = await newest(api)
     first, second = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
-    assert first["rubric"]["verification_requested"] is None
-    assert first["rubric"]["applicability"]["verification_requested"] == "unsure"
+    assert first["rubric"]["verification_requested"] is True
     assert (first["prompt_text"], first["unit_prompt_id"]) == (asked, None)
     assert (second["unit_prompt_id"], second["judge_status"], second["rubric"]) == (sent.json["id"], "skipped", None)
     told = (await api.get(f"{V3}/sub-sessions/{name}/explain")).json["rubric"]
     habit = told["booleans"]["verification_requested"]
-    assert (habit["earned"], habit["unsure"], habit["prompt_id"]) == (False, True, None)
+    assert (habit["earned"], habit["unsure"], habit["prompt_id"]) == (True, False, first["prompt_id"])
     assert "pytest -q" in habit["quote"] or "tests must pass" in habit["quote"]
     assert told["prompts"][1]["text"] == "Judged together with the prompt before it: nothing was answered between them."
 
