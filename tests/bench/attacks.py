@@ -145,7 +145,7 @@ def _windows(chance: Random) -> Attack:
     value = f'{{"stringValue":"{letter * chance.choice((1, 10, 1_000))}"}}'
     nested = '{"arrayValue":{"values":[' * deep + value + "]}}" * deep
     item = f'{{"attributes":[{{"key":"session.id","value":{nested}}}]}}' + " " * chance.choice((0, 0, 100))
-    count = min(99_000, 15 * MIB // len(item.encode()))
+    count = min(49_000, 15 * MIB // len(item.encode()))
     one = _records(",".join([item] * count), zipped=True)
     return Attack(f"{count} × {item[:60]!r}…, {len(one.body) // KIB} KiB zipped", [one] * 4, 4)
 

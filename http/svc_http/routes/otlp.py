@@ -32,7 +32,7 @@ INLINE_BYTES_MAX = 16 * 1024
 MEDIUM_BYTES_MAX = 256 * 1024
 """Exports, as sent, that do not wait for larger ones."""
 
-RECORDS_MAX = 100_000
+RECORDS_MAX = 50_000
 """Records of one export. Real ones have 500 to 10,000; the smallest possible ones would need gigabytes."""
 
 VALUES_MAX = 1_000_000
