@@ -1,11 +1,11 @@
 """From what happened to what is sent: at most one request a call, the same one however often it is sent."""
 
 import json
-import os
 from collections.abc import Mapping
-from hashlib import sha1, sha256
+from hashlib import sha256
 from time import gmtime, strftime
 from typing import Any, NamedTuple
+from uuid import UUID, uuid4, uuid5
 
 from svc import __version__
 from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection
@@ -211,7 +211,7 @@ RESPONSES = "/v1/prompts/response"
 LOGS = "/v1/logs"
 CUT = "…[cut]"
 """How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
-_EVENTS = "5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10"
+_EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 
 
 class OpenPrompt(NamedTuple):
@@ -253,8 +253,8 @@ def _prompt(connection: Connection, happening: Happening, last: OpenPrompt | Non
         return None, None
     data = text.encode()
     digest = sha256(data).hexdigest()
-    named = named_id(_EVENTS, json.dumps([happening.agent, happening.session, moment, digest]))
-    event_id = random_id() if moment is None else named
+    named = uuid5(_EVENTS, json.dumps([happening.agent, happening.session, moment, digest]))
+    event_id = str(uuid4() if moment is None else named)
     body: dict[str, Any] = {
         "prompt_text": text,
         "tool_session_id": happening.session,
@@ -289,29 +289,13 @@ def _response(connection: Connection, happening: Happening, last: OpenPrompt | N
         return None, None
     body = {
         "client_event_id": last.event_id,
-        "response_operation_id": named_id(last.event_id, "response"),
+        "response_operation_id": str(uuid5(UUID(last.event_id), "response")),
         "response_text": happening.text.encode()[:TEXT_BYTES_MAX].decode(errors="ignore"),
         "elapsed_ms": max(0, round((at - last.at) * 1000)),
         "responded_at": _iso(at),
         "plugin_version": __version__,
     }
     return Letter(RESPONSES, body), last._replace(answered=True)
-
-
-def named_id(namespace: str, name: str) -> str:
-    """The UUID of version 5. The library's module takes as long to import as all that is here."""
-    return _uuid(sha1(bytes.fromhex(namespace.replace("-", "")) + name.encode()).digest(), 5)
-
-
-def random_id() -> str:
-    """A UUID of version 4."""
-    return _uuid(os.urandom(16), 4)
-
-
-def _uuid(data: bytes, version: int) -> str:
-    """RFC 9562: version and variant over the bytes."""
-    digits = bytes((*data[:6], data[6] & 0x0F | version << 4, data[7], data[8] & 0x3F | 0x80, *data[9:16])).hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _iso(at: float) -> str:

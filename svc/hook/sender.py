@@ -1,19 +1,20 @@
 """Sending what waits in the outbox, in order, until the time is up or the server does not take it.
 
-A file of its own, for importing sockets takes time: what happened is on disk before.
+A file of its own, for importing HTTP takes half the time of a hook: what happened is on disk before.
 """
 
 import contextlib
 import json
 import time
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from svc import __version__
 from svc.hook.captures import LOGS, PROMPTS
 from svc.hook.machine import KIB_BYTES, Connection
 from svc.hook.outbox import PAUSE_SECONDS, Outbox
-from svc.hook.plain import post
 
 ANSWER_BYTES_MAX = 64 * KIB_BYTES
 """How much of a server's answer is read."""
@@ -27,20 +28,25 @@ def send(connection: Connection, outbox: Outbox, deadline: float) -> None:
     """Send all that waits; another process that sends already goes on with what came in meanwhile."""
     if 0 < outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
         return
-    sender = Sender(connection, outbox, deadline)
-    while waiting := outbox.waiting():
-        with outbox.sending() as ours:
-            if not ours or not all(sender.sent(path) for path in waiting):
-                return
+    with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
+        while waiting := outbox.waiting():
+            with outbox.sending() as ours:
+                if not ours or not all(sender.sent(path) for path in waiting):
+                    return
 
 
 class Sender:
-    """Sends one capture after the other. `deadline`: by the monotonic clock."""
+    """One connection to the server for as long as there is something to send. `deadline`: by the monotonic clock."""
 
     def __init__(self, connection: Connection, outbox: Outbox, deadline: float) -> None:
         self._connection = connection
         self._outbox = outbox
         self._deadline = deadline
+        self._http: HTTPConnection | None = None
+
+    def close(self) -> None:
+        if self._http is not None:
+            self._http.close()
 
     def sent(self, path: Path) -> bool:
         """Whether the next one may be sent: this one was taken, or refused for good, or sent by another process."""
@@ -60,8 +66,8 @@ class Sender:
         except TimeoutError:
             self._outbox.pause()
             return False
-        except (OSError, ValueError) as error:
-            # A certificate that is refused, a host that cannot be one, and what is no HTTP, are ValueErrors.
+        except (OSError, HTTPException, ValueError) as error:
+            # A certificate that is refused, and a host that cannot be one, are ValueErrors.
             self._outbox.failed(getattr(error, "strerror", None) or type(error).__name__)
             return False
         missing = status in _NO_SERVICE and place in (PROMPTS, LOGS)
@@ -79,31 +85,20 @@ class Sender:
         return True
 
     def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """Raises `OSError`, `ValueError`."""
-        url, headers = (
-            self._connection.url,
-            {
-                "Content-Type": "application/json",
-                "Authorization": f"Bearer {self._connection.key}",
-                "User-Agent": f"svc-hook/{__version__}",
-            },
-        )
-        if not url.lower().startswith("https:"):
-            return post(url, path, headers, body, self._deadline, ANSWER_BYTES_MAX)
-        return _post_sealed(url, path, headers, body, self._deadline)
-
-
-def _post_sealed(url: str, path: str, headers: dict[str, str], body: bytes, deadline: float) -> tuple[int, bytes]:
-    """The same over TLS, by the library's client. Raises `OSError`, `ValueError`."""
-    from http.client import HTTPException, HTTPSConnection  # late: it takes longer than all else
-    from urllib.parse import urlsplit
-
-    place = urlsplit(url)
-    left = max(0.01, deadline - time.monotonic())
-    with contextlib.closing(HTTPSConnection(place.hostname or "", place.port, timeout=left)) as http:
-        try:
-            http.request("POST", place.path + path, body, headers)
-            answer = http.getresponse()
-            return answer.status, answer.read(ANSWER_BYTES_MAX)
-        except HTTPException as error:
-            raise ValueError(type(error).__name__) from error
+        """Raises `OSError`, `HTTPException`."""
+        url = urlsplit(self._connection.url)
+        if self._http is None:
+            connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
+            self._http = connect(url.hostname or "", url.port)
+        http, left = self._http, max(0.01, self._deadline - time.monotonic())
+        http.timeout = left
+        if http.sock is not None:
+            http.sock.settimeout(left)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._connection.key}"}
+        headers["User-Agent"] = f"svc-hook/{__version__}"
+        http.request("POST", url.path + path, body, headers)
+        answer = http.getresponse()
+        status, text = answer.status, answer.read(ANSWER_BYTES_MAX)
+        if not answer.isclosed():
+            http.close()
+        return status, text

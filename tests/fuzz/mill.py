@@ -126,7 +126,7 @@ def drawn_ids(chance: Random) -> Iterator[None]:
     def drawn() -> UUID:
         return UUID(int=chance.getrandbits(128), version=4)
 
-    with patch("uuid.uuid4", drawn), patch("svc.hook.captures.random_id", lambda: str(drawn())):
+    with patch("uuid.uuid4", drawn), patch("svc.hook.captures.uuid4", drawn):
         yield
 
 
