@@ -3,7 +3,6 @@
 Signing in and using a key are no acts of administration, so no list tells when somebody was at work.
 """
 
-import csv
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
@@ -156,36 +155,3 @@ def within(found: Iterable[Act], organization_id: UUID, directory: Directory) ->
         return directory.get(Membership, stream) is not None
 
     return [each for each in found if is_of(each)]
-
-
-# --- as files ---------------------------------------------------------------------------------------------------
-
-
-def as_lines(found: Iterable[Act]) -> bytes:
-    """NDJSON: an act a line."""
-    return b"".join(msgspec.json.encode(each) + b"\n" for each in found)
-
-
-def as_table(found: Iterable[Act]) -> bytes:
-    """CSV with a head; no cell is a formula to the program that opens it."""
-    text = _Text()
-    writer = csv.writer(text)
-    writer.writerow(Act.__struct_fields__)
-    for each in found:
-        values = msgspec.structs.asdict(each) | {"details": msgspec.json.encode(each.details).decode()}
-        writer.writerow(_harmless(str("" if value is None else value)) for value in values.values())
-    return "".join(text.parts).encode()
-
-
-class _Text:
-    """What a table is written into."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-
-    def write(self, text: str) -> None:
-        self.parts.append(text)
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

@@ -69,21 +69,24 @@ def _pay(name: BooleanName, rows: list[Decided]) -> Pay:
     if goals < PAYS_MIN or min(with_goals, goals - with_goals) < SIDE_MIN:
         return Pay(name, goals, with_goals, "too_few")
     usual = reached / goals
-    with_it, without = _side(with_goals, with_reached, usual), _side(goals - with_goals, reached - with_reached, usual)
-    low, high = _difference(_drawn(with_it, usual), _drawn(without, usual))
+    sides = (with_goals, with_reached), (goals - with_goals, reached - with_reached)
+    drawn, others_drawn = (_drawn(*each, usual) for each in sides)
+    with_it, without = _side(*sides[0], drawn), _side(*sides[1], others_drawn)
+    low, high = _difference(drawn, others_drawn)
     tells: Tells = "more" if low > 0 else "less" if high < 0 else "nothing"
     between = Interval(100 * low, 100 * high)
     return Pay(name, goals, with_goals, tells, with_it, without, with_it.rate - without.rate, between)
 
 
-def _side(goals: int, reached: int, usual: float) -> Side:
-    hits, total = reached + USUAL_GOALS * usual, goals + USUAL_GOALS
+def _drawn(goals: int, reached: int, usual: float) -> tuple[float, int]:
+    """How many were reached, and of how many, with `USUAL_GOALS` more that came out as usual."""
+    return reached + USUAL_GOALS * usual, goals + USUAL_GOALS
+
+
+def _side(goals: int, reached: int, drawn: tuple[float, int]) -> Side:
+    hits, total = drawn
     low, high = wilson(hits, total)
     return Side(goals, reached, 100 * hits / total, Interval(100 * low, 100 * high))
-
-
-def _drawn(side: Side, usual: float) -> tuple[float, int]:
-    return side.reached + USUAL_GOALS * usual, side.goals + USUAL_GOALS
 
 
 def _difference(one: tuple[float, int], other: tuple[float, int]) -> tuple[float, float]:

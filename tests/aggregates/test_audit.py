@@ -6,7 +6,7 @@ from io import StringIO
 import msgspec
 import pytest
 
-from aggregates.audit import OPERATOR, Act, Told, acts, as_lines, as_table, within
+from aggregates.audit import OPERATOR, Act, Told, acts, within
 from aggregates.event import Event
 from aggregates.ids import forget_stream, membership_stream, sign_in_stream
 from aggregates.people.commands import (
@@ -25,6 +25,7 @@ from aggregates.people.decide import decide_people
 from aggregates.people.directory import Directory
 from aggregates.reports.events import BackfillRequested
 from aggregates.retained import ForgetOrdered
+from svc_http.routes.people import as_lines, as_table
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, BEN_KEY, EVE, NOW_US, OTHER, company, issue, key_of
 

@@ -3,11 +3,21 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import Any, NamedTuple
 
 from aggregates.times import US_PER_SECOND
 
 UNKNOWN = "–"
+
+
+class Cause(NamedTuple):
+    """Of time lost: its name, what it means, and what happened to a team."""
+
+    name: str
+    means: str
+    happened: str
+
+
 KINDS: Mapping[str, str] = {
     "question": "question",
     "investigation": "investigation",
@@ -43,6 +53,16 @@ NEXT_HABIT: Mapping[str, str] = {
     "verification_requested": "say how you will check it",
     "root_cause_oriented": "ask for the cause",
     "plan_first": "ask for a plan before a larger change",
+}
+CAUSES: Mapping[str, Cause] = {
+    "service_outage": Cause("outage", "the provider's servers failed again and again", "the provider was down"),
+    "rate_limit": Cause(
+        "rate limit", "the provider refused a request for being one too many", "the rate limit was reached"
+    ),
+    "retry_after": Cause("told to wait", "the provider named a time to wait", "the provider asked to wait"),
+    "error_burst": Cause("burst of errors", "several requests in a row failed", "errors, one after the other"),
+    "request_gap": Cause("standstill", "nothing was asked for a while after a failure", "nothing came back for long"),
+    "latency_spike": Cause("slow answer", "an answer took more than three times its usual time", "answers came slowly"),
 }
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _THOUSAND, _MILLION, _BILLION = 10**3, 10**6, 10**9

@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from hashlib import sha256
-from typing import get_args
+from typing import TypeVar, get_args
 from uuid import UUID
 
 import msgspec
@@ -27,7 +27,7 @@ from aggregates.people.commands import (
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.people.events import Role
 from aggregates.times import US_PER_DAY
-from svc_http.bodies import HttpError
+from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import ByOperator, carried_out
 from svc_http.params import SHOWN_CHARACTERS
@@ -37,6 +37,7 @@ from svc_http.routing import Routes
 INVITATION_DAYS = 3
 PEOPLE = "/operator/people"
 ROLES: tuple[Role, ...] = get_args(Role)
+_R = TypeVar("_R", Key, Membership, Team)
 routes = Routes()
 
 
@@ -156,9 +157,7 @@ async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     directory = call.service.directory
     stream = directory.key_stream(key_id)
-    key = None if stream is None else directory.get(Key, stream)
-    if key is None or call.organization_id not in (None, key.organization_id):
-        raise HttpError(404, f"no key {key_id} here")
+    _looked_after(call, None if stream is None else directory.get(Key, stream), f"no key {key_id} here")
     return await _done(call, RevokeKey(credential_id=key_id), "key-revoked")
 
 
@@ -175,9 +174,7 @@ async def form_team(call: ByOperator) -> Response:
 
 @routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
 async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
-    team = call.service.directory.get(Team, team_id)
-    if team is None or call.organization_id not in (None, team.organization_id):
-        raise HttpError(404, f"no team {team_id} here")
+    _looked_after(call, call.service.directory.get(Team, team_id), f"no team {team_id} here")
     member = _own(call, _id_sent((await call.form()).get("member", "")))
     stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, stay, "saved")
@@ -188,8 +185,7 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
     directory = call.service.directory
     stay = directory.get(TeamMembership, stay_id)
     team = None if stay is None else directory.get(Team, stay.team_id)
-    if team is None or call.organization_id not in (None, team.organization_id):
-        raise HttpError(404, f"no team membership {stay_id} here")
+    _looked_after(call, team, f"no team membership {stay_id} here")
     return await _done(call, RemoveTeamMember(team_membership_id=stay_id), "saved")
 
 
@@ -207,10 +203,16 @@ async def _carried_out(call: ByOperator, command: PeopleCommand) -> Record:
 
 def _own(call: ByOperator, membership_id: UUID) -> Membership:
     """A membership that the caller looks after. Raises `HttpError` 404."""
-    found = {each.id: each for each in call.service.directory.all(Membership)}.get(membership_id)
-    if found is None or call.organization_id not in (None, found.organization_id):
-        raise HttpError(404, f"no membership {membership_id} here")
-    return found
+    known = {each.id: each for each in call.service.directory.all(Membership)}
+    return _looked_after(call, known.get(membership_id), f"no membership {membership_id} here")
+
+
+def _looked_after(call: ByOperator, record: _R | None, missing: str) -> _R:
+    """A record of an organization that the caller looks after. Raises `HttpError` 404."""
+    there = found(record, missing)
+    if call.organization_id not in (None, there.organization_id):
+        raise HttpError(404, missing)
+    return there
 
 
 def _own_organization(call: ByOperator, text: str) -> UUID:

@@ -18,20 +18,13 @@ from svc_http.bodies import HttpError
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, days_of, period_of
 from svc_http.pages.rendering import text_of
+from svc_http.pages.words import CAUSES
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.scores import team_of
 from svc_http.routing import Routes
 
 PERIODS_SHOWN = ("7", "30")
 """Each day is a read for each member."""
-CAUSES = {
-    "service_outage": "the provider was down",
-    "rate_limit": "the rate limit was reached",
-    "retry_after": "the provider asked to wait",
-    "error_burst": "errors, one after the other",
-    "request_gap": "nothing came back for long",
-    "latency_spike": "answers came slowly",
-}
 routes = Routes()
 
 

@@ -1,7 +1,7 @@
 """Time and limits: what held one's requests up, on which days, and what to do about it."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from quart import Response
 
@@ -11,19 +11,10 @@ from projections.scores.throttle import ShownEvent, personal_throttle
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, days_of, period_of
-from svc_http.pages.words import counted, duration, short_day
+from svc_http.pages.words import CAUSES, counted, duration, short_day
 from svc_http.routing import Routes
 
 EVENTS_SHOWN = 50
-CAUSES: Mapping[Detector, tuple[str, str]] = {
-    "service_outage": ("outage", "the provider's servers failed again and again"),
-    "rate_limit": ("rate limit", "the provider refused a request for being one too many"),
-    "retry_after": ("told to wait", "the provider named a time to wait"),
-    "error_burst": ("burst of errors", "several requests in a row failed"),
-    "request_gap": ("standstill", "nothing was asked for a while after a failure"),
-    "latency_spike": ("slow answer", "an answer took more than three times its usual time"),
-}
-"""Name, and what it means."""
 routes = Routes()
 
 
