@@ -90,10 +90,15 @@ class RangeRefused(msgspec.Struct, frozen=True):
     message: str
 
 
+def is_zone_name(name: str) -> bool:
+    """Whether this may be an IANA name; not whether there is such a zone."""
+    return _ZONE_NAME.fullmatch(name) is not None and not _NO_IANA_NAME.match(name)
+
+
 def zone_named(name: str) -> ZoneInfo:
     """The time zone of an IANA name. Raises `ValueError` with a sentence where there is none of that name."""
     try:
-        if _ZONE_NAME.fullmatch(name) and not _NO_IANA_NAME.match(name):
+        if is_zone_name(name):
             return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder, as "Europe"
         pass

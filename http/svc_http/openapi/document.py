@@ -15,6 +15,7 @@ from aggregates.judging.outcome import TriviaReason
 from aggregates.people.commands import LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
+from aggregates.times import is_zone_name
 from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
 from svc_http.params import YEARS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.routing import Plain, Route
@@ -216,7 +217,7 @@ _TIMEZONE: Schema = {
     "title": "Timezone",
     "description": "The name of an IANA time zone; those that this machine knows.",
     "type": "string",
-    "enum": sorted(available_timezones()),
+    "enum": sorted(filter(is_zone_name, available_timezones())),
 }
 _TIME: Schema = {"format": "date-time"}
 _ID: Schema = {"format": "uuid"}
