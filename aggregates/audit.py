@@ -14,6 +14,7 @@ from aggregates.people import events as people
 from aggregates.people.directory import (
     Developer,
     Directory,
+    ForgetRequest,
     Key,
     Link,
     Membership,
@@ -34,6 +35,8 @@ WORDS: Mapping[type[Event], str] = {
     people.OrganizationChanged: "changed settings of the organization",
     people.DeveloperCreated: "entered the developer",
     people.DeveloperChanged: "changed the profile",
+    people.ForgetRequested: "asked to be forgotten",
+    people.ForgetWithdrawn: "asked no longer to be forgotten",
     people.MembershipStarted: "took in as a member",
     people.MembershipChanged: "changed the role",
     people.MembershipEnded: "ended the membership",
@@ -114,7 +117,7 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None
     found = directory.record(told.stream_id)
-    return None if isinstance(found, SignIn) else found
+    return None if isinstance(found, SignIn | ForgetRequest) else found
 
 
 def _organization(subject: _Subject | None, directory: Directory) -> UUID | None:

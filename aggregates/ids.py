@@ -89,6 +89,10 @@ def forget_stream(developer_id: UUID) -> UUID:
     return stream_id("forget", developer_id)
 
 
+def forget_request_stream(developer_id: UUID) -> UUID:
+    return stream_id("forget request", developer_id)
+
+
 def retained_stream(organization_id: UUID, developer_id: UUID, first: int) -> UUID:
     return stream_id("standing", organization_id, developer_id, first)
 

@@ -55,6 +55,16 @@ class ChangeDeveloper(PeopleCommand, frozen=True, kw_only=True):
     report_schedules: tuple[Schedule, ...] | None = None
 
 
+class RequestForget(PeopleCommand, frozen=True, kw_only=True):
+    """Ask to be forgotten: whoever runs the server decides, and carries it out."""
+
+    developer_id: UUID
+
+
+class WithdrawForget(PeopleCommand, frozen=True, kw_only=True):
+    developer_id: UUID
+
+
 class StartMembership(PeopleCommand, frozen=True, kw_only=True):
     organization_id: UUID
     developer_id: UUID

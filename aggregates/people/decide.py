@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Event, Reason, Refused, Scope
-from aggregates.ids import credential_stream, membership_stream
+from aggregates.ids import credential_stream, forget_request_stream, membership_stream
 from aggregates.people import commands, events
 from aggregates.people import directory as people
 from aggregates.times import parse_instant
@@ -19,6 +19,8 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
     commands.ChangeOrganization: ("organization", people.Organization, events.OrganizationChanged),
     commands.CreateDeveloper: ("developer", people.Developer, events.DeveloperCreated),
     commands.ChangeDeveloper: ("developer", people.Developer, events.DeveloperChanged),
+    commands.RequestForget: ("request to be forgotten", people.ForgetRequest, events.ForgetRequested),
+    commands.WithdrawForget: ("request to be forgotten", people.ForgetRequest, events.ForgetWithdrawn),
     commands.StartMembership: ("membership", people.Membership, events.MembershipStarted),
     commands.ChangeMembership: ("membership", people.Membership, events.MembershipChanged),
     commands.EndMembership: ("membership", people.Membership, events.MembershipEnded),
@@ -80,6 +82,8 @@ def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUI
             return credential_stream(command.key_digest)
         case commands.ChangeMembership() | commands.EndMembership():
             return directory.membership_stream(command.membership_id) or command.membership_id
+        case commands.RequestForget() | commands.WithdrawForget():
+            return forget_request_stream(command.developer_id)
         case commands.RevokeKey() | commands.NoteKeyUse():
             return directory.key_stream(command.credential_id) or command.credential_id
         case _:
@@ -98,6 +102,8 @@ def _refusal(  # noqa: C901  # a table of refusals: one case for each command th
             return _no_membership(command, directory)
         case commands.IssueKey(), _:
             return _no_key(command, directory, known, now_us)
+        case commands.RequestForget(), _:
+            return _no_forget_request(command, directory, known)
         case _, None if kind not in people.BEGUN_BY:
             return _not_found(noun, _own_id(command))
         case _, known if known is not None and kind in people.BEGUN_BY:
@@ -148,6 +154,15 @@ def _conflict(message: str) -> Refused:
 def _no_use(link: people.Link, now_us: int) -> Refused | None:
     gone = link.used or parse_instant(link.expires_at) <= now_us
     return _conflict("this link was used, or has expired; ask for a new one") if gone else None
+
+
+def _no_forget_request(
+    command: commands.RequestForget, directory: people.Directory, known: people.Record | None
+) -> Refused | None:
+    if directory.get(people.Developer, command.developer_id) is None:
+        return _not_found("developer", command.developer_id)
+    asked = isinstance(known, people.ForgetRequest) and known.active
+    return _conflict("this was asked for already, and waits for whoever runs the server") if asked else None
 
 
 def _no_membership(command: commands.StartMembership, directory: people.Directory) -> Refused | None:

@@ -147,7 +147,16 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
         return Scope(self.organization_id, self.developer_id)
 
 
-Record = Organization | Developer | Membership | Team | TeamMembership | Key | Link | SignIn
+class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A developer who asks to be forgotten, or did."""
+
+    id: UUID
+    developer_id: UUID
+    active: bool
+    started_at: str
+
+
+Record = Organization | Developer | Membership | Team | TeamMembership | Key | Link | SignIn | ForgetRequest
 
 BEGUN_BY: dict[type[Event], type[Record]] = {
     events.OrganizationCreated: Organization,
@@ -158,6 +167,7 @@ BEGUN_BY: dict[type[Event], type[Record]] = {
     events.CredentialIssued: Key,
     events.LinkOffered: Link,
     events.SignInOpened: SignIn,
+    events.ForgetRequested: ForgetRequest,
 }
 """The record that an event begins. The event's first field of its own is the record's id."""
 _OWN_ID = len(events.PeopleEvent.__struct_fields__)
@@ -192,6 +202,8 @@ def applied(record: Record | None, event: Event) -> Record:
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
         return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
+    if isinstance(record, ForgetRequest) and isinstance(event, events.ForgetWithdrawn):
+        return msgspec.structs.replace(record, active=False)
     if isinstance(record, Membership | Team | TeamMembership) and isinstance(event, _ENDS):
         return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
     if isinstance(record, Key) and isinstance(event, events.CredentialRevoked):
@@ -363,6 +375,13 @@ def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | N
         if key is None or not _opens(key, now_us):
             return None
     return found if directory.membership(found.scope) is not None else None
+
+
+def forget_requests(directory: Directory) -> dict[UUID, str]:
+    """Who asks to be forgotten, and since when; whoever is no member any more has been, or left."""
+    members = {each.developer_id for each in directory.all(Membership) if each.active}
+    asked = (each for each in directory.all(ForgetRequest) if each.active and each.developer_id in members)
+    return {each.developer_id: each.started_at for each in asked}
 
 
 def _opens(key: Key, now_us: int) -> bool:

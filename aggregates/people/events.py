@@ -52,6 +52,20 @@ class DeveloperChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=Tru
     report_schedules: tuple[Schedule, ...] | None = None
 
 
+class ForgetRequested(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """The developer asks to be forgotten. Nothing is deleted by it."""
+
+    TOPIC: ClassVar[str] = "forget.requested"
+    developer_id: UUID
+
+
+class ForgetWithdrawn(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """The developer asks no longer."""
+
+    TOPIC: ClassVar[str] = "forget.withdrawn"
+    developer_id: UUID
+
+
 class MembershipStarted(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.started"
     membership_id: UUID

@@ -19,6 +19,7 @@ from aggregates.people.commands import (
     OfferLink,
     OpenSignIn,
     PeopleCommand,
+    RequestForget,
     RevokeKey,
 )
 from aggregates.people.decide import decide_people
@@ -65,9 +66,14 @@ COMMANDS: list[tuple[PeopleCommand, str, str, dict[str, str]]] = [
      {"role": "lead", "membership_id": str(membership_stream(ACME, BEN))}),
     (RevokeKey(credential_id=named(BEN_KEY)), "credential.revoked", f"Ben, {BEN_KEY[:12]}…",
      {"credential_id": str(named(BEN_KEY))}),
+    (RequestForget(developer_id=BEN), "forget.requested", "Ben", {}),
     (CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), "team.created", "Core",
      {"team_id": str(TEAM), "name": "Core"}),
 ]  # fmt: skip
+
+
+OF_A_PERSON = ("developer.changed", "forget.requested")
+"""These are of no one organization."""
 
 
 @pytest.mark.parametrize(("command", "topic", "about", "details"), COMMANDS, ids=[each[1] for each in COMMANDS])
@@ -83,7 +89,7 @@ def test_an_act_says_who_what_and_when(
         about,
         "2026-08-01T12:00:00Z",
     )
-    assert (act.details, act.organization_id) == (details, None if topic == "developer.changed" else str(ACME))
+    assert (act.details, act.organization_id) == (details, None if topic in OF_A_PERSON else str(ACME))
 
 
 def test_the_secret_acts_as_the_operator(book: Book) -> None:

@@ -200,6 +200,8 @@ pages, own data
   api    GET    /team/lead 200
   api    POST   /mine/keys 200
   api    POST   /mine/profile 303
+  api    POST   /mine/forget 303
+  api    POST   /mine/forget/back 303
   api    POST   /mine/sign-out 303
   api    POST   /sign-out 303
 pages, a team's

@@ -143,7 +143,8 @@ SAID: dict[str, str] = {
     "report-deleted": "The report is deleted.",
     "member-ended": "The membership has ended. Their keys open nothing any more; what they did stays.",
     "replaying": "The scores are being built anew from the log.",
-    "asked": "Your request is noted for whoever runs this server.",
+    "asked": "You asked to be forgotten. Whoever runs this server sees it.",
+    "asked-back": "You ask no longer to be forgotten. Nothing was deleted.",
 }
 """What a page says after a button, by the word in its address."""
 

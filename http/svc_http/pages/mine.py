@@ -10,8 +10,16 @@ from quart import Response
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import KEY_START_CHARACTERS
-from aggregates.people.commands import ChangeDeveloper, EndSignIn, IssueKey, RevokeKey
-from aggregates.people.directory import Key, SignIn, signed_in
+from aggregates.people.commands import (
+    ChangeDeveloper,
+    EndSignIn,
+    IssueKey,
+    PeopleCommand,
+    RequestForget,
+    RevokeKey,
+    WithdrawForget,
+)
+from aggregates.people.directory import Key, SignIn, forget_requests, signed_in
 from aggregates.times import iso
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
@@ -56,6 +64,7 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
         sign_ins=_own_sign_ins(call),
         this=call.sign_in.id,
         languages=LANGUAGES,
+        asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
     )
 
 
@@ -111,6 +120,21 @@ async def set_profile(call: BySignIn) -> Response:
     command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
     await carried_out(call.service, command, call.scope.developer_id)
     return rendering.redirect("/mine?said=saved#profile")
+
+
+@routes("POST /mine/forget", "Ask whoever runs the server to be forgotten.")
+async def ask_to_be_forgotten(call: BySignIn) -> Response:
+    return await _forget(call, RequestForget(developer_id=call.scope.developer_id), "asked")
+
+
+@routes("POST /mine/forget/back", "Ask no longer to be forgotten.")
+async def take_request_back(call: BySignIn) -> Response:
+    return await _forget(call, WithdrawForget(developer_id=call.scope.developer_id), "asked-back")
+
+
+async def _forget(call: BySignIn, command: PeopleCommand, said: str) -> Response:
+    await carried_out(call.service, command, call.scope.developer_id)
+    return rendering.redirect(f"/mine?said={said}#data")
 
 
 @routes("GET /mine/goals.json", "Every goal with its figures, as a file.")

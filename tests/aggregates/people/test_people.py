@@ -20,8 +20,10 @@ from aggregates.people.commands import (
     EndTeam,
     PeopleCommand,
     RemoveTeamMember,
+    RequestForget,
     RevokeKey,
     StartMembership,
+    WithdrawForget,
 )
 from aggregates.people.decide import decide_people
 from aggregates.people.directory import (
@@ -35,8 +37,10 @@ from aggregates.people.directory import (
     Team,
     TeamMembership,
     authenticate,
+    forget_requests,
     principal,
 )
+from aggregates.times import iso
 from tests.support.log import named
 from tests.support.people import (
     ACME,
@@ -285,6 +289,31 @@ def test_a_developer_may_be_entered_with_a_profile() -> None:
     assert (reply.timezone, reply.language, reply.report_schedules) == ("Asia/Seoul", None, ("weekly",))
     assert directory.timezone(ANA) == "Asia/Seoul"
     assert directory.version(ANA) == 2
+
+
+def test_who_asks_to_be_forgotten_waits_until_they_ask_no_longer() -> None:
+    """Asking twice is refused, and so is taking back what nobody asked; whoever took it back may ask again."""
+    directory, ask, withdraw = company(), RequestForget(developer_id=BEN), WithdrawForget(developer_id=BEN)
+    refused = carry_out(directory, withdraw)
+    assert isinstance(refused, Refused)
+    assert refused.reason is Reason.NOT_FOUND
+    carry_out(directory, ask)
+    assert forget_requests(directory) == {BEN: iso(NOW_US)}
+    again = carry_out(directory, ask, NOW_US + 1)
+    assert isinstance(again, Refused)
+    assert again.reason is Reason.CONFLICT
+    carry_out(directory, withdraw)
+    assert forget_requests(directory) == {}
+    assert decide_people(withdraw, directory, NOW_US)[0] == ()
+    carry_out(directory, ask, NOW_US + 1_000_000)
+    assert forget_requests(directory) == {BEN: iso(NOW_US + 1_000_000)}
+
+
+def test_a_request_to_be_forgotten_ends_with_the_last_membership() -> None:
+    directory = company()
+    carry_out(directory, RequestForget(developer_id=BEN))
+    carry_out(directory, EndMembership(membership_id=_BEN_MEMBERSHIP, forgotten=True))
+    assert forget_requests(directory) == {}
 
 
 # --- teams --------------------------------------------------------------------------------------------------

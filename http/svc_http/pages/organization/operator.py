@@ -3,7 +3,7 @@
 from quart import Response
 
 from aggregates.audit import Act, within
-from aggregates.people.directory import Organization
+from aggregates.people.directory import Developer, Organization, forget_requests
 from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, digest_of, operator_text
 from svc_http.routes.people import audit_file
@@ -18,7 +18,10 @@ routes = Routes()
 @routes(f"GET {SERVER}", "How the server is: intake, lag, disk, backups, what failed.")
 async def server(call: ByOperator) -> Response:
     call.check_runs_the_server()
-    return await call.show("organization/server.html", shown=await call.service.status())
+    shown = await call.service.status()
+    asked, directory = forget_requests(call.service.directory), call.service.directory
+    asking = [(each, asked[each.id]) for each in directory.all(Developer) if each.id in asked]
+    return await call.show("organization/server.html", shown=shown, asking=asking)
 
 
 @routes("POST /operator/replay", "Build the scores anew from the log.")

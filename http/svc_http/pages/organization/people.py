@@ -24,7 +24,16 @@ from aggregates.people.commands import (
     RevokeKey,
     StartMembership,
 )
-from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.directory import (
+    Developer,
+    Key,
+    Membership,
+    Organization,
+    Record,
+    Team,
+    TeamMembership,
+    forget_requests,
+)
 from aggregates.people.events import Role
 from aggregates.times import US_PER_DAY
 from svc_http.bodies import HttpError, found
@@ -56,6 +65,8 @@ class Person(msgspec.Struct, frozen=True):
     developer: Developer
     keys: list[Key]
     """Those that open something, or did so lately."""
+    asked_at: str | None
+    """Since when they ask to be forgotten."""
 
 
 class House(msgspec.Struct, frozen=True):
@@ -71,6 +82,7 @@ def _houses(call: ByOperator) -> list[House]:
     developers = {each.id: each for each in directory.all(Developer)}
     keys = [call.service.key_uses.shown(each) for each in directory.all(Key) if not each.revoked]
     members = [each for each in directory.all(Membership) if each.active]
+    asked = forget_requests(directory)
     stays = [each for each in directory.all(TeamMembership) if each.active]
     return [
         House(
@@ -80,6 +92,7 @@ def _houses(call: ByOperator) -> list[House]:
                     each,
                     developers[each.developer_id],
                     [key for key in keys if key.scope == Scope(organization.id, each.developer_id)],
+                    asked.get(each.developer_id),
                 )
                 for each in members
                 if each.organization_id == organization.id

@@ -1,0 +1,70 @@
+"""What is one's own: who asks to be forgotten is seen by those who look after people, and may ask no longer."""
+
+import html
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from aggregates.event import Refused
+from aggregates.ids import sign_in_stream
+from aggregates.people.commands import OpenSignIn
+from svc_http.pages.door import digest_of
+from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out
+from tests.svc_http.house import Answer, Caller, House
+
+BENS, ANAS = ({"Cookie": f"svc_session={name}"} for name in ("ben's", "ana's"))
+OPERATORS = {"Cookie": "operator_svc_session=operator's"}
+FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(house: House) -> None:
+    """Ben is a member, Ana an owner."""
+    for developer_id, cookie in ((BEN, "ben's"), (ANA, "ana's")):
+        sign_in = OpenSignIn(
+            sign_in_id=sign_in_stream(digest_of(cookie)), organization_id=ACME, developer_id=developer_id
+        )
+        assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    house.operators.begin(digest_of("operator's"), house.now_us())
+
+
+async def words(api: Caller, path: str, cookie: dict[str, str]) -> str:
+    answer = await api.using(cookie).get(path)
+    assert answer.status == 200, answer
+    main = answer.body.decode().partition("<main")[2].partition("</main>")[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
+
+
+async def press(api: Caller, path: str, cookie: dict[str, str], **fields: str) -> Answer:
+    return await api.using(cookie).call("POST", path, urlencode(fields).encode(), FORM)
+
+
+async def test_who_asks_to_be_forgotten_is_seen_until_they_take_it_back(api: Caller) -> None:
+    """With the command to type, by the operator and by an owner; nothing else happens."""
+    command = f"svc forget {BEN}"
+    assert "Ask to be forgotten" in await words(api, "/mine", BENS)
+    assert (await press(api, "/mine/forget", BENS)).headers["Location"] == "/mine?said=asked#data"
+    assert "Nothing is deleted yet" in await words(api, "/mine", BENS)
+    assert "Nothing is deleted yet" not in await words(api, "/mine", ANAS)
+    for path, cookie in (("/operator/server", OPERATORS), ("/operator/people", OPERATORS), ("/operator/people", ANAS)):
+        assert command in await words(api, path, cookie), path
+    again = await press(api, "/mine/forget", BENS)
+    assert (again.status, b"asked for already" in again.body) == (409, True)
+
+    assert (await press(api, "/mine/forget/back", BENS)).status == 303
+    assert "Ask to be forgotten" in await words(api, "/mine", BENS)
+    for path, cookie in (("/operator/server", OPERATORS), ("/operator/people", ANAS)):
+        assert command not in await words(api, path, cookie), path
+
+
+async def test_the_audit_log_tells_who_asked(api: Caller) -> None:
+    await press(api, "/mine/forget", BENS)
+    await press(api, "/mine/forget/back", BENS)
+    told = await words(api, "/operator/audit", ANAS)
+    assert "Ben asked no longer to be forgotten Ben" in told
+    assert "Ben asked to be forgotten Ben" in told
+
+
+async def test_nobody_takes_back_what_they_never_asked(api: Caller) -> None:
+    assert (await press(api, "/mine/forget/back", BENS)).status == 404
