@@ -278,8 +278,9 @@ _LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _
 
 
 def _dressed(name: str, schema: Schema) -> Schema:
-    """A schema, with what is known of its fields by their names. Bodies are those whose name says so."""
-    facets = _of_body if name.endswith(("Body", "Change", "Document")) else _of_answer
+    """A schema, with what is known of its fields by their names. Bodies and their parts are those whose name says so."""
+    sent = name.startswith("Sent") or name.endswith(("Body", "Change", "Document"))
+    facets = _of_body if sent else _of_answer
     fields = {field: _field(facets(name, field), each) for field, each in schema.get("properties", {}).items()}
     return schema | ({"properties": fields} if fields else {})
 
@@ -291,14 +292,16 @@ def _of_answer(name: str, field: str) -> Schema:
 
 
 def _of_body(name: str, field: str) -> Schema:
-    any_language = name == "GenerateBody" and field == "language"
-    return _NO_NUL if any_language else _SENT.get(field, _NO_NUL)
+    free = name.startswith("Sent") or (name == "GenerateBody" and field == "language")
+    return _NO_NUL if free else _SENT.get(field, _NO_NUL)
 
 
 def _field(facets: Schema, schema: Schema) -> Schema:
     """The facets belong to the text, wherever in the alternatives it stands."""
     if not schema or schema.get("type") == "object":
         return schema | {key: value for key, value in facets.items() if key != "pattern"}
+    if schema.get("pattern") == r"\S":  # as a route checks it: NUL is refused before, for every text of a body
+        return schema | _NOT_BLANK
     if schema.get("type") == "string" and "enum" not in schema:
         return facets | schema if "pattern" in schema or "format" in schema else schema | facets
     if "anyOf" in schema:
