@@ -61,7 +61,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 People = Callable[[UUID], Sequence[str]]
 """The names of an organization's members, present and former."""
-JUDGE_VERSION = 3
+JUDGE_VERSION = 4
 NARRATIVE_VERSION = REPORT_VERSION = 1
 """Of the prompt texts: whoever changes one counts its version up and adds new files."""
 LANGUAGES = {"en": "English", "ko": "Korean"}
