@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import trio
 
+from svc.jobs.questions import JUDGE_VERSION
 from svc.llm import answers
 from svc.llm import budget as bounds
 from svc.llm.answers import Json, NoAnswer, leaving, without_addresses
@@ -56,7 +57,7 @@ class Desk:
 
     async def ask(self, **payload: Any) -> bool:
         """Ask with this data."""
-        answer = await self.gateway.ask(ORGANIZATION, "outcome", 3, Verdict, payload)
+        answer = await self.gateway.ask(ORGANIZATION, "outcome", JUDGE_VERSION, Verdict, payload)
         return answer.value.complete
 
     async def fails(self) -> str:
@@ -92,8 +93,8 @@ async def desk(server: ModelServer, tmp_path: Path) -> AsyncIterator[Desk]:
 async def test_an_answer(server: ModelServer, desk: Desk) -> None:
     """It fits the schema, and says who gave it and what it took."""
     server.answers(says({"complete": True}, 120, 7))
-    answer = await desk.gateway.ask(ORGANIZATION, "outcome", 3, Verdict, {"turns": ["fix it"]})
-    assert answer == answers.Answer(Verdict(True), "m", 3, 120, 7)
+    answer = await desk.gateway.ask(ORGANIZATION, "outcome", JUDGE_VERSION, Verdict, {"turns": ["fix it"]})
+    assert answer == answers.Answer(Verdict(True), "m", JUDGE_VERSION, 120, 7)
     (request,) = server.received
     assert (request.path, request.body["model"], request.data) == ("/v1/chat/completions", "m", {"turns": ["fix it"]})
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -272,7 +273,7 @@ async def test_without_a_model(desk: Desk) -> None:
     """Nobody is asked."""
     gateway = Gateway(None, desk.budget, lambda _id: True, desk._count)
     with pytest.raises(NoAnswer):
-        await gateway.ask(ORGANIZATION, "outcome", 3, Verdict, {})
+        await gateway.ask(ORGANIZATION, "outcome", JUDGE_VERSION, Verdict, {})
     assert (gateway.model, gateway.may_ask(ORGANIZATION)) == (None, False)
 
 
