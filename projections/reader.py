@@ -38,6 +38,10 @@ class Reader:
         self.db = db
         self._fetch = fetch
 
+    def over(self, db: sqlite3.Connection) -> "Reader":
+        """Other views of the same log."""
+        return Reader(db, self._fetch)
+
     def texts(self, refs: Iterable[TextRef | None]) -> dict[TextRef, str | None]:
         """The text of every reference; None where the words have been forgotten."""
         wanted = {ref for ref in refs if ref is not None}

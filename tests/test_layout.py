@@ -71,8 +71,8 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
 TOO_LONG_YET: set[str] = set()
 FOLDER_ENTRIES_MAX = 20
-PRODUCT_FILES_MAX = 277
-PRODUCT_LINES_MAX = 48_200
+PRODUCT_FILES_MAX = 278
+PRODUCT_LINES_MAX = 48_400
 """An issue that adds to the product raises these two by what it adds, and says so."""
 
 

@@ -98,6 +98,12 @@ def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebui
     return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, spoken)
 
 
+def recut_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
+    """Cut the session's turns into arcs again from a time on; the turns stay as they are."""
+    arcs = _rebuilt_arcs(db, session, from_us, session_gaps(db, session))
+    return RebuiltSession(*arcs, session, from_us, _is_spoken(db, session))
+
+
 def _is_spoken(db: sqlite3.Connection, session: str) -> bool:
     """By captures, not by turns: a session may turn out to be a sub-agent's, which has none."""
     query = (

@@ -151,6 +151,8 @@ def report_sections(look: ReportInput, breathe: Callable[[], None] = lambda: Non
 def coaching(look: ReportInput) -> Coaching:
     """The habits that showed least, each with one of the developer's own prompts that missed it."""
     shares, counts, habits = look.skill.per_boolean, look.skill.per_boolean_counts, HABITS[look.language]
+    named = weakest(shares, counts, HABITS_SHOWN)
+    missed, best = (each(look.reader, look.scope, look.window) if named else {} for each in (newest_missed, best_shown))
     items = [
         CoachedHabit(
             boolean=name,
@@ -158,10 +160,10 @@ def coaching(look: ReportInput) -> Coaching:
             habit=habits[name].advice,
             share=shares[name],
             prompt_count=counts[name],
-            example=_example(newest_missed(look.reader, look.scope, look.window, name)),
-            best_example=_example(best_shown(look.reader, look.scope, look.window, name)),
+            example=_example(missed[name]),
+            best_example=_example(best[name]),
         )
-        for name in weakest(shares, counts, HABITS_SHOWN)
+        for name in named
     ]
     if items:
         return Coaching(items=items, note=None)

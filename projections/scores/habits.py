@@ -1,21 +1,24 @@
 """One's own habits: prompts that show each and prompts that miss it, and goals reached with and without."""
 
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.evidence import how_to_earn, rubric_evidence
-from aggregates.reading.verdicts import BooleanName
+from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.habits import Decided
 from aggregates.times import Window
 from projections.derive.sub_session_rows import PromptBody, mask, unmask
-from projections.reader import Reader, bound
-from projections.scores.skill import TopPrompt, graded_bodies
+from projections.reader import Reader, bound, json_array
+from projections.scores.skill import COUNTED, TopPrompt, graded_bodies
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, owned
 
 EXAMPLES_READ = 5
 """So many prompts are looked at for one whose text is still there."""
+_CHUNK = 200
 MARKED_CHARACTERS_MAX = 20_000
 """In a longer prompt no words are looked for."""
 AROUND_CHARACTERS = 70
@@ -37,23 +40,62 @@ class ShownHabit(msgspec.Struct, frozen=True):
     """How this very prompt would show it, where it does not."""
 
 
-def best_shown(reader: Reader, scope: Scope, window: Window, name: BooleanName) -> ShownHabit | None:
-    """The developer's best prompt that shows a habit; None where none does, or its words are gone."""
-    order = "p.own_score DESC, p.at_us DESC, p.turn_id"
-    return _example(reader, scope, window, name, order, "p.own_earned & :habit")
+ShownHabits = Mapping[BooleanName, ShownHabit | None]
+"""None where no prompt is one, or its words are gone."""
 
 
-def newest_missed(reader: Reader, scope: Scope, window: Window, name: BooleanName) -> ShownHabit | None:
-    """The newest prompt that surely misses a habit, as did those before it in its sub-session."""
-    order = "p.at_us DESC, p.turn_id DESC"
-    return _example(reader, scope, window, name, order, "NOT p.standing_earned & :habit")
+def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
+    """Of each habit the developer's best prompt that shows it."""
+    query = f"SELECT rowid, standing_sure & standing_earned {_GRADED} ORDER BY own_score DESC, at_us DESC"
+    # What is earned by the prompt itself stands beside bodies: it is read of the first few alone, by their scores.
+    found = _first(_by_itself(reader.db, reader.db.execute(query, bound(scope, window))))
+    return _examples(reader, scope, window, "p.own_score DESC, p.at_us DESC, p.turn_id", found)
+
+
+def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
+    """Of each habit the newest prompt that surely misses it, as did those before it in its sub-session."""
+    query = f"SELECT rowid, standing_sure & ~standing_earned {_GRADED} ORDER BY at_us DESC"
+    found = _first(reader.db.execute(query, bound(scope, window)))
+    return _examples(reader, scope, window, "p.at_us DESC, p.turn_id DESC", found)
+
+
+_GRADED = f"{COUNTED} AND own_score IS NOT NULL"
+
+
+def _by_itself(db: sqlite3.Connection, prompts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    query = (
+        "SELECT p.rowid, (k.value ->> 1) & p.own_earned FROM json_each(?) k "
+        "CROSS JOIN prompts p ON p.rowid = k.value ->> 0 ORDER BY k.key"
+    )
+    while chunk := list(islice(prompts, _CHUNK)):
+        yield from db.execute(query, (json_array(chunk),))
+
+
+def _first(prompts: Iterable[tuple[int, int]]) -> dict[BooleanName, list[int]]:
+    """Of each habit the first rows that have its bit."""
+    found: dict[BooleanName, list[int]] = {name: [] for name in BOOLEANS}
+    open_bits = mask(BOOLEANS)
+    for row, bits in prompts:
+        for name in unmask(bits & open_bits):
+            found[name].append(row)
+            if len(found[name]) == EXAMPLES_READ:
+                open_bits &= ~mask((name,))
+        if not open_bits:
+            break
+    return found
+
+
+def _examples(
+    reader: Reader, scope: Scope, window: Window, order: str, rows: Mapping[BooleanName, Sequence[int]]
+) -> ShownHabits:
+    return {name: _example(reader, scope, window, name, order, rows[name]) for name in BOOLEANS}
 
 
 def _example(
-    reader: Reader, scope: Scope, window: Window, name: BooleanName, order: str, which: str
+    reader: Reader, scope: Scope, window: Window, name: BooleanName, order: str, rows: Sequence[int]
 ) -> ShownHabit | None:
-    page = bound(scope, window, habit=mask((name,)), limit=EXAMPLES_READ, offset=0)
-    found = graded_bodies(reader, order, page, f"AND p.standing_sure & :habit AND {which}")
+    page = bound(scope, window, rows=json_array(rows), limit=EXAMPLES_READ, offset=0)
+    found = graded_bodies(reader, order, page, "AND p.rowid IN (SELECT value FROM json_each(:rows))") if rows else []
     readable = ((prompt, body) for prompt, body in found if prompt.preview is not None)
     return next((_shown(reader, name, prompt, body) for prompt, body in readable), None)
 

@@ -104,7 +104,7 @@ class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 # SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts. Counted are the
 # classified prompts of classified sub-sessions above the floor, open or settled, by the prompt's own time.
-_COUNTED = (
+COUNTED = (
     "FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
     "AND at_us >= :start AND at_us < :end AND counted"
 )
@@ -112,7 +112,7 @@ _COUNTED = (
 
 _MASKS = (
     "SELECT applicable, standing_sure, standing_earned, rated, count(*), count(standing_score) "
-    f"{_COUNTED} GROUP BY applicable, standing_sure, standing_earned, rated"
+    f"{COUNTED} GROUP BY applicable, standing_sure, standing_earned, rated"
 )
 
 
@@ -166,7 +166,7 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
 
 def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    totals = "SELECT total(standing_score), total(standing_score * standing_score), count(standing_score) " + _COUNTED
+    totals = "SELECT total(standing_score), total(standing_score * standing_score), count(standing_score) " + COUNTED
     sums = [reader.db.execute(totals, bound(scope, window)).fetchone() for window in windows]
     points = [
         ApgPoint(
@@ -180,7 +180,7 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
     letters: Counter[str] = Counter()
     masks = reader.db.execute(_MASKS, bound(scope, windows[-1]))
     unsure = sum(prompts * (applicable & ~sure).bit_count() for applicable, sure, _, _, prompts, _ in masks)
-    query = f"SELECT standing_score, count(*) {_COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
+    query = f"SELECT standing_score, count(*) {COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
     for score, prompts in reader.db.execute(query, bound(scope, windows[-1])):
         letters[grades.rubric_letter(score)] += prompts
     return InsightSummary(

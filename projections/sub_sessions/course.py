@@ -1,4 +1,4 @@
-"""What was done in each turn of a goal, and what a word of its developer would make of it."""
+"""What was done in each turn of a goal."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -10,8 +10,7 @@ from aggregates.turns import turn as marks
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.reader import Reader
-from projections.sub_sessions.goals import Outcome, outcome_of
-from projections.sub_sessions.rows import SubSessionRow, find, turns_in
+from projections.sub_sessions.rows import find, turns_in
 
 NAMES: Mapping[str, str] = {
     marks.CHANGE: "change",
@@ -25,7 +24,6 @@ NAMES: Mapping[str, str] = {
     marks.REJECTED: "refused",
 }
 """What is told of a turn's course; that a request was answered goes without saying."""
-_NO_OUTCOME: tuple[Outcome, ...] = ("live", "not_counted")
 
 
 class TurnShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,41 +60,3 @@ def _shown(turn: Turn) -> TurnShown:
         answered=turn.answered,
         observed=work.observed,
     )
-
-
-def outcome_if(row: SubSessionRow, action: str) -> Outcome | None:
-    """How a goal would count after a word about it. None: only judging it anew can tell."""
-    now = outcome_of(row)
-    if action in ("split_at_turn", "merge_with_previous", "keep_together", "set_intent", "clear"):
-        return None
-    if now in _NO_OUTCOME:
-        return now
-    match action:
-        case "mark_complete":
-            return "rework" if row.rework else "reached"
-        case "mark_incomplete":
-            return "rework" if row.rework else "not_reached"
-        case "mark_rework":
-            return "rework"
-        case "mark_not_rework":
-            return outcome_of(msgspec.structs.replace(row, rework=False))
-        case _:
-            return now
-
-
-class Word(msgspec.Struct, frozen=True, kw_only=True):
-    """A goal as it counts, and as it would."""
-
-    title: str | None
-    started_us: int
-    before: Outcome
-    after: Outcome | None
-
-
-def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, action: str) -> Word | None:
-    """None where the developer has no such sub-session."""
-    row = find(reader, scope, sub_session_id)
-    if row is None:
-        return None
-    after = outcome_if(row, action)
-    return Word(title=row.title, started_us=row.started_us, before=outcome_of(row), after=after)

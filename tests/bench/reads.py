@@ -1,4 +1,4 @@
-"""Reads over a short and a long history: the time of each, the server's start, and its memory.
+"""Reads and pages over a short and a long history: the time of each, the server's start, and its memory.
 
     python -m tests.bench.reads --events 10000 --events 1000000 --folder DIR
 
@@ -40,7 +40,7 @@ IN_A_ROW = 20
 GROWN_MAX = 1.5
 """How many times as long a read may take over a hundred times as many events."""
 FIGURES = ("score", "speed", "tokens", "skill")
-ROUTES = (
+READS = (
     *(f"/v1/score_v3/{figure}?window={window}" for figure in FIGURES for window in WINDOWS),
     "/v1/score_v3/speed/sessions",
     "/v1/score_v3/tokens/trend",
@@ -62,6 +62,16 @@ ROUTES = (
     "/v1/score_v3/sessions/{sub_session}/prompts",
 )
 """Every scoring read; those with a window in each window where figures are added up over it."""
+PAGES = (
+    *("/", "/?days=all", "/goals?days=all", "/goals?days=all&words=parser", "/not-counted?days=all"),
+    *("/habits", "/habits?days=all", "/limits", "/limits?days=all", "/cost", "/cost?days=all"),
+    *("/reports", "/compared", "/compared?days=all", "/mine", "/team"),
+    *("/goals/{sub_session}", "/goals/{sub_session}/say?word=not-reached", "/goals/{sub_session}/say?word=join"),
+    *("/operator/server", "/operator/people", "/operator/audit"),
+)
+"""Every page, over all time where that is the most; a day's, a person's or a goal's is the dearest of its kind."""
+ROUTES = (*READS, *PAGES)
+PAGE_MS_MAX = 200
 
 
 class Took(NamedTuple):
@@ -101,7 +111,7 @@ class Measured(NamedTuple):
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
 def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_json: bool, kept: Path | None) -> None:
-    """Milliseconds of each scoring read over histories of several lengths, one request at a time.
+    """Milliseconds of each scoring read and each page over histories of several lengths, one request at a time.
 
     Example: python -m tests.bench.reads --events 10000 --events 100000 --folder /tmp/histories
     """
@@ -156,15 +166,32 @@ def _prepare(history: History) -> None:
 
 
 class _Call:
-    def __init__(self, connection: HTTPConnection, key: str) -> None:
+    def __init__(self, connection: HTTPConnection, key: str, home: Path) -> None:
         self._connection = connection
         self._headers = {"Authorization": f"Bearer {key}"}
+        self._headers["Cookie"] = f"{self._cookie(key)}; {self._operator(home)}"
         newest = json.loads(self.get("/v1/score_v3/realtime/sub-sessions?limit=1"))[0]
         now_us = SystemClock().now_us()
         self._named = {
             "sub_session": newest["sub_session_id"],
             "month": f"from_us={now_us - MONTH_US}&to_us={now_us}",
         }
+
+    def _cookie(self, key: str) -> str:
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+        return self._set("POST", "/sign-in", f"key={key}", form)
+
+    def _operator(self, home: Path) -> str:
+        secret = {"X-Internal-Secret": (home / "var" / "internal-secret").read_text().strip()}
+        self._connection.request("POST", "/v1/admin/operator-links", headers=secret)
+        return self._set("GET", json.loads(self._connection.getresponse().read())["path"], None, {})
+
+    def _set(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> str:
+        """The cookie that the answer sets."""
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        answer.read()
+        return (answer.getheader("Set-Cookie") or "").partition(";")[0]
 
     def ask(self, route: str) -> float:
         """The milliseconds that it takes; raises RuntimeError for anything but a success."""
@@ -187,7 +214,7 @@ class _Call:
 def _calling(server: Ready, history: History) -> Iterator[_Call]:
     connection = HTTPConnection("127.0.0.1", server.api_port, timeout=120)
     try:
-        yield _Call(connection, (history.home / "key").read_text())
+        yield _Call(connection, (history.home / "key").read_text(), history.home)
     finally:
         connection.close()
 
@@ -210,11 +237,19 @@ def _results(measured: list[Measured]) -> list[Result]:
     """Of the longest history, beside each shorter one."""
     *shorter, longest = measured
     over = f"{longest.history} events"
-    slowest = max(ROUTES, key=lambda route: longest.reads[route].p99)
+    slowest, page = (max(kind, key=lambda route: longest.reads[route].p99) for kind in (READS, PAGES))
     idle = "one process" if not longest.idle.child else f"of which the child {longest.idle.child:.0f}"
     return [
         Result(
             f"slowest read, p99, {over}", longest.reads[slowest].p99, "ms", 20, at_most=True, baseline=_short(slowest)
+        ),
+        Result(
+            f"slowest page, p99, {over}",
+            longest.reads[page].p99,
+            "ms",
+            PAGE_MS_MAX,
+            at_most=True,
+            baseline=_short(page),
         ),
         *(_grown(longest, each) for each in shorter),
         Result(f"ready, {over}", longest.ready_seconds, "s", 1, at_most=True),
@@ -228,9 +263,9 @@ def _grown(longest: Measured, shorter: Measured) -> Result:
     def ratio(route: str) -> float:
         return longest.reads[route].p50 / shorter.reads[route].p50
 
-    worst = max(ROUTES, key=ratio)
-    within = sum(ratio(route) <= GROWN_MAX for route in ROUTES)
-    beside = f"{_short(worst)}; {within} of {len(ROUTES)} reads are within"
+    worst = max(READS, key=ratio)
+    within = sum(ratio(route) <= GROWN_MAX for route in READS)
+    beside = f"{_short(worst)}; {within} of {len(READS)} reads are within"
     return Result(
         f"a read's p50 to that over {shorter.history}", ratio(worst), "", GROWN_MAX, at_most=True, baseline=beside
     )

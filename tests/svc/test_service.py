@@ -7,18 +7,22 @@ from uuid import uuid4
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
+from aggregates.people.commands import PeopleCommand
+from aggregates.people.decide import PeopleReply
+from aggregates.people.directory import Key
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.limits import AHEAD_EVENTS_MAX, HEALTH_KEPT_SECONDS
+from svc.limits import AHEAD_EVENTS_MAX, HEALTH_KEPT_SECONDS, KEY_USES_SECONDS
 from svc.service import Acknowledged, Company, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
+from svc_http.ports import Unavailable
 from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
@@ -160,3 +164,37 @@ def test_only_who_is_ahead_has_something_to_wait_for() -> None:
     assert acknowledged.oldest(flood) == 10
     assert acknowledged.oldest(colleague) == 0
     assert acknowledged.position(colleague) == AHEAD_EVENTS_MAX + 10
+
+
+async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_be_now(
+    running: Running, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
+) -> None:
+    service, tried = running.service, list[PeopleCommand]()
+    administer, answered = service.administer, trio.Event()
+
+    async def tries(command: PeopleCommand) -> PeopleReply:
+        tried.append(command)
+        try:
+            if len(tried) == 1:
+                raise Unavailable("the disk is full")
+            return await administer(command)
+        finally:
+            answered.set()
+
+    monkeypatch.setattr(service, "administer", tries)
+    (key,) = service.directory.all(Key)
+    for _ in range(3):
+        service.key_uses.note(key.id, running.clock.now_us())
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(service.note_key_uses)
+        for _ in range(2):
+            await wait_all_tasks_blocked()
+            answered = trio.Event()
+            mock_clock.jump(KEY_USES_SECONDS)
+            await answered.wait()
+        await wait_all_tasks_blocked()
+        mock_clock.jump(KEY_USES_SECONDS)
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    (known,) = service.directory.all(Key)
+    assert (known.last_used_on, len(tried)) == ("2026-05-28", 2)

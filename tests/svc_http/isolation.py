@@ -90,7 +90,9 @@ async def _cell(world: World, row: Row, caller: str, cell: Wanted, shown: Counte
         faults += [f"stored {type(each).__name__}" for each in flags]
     elif changed and (not cell.let_in or row.method == "GET"):
         faults.append("it changed something")
-    looks_after = caller == "owner" and cell.let_in and "owner's" in row.kind and row.kind.startswith("pages")
+    looks_after = (
+        caller in ("owner", "operator") and cell.let_in and "owner's" in row.kind and row.kind.startswith("pages")
+    )
     if (caller in ("none", *OTHERS) or not cell.let_in) and not looks_after:
         faults += _leaks(world, row, asked, answer)
     if caller in OTHERS and not cell.flagged and row.kind != "public" and not looks_after:

@@ -18,6 +18,7 @@ stranger    the key of the owner of another organization
 owner       the key of the owner of the developer's organization, not in the team
 delegated   the internal secret, on the developer's behalf
 themself    the developer's own key
+operator    no key, but the browser that `svc open --operator` opened where the server runs
 """
 """Column → who that is. Whatever is asked for belongs to the developer.
 
@@ -26,28 +27,28 @@ the sign-in.
 """
 
 EXPECTED = """
-kind of route                none  malformed  unknown  revoked  former  wrong  secret  colleague  stranger  owner  delegated  themself
-public                       ok    ok         ok       ok       ok      ok     ok      ok         ok        ok     ok         ok
-intake, own data             401   401        401      401      401     401    401     ok         ok        ok     401        ok
-intake, into a session       401   401        401      401      401     401    401     409*       409*      409*   401        ok
-intake, onto a prompt        401   401        401      401      401     401    401     404        404       404    401        ok
-intake, export of a session  401   401        401      401      401     401    401     none*      none*     none*  401        ok
-API, own data                401   401        401      401      401     401    403     ok         ok        ok     ok         ok
-API, a thing of one's own    401   401        401      401      401     401    403     404        404       404    ok         ok
-API, an override             401   401        401      401      401     401    403     400        400       400    ok         ok
-API, a team's                401   401        401      401      401     401    403     404        404       404    ok         ok
-API, an owner's              401   401        401      401      401     401    403     403        404       ok     403        403
-pages, before a sign-in      ok    ok         ok       ok       ok      ok     ok      ok         ok        ok     ok         ok
-pages, the way in            401   401        401      401      401     401    401     401        401       401    401        401
-pages, a link that is gone   410   410        410      410      410     410    410     410        410       410    410        410
-pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok
-pages, a team's             303   303        303      303      303     303    303     404        404       404    303        ok
-pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok
-pages, an owner's            303   303        303      303      303     303    303     403        ok        ok     303        403
-pages, a thing of an owner's 303   303        303      303      303     303    303     403        404       ok     303        403
-pages, the operator's        303   303        303      303      303     303    303     403        403       403    303        403
-pages, an override           303   303        303      303      303     303    303     400        400       400    303        ok
-API, administration          401   401        401      401      401     401    ok      403        403       403    403        403
+kind of route                none  malformed  unknown  revoked  former  wrong  secret  colleague  stranger  owner  delegated  themself  operator
+public                       ok    ok         ok       ok       ok      ok     ok      ok         ok        ok     ok         ok        ok
+intake, own data             401   401        401      401      401     401    401     ok         ok        ok     401        ok        401
+intake, into a session       401   401        401      401      401     401    401     409*       409*      409*   401        ok        401
+intake, onto a prompt        401   401        401      401      401     401    401     404        404       404    401        ok        401
+intake, export of a session  401   401        401      401      401     401    401     none*      none*     none*  401        ok        401
+API, own data                401   401        401      401      401     401    403     ok         ok        ok     ok         ok        401
+API, a thing of one's own    401   401        401      401      401     401    403     404        404       404    ok         ok        401
+API, an override             401   401        401      401      401     401    403     400        400       400    ok         ok        401
+API, a team's                401   401        401      401      401     401    403     404        404       404    ok         ok        401
+API, an owner's              401   401        401      401      401     401    403     403        404       ok     403        403       401
+pages, before a sign-in      ok    ok         ok       ok       ok      ok     ok      ok         ok        ok     ok         ok        ok
+pages, the way in            401   401        401      401      401     401    401     401        401       401    401        401       401
+pages, a link that is gone   410   410        410      410      410     410    410     410        410       410    410        410       410
+pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok        303
+pages, a team's             303   303        303      303      303     303    303     404        404       404    303        ok         303
+pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok        303
+pages, an owner's            303   303        303      303      303     303    303     403        ok        ok     303        403       ok
+pages, a thing of an owner's 303   303        303      303      303     303    303     403        404       ok     303        403       ok
+pages, the operator's        303   303        303      303      303     303    303     403        403       403    303        403       ok
+pages, an override           303   303        303      303      303     303    303     400        400       400    303        ok        303
+API, administration          401   401        401      401      401     401    ok      403        403       403    403        403       401
 """  # noqa: E501
 """Kind of route → status, by caller.
 

@@ -52,6 +52,7 @@ HEADERS: dict[str, Mapping[str, str]] = {
     "owner": bearer(ANA_KEY),
     "delegated": internal() | DELEGATED,
     "themself": bearer(BEN_KEY),
+    "operator": {},
 }
 """Who presents what."""
 SIGNED_IN = {
@@ -131,7 +132,8 @@ class World:
 
     def caller(self, listener: str, name: str) -> Caller:
         """Somebody at a listener, with the key and the cookie that they have."""
-        return Caller(self.apps[listener], {**HEADERS[name], "Cookie": f"svc_session={self._cookie(name)}"})
+        cookie = "operator_svc_session=operator's" if name == "operator" else f"svc_session={self._cookie(name)}"
+        return Caller(self.apps[listener], {**HEADERS[name], "Cookie": cookie})
 
     def _cookie(self, name: str) -> str:
         return f"cookie-of-{name}-{self._signed_in}"
@@ -172,6 +174,7 @@ class World:
     async def prepare(self, row: Row) -> None:  # noqa: C901  # a case for each route that uses something up
         """What this route uses up is there anew."""
         self._made += 1
+        self.house.operators.begin(digest_of("operator's"), self.house.now_us())
         new = named(f"made {self._made}")
         match row.method, row.path:
             case "POST", "/sign-out" | "/mine/sign-out":
@@ -211,7 +214,7 @@ class World:
                 self.ids = self.ids._replace(team=str(new), team_membership=str(named(f"stay {new}")))
                 if row.method == "DELETE":
                     self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
-            case "POST", path if path.startswith("/operator/people/"):
+            case "POST", path if path.startswith("/operator/people"):
                 self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
                 self._people(StartMembership(organization_id=ACME, developer_id=new))
                 self.ids = self.ids._replace(membership=str(membership_stream(ACME, new)))

@@ -13,24 +13,26 @@ from quart import Response
 from aggregates.characters import plain
 from aggregates.event import Scope
 from aggregates.reading.verdicts import BooleanName, Intent
+from aggregates.sub_sessions.sub_session import EditTitle
 from projections.explain.explain import Explanation, explanation
 from projections.explain.rubric import PromptExplained
 from projections.reader import Reader
-from projections.scores.score import tally
-from projections.sub_sessions.course import TurnShown, course, what_if
+from projections.scores.what_if import what_if
+from projections.sub_sessions.course import TurnShown, course
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.goals import GoalRow, goal_row
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn
+from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.home import period_of
 from svc_http.pages.rates import Rate
 from svc_http.pages.rendering import TEXT_CHARACTERS
 from svc_http.pages.words import HABITS, KINDS
-from svc_http.routes.sub_sessions import OverrideBody, say
+from svc_http.routes.sub_sessions import OverrideBody, command_of, say
 from svc_http.routing import Routes
 
-TURNS_SHOWN = 50
+STRIP_TURNS = 400
 ANSWER_CHARACTERS = 600
 """Of an answer its end is shown: it says what came of it."""
 WORDS: Mapping[str, tuple[str, str, str]] = {
@@ -40,6 +42,7 @@ WORDS: Mapping[str, tuple[str, str, str]] = {
     "not-again": ("rollback", "mark_not_rework", "It was not done again"),
     "join": ("boundary", "merge_with_previous", "It is one goal with the one before"),
     "split": ("boundary", "split_at_turn", "Another goal begins at this turn"),
+    "together": ("boundary", "keep_together", "It goes on with the same goal there"),
     "kind": ("label", "set_intent", "It is another kind of work"),
     "rename": ("label", "rename", "Give it another title"),
 }
@@ -48,9 +51,9 @@ SAID_WORDS: Mapping[str, str] = {
     **{action: words for _, action, words in WORDS.values()},
     "set_intent": "It is this kind of work",
     "rename": "It has the title that you gave it",
-    "keep_together": "It is one goal",
 }
 """Action → what it said, for the list of what a person said."""
+_NOT_YOURS = "no goal of this address is yours"
 routes = Routes()
 
 
@@ -79,7 +82,7 @@ def _look(reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int
     if detail is None or row is None:
         return None
     turns, explained = course(reader, scope, sub_session_id), explanation(reader, scope, sub_session_id, rules_version)
-    prompts = prompt_rows(reader, scope, sub_session_id, TURNS_SHOWN, offset)
+    prompts = prompt_rows(reader, scope, sub_session_id, PAGE_ROWS, offset)
     assert turns is not None
     assert prompts is not None
     assert explained is not None
@@ -89,16 +92,14 @@ def _look(reader: Reader, scope: Scope, sub_session_id: UUID, rules_version: int
 @routes("GET /goals/<goal_id>", "One goal.")
 async def goal(call: BySignIn, goal_id: UUID) -> Response:
     everything = "all" in call.query
-    offset = 0
-    look = found(
-        await call.read(_look, goal_id, call.service.settings.rules_version, offset),
-        "no goal of this address is yours",
-    )
+    number = page_number(call)
+    offset = (number - 1) * PAGE_ROWS
+    look = found(await call.read(_look, goal_id, call.service.settings.rules_version, offset), _NOT_YOURS)
     own = {each.prompt_id: each for each in look.explained.rubric.prompts}
     turns = {each.prompt_id: each for each in look.turns}
     shown = [
         _shown(number, turns[each.prompt_id], each, own.get(each.prompt_id), everything)
-        for number, each in enumerate(look.prompts, 1)
+        for number, each in enumerate(look.prompts, offset + 1)
         if each.prompt_id in turns
     ]
     return await call.show(
@@ -106,7 +107,10 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         look=look,
         goal_id=look.row.sub_session_id,
         shown=shown,
-        more=len(look.turns) - len(shown),
+        number=number,
+        turns_shown=PAGE_ROWS,
+        strip=look.turns[:STRIP_TURNS],
+        more=len(look.turns) > offset + len(shown),
         habits=HABITS,
         said_words=SAID_WORDS,
     )
@@ -156,7 +160,7 @@ def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
         raise HttpError(400, f"word must be one of {', '.join(WORDS)}")
     field, action, _ = WORDS[word]
     payload: dict[str, Any] | None = None
-    if word == "split":
+    if word in ("split", "together"):
         turn = fields.get("turn", "")
         payload = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
     elif word == "kind":
@@ -173,17 +177,13 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     if word == "kind" and fields.get("kind") not in get_args(Intent):
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
     name, window = period_of(call)
-    what = found(await call.read(what_if, goal_id, body.action), "no goal of this address is yours")
-    now = Rate(await call.read(tally, window))
-    inside = window.start_us <= what.started_us < window.end_us
-    after: Rate | None = now
-    if what.after is None:
-        after = None
-    elif inside:
-        after = now.moved(what.before, what.after)
+    row = found(await call.read(goal_row, goal_id), _NOT_YOURS)
+    _, command = await command_of(call, body, str(goal_id))
+    what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
     return await call.show(
         "say.html",
         goal_id=goal_id,
+        row=row,
         what=what,
         word=word,
         sentence=WORDS[word][2],
@@ -191,10 +191,10 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),
         turn=fields.get("turn", ""),
-        now=now,
-        after=after,
-        inside=inside,
-        days=name,
+        now=None if what is None else Rate(what.now),
+        then=None if what is None else Rate(what.then),
+        period="All time" if name == "all" else f"The last {name} days",
+        window_start=window.start_us,
     )
 
 

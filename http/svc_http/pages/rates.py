@@ -3,10 +3,7 @@
 import msgspec
 
 from aggregates.scores.grades import DECIDED_MIN, Interval, Tally
-from projections.sub_sessions.goals import Outcome
 from svc_http.pages.words import counted, number
-
-_QUALIFIES = ("reached", "not_reached", "rework", "undecided")
 
 
 def likely(found: Interval | None) -> str:
@@ -51,16 +48,3 @@ class Rate(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         return told(self.reached, self.decided, self.undecided, self.interval)
-
-    def moved(self, before: Outcome, after: Outcome) -> "Rate":
-        """As it would be with one goal counted otherwise."""
-        now = self.tally
-        undecided = (after == "undecided") - (before == "undecided")
-        return Rate(
-            Tally(
-                total=now.total + (after in _QUALIFIES) - (before in _QUALIFIES),
-                crushed=now.crushed + (after == "reached") - (before == "reached"),
-                undecided=now.undecided + undecided,
-                possible=max(0, now.possible + undecided),
-            )
-        )

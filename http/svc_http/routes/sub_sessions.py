@@ -7,10 +7,10 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import asdict
 
-from aggregates.decide import AnyCommand
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.sub_session import (
+    AnyOverride,
     ClearOverride,
     EditTitle,
     OverrideField,
@@ -175,6 +175,16 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
 
 async def say(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
     """The same for a page. Raises `HttpError` 400."""
+    known, command = await command_of(call, body, sub_session_id)
+    accepted(await call.service.send(command))
+    current = await call.read(resolve, UUID(sub_session_id))
+    return Overridden(current or known.sub_session_id, body.field, body.action)
+
+
+async def command_of(
+    call: ByKey, body: OverrideBody, sub_session_id: str
+) -> tuple[Overridable, AnyOverride | EditTitle]:
+    """What it is said about, and the command. Raises `HttpError` 400."""
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
         raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
@@ -188,12 +198,12 @@ async def say(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridde
     known = await call.read(listing.overridable, wanted)
     if known is None:
         raise unknown
-    accepted(await call.service.send(_command(call.scope, known, field, action, body.payload or {})))
-    current = await call.read(resolve, wanted)
-    return Overridden(current or known.sub_session_id, field, action)
+    return known, _command(call.scope, known, field, action, body.payload or {})
 
 
-def _command(scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]) -> AnyCommand:
+def _command(
+    scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]
+) -> AnyOverride | EditTitle:
     """What a legal action asks for. Raises `HttpError` 400."""
     about = asdict(scope) | asdict(known.turns[0])
     match action:

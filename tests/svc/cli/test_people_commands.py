@@ -87,6 +87,24 @@ def test_people_on_a_folder_that_nobody_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
+def test_every_act_is_told_from_the_oldest_on(tmp_path: Path) -> None:
+    """As lines of JSON and as a table; using a key, and reading this, are no acts."""
+    var = tmp_path / "var"
+    init(var)
+    commands(var)("developer", "create", "Kim")
+    told = CliRunner().invoke(main, ["audit", "--var", str(var)])
+    assert told.exit_code == 0, told.output
+    found = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [each["topic"] for each in found if each["about"] == "Kim"] == ["developer.created", "membership.started"]
+    assert found[0]["topic"] == "organization.created"
+    assert {each["by"] for each in found} == {"operator"}
+    table = CliRunner().invoke(main, ["audit", "--format", "csv", "--var", str(var)])
+    assert table.stdout.startswith("position,at,by,")
+    assert len(table.stdout.splitlines()) == len(found) + 1
+
+
+@pytest.mark.process
 def test_an_existing_key_is_brought_from_standard_input(tmp_path: Path) -> None:
     """It opens the server from then on; neither it nor anything like it stands in what is printed."""
     var = tmp_path / "var"

@@ -13,7 +13,7 @@ from aggregates.scores.grades import grade_text
 from aggregates.scores.habits import PAYS_MIN, USUAL_GOALS, Pay, pays
 from aggregates.times import US_PER_DAY, Window
 from projections.reader import Reader
-from projections.scores.habits import ShownHabit, best_shown, decided_goals, newest_missed
+from projections.scores.habits import ShownHabit, ShownHabits, best_shown, decided_goals, newest_missed
 from projections.scores.skill import HabitCounts, habit_counts
 from projections.sub_sessions.goals import newest_us
 from svc_http.pages import charts
@@ -31,8 +31,8 @@ routes = Routes()
 class Look(msgspec.Struct, frozen=True):
     counts: HabitCounts
     weeks: list[HabitCounts]
-    best: dict[BooleanName, ShownHabit | None]
-    missed: dict[BooleanName, ShownHabit | None]
+    best: ShownHabits
+    missed: ShownHabits
     pays: list[Pay]
     newest_us: int | None
 
@@ -58,8 +58,8 @@ def _look(reader: Reader, scope: Scope, window: Window, weeks: Sequence[Window])
     return Look(
         counts=habit_counts(reader, scope, window),
         weeks=[habit_counts(reader, scope, each) for each in weeks],
-        best={name: best_shown(reader, scope, recent, name) for name in BOOLEANS},
-        missed={name: newest_missed(reader, scope, recent, name) for name in BOOLEANS},
+        best=best_shown(reader, scope, recent),
+        missed=newest_missed(reader, scope, recent),
         pays=pays(decided_goals(reader, scope)),
         newest_us=newest_us(reader, scope),
     )

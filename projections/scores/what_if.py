@@ -1,0 +1,143 @@
+"""What the figures would become by a word about a goal: it is taken in a copy in memory, by the very same rules."""
+
+import sqlite3
+from contextlib import closing
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Digester, Scope
+from aggregates.scores.grades import Tally
+from aggregates.sub_sessions.arcs import REWORK_WINDOW_US
+from aggregates.sub_sessions.sub_session import AnyOverride, overridden, override_words_of
+from aggregates.times import US_PER_DAY, Window
+from projections.derive.developers import PromptTexts, link_rework, rebuild_sub_sessions
+from projections.derive.sessions import recut_session
+from projections.reader import Reader, bound, json_array
+from projections.schema import create
+from projections.scores.score import tally
+from projections.sub_sessions.goals import Outcome, outcome_of
+from projections.sub_sessions.rows import find, select, turns_in
+
+NEIGHBOURS_MAX = 200
+"""So many goals are copied, those nearest in time: those farther off may be rework of it, but border on it never."""
+BORDERING = 20
+"""Of these the turns, too: they may be joined with it."""
+_REACH_US = REWORK_WINDOW_US + US_PER_DAY
+_DIGESTER = Digester(b"a key that opens nothing")
+"""For prompts that were never graded together before: what is digested of them is compared with nothing."""
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """A goal as it counts, and as it would."""
+
+    title: str | None
+    started_us: int
+    before: Outcome
+    after: list[Outcome]
+    """Of the goals that would hold its turns, in time order."""
+    now: Tally
+    """Of a range of time."""
+    then: Tally
+
+
+def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, command: AnyOverride, window: Window) -> WhatIf | None:
+    """None where the developer has no such sub-session."""
+    row = find(reader, scope, sub_session_id)
+    if row is None:
+        return None
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        _copy_neighbours(reader, scope, row.started_us, command, copy)
+        trial = reader.over(copy)
+        before = tally(trial, scope, window)
+        _take(trial, scope, command)
+        now, after = tally(reader, scope, window), tally(trial, scope, window)
+        turns = [str(each.turn_id) for each in turns_in(reader.db, row.sub_session_id)]
+        return WhatIf(
+            title=row.title,
+            started_us=row.started_us,
+            before=outcome_of(row),
+            after=[outcome_of(each) for each in select(trial, scope, _HOLDING, turns=json_array(turns))],
+            now=now,
+            then=Tally(*(getattr(now, n) + getattr(after, n) - getattr(before, n) for n in Tally.__struct_fields__)),
+        )
+
+
+_HOLDING = (
+    "AND s.sub_session_id IN (SELECT p.sub_session_id FROM json_each(:turns) t JOIN prompts p ON p.turn_id = t.value) "
+    "ORDER BY s.started_us, s.sub_session_id"
+)
+
+
+def _take(trial: Reader, scope: Scope, command: AnyOverride) -> None:
+    """The word becomes rows, and what hangs on them is derived again."""
+    touched: dict[str, int] = {}
+    for event in overridden(command, 0):
+        capture_id, words = override_words_of(event)
+        session, at = event.agent_session_id, (event.agent_session_id, str(capture_id))
+        rows = [(*at, topic, _LATEST, said) for topic, said in words]
+        trial.db.executemany("INSERT OR REPLACE INTO corrections VALUES (?, ?, ?, ?, ?)", rows)
+        for (started_us,) in trial.db.execute(_TURN_OF, at):
+            touched[session] = min(started_us, touched.get(session, started_us))
+    rebuilt = [recut_session(trial.db, session, from_us) for session, from_us in touched.items()]
+    rewritten = rebuild_sub_sessions(trial.db, scope, rebuilt, PromptTexts(trial, lambda _developer_id: _DIGESTER))
+    link_rework(trial.db, rewritten.names, rewritten.dependents)
+
+
+_LATEST = 2**62
+"""Behind every position of a log."""
+_TURN_OF = (
+    "SELECT t.started_us FROM turns t JOIN turn_alias a ON a.turn_id = t.turn_id "
+    "WHERE t.agent_session_id = ? AND a.alias_id = ?"
+)
+
+
+def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: AnyOverride, copy: sqlite3.Connection) -> None:
+    """What the goals within reach of a time are derived from, and all of the sessions that are cut again."""
+    create(copy)
+    reach = Window(at_us - _REACH_US, at_us + _REACH_US)
+    recut = json_array(sorted({event.agent_session_id for event in overridden(command, 0)}))
+    named = bound(scope, reach, at=at_us, limit=NEIGHBOURS_MAX)
+    near = [name for (name,) in reader.db.execute(_NEAR, named)]
+    close = list(dict.fromkeys((*near[:BORDERING], *(n for (n,) in reader.db.execute(_RECUT, (recut,))))))
+    near = list(dict.fromkeys((*near, *close)))
+    sessions = [name for (name,) in reader.db.execute(_SESSIONS, (json_array(near),))]
+    parts = [name for (name,) in reader.db.execute(_SESSIONS, (json_array(close),))]
+    for keys, tables in ((near, _BY_GOAL), (close, _BY_CLOSE), (sessions, _OWNED), (parts, _BY_SESSION)):
+        for table, query in tables.items():
+            rows = reader.db.execute(query, (json_array(keys),)).fetchall()
+            if rows:
+                copy.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+
+
+_NEAR = (
+    "SELECT sub_session_id FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer "
+    "AND started_us >= :start AND started_us < :end ORDER BY abs(started_us - :at) LIMIT :limit"
+)
+_RECUT = "SELECT DISTINCT r.sub_session_id FROM json_each(?) k JOIN arcs r ON r.agent_session_id = k.value"
+_SESSIONS = "SELECT DISTINCT r.agent_session_id FROM json_each(?) k JOIN arcs r ON r.sub_session_id = k.value"
+_BY_GOAL = {
+    table: f"SELECT x.* FROM json_each(?) k JOIN {table} x ON x.sub_session_id = k.value"
+    for table in ("sub_sessions", "sub_session_files", "sub_session_reverts", "arcs")
+}
+_BY_CLOSE = {"prompts": "SELECT x.* FROM json_each(?) k JOIN prompts x ON x.sub_session_id = k.value"}
+_OF_SESSION = "SELECT x.* FROM json_each(?) k JOIN {} x ON x.agent_session_id = k.value"
+_OWNED = {
+    "bookmark": "SELECT b.* FROM bookmark b WHERE ? IS NOT NULL",
+    "sessions": _OF_SESSION.format("sessions"),
+}
+_BY_SESSION = {
+    **{table: _OF_SESSION.format(table) for table in ("turns", "corrections", "judge_answers")},
+    "turn_alias": "WITH k AS (SELECT value FROM json_each(?)), named (id) AS ("
+    + " UNION ".join(
+        f"SELECT x.{column} FROM k JOIN {table} x ON x.agent_session_id = k.value"
+        for table, column in (
+            ("captures", "capture_id"),
+            ("turns", "turn_id"),
+            ("corrections", "capture_id"),
+            ("judge_answers", "capture_id"),
+        )
+    )
+    + ") SELECT a.* FROM named JOIN turn_alias a ON a.alias_id = named.id",
+}
+"""Table → its rows for a JSON array of goals, or of sessions."""

@@ -1,0 +1,150 @@
+"""What the figures would become by a word: just what they become once it is said."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from aggregates.scores.grades import Tally
+from aggregates.sub_sessions.sub_session import (
+    AnyOverride,
+    ClearOverride,
+    OverrideGap,
+    OverrideGoal,
+    OverrideIntent,
+    OverrideRework,
+    overridden,
+)
+from aggregates.times import Window
+from projections.reader import Reader, json_array
+from projections.scores.score import tally
+from projections.scores.what_if import what_if
+from projections.sub_sessions.goals import Outcome, Wanted, goals
+from projections.sub_sessions.rows import resolve
+from tests.support.facts import (
+    ANA,
+    BEN,
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    SECOND,
+    Log,
+    Placed,
+    edit,
+    project,
+    reader,
+    request,
+    shell,
+)
+
+MONTH = Window(MONDAY - DAY, MONDAY + 20 * DAY)
+END_US = MONDAY + 2 * DAY
+PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
+MAILER = "Write a mailer in src/mailer.py that sends the weekly report to every subscriber."
+
+
+def turn(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True) -> UUID:
+    """A prompt, a change, a check."""
+    capture_id = log.prompt(session, text, at_us)
+    log.records(
+        session, request(at_us), edit(at_us + SECOND, path), shell(at_us + MINUTE, "pytest -q", ok), request(at_us + 90)
+    )
+    return capture_id
+
+
+class Week:
+    """Work of a week: one session of two goals, one of three turns on a goal, the same done again, another's work."""
+
+    def __init__(self) -> None:
+        self.log = log = Log()
+        self.parser = turn(log, "a", PARSER, MONDAY, "src/parser.py")
+        self.mailer = turn(log, "a", MAILER, MONDAY + 20 * MINUTE, "src/mailer.py", ok=False)
+        log.corrects_gap("a", self.mailer, True)
+        self.first = turn(log, "b", "Add a --json flag to src/cli.py and test it.", MONDAY + 3 * HOUR, "src/cli.py")
+        self.second = turn(log, "b", "Now sort its keys too.", MONDAY + 3 * HOUR + 4 * MINUTE, "src/cli.py")
+        self.third = turn(log, "b", "And document it in the README.", MONDAY + 3 * HOUR + 8 * MINUTE, "README.md")
+        self.again = turn(log, "c", PARSER, MONDAY + DAY, "src/parser.py")
+        log.passes(END_US)
+
+    @property
+    def reader(self) -> Reader:
+        return reader(project(self.log.facts), self.log.facts)
+
+
+def _said(session: str, capture_id: UUID) -> dict[str, Any]:
+    scope = {"organization_id": ANA.organization_id, "developer_id": ANA.developer_id}
+    return {**scope, "agent_session_id": session, "capture_id": capture_id}
+
+
+WORDS: dict[str, Callable[[Week], tuple[UUID, AnyOverride]]] = {
+    "reached": lambda w: (w.mailer, OverrideGoal(**_said("a", w.mailer), complete=True)),
+    "not reached": lambda w: (w.parser, OverrideGoal(**_said("a", w.parser), complete=False)),
+    "not done again": lambda w: (w.again, OverrideRework(**_said("c", w.again), rework=False)),
+    "done again": lambda w: (w.first, OverrideRework(**_said("b", w.first), rework=True)),
+    "another kind": lambda w: (w.first, OverrideIntent(**_said("b", w.first), intent_class="question")),
+    "split": lambda w: (w.first, OverrideGap(**_said("b", w.third), boundary=True)),
+    "join": lambda w: (w.mailer, OverrideGap(**_said("a", w.mailer), boundary=False)),
+    "together": lambda w: (w.first, OverrideGap(**_said("b", w.second), boundary=False)),
+    "taken back": lambda w: (w.first, ClearOverride(**_said("b", w.third), field="boundary")),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_what_would_come_is_what_comes(word: str) -> None:
+    """Counts and outcomes, also of goals around that are rework no longer, or now."""
+    week = Week()
+    if word == "taken back":
+        week.log.corrects_gap("b", week.third, True)
+        week.log.passes(END_US)
+    goal, command = WORDS[word](week)
+    before = week.reader
+    found = what_if(before, ANA, goal, command, MONTH)
+    assert found is not None
+    assert found.now == tally(before, ANA, MONTH)
+    week.log.facts += [
+        Placed(len(week.log.facts) + place, event) for place, event in enumerate(overridden(command, END_US), 1)
+    ]
+    assert found.then == tally(week.reader, ANA, MONTH)
+    assert (found.before, found.after) == (_outcomes(before, before, goal)[0], _outcomes(week.reader, before, goal))
+
+
+def _outcomes(shown: Reader, before: Reader, goal: UUID) -> list[Outcome]:
+    """Of the goals that hold the turns which the goal held before, in time order."""
+    own = "SELECT p.turn_id FROM prompts p WHERE p.sub_session_id = ?"
+    turns = json_array([turn_id for (turn_id,) in before.db.execute(own, (str(resolve(before, ANA, goal)),))])
+    holding = "SELECT DISTINCT sub_session_id FROM prompts JOIN json_each(?) t ON turn_id = t.value"
+    names = {name for (name,) in shown.db.execute(holding, (turns,))}
+    return [each.outcome for each in goals(shown, ANA, Wanted(), 50, 0).rows[::-1] if each.sub_session_id in names]
+
+
+def test_a_word_moves_what_it_should() -> None:
+    """So that the test above is not about nothing: a join takes a goal away, a split adds one."""
+    week = Week()
+    now = tally(week.reader, ANA, MONTH)
+    totals = {word: _then(week, word).total - now.total for word in ("join", "split", "together")}
+    assert totals == {"join": -1, "split": 1, "together": 0}
+    assert _then(week, "reached").crushed == now.crushed + 1
+    assert _then(week, "not done again").crushed == now.crushed + 1
+
+
+def _then(week: Week, word: str) -> Tally:
+    goal, command = WORDS[word](week)
+    found = what_if(week.reader, ANA, goal, command, MONTH)
+    assert found is not None
+    return found.then
+
+
+def test_a_range_without_the_goal_stays_as_it_is() -> None:
+    week = Week()
+    goal, command = WORDS["join"](week)
+    found = what_if(week.reader, ANA, goal, command, Window(MONDAY - DAY, MONDAY))
+    assert found is not None
+    assert found.now == found.then
+
+
+def test_a_goal_of_somebody_else_is_none() -> None:
+    week = Week()
+    goal, command = WORDS["join"](week)
+    assert what_if(week.reader, BEN, goal, command, MONTH) is None

@@ -1,0 +1,139 @@
+"""Goals as a person looks for them, and what was done in each turn, against a small month that was made by hand."""
+
+from uuid import UUID
+
+import pytest
+
+from aggregates.times import Window
+from projections.reader import Reader
+from projections.sub_sessions.course import course
+from projections.sub_sessions.goals import SEARCHED_MAX, GoalRow, Outcome, Wanted, goal_row, goals, newest_us
+from tests.support.facts import (
+    ANA,
+    BEN,
+    DAY,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    SECOND,
+    Log,
+    edit,
+    project,
+    reader,
+    request,
+    shell,
+)
+
+PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
+CLI = "Add a --json flag to src/cli.py and a test for it."
+WHERE = "Where is the parser called?"
+
+
+def worked(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True, **fields: str) -> UUID:
+    capture_id = log.prompt(session, text, at_us, **fields)
+    check = shell(at_us + MINUTE, "pytest -q", ok=ok)
+    log.records(session, request(at_us + SECOND), edit(at_us + 2 * SECOND, path), check)
+    return capture_id
+
+
+class Month:
+    """Reached, not reached, asked only, done again, and one that goes on."""
+
+    def __init__(self) -> None:
+        self.log = log = Log()
+        self.reached = worked(log, "a", PARSER, MONDAY, "src/parser.py")
+        self.failed = worked(log, "b", CLI, MONDAY + HOUR, "src/cli.py", ok=False, source="codex")
+        self.asked = log.prompt("c", WHERE, MONDAY + 2 * HOUR)
+        self.again = worked(log, "d", PARSER, MONDAY + DAY, "src/parser.py")
+        self.live = worked(log, "e", CLI, MONDAY + 2 * DAY, "src/other.py")
+        log.corrects_goal("b", self.failed, False)
+        self.reader: Reader = reader(project(log.facts), log.facts)
+
+    def shown(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[str]:
+        """The outcomes of what is found, the newest first."""
+        return [each.outcome for each in self.rows(limit, offset, **wanted)]
+
+    def rows(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[GoalRow]:
+        return goals(self.reader, ANA, Wanted(**wanted), limit, offset).rows  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def month() -> Month:
+    return Month()
+
+
+def test_all_stand_with_their_outcomes_the_newest_first(month: Month) -> None:
+    assert month.shown() == ["live", "rework", "not_counted", "not_reached", "reached"]
+    assert newest_us(month.reader, ANA) == MONDAY + 2 * DAY
+    assert newest_us(month.reader, BEN) is None
+
+
+@pytest.mark.parametrize("outcome", ["live", "rework", "not_counted", "not_reached", "reached", "undecided"])
+def test_an_outcome_is_asked_for_as_it_is_shown(month: Month, outcome: Outcome) -> None:
+    found = goals(month.reader, ANA, Wanted(outcome=outcome), 50, 0)
+    assert {each.outcome for each in found.rows} <= {outcome}
+    assert found.total == len(found.rows) == month.shown().count(outcome)
+
+
+def test_a_window_holds_what_began_in_it(month: Month) -> None:
+    assert month.shown(window=Window(MONDAY + DAY, MONDAY + 2 * DAY)) == ["rework"]
+
+
+def test_a_kind_is_what_was_judged(month: Month) -> None:
+    kinds = {each.kind for each in month.rows()}
+    assert "bug_fix" in kinds
+    assert {each.kind for each in month.rows(kind="bug_fix")} == {"bug_fix"}
+
+
+def test_an_agent_is_whoever_sent_the_prompt(month: Month) -> None:
+    assert month.shown(agent="codex") == ["not_reached"]
+    assert month.shown(agent="gemini") == []
+
+
+def test_words_are_looked_for_in_titles_whatever_their_case(month: Month) -> None:
+    found = goals(month.reader, ANA, Wanted(words="CRASH parser"), 50, 0)
+    assert [each.outcome for each in found.rows] == ["rework", "reached"]
+    assert (found.total, found.searched, found.complete) == (None, 5, True)
+    assert found.searched <= SEARCHED_MAX
+
+
+def test_pages_follow_each_other(month: Month) -> None:
+    assert month.shown(2, 0) + month.shown(2, 2) + month.shown(2, 4) == month.shown()
+    assert goals(month.reader, ANA, Wanted(), 2, 2).more
+    assert not goals(month.reader, ANA, Wanted(), 2, 4).more
+    assert goals(month.reader, ANA, Wanted(words="a"), 1, 0).more
+
+
+def test_only_what_a_person_spoke_about_has_their_word(month: Month) -> None:
+    assert [each.outcome for each in month.rows() if each.said] == ["not_reached"]
+
+
+def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
+    row = goal_row(month.reader, ANA, month.reached)
+    assert row is not None
+    assert (row.outcome, row.turns, row.trivia_reason) == ("reached", 1, None)
+    assert goal_row(month.reader, BEN, month.reached) is None
+    below = goal_row(month.reader, ANA, month.asked)
+    assert below is not None
+    assert (below.floor_calls, below.floor_lines) == (0, 0)
+
+
+# --- its course -----------------------------------------------------------------------------------------------
+
+
+def test_a_turn_tells_what_was_done_in_it(month: Month) -> None:
+    turns = course(month.reader, ANA, month.failed)
+    assert turns is not None
+    (turn,) = turns
+    assert (turn.steps, turn.edits, turn.lines_added, turn.tool_calls) == (["change", "check failed"], 1, 12, 2)
+    assert (turn.answered, turn.observed, turn.started_us) == (True, True, MONDAY + HOUR)
+
+
+def test_of_a_turn_that_nobody_saw_nothing_is_said(month: Month) -> None:
+    turns = course(month.reader, ANA, month.asked)
+    assert turns is not None
+    assert [(each.steps, each.observed, each.answered) for each in turns] == [([], False, False)]
+
+
+def test_the_course_of_somebody_elses_goal_is_none(month: Month) -> None:
+    assert course(month.reader, BEN, month.failed) is None
