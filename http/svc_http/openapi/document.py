@@ -278,7 +278,7 @@ _LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _
 
 
 def _dressed(name: str, schema: Schema) -> Schema:
-    """A schema, with what is known of its fields by their names. Bodies and their parts are those whose name says so."""
+    """A schema, with what is known of its fields by their names. Bodies and their parts are those with such a name."""
     sent = name.startswith("Sent") or name.endswith(("Body", "Change", "Document"))
     facets = _of_body if sent else _of_answer
     fields = {field: _field(facets(name, field), each) for field, each in schema.get("properties", {}).items()}
