@@ -210,6 +210,8 @@ STOP_SECONDS = 3.0
 """How long open requests may take once the server is asked to stop; all is over within 5 s."""
 HEADER_BYTES_MAX = 32 * KIB_BYTES
 """A request's line and headers together."""
+BODY_PIECES_WAITING_MAX = 1
+"""Pieces of a body (64 KiB) that the server reads ahead of a route: a hundred senders at once would stop the others."""
 KEEP_ALIVE_REQUESTS_MAX = 1_000
 """Requests over one connection, which is closed with the answer to the last: a client opens another one."""
 KEEP_ALIVE_SECONDS = 75.0

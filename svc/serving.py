@@ -37,6 +37,7 @@ from svc.app import open_service
 from svc.jobs.nodes import alone
 from svc.limits import (
     BACKLOG_CONNECTIONS,
+    BODY_PIECES_WAITING_MAX,
     FILES_MIN,
     FIRST_LINK_SECONDS,
     HEADER_BYTES_MAX,
@@ -327,5 +328,6 @@ def _config(settings: Settings) -> Config:
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS_MAX
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
+    config.max_app_queue_size = BODY_PIECES_WAITING_MAX
     config.include_server_header = False
     return config

@@ -49,6 +49,9 @@ GZIP_PIECE_BYTES = 1024 * 1024
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
 
+AT_ONCE_MAX = 8
+"""POST requests of one developer that are worked at together; further ones wait in line."""
+
 BODY_SECONDS_MAX = 60.0
 """How long a body may take to arrive."""
 

@@ -6,7 +6,7 @@ Keys, memberships and their ends are looked up on every request; nothing is reme
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 import structlog
+import trio
 from quart import Request, Response
 from quart.globals import request_ctx
 from quart_trio import QuartTrio
@@ -23,7 +24,16 @@ from aggregates.event import Scope
 from aggregates.ids import credential_stream
 from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
 from aggregates.people.directory import Key, KeyRefusal, Principal, authenticate, principal
-from svc_http.bodies import HttpError, json_body, json_reply, no_content, release_body, spent, unauthorized
+from svc_http.bodies import (
+    AT_ONCE_MAX,
+    HttpError,
+    json_body,
+    json_reply,
+    no_content,
+    release_body,
+    spent,
+    unauthorized,
+)
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import REFUSAL_CHARACTERS_MAX, Service
 
@@ -151,9 +161,10 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         for name, text in ids.items():
             values[name] = text if takes.get(name) is str else path_id(text, name)
         try:
-            if "body" in takes:
-                values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
-            answer = await route.handler(call, **values)
+            async with _turn(call, route):
+                if "body" in takes:
+                    values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
+                answer = await route.handler(call, **values)
         except HttpError as error:
             if isinstance(call, ByKey) and route.method == "POST" and route.listeners != "api":
                 told = (route.path, error.status, error.message[:REFUSAL_CHARACTERS_MAX])
@@ -168,6 +179,17 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         return no_content() if answer is None else json_reply(answer, route.status)
 
     return endpoint
+
+
+_TURNS: dict[UUID, trio.CapacityLimiter] = {}
+"""One for each developer who ever sent something."""
+
+
+def _turn(call: Call, route: Route) -> AbstractAsyncContextManager[object]:
+    """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
+    if not isinstance(call, ByKey) or route.method != "POST":
+        return nullcontext()
+    return _TURNS.setdefault(call.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
 
 
 def _check_role(caller: Principal, route: Route) -> None:

@@ -1,12 +1,16 @@
 """Who has used up a budget is told to wait: in time, by name, and alone."""
 
 import gzip
+from typing import Any
 
 import pytest
 import structlog
+import trio
+import trio.testing
 
 from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
 from svc_http.app import build_api, build_intake
+from svc_http.bodies import AT_ONCE_MAX
 from tests.support.people import ANA, BEN_KEY
 from tests.svc_http.house import Caller, House, bearer
 
@@ -80,3 +84,26 @@ async def test_who_may_store_no_more_may_still_read(house: House, name: str, wai
     assert (refused.status, refused.headers["Retry-After"]) == (429, wait)
     assert (await intake.get("/v1/plugin/config")).status == 200
     assert (await api.get("/v1/score_v3/realtime/sub-sessions")).status == 200
+
+
+async def test_a_crowd_of_one_developers_captures_holds_nobody_else_up(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    """They are taken in turns: the colleague's is not the last of all."""
+    taken: list[str] = []
+    plain = house.send
+
+    async def slowly(command: Any) -> Any:
+        await trio.sleep(1)
+        taken.append(command.agent_session_id)
+        return await plain(command)
+
+    monkeypatch.setattr(house, "send", slowly)
+    async with trio.open_nursery() as nursery:
+        for number in range(3 * AT_ONCE_MAX):
+            nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": f"crowd {number}"})
+        await trio.testing.wait_all_tasks_blocked()
+        ben = intake.using(bearer(BEN_KEY))
+        assert (await ben.post("/v1/prompts", PROMPT | {"tool_session_id": "ben"})).status == 201
+        assert taken.index("ben") <= AT_ONCE_MAX
+    assert len(taken) == 3 * AT_ONCE_MAX + 1
