@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
 from hashlib import blake2b
 from struct import pack, unpack
 from types import ModuleType
@@ -79,18 +78,25 @@ class Digester:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._number_of_word = lru_cache(maxsize=_WORDS_REMEMBERED)(self._number)
+        self._known: dict[str, int] = {}
+        """Looked up for each word of each text: a plain dictionary takes half of the time of `lru_cache`."""
 
     def number(self, text: str) -> int:
         """A 63-bit number that fits an SQLite integer."""
-        return self._number_of_word(text) if len(text) <= _WORD_CHARS_MAX else self._number(text)
+        known = self._known.get(text)
+        return self._number(text) if known is None else known
 
     def _number(self, text: str) -> int:
-        return int.from_bytes(self.digest(text)[:8], "big") >> 1
+        number = int.from_bytes(self.digest(text)[:8], "big") >> 1
+        if len(text) <= _WORD_CHARS_MAX:
+            if len(self._known) >= _WORDS_REMEMBERED:
+                self._known.clear()
+            self._known[text] = number
+        return number
 
     def numbers(self, texts: Iterable[str]) -> list[int]:
-        known, new = self._number_of_word, self._number
-        return [known(text) if len(text) <= _WORD_CHARS_MAX else new(text) for text in texts]
+        known, new = self._known.get, self._number
+        return [new(text) if (number := known(text)) is None else number for text in texts]
 
     def digest(self, text: str) -> bytes:
         """16 bytes; decides whether two texts as received are the same."""

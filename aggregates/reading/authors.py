@@ -80,7 +80,11 @@ def own_words(text: str) -> str:
 
 def maker_of(text: str) -> str | None:
     """What an agent put in a person's place here; None where a person wrote, if only a part of it."""
-    words = own_words(text)
+    return maker_of_own(own_words(text), text)
+
+
+def maker_of_own(words: str, text: str) -> str | None:
+    """`maker_of`, where the `own_words` of a text are known."""
     if not words.strip():
         return CONTEXT if text.strip() else None
     begun = words[:200].lstrip()

@@ -5,14 +5,15 @@ not. Every captured prompt is read once, so the loops over words are left to the
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
-from itertools import chain, pairwise
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.pasted import OPENINGS, PromptText
-from aggregates.reading.sentences import Phrase, RawSentence, opening, traits
+from aggregates.reading.sentences import Cutter, Phrase, RawSentence, opening, traits
 
 _OWN_HEAD_CHARS = 1600
 _OWN_TAIL_CHARS = 600
@@ -29,13 +30,22 @@ class Features(NamedTuple):
     words: list[str]
     """The own words, lower-cased, in order."""
     distinct: dict[str, None]
-    names: set[str]
+    pairs: set[int]
+    """Places in `KNOWN_PAIRS`."""
+    cues: set[str]
+    """The names of all other features."""
     phrases: dict[str, str]
     """Cue → the phrase that shows it."""
     reference: tuple[int, int] | None
     """Where the first own reference stands in `PromptText.own`."""
     foreign: bool
     """Whether the text is in another language than the lexicon."""
+
+    @property
+    def names(self) -> set[str]:
+        """Those of words and pairs too, which nothing that reads many prompts forms."""
+        words = [WORD_NAMES[word] for word in self.distinct if word in WORD_NAMES]
+        return self.cues.union(words, [PAIR_NAMES[place] for place in self.pairs if place in PAIR_NAMES])
 
 
 def extract(looked: PromptText) -> Features:
@@ -46,28 +56,29 @@ def extract(looked: PromptText) -> Features:
     sentences = sentences_of(near)
     words = list(chain.from_iterable([words for _, words, _ in sentences]))
     distinct = dict.fromkeys(words)
-    counts = Counter(chain.from_iterable([_LISTS_OF[word] for word in words if word in _LISTS_OF]))
-    names = {name for name in counts if name.startswith("cue:")}
-    names.update([several for cue, several in _SEVERAL.items() if counts.get(cue, 0) >= 3])
-    names.update([WORD_NAMES[word] for word in distinct if word in WORD_NAMES])
-    pairs = frozenset(pairs_of(sentences))
-    phrases = phrase_cues([tokens for tokens, _, _ in sentences], distinct, pairs)
-    names.update([f"phrase:{cue}" for cue in phrases])
-    names.update([_PAIR_NAMES[pair] for pair in _PAIRS & pairs])
+    counts = Counter(chain.from_iterable(filter(None, map(_LISTS_OF.get, words))))
+    english_min = -(-len(words) // _LIST_SHARE)
+    english = list(islice(filter(_ENGLISH.__contains__, words), english_min))
+    names = {name for name in counts if name in _CUES}
+    names.update([_SEVERAL[cue] for cue, count in counts.items() if count >= 3 and cue in _SEVERAL])
+    if english:
+        names.add("cue:english")
+    pairs = known_pairs(sentences)
+    phrases = phrase_cues(sentences, distinct, pairs)
+    names.update([_PHRASE_NAMES[cue] for cue in phrases])
     if len(sentences) > _SENTENCES_MAX:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
-    findings = {about: counts[f"prose:{about}"] for about in lexicon.FINDINGS}
-    names |= traits(sentences, words, _heading(own), findings, pasted=looked.pasted_chars > 0)
+    names |= traits(sentences, words, _heading(own), counts, pasted=looked.pasted_chars > 0)
     reference = find_references(near, own, names)
     names |= _layout(looked, words)
     if words and reference is None and "number" not in names and says_nothing(distinct):
         names.add("says nothing")
-    if len(words) >= _LIST_WORDS_MIN and _LIST_SHARE * counts["cue:english"] < len(words):
+    if len(words) >= _LIST_WORDS_MIN and len(english) < english_min:
         names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
-    return Features(words, distinct, names, phrases, reference, foreign)
+    return Features(words, distinct, pairs, names, phrases, reference, foreign)
 
 
 def says_nothing(distinct: Mapping[str, None]) -> bool:
@@ -76,20 +87,13 @@ def says_nothing(distinct: Mapping[str, None]) -> bool:
     return len(distinct) - hollow <= len(distinct) // _SAYING_SHARE
 
 
-def pairs_of(sentences: Sequence[RawSentence]) -> Iterator[tuple[str, str]]:
-    """Neighbours in a sentence, commas and question marks among them; ^ stands for its beginning and $ for its end."""
-    return pairwise(chain.from_iterable([("^", *tokens, "$") for tokens, _, _ in sentences]))
-
-
-_PAIRS = frozenset(lexicon.PAIRS)
-_PAIR_NAMES = {pair: f"pair:{' '.join(pair)}" for pair in lexicon.PAIRS}
 WORD_NAMES = {word: f"word:{word}" for word in lexicon.VOCABULARY | lexicon.WORDS}
-"""Names are looked up, not formed: Python remembers the hash of a string that it has hashed before."""
 _MARK = "\x1f"
 """Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
 _OTHER_SPACE = "\x1e"
 _BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:“”…→←–—'
-_TOKEN = re.compile(rf"\?|[^\s?{re.escape(_BLANKS)}]+")
+_TOKEN = re.compile(rf"[^\s{re.escape(_BLANKS)}]+")
+_TOKENS = Cutter(_TOKEN, kept=_MARK)
 _NO_WORDS = frozenset({",", "?"})
 
 
@@ -98,8 +102,8 @@ def sentences_of(own: str) -> list[RawSentence]:
     text = own.replace(_MARK, _OTHER_SPACE).lower()
     text = text.replace("? ", f" ?{_MARK}").replace("?\n", f" ?{_MARK}").replace("\n", _MARK)
     text = text.replace(". ", _MARK).replace("! ", _MARK).replace(": ", _MARK)
-    text = text.replace(",", " , ").replace("'", "").replace("’", "").replace("´", "")
-    return [_sentence(tokens) for piece in text.split(_MARK) if (tokens := _TOKEN.findall(piece))]
+    text = text.replace(",", " , ").replace("?", " ? ").replace("'", "").replace("’", "").replace("´", "")
+    return [_sentence(tokens) for tokens in _TOKENS.cut(text, _MARK) if tokens]
 
 
 def _sentence(tokens: list[str]) -> RawSentence:
@@ -115,9 +119,12 @@ _SEVERAL = {
 """Lists of which it is a feature that three words are there."""
 
 
+_ENGLISH = lexicon.WORD_CUES["english"]
+
+
 def _lists_of_words() -> dict[str, tuple[str, ...]]:
-    """Word → the names of all lists that hold it."""
-    lists = {f"cue:{cue}": words for cue, words in lexicon.WORD_CUES.items()}
+    """Word → the names of all lists that hold it; that of English words is long, and asked by itself."""
+    lists = {f"cue:{cue}": words for cue, words in lexicon.WORD_CUES.items() if cue != "english"}
     lists |= {f"prose:{about}": words for about, words in lexicon.FINDINGS.items()}
     lists["foreign"] = lexicon.FOREIGN_ONLY
     return {
@@ -127,6 +134,7 @@ def _lists_of_words() -> dict[str, tuple[str, ...]]:
 
 
 _LISTS_OF = _lists_of_words()
+_CUES = frozenset(f"cue:{cue}" for cue in lexicon.WORD_CUES)
 
 
 def _openings(sentences: Sequence[RawSentence]) -> set[str]:
@@ -140,10 +148,20 @@ def _openings(sentences: Sequence[RawSentence]) -> set[str]:
     opened = [opening(tokens) for tokens, _, _ in sentences]
     if opened[0][2] in lexicon.VOCABULARY:
         names.add(f"start:{opened[0][2]}")
-    for place, some in (("first", opened[:1]), ("last", opened[-1:]), ("any", opened)):
-        names.update([f"open {place}:{opener}" for opener, _, _ in some])
-        names.update([f"ask {place}:{verb}" for _, verb, _ in some if verb])
+    for (of_opener, of_verb), some in zip(_PLACES, (opened[:1], opened[-1:], opened), strict=True):
+        names.update([of_opener[opener] for opener, _, _ in some])
+        names.update([of_verb[verb] for _, verb, _ in some if verb])
     return names
+
+
+_OPENERS = {*lexicon.OPENERS.values(), *(f"do_{verb}" for verb in lexicon.VERBS), "other", "empty"}
+_PLACES = [
+    (
+        {opener: f"open {place}:{opener}" for opener in _OPENERS},
+        {verb: f"ask {place}:{verb}" for verb in lexicon.VERBS},
+    )
+    for place in ("first", "last", "any")
+]
 
 
 _HEADING_WORD = re.compile(r"""[^\s"`*_()\[\]{}<>|/\\~=+#@$%^&;“”…→←–—0-9:-]+""")
@@ -157,36 +175,35 @@ def _heading(own: str) -> list[str]:
     return _HEADING_WORD.findall(line.replace("'", "").replace("’", "").replace("´", ""))
 
 
-_SIGNS = {
-    "asks ?": ("?",),
-    "exclaims": ("!",),
-    "code name": ("`",),
-    "quotes": ('"', "“"),
-    "lines named": ("line ", "lines ", "Lines "),
-    "heading": ("\n#",),
-    "bullets": ("\n- ", "\n* ", "\n  - "),
-    "numbered": ("\n1.", "\n 1.", "\n2."),
-}
+_LINE_SIGNS = (
+    *(("asks ?", "?"), ("exclaims", "!"), ("code name", "`"), ("quotes", '"'), ("quotes", "“")),
+    *(("lines named", "line "), ("lines named", "lines "), ("lines named", "Lines ")),
+)
+_SIGNS = (
+    *(*_LINE_SIGNS, ("heading", "\n#")),
+    *(("bullets", "\n- "), ("bullets", "\n* "), ("bullets", "\n  - ")),
+    *(("numbered", "\n1."), ("numbered", "\n 1."), ("numbered", "\n2.")),
+)
 
 
 def _layout(looked: PromptText, words: Sequence[str]) -> set[str]:
     own, bare, pasted = looked.own, looked.own.strip(), looked.pasted_chars
-    found = {
-        "ends in ?": bare.endswith("?"),
-        "ends in :": bare.endswith(":"),
-        "heading": own.startswith("#"),
-        "asks ? twice": own.count("?") >= 2,
-        "colon first line": bare.partition("\n")[0].rstrip().endswith(":"),
-        "numbered": bare.startswith(("1.", "2.", "3.")),
-        "no own words": not words,
-        "filler first": bool(words) and words[0] in lexicon.FILLERS,
-        "pasted": pasted > 0,
-        "pasted over own": pasted > len(own),
-        "pasted reference": pasted > 60,
-    }
-    names = {name for name, signs in _SIGNS.items() for sign in signs if sign in own}
-    names.update([name for name, holds in found.items() if holds])
-    names.update([f"words over {bound}" for bound in LENGTHS if len(words) > bound])
+    names = {name for name, sign in (_SIGNS if "\n" in own else _LINE_SIGNS) if sign in own}
+    names.update(_LENGTH_NAMES[: bisect_left(LENGTHS, len(words))])
+    found = (
+        ("ends in ?", bare.endswith("?")),
+        ("ends in :", bare.endswith(":")),
+        ("heading", own.startswith("#")),
+        ("asks ? twice", "asks ?" in names and own.count("?") >= 2),
+        ("colon first line", bare.partition("\n")[0].rstrip().endswith(":")),
+        ("numbered", bare.startswith(("1.", "2.", "3."))),
+        ("no own words", not words),
+        ("filler first", bool(words) and words[0] in lexicon.FILLERS),
+        ("pasted", pasted > 0),
+        ("pasted over own", pasted > len(own)),
+        ("pasted reference", pasted > 60),
+    )
+    names.update([name for name, holds in found if holds])
     return names
 
 
@@ -199,13 +216,14 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     strange = len(sample) - sum(map(str.isascii, sample))
     if (other + strange) * 5 < len(sample):
         return False
-    english = sum(map(lexicon.WORD_CUES["english"].__contains__, sample))
+    english = sum(map(_ENGLISH.__contains__, sample))
     return other + strange > (2 * english if other + strange < _SIGNS_MIN else english)
 
 
 _SIGNS_MIN = 3
 """Fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words."""
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
+_LENGTH_NAMES = [f"words over {bound}" for bound in LENGTHS]
 CROSSED = (
     *("phrase:goal_given", "phrase:check_asked", "phrase:cause_asked", "phrase:symptom_only", "phrase:scope_limit"),
     *("reference", "references 2", "begins:request", "ends:request", "only question", "has report", "prose", "bare"),
@@ -230,6 +248,7 @@ logs: new ones go to the end."""
 NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 _REFERENCES_MAX = 12
 _FIRST_CHARS = 60
+NUMBERED_WORDS = [(name.partition(":")[2], place) for name, place in NUMBER.items() if name.startswith("word:")]
 _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "references 8"))
 
 
@@ -287,28 +306,69 @@ def _kind(bare: str) -> str:
     return "code name" if "`" in bare else "symbol"
 
 
-def _by_opening() -> dict[Phrase, list[tuple[str, Phrase]]]:
-    table: dict[Phrase, list[tuple[str, Phrase]]] = {}
+class _Said(NamedTuple):
+    """A phrase to be found."""
+
+    cue: str
+    text: str
+    words: Phrase
+
+
+def _by_opening() -> dict[Phrase, tuple[_Said, ...]]:
+    table: dict[Phrase, tuple[_Said, ...]] = {}
     for cue, phrases in lexicon.PHRASE_CUES.items():
         for phrase in phrases:
-            table.setdefault(phrase[:2], []).append((cue, phrase))
+            table[phrase[:2]] = (*table.get(phrase[:2], ()), _Said(cue, " ".join(phrase), phrase))
+    return table
+
+
+def _followers() -> dict[str, dict[str, int]]:
+    """First word → second word → the place of the pair."""
+    table: dict[str, dict[str, int]] = {}
+    for place, (first, second) in enumerate(KNOWN_PAIRS):
+        table.setdefault(first, {})[second] = place
     return table
 
 
 _BY_OPENING = _by_opening()
-_SINGLE = sorted(opening for opening in _BY_OPENING if len(opening) == 1)
-_PHRASE_PAIRS = frozenset(opening for opening in _BY_OPENING if len(opening) == 2)
+_SINGLE = sorted((begun[0], phrases) for begun, phrases in _BY_OPENING.items() if len(begun) == 1)
+_BEGUN = sorted(begun for begun in _BY_OPENING if len(begun) == 2)
+KNOWN_PAIRS: tuple[Phrase, ...] = (*_BEGUN, *(pair for pair in lexicon.PAIRS if pair not in _BY_OPENING))
+"""Pairs that begin phrases, in the alphabet's order, then the others that are features."""
+_PHRASES_OF = tuple(_BY_OPENING[begun] for begun in _BEGUN)
+_FEATURES = frozenset(lexicon.PAIRS)
+PAIR_NAMES = {place: f"pair:{' '.join(pair)}" for place, pair in enumerate(KNOWN_PAIRS) if pair in _FEATURES}
+_FOLLOWERS = _followers()
+_AT_BEGINNING = _FOLLOWERS["^"]
+_NO_FOLLOWERS: dict[str, int] = {}
+_PHRASE_NAMES = {cue: f"phrase:{cue}" for cue in lexicon.PHRASE_CUES}
 
 
-def phrase_cues(
-    sentences: Sequence[Sequence[str]], words: Container[str], pairs: Set[tuple[str, str]]
-) -> dict[str, str]:
+def known_pairs(sentences: Sequence[RawSentence]) -> set[int]:
+    """Places in `KNOWN_PAIRS` of neighbours in a sentence; ^ stands for its beginning and $ for its end."""
+    found = []
+    for tokens, _, _ in sentences:
+        followers = _AT_BEGINNING
+        for token in tokens:
+            if token in followers:
+                found.append(followers[token])
+            followers = _FOLLOWERS.get(token, _NO_FOLLOWERS)
+        if "$" in followers:
+            found.append(followers["$"])
+    return set(found)
+
+
+def phrase_cues(sentences: Sequence[RawSentence], words: Container[str], pairs: Iterable[int]) -> dict[str, str]:
     """The phrase cues that the sentences show, each with its phrase: single words go first, then the alphabet."""
     found: dict[str, str] = {}
-    said = "\n".join([f" {' '.join(sentence)} " for sentence in sentences])
-    # Two sets are compared inside the interpreter: a loop over the tokens takes three times as long.
-    for begun in [*(each for each in _SINGLE if each[0] in words), *sorted(_PHRASE_PAIRS & pairs)]:
-        for cue, phrase in _BY_OPENING[begun]:
-            if cue not in found and (len(phrase) < 3 or (phrase[-1] in words and f" {' '.join(phrase)} " in said)):
-                found[cue] = " ".join(phrase)
+    said = ""
+    single = [phrases for word, phrases in _SINGLE if word in words]
+    begun = [_PHRASES_OF[place] for place in sorted([place for place in pairs if place < len(_PHRASES_OF)])]
+    for cue, text, phrase in chain.from_iterable(single + begun):
+        if cue in found:
+            continue
+        if len(phrase) > 2:
+            said = said or "\n".join([f" {' '.join(tokens)} " for tokens, _, _ in sentences])
+        if len(phrase) < 3 or (phrase[-1] in words and f" {text} " in said):
+            found[cue] = text
     return found

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregates.reading.features import CROSSED, NAMED, NUMBER
+from aggregates.reading.features import CROSSED, NAMED, NUMBER, PAIR_NAMES, WORD_NAMES, Features
 from aggregates.reading.verdicts import (
     APPLIES_TO,
     BOOLEANS,
@@ -26,6 +26,7 @@ MAY_REST_ON_PASTED: tuple[BooleanName, ...] = ("references_concrete", "context_s
 Logits = tuple[int, ...]
 """Thousandths of a logit: one for each intent, one for each boolean, then what pasted text adds to those that may rest
 on it."""
+_Row = tuple[float, ...]
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
 _JUDGED = {
     intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
@@ -50,15 +51,28 @@ class RubricModel:
         self._bounds = bounds
         self._cuts = {name: logit_of(bounds[name].forced_from) for name in BOOLEANS}
         self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
-        self._weights = {name: _weights(name, weights) for name in weights.intents.keys() | weights.booleans.keys()}
+        # Python sums whole floats faster than integers, and as exactly. Of these many thousand most are equal to
+        # another: as one object they lie in the processor's cache.
+        same: dict[float, float] = {}
+        self._weights = {
+            name: tuple([same.setdefault(weight, weight) for weight in map(float, _weights(name, weights))])
+            for name in weights.intents.keys() | weights.booleans.keys()
+        }
+        self._of_words = {word: self._weights[name] for word, name in WORD_NAMES.items() if name in self._weights}
+        self._of_pairs = {place: self._weights[name] for place, name in PAIR_NAMES.items() if name in self._weights}
         self._crossed = {
             intent: {NUMBER[cue]: self._weights.get(f"{intent} & {cue}", _NONE) for cue in CROSSED}
             for intent in INTENTS
         }
 
     def logits(self, names: Iterable[str]) -> Logits:
-        """What the features of a text weigh by themselves, with the bias."""
-        return _sum([self._bias, *self._of(names)])
+        """What features of a text weigh by themselves, with the bias."""
+        return _whole(_sum([self._bias, *self._of(names)]))
+
+    def logits_of(self, shown: Features) -> Logits:
+        """`logits` of all names that a text shows, without forming those of its words and pairs."""
+        words, pairs = map(self._of_words.get, shown.distinct), map(self._of_pairs.get, shown.pairs)
+        return _whole(_sum([self._bias, *self._of(shown.cues), *filter(None, words), *filter(None, pairs)]))
 
     def verdict(
         self, logits: Logits, context: Iterable[str], shown: Sequence[int], *, own_words: bool
@@ -94,8 +108,8 @@ class RubricModel:
         )
 
     def booleans(
-        self, total: Logits, shown: Sequence[int], intent: Intent
-    ) -> tuple[dict[BooleanName, int], dict[BooleanName, int]]:
+        self, total: _Row, shown: Sequence[int], intent: Intent
+    ) -> tuple[dict[BooleanName, float], dict[BooleanName, float]]:
         """Of the booleans that apply to an intent: the logits by own words, and what pasted text adds to them."""
         crossed = self._crossed[intent]
         both = [crossed[number] for number in shown if number in crossed]
@@ -104,15 +118,19 @@ class RubricModel:
         pasted = zip(MAY_REST_ON_PASTED, total[_ADDED_AT:], strict=True)
         return own, {name: added for name, added in pasted if added and name in own}
 
-    def _of(self, names: Iterable[str]) -> list[Logits]:
+    def _of(self, names: Iterable[str]) -> list[_Row]:
         return list(filter(None, map(self._weights.get, names)))
 
 
-_NONE: Logits = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
+_NONE: _Row = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
 
 
-def _sum(rows: Sequence[Logits]) -> Logits:
+def _sum(rows: Sequence[_Row]) -> _Row:
     return tuple(map(sum, zip(*rows, strict=True)))
+
+
+def _whole(row: _Row) -> Logits:
+    return tuple(map(int, row))
 
 
 def of_pasted(name: str) -> bool:
@@ -193,7 +211,7 @@ class Leaning(NamedTuple):
     """The chance of each boolean that may be said; of those that apply and are not here it is 0."""
 
 
-def class_chances(logits: Sequence[int]) -> list[float]:
+def class_chances(logits: Sequence[float]) -> list[float]:
     """The chances of classes, given thousandths of a logit; 0 for those below `LEAST_CHANCE`."""
     top = max(logits)
     weights = [math.exp((logit - top) / _THOUSANDTHS) for logit in logits]

@@ -5,7 +5,7 @@ Line by line and linear; of a long text only the head and the tail are looked at
 
 import re
 from bisect import bisect_right
-from itertools import accumulate
+from itertools import accumulate, compress
 
 import msgspec
 
@@ -102,7 +102,7 @@ def pasted_lines(text: str) -> str:
 def _without_orders(own: str) -> str:
     """The own lines with blanks for every sentence that tells the judge what to say of them: it has no say."""
     lowered = own.lower()
-    if not any(word in lowered for word in _JUDGED):
+    if not any(map(lowered.__contains__, _JUDGED)):
         return own
     pieces: list[str] = []
     done = 0
@@ -169,74 +169,93 @@ _NEW_TASK = re.compile(
     r"|while (?:we'?re|you'?re|i'?m) (?:at it|there|here)|we(?:'?re| are) missing|also want to"
     r"|i(?:'d|'ve)? also (?!meant|mean|got|get|see|saw|tried|tested|think)|next (?:thing|step|up|one)|on another note"
     r"|by the way|btw|separately|change of (?:topic|plan)|in the same spirit)\b"
-    r"|\b(?:next|(?:other|different) (?:thing|topic|question)) ?:"
+    r"|\b(?:next|(?:other|different) (?:thing|topic|question)) ?:",
+    re.ASCII,
 )
 
 _GOES_BACK = re.compile(
     r"\b(?:(?:go|going|get|getting)? ?back to|ignore (?:this|that)|the (?:findings|changes|ones?) (?:before|above|from)"
-    r"|(?:as|like) (?:i|we) said|again|still|same)\b"
+    r"|(?:as|like) (?:i|we) said|again|still|same)\b",
+    re.ASCII,
 )
+_BACK_WORDS = ("back", "ignore", "findings", "change", "one", "said", "again", "still", "same")
 _LEADS = r"(?:let'?s |now |also |then |please |can you |yes,? |ok,? |and )*"
 _PICKS = re.compile(
     rf"\W*(?:{_LEADS}"
     r"(?:add?ress|fix|do|handle|implement|apply|start with|start w/|take|go with|update|knock out|tell me about"
     r"|finish|complete|look at)\W+"
     r"(?:(?:top|number|items?|option|step|point|phase|issue|improvements?|these|both|the first|the second)\W+)*\d+\b"
-    rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)"
+    rf"|\d+\b|{_LEADS}add?ress\b|let'?s (?:do|look at|start with) th(?:is|ese)\b)",
+    re.ASCII,
 )
-_GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+")
-_NOW = re.compile(r"\W*(?:(?:ok|okay|alright|great|perfect|good|and|so)\W+)?(?:now|next)\b")
+_GOES_ON_AFTER_YES = re.compile(rf"\W*{_ACCEPTS}\W+", re.ASCII)
+_NOW = re.compile(r"\W*(?:(?:ok|okay|alright|great|perfect|good|and|so)\W+)?(?:now|next)\b", re.ASCII)
 _ASKS_FIRST = re.compile(
     rf"{_FIRST}(?:i(?:'d| would) like|i want|i need|we need|we want|we should|let'?s|lets|please|can you|could you"
     r"|can we|could we|add|create|implement|write|make|build|change|update|remove|refactor|take a look|look at|review"
-    r"|investigate|your task|when|while|given|in |for |if |there|the |i(?:'ve| have| just)|my )"
+    r"|investigate|your task|when|while|given|in |for |if |there|the |i(?:'ve| have| just)|my )",
+    re.ASCII,
 )
 _LINKS_BACK = re.compile(
     r"\W*(?:and|but|also|so|then|yes|yeah|yep|yup|no|nope|hmm+|ah|oh|still|why|right|wait|sorry|that|this|it|these|those"
     r"|they|i meant|i mean|actually|maybe|uhh?|well|continue|keep going|carry on|what about|how about"
     r"|should we|do we|is it|is that|is this|does it"
     r"|does that|did you|are you|are we|wouldn'?t|isn'?t|shouldn'?t|didn'?t|go|proceed|do it|let'?s do|let'?s go"
-    r"|let'?s try|same|instead|again|looks|perfect|great|good|nice|cool|thanks?|k|mm+k?|ok|okay|alright)\b"
+    r"|let'?s try|same|instead|again|looks|perfect|great|good|nice|cool|thanks?|k|mm+k?|ok|okay|alright)\b",
+    re.ASCII,
 )
-_POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b")
-_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b")
+_POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b", re.ASCII)
+_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b", re.ASCII)
 _FAILURE = re.compile(r"--- FAIL|=== (?:RUN|NAME)|Traceback|panic:")
 _ADDS = re.compile(r"\b(?:too|as well|instead|either|then|now|again|there|here)\W*$")
 _COMMENT = re.compile(
     r"\b(?:reviewers?|review(?:er'?s)? comments?|pr comment|got this (?:comment|feedback|review)"
-    r"|(?:this|got|some) feedback|copilot|bugbot|coderabbit|the bot)\b"
+    r"|(?:this|got|some) feedback|copilot|bugbot|coderabbit|the bot)\b",
+    re.ASCII,
 )
+_COMMENT_WORDS = ("review", "comment", "feedback", "copilot", "bugbot", "coderabbit", "bot")
 _REMARKS = re.compile(
     r"\b(?:consider|should|instead of|could|would|may|might|can (?:lead|cause|panic|fail|result)|means|causes?"
     r"|leads? to|risks?|potential\w*|unused|unnecessar\w+|inconsisten\w+|duplicat\w+|lacks?|missing|omits?|never"
-    r"|silently|incorrect\w*|inaccurate|outdated|misleading|brittle|ensure|without|prevents?)\b"
+    r"|silently|incorrect\w*|inaccurate|outdated|misleading|brittle|ensure|without|prevents?)\b",
+    re.ASCII,
 )
 _SHIPS = re.compile(
     r"\W*(?:/?\w+\W+){0,6}?/?(?:commit|push|merge|rebase|deploy|release|stage"
-    r"|(?:create|open|make|update) (?:a |an |the )?(?:draft )?(?:pr|pull request))\b"
+    r"|(?:create|open|make|update) (?:a |an |the )?(?:draft )?(?:pr|pull request))\b",
+    re.ASCII,
 )
 _COMMITS = re.compile(
-    r"\A\W*(?:(?:please|now|ok|then)\W+)*/?commit\b|\b(?:create|make|write|give me|add)\b[^.?!\n]{0,30}\bcommit\b"
+    r"\A\W*(?:(?:please|now|ok|then)\W+)*/?commit\b|\b(?:create|make|write|give me|add)\b[^.?!\n]{0,30}\bcommit\b",
+    re.ASCII,
 )
-_STEP = re.compile(r"\b(?:phase|step|stage|task|story|part|milestone|item|test|#) ?\d")
+_STEP = re.compile(r"\b(?:phase|step|stage|task|story|part|milestone|item|test|#) ?\d", re.ASCII)
+_DIGIT = re.compile(r"\d", re.ASCII)
 _YOUR_WORK = re.compile(
     r"\b(?:you (?:just |have )?(?:did|made|added|said|wrote|created|changed|removed|mentioned|suggested|proposed)"
-    r"|your (?:plan|suggestion|proposal|answer|changes?|recommendations?))\b"
+    r"|your (?:plan|suggestion|proposal|answer|changes?|recommendations?))\b",
+    re.ASCII,
 )
 _WANTS = re.compile(
     r"\b(?:i want|i'd like|i would like|we need|i need|can you|could you|can we|let'?s|would like you"
     r"|i'?m (?:getting|seeing|having)|there(?:'?s| is| are| seem)|i (?:noticed|see|found|get|hit)|seems? (?:to|like)"
-    r"|when i|whenever|currently)\b"
-    r"|^\W*(?:(?:ok|okay|please|great|now|thanks)\W+)*(?:add|create|implement|build|write|make|change|update|fix|remove"
+    r"|when i|whenever|currently)\b",
+    re.ASCII,
+)
+_WANTS_AT_ONCE = re.compile(
+    r"\W*(?:(?:ok|okay|please|great|now|thanks)\W+)*(?:add|create|implement|build|write|make|change|update|fix|remove"
     r"|rename|refactor|investigate|review|check|debug|run|generate|set up|setup|move|design|plan|improve|find"
-    r"|look|analy[sz]e)\b"
+    r"|look|analy[sz]e)\b",
+    re.ASCII,
 )
 _LEANS = re.compile(
-    r"\b(?:its?|it's|this|that|these|those|them|they|same|again|still|instead|ones?|both|here|there|above|you)\b"
+    r"\b(?:its?|it's|this|that|these|those|them|they|same|again|still|instead|ones?|both|here|there|above|you)\b",
+    re.ASCII,
 )
 _LEANS_AT_ONCE = re.compile(
     r"\W*(?:(?:ok|okay)\W+)?(?:and|also|but|or|so|then|plus|wait|no|yes|hm+|actually|still|just|why|what|how about"
-    r"|instead|same|oh|i see|sorry)\b"
+    r"|instead|same|oh|i see|sorry)\b",
+    re.ASCII,
 )
 _SETS_UP = re.compile(
     r"\s*(?:<command-name>|<command-message>)?/?(?:add-dir|agents|clear|compact|config|context|cost|doctor|drop|exit|fast|help"
@@ -247,8 +266,10 @@ _SETS_UP = re.compile(
 _TAKES_OVER = re.compile(
     r"\b(?:i(?:'ll| will|'ve| have)? (?:just )?(?:did|do|done|fix(?:ed)?|changed?|reverted|deleted?|removed?|handled?) "
     r"(?:it|this|that|them) (?:myself|manually|by hand)|(?:fixed|changed|did|reverted|do) (?:it|this|that) manually"
-    r"|never ?mind|forget (?:it|about it|that)|gave up|give up|i stopped you|let'?s not)\b"
+    r"|never ?mind|forget (?:it|about it|that)|gave up|give up|i stopped you|let'?s not)\b",
+    re.ASCII,
 )
+_TAKING_WORDS = ("myself", "manually", "hand", "mind", "forget", "up", "stopped", "not")
 _TEMPLATE = re.compile(
     r"#+ (?:context|instructions|task|your task)\W*\n|unknown (?:skill|command)\b|this session is being continued"
 )
@@ -264,39 +285,49 @@ OPENINGS: tuple[str, ...] = (
 )
 
 
+_OTHER_LETTERS = re.compile(r"[^\W\x00-\x7f]")
+
+
 def prompt_opening(text: str, own: str, words: int) -> set[str]:
     """The ways in which a prompt opens; `own` is what the person wrote of `text`, `words` how many."""
     said = own.strip()
-    head = said[:_LOOKED_CHARS].lower()
+    head = _ascii_letters(said[:_LOOKED_CHARS].lower())
     near = head[:_NEAR_CHARS]
+    first_words = head.split(None, 6)[:6]
     yes = _GOES_ON_AFTER_YES.match(head)
     nobody = words > _OWN_WORDS_MIN and not _PERSON.search(head)
     found = (
         _NEW_TASK.search(near),
-        _GOES_BACK.search(_first_words(near, 14)),
+        _holds(near, _BACK_WORDS) and _GOES_BACK.search(" ".join(near.split(None, 14)[:14])),
         _PICKS.match(head),
         words > _LONG_WORDS_MIN and yes is not None and not _LINKS_BACK.match(head, yes.end()),
         _NOW.match(head),
         words > _ASK_WORDS_MIN and _ASKS_FIRST.match(head),
         _LINKS_BACK.match(head),
-        _POINTS.search(_first_words(near, 5)),
+        _POINTS.search(" ".join(first_words[:5])),
         nobody,
         "severity" in head and _SEVERITY.search(head),
         len(text) > len(own) and _FAILURE.search(text[:_LOOKED_CHARS]),
         words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
-        words > _LONG_WORDS_MIN and _COMMENT.search(near),
+        words > _LONG_WORDS_MIN and _holds(near, _COMMENT_WORDS) and _COMMENT.search(near),
         nobody and len(_REMARKS.findall(head)) > 1,
-        (0 < words < _SHIP_WORDS_MAX and _SHIPS.match(head)) or _COMMITS.search(head),
-        _STEP.search(head),
-        _YOUR_WORK.search(head),
-        _WANTS.search(head),
-        _LEANS.search(_first_words(near, 6)) or _LEANS_AT_ONCE.match(head),
+        (0 < words < _SHIP_WORDS_MAX and _SHIPS.match(head)) or ("commit" in head and _COMMITS.search(head)),
+        _DIGIT.search(head) and _STEP.search(head),
+        "you" in head and _YOUR_WORK.search(head),
+        _WANTS_AT_ONCE.match(head) or _WANTS.search(head),
+        _LEANS.search(" ".join(first_words)) or _LEANS_AT_ONCE.match(head),
         _SETS_UP.match(text),
-        _TAKES_OVER.search(head),
+        _holds(head, _TAKING_WORDS) and _TAKES_OVER.search(head),
         _TEMPLATE.match(head),
     )
-    return {name for name, holds in zip(OPENINGS, found, strict=True) if holds}
+    return set(compress(OPENINGS, found))
 
 
-def _first_words(text: str, count: int) -> str:
-    return " ".join(text.split(None, count)[:count])
+def _ascii_letters(text: str) -> str:
+    """Other letters become underscores: patterns that know only ASCII take half the time, and find the same."""
+    return text if text.isascii() else _OTHER_LETTERS.sub("_", text)
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    """Whether any of these stands in a text. It costs a tenth of a search for what always holds one of them."""
+    return any(map(text.__contains__, words))

@@ -11,10 +11,11 @@ import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.authors import maker_of, own_span, own_words
-from aggregates.reading.features import NUMBER, Features, extract
+from aggregates.reading.authors import maker_of_own, own_span, own_words
+from aggregates.reading.features import NUMBER, NUMBERED_WORDS, Features, extract
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
+from aggregates.reading.sentences import Cutter
 from aggregates.reading.verdicts import BooleanName
 
 TOKENS_MAX = 512
@@ -23,6 +24,7 @@ TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
 SHORT_WEIGHT = 10
 _WORD = re.compile(r"\w+")
+_WORDS = Cutter(_WORD)
 _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
@@ -128,28 +130,30 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:
     """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
-    own, maker = own_span(text), maker_of(text)
+    own = own_span(text)
     words = text[own.start : own.end]
+    maker = maker_of_own(words, text)
     looked = split_pasted(words)
     shown = extract(looked)
-    title, summary = (Span(own.start + each.start, own.start + each.end) for each in title_and_summary(looked))
-    tokens = list(dict.fromkeys(_WORD.findall(looked.text.lower())))
-    said = shown.names | prompt_opening(words, looked.own, len(shown.words))
+    title, summary = title_and_summary(looked)
+    tokens = list(dict.fromkeys(_words(looked.text)))
+    said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
     if not lexicon.GO_AHEADS.isdisjoint(shown.words[:1]):
-        said = said | {"goes ahead"}
+        said.append("goes ahead")
     if _IMAGE.match(words[:2000]) is not None:
-        said = said | {"image alone"}
+        said.append("image alone")
+    numbers = [number for word, number in NUMBERED_WORDS if word in shown.distinct]
     return PromptReading(
         weight=_weight(looked.own),
         navigational="command" if maker is not None else _navigational(words, shown),
         clears=_CLEARS.match(words[:80].lower()) is not None,
         token_digests=packed(sorted(digester.numbers(tokens[:TOKENS_MAX]))),
-        title=title,
-        summary=summary,
+        title=Span(own.start + title.start, own.start + title.end),
+        summary=Span(own.start + summary.start, own.start + summary.end),
         characters=len(words),
         pasted_characters=looked.pasted_chars,
-        shown=tuple(sorted([NUMBER[name] for name in NUMBER.keys() & said])),
-        logits=model.logits(shown.names),
+        shown=tuple(sorted([*numbers, *(NUMBER[name] for name in said if name in NUMBER)])),
+        logits=model.logits_of(shown),
         topic_digests=_topic(shown.distinct, digester),
         foreign=shown.foreign,
         maker=maker,
@@ -191,7 +195,7 @@ _CLOSE_CHARS = 250
 def read_response(text: str, digester: Digester) -> ResponseReading:
     """Read a response's end: what it reports in its last 400 characters, what it is about in its last 800."""
     end = text[-_END_CHARS:].lower().rstrip()
-    words = [word for word in _WORD.findall(text[-2 * _END_CHARS :].lower()) if not word.isdigit()]
+    words = [word for word in _words(text[-2 * _END_CHARS :]) if not word.isdigit()]
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
@@ -202,6 +206,10 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
         invites=_INVITES.search(end[-_OFFER_CHARS:]) is not None,
         breaks_off=_BREAKS_OFF.search(end[-_OFFER_CHARS:]) is not None,
     )
+
+
+def _words(text: str) -> list[str]:
+    return _WORDS.cut(text.lower())[0]
 
 
 def _weight(own: str) -> int:

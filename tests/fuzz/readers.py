@@ -90,6 +90,8 @@ CUT_BEFORE = {
     "aggregates.reading.pasted._COMMENT": 220,
     "aggregates.reading.pasted._REMARKS": 400,
     "aggregates.reading.pasted._SEVERITY": 400,
+    "aggregates.reading.pasted._OTHER_LETTERS": 400,
+    "aggregates.reading.pasted._WANTS_AT_ONCE": 400,
 }
 """Patterns that only ever see so many characters, by what their caller cuts."""
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")

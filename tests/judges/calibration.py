@@ -40,7 +40,7 @@ class Unseen(NamedTuple):
     classes: tuple[int, ...]
     said: Intent
     names: frozenset[str]
-    logits: Mapping[BooleanName, int]
+    logits: Mapping[BooleanName, float]
     """Of those booleans that apply to what is said."""
     truths: Mapping[BooleanName, bool]
 

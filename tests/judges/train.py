@@ -13,6 +13,7 @@ the labelled texts.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ import msgspec
 
 from aggregates.event import Digester
 from aggregates.judging.rubric import context_names
-from aggregates.reading.features import CROSSED, pairs_of, sentences_of
+from aggregates.reading.features import CROSSED, sentences_of
 from aggregates.reading.model import MAY_REST_ON_PASTED, RubricWeights
 from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
@@ -269,7 +270,8 @@ def _words(text: str) -> set[str]:
 
 def _pairs(text: str) -> set[str]:
     sentences = sentences_of(split_pasted(text).own[:_OWN_CHARS])
-    return {f"{first} {second}" for first, second in pairs_of(sentences) if first != "$"}
+    said = [("^", *tokens, "$") for tokens, _, _ in sentences]
+    return {f"{first} {second}" for each in said for first, second in pairwise(each)}
 
 
 def _often(counts: Counter[str], least: int) -> list[str]:

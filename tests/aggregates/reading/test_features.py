@@ -1,6 +1,7 @@
 """The features of a text: what is found, and what it weighs."""
 
 import json
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -9,12 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import packed, unpacked
-from aggregates.reading import verdicts
-from aggregates.reading.features import NAMED, find_references, phrase_cues, sentences_of
+from aggregates.reading import pasted, verdicts
+from aggregates.reading.features import (
+    KNOWN_PAIRS,
+    NAMED,
+    find_references,
+    known_pairs,
+    phrase_cues,
+    sentences_of,
+)
 from aggregates.reading.model import SHIPPED
 from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.reading.reading import read_prompt
-from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY
+from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.judging import DIGESTER
 
@@ -61,14 +69,45 @@ def test_what_a_text_weighs_is_the_sum_of_what_its_features_weigh(text: str) -> 
 @given(TEXT)
 def test_every_phrase_that_is_found_stands_in_one_sentence(text: str) -> None:
     """And every phrase of two words that stands there is found, or another of its cue."""
-    sentences = [list(tokens) for tokens, _, _ in sentences_of(text)]
-    words = {word for tokens in sentences for word in tokens}
-    pairs = {pair for sentence in sentences for pair in pairwise(sentence)}
-    found = phrase_cues(sentences, words, pairs)
-    said = [f" {' '.join(tokens)} " for tokens in sentences]
+    sentences = sentences_of(text)
+    words = {word for tokens, _, _ in sentences for word in tokens}
+    found = phrase_cues(sentences, words, known_pairs(sentences))
+    said = [f" {' '.join(tokens)} " for tokens, _, _ in sentences]
     for cue, phrases in PHRASE_CUES.items():
         standing = {" ".join(phrase) for phrase in phrases if any(f" {' '.join(phrase)} " in each for each in said)}
         assert found.get(cue) in standing if standing else cue not in found
+
+
+@given(TEXT)
+def test_every_known_pair_of_neighbours_is_found(text: str) -> None:
+    """Those of each sentence, with its beginning and its end."""
+    sentences = sentences_of(text)
+    neighbours = {pair for tokens, _, _ in sentences for pair in pairwise(("^", *tokens, "$"))}
+    assert {KNOWN_PAIRS[place] for place in known_pairs(sentences)} == neighbours.intersection(KNOWN_PAIRS)
+
+
+@given(TEXT | st.text())
+def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
+    """Whatever characters it has."""
+    pattern = re.compile(r"\w+")
+    assert Cutter(pattern).cut(text) == [pattern.findall(text)]
+
+
+SEARCHED_WHERE_A_WORD_STANDS = (
+    (pasted._GOES_BACK, pasted._BACK_WORDS),
+    (pasted._COMMENT, pasted._COMMENT_WORDS),
+    (pasted._TAKES_OVER, pasted._TAKING_WORDS),
+    (pasted._COMMITS, ("commit",)),
+    (pasted._YOUR_WORK, ("you",)),
+)
+
+
+@given(st.data())
+def test_no_opening_is_missed_for_want_of_a_word(data: st.DataObject) -> None:
+    """What a pattern matches holds one of the words without which it is not searched."""
+    for pattern, words in SEARCHED_WHERE_A_WORD_STANDS:
+        text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
+        assert any(word in text for word in words)
 
 
 def test_references_are_counted_and_the_first_is_placed() -> None:
