@@ -148,11 +148,16 @@ class RawRedactor:
     def _without(self, text: bytes, dirty: dict[bytes, _Cleaned]) -> bytes:
         """The text with its dirty strings replaced in one pass; a string that repeats counts once."""
         pieces = _without_escapes(text).split(b'"')
-        for each in dirty.keys() & set(pieces[1::2]):
-            self.redactions.update(dirty[each][1])
-        # What is put in has escapes of its own, so those of each piece come back before.
-        pieces[1::2] = [dirty[each][0] if each in dirty else _with_escapes(each) for each in pieces[1::2]]
-        return b'"'.join(pieces)
+        strings = pieces[1::2]
+        found = dirty.keys() & set(strings)
+        if not found:
+            return text
+        for each in found:
+            for kind, count in dirty[each][1].items():
+                self.redactions[kind] += count
+        pieces[1::2] = [dirty[each][0] if each in found else each for each in strings]
+        # What is put in has escapes of its own, and nothing that stands in for one.
+        return _with_escapes(b'"'.join(pieces))
 
 
 _ATTRIBUTE = b'{"key":'
