@@ -29,7 +29,7 @@ on it."""
 _Row = tuple[float, ...]
 _ADDED_AT = len(INTENTS) + len(BOOLEANS)
 _JUDGED = {
-    intent: tuple((place, name) for place, name in enumerate(BOOLEANS, len(INTENTS)) if intent in APPLIES_TO[name])
+    intent: tuple((place, name) for place, name in enumerate(BOOLEANS) if intent in APPLIES_TO[name])
     for intent in INTENTS
 }
 """For each intent the booleans that apply to it, with their places."""
@@ -60,9 +60,9 @@ class RubricModel:
         }
         self._of_words = {word: self._weights[name] for word, name in WORD_NAMES.items() if name in self._weights}
         self._of_pairs = {place: self._weights[name] for place, name in PAIR_NAMES.items() if name in self._weights}
+        self._is = {intent: self._booleans_of(f"is:{intent}") for intent in INTENTS}
         self._crossed = {
-            intent: {NUMBER[cue]: self._weights.get(f"{intent} & {cue}", _NONE) for cue in CROSSED}
-            for intent in INTENTS
+            intent: {NUMBER[cue]: self._booleans_of(f"{intent} & {cue}") for cue in CROSSED} for intent in INTENTS
         }
 
     def logits(self, names: Iterable[str]) -> Logits:
@@ -113,10 +113,13 @@ class RubricModel:
         """Of the booleans that apply to an intent: the logits by own words, and what pasted text adds to them."""
         crossed = self._crossed[intent]
         both = [crossed[number] for number in shown if number in crossed]
-        total = _sum([total, *self._of((f"is:{intent}",)), *both])
-        own = {name: total[place] for place, name in _JUDGED[intent]}
-        pasted = zip(MAY_REST_ON_PASTED, total[_ADDED_AT:], strict=True)
+        found = _sum([total[len(INTENTS) :], self._is[intent], *both])
+        own = {name: found[place] for place, name in _JUDGED[intent]}
+        pasted = zip(MAY_REST_ON_PASTED, found[len(BOOLEANS) :], strict=True)
         return own, {name: added for name, added in pasted if added and name in own}
+
+    def _booleans_of(self, name: str) -> _Row:
+        return self._weights.get(name, _NONE)[len(INTENTS) :]
 
     def _of(self, names: Iterable[str]) -> list[_Row]:
         return list(filter(None, map(self._weights.get, names)))

@@ -75,7 +75,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Where the person's own words begin in the text."""
 
     def shows(self, *names: str) -> bool:
-        return any(NUMBER[name] in self.shown for name in names)
+        return any(map(self.shown.__contains__, map(NUMBER.__getitem__, names)))
 
     @property
     def tokens(self) -> tuple[int, ...]:
