@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal, get_args
 
 import msgspec
@@ -155,7 +156,7 @@ def throttle_events(
     `earlier`: answered requests before these, to know how long a model usually takes.
     `elsewhere_us`: when requests of others in the organization failed by the provider's fault.
     """
-    seen = _Seen(sorted(requests, key=lambda request: request.key))
+    seen = _Seen(sorted(requests, key=attrgetter("at_us", "record_id")))
     outages = [*_outages(seen, sorted(elsewhere_us))]
     in_outage = {request.key for _, members in outages for request in members}
     found = [event for event, _ in outages]
@@ -167,16 +168,22 @@ def throttle_events(
 
 
 class _Seen:
-    """A developer's requests in the order of their time, with the successes and failures of each agent session."""
+    """A developer's requests in the order of their time, and what came when in each session that was held up."""
 
     def __init__(self, requests: Sequence[ApiRequest]) -> None:
         self.requests = requests
         self.times = [request.at_us for request in requests]
         self.failed = [request for request in requests if request.failed]
+        self.refused = [
+            each for each in requests if each.status_code == RATE_LIMITED or each.retry_after_ms is not None
+        ]
         self.sessions: defaultdict[str | None, list[ApiRequest]] = defaultdict(list)
-        """Requests that name no session are one, too."""
+        """Those in which something failed or was refused; requests that name no session are one, too."""
         self._times: defaultdict[tuple[str | None, bool], list[int]] = defaultdict(list)
-        for request in requests:
+        held_up = {request.session_id for request in (*self.failed, *self.refused)}
+        for request in requests if held_up else ():
+            if request.session_id not in held_up:
+                continue
             self.sessions[request.session_id].append(request)
             self._times[request.session_id, request.failed].append(request.at_us)
 
@@ -231,7 +238,7 @@ def _burst(seen: _Seen, detector: Detector, members: Sequence[ApiRequest], more:
 
 
 def _refusals(seen: _Seen) -> Iterator[ThrottleEvent]:
-    for request in seen.requests:
+    for request in seen.refused:
         if request.status_code == RATE_LIMITED:
             yield _of_request(seen, "rate_limit", request, f"A request to {request.asked} was answered 429.")
         if request.retry_after_ms is not None:
@@ -263,8 +270,9 @@ def _spikes(seen: _Seen, earlier: Iterable[Timing]) -> Iterator[ThrottleEvent]:
     recent: defaultdict[str, deque[Timing]] = defaultdict(lambda: deque(maxlen=BASELINE_REQUESTS_MAX))
     for timing in sorted(earlier, key=lambda timing: timing.at_us):
         recent[timing.model].append(timing)
-    for request in seen.requests:
-        if request.failed or request.model is None or request.duration_ms is None:
+    slow = {request.model for request in seen.requests if (request.duration_ms or 0) > SPIKE_MIN_MS}
+    for request in seen.requests if slow else ():
+        if request.failed or request.model is None or request.duration_ms is None or request.model not in slow:
             continue
         if request.duration_ms > SPIKE_MIN_MS:
             yield from _spike(request, request.duration_ms, recent[request.model])

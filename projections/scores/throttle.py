@@ -69,10 +69,14 @@ def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleI
     if len(requests) > PERSONAL_REQUESTS_MAX or len(failures) > OUTSIDE_FAILURES_MAX:
         return None
     events = _events(reader.db, scope, requests, failures, window)
-    return _impact(events, sum(request.at_us in _within(window) for request in requests), is_partial=False)
+    return _impact(
+        events, sum(window.start_us <= request.at_us < window.end_us for request in requests), is_partial=False
+    )
 
 
-def team_throttle(reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window) -> ThrottleImpact:
+def team_throttle(
+    reader: Reader, scope: Scope, stays: Sequence[Stay], window: Window, budget: int | None = None
+) -> ThrottleImpact:
     """Of the stays in a team of this organization within a window together; no event says whose it is."""
     members = [(Scope(scope.organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)) for stay in stays]
     reaches = [_reach(reader.db, *each) for each in members]
@@ -85,7 +89,7 @@ def team_throttle(reader: Reader, scope: Scope, stays: Sequence[Stay], window: W
         int(reader.db.execute(count, bound(member, reach)).fetchone()[0])
         for (member, _), reach in zip(members, reaches, strict=True)
     ]
-    most = _share(read, TEAM_REQUESTS_MAX)
+    most = _share(read, TEAM_REQUESTS_MAX if budget is None else budget)
     events: list[ThrottleEvent] = []
     for (member, days), reach in zip(members, reaches, strict=True):
         events += _events(reader.db, member, _requests(reader.db, member, reach, most), failures, days)
@@ -156,22 +160,24 @@ _MINE = (
     "AND at_us >= :start AND at_us < :end AND superseded = 0 "
 )
 _REQUESTS = f"""
-WITH newest AS MATERIALIZED (
-    SELECT at_us, record_id, developer_id, organization_id, agent_session_id, prompt_id, model, failed, status_code,
-        retry_after_ms, duration_ms {_MINE} ORDER BY at_us DESC, record_id DESC LIMIT :most
+WITH stood (name) AS MATERIALIZED (
+    SELECT DISTINCT s.agent_session_id FROM requests r JOIN sessions s ON s.agent_session_id = r.agent_session_id
+        AND s.organization_id = r.organization_id AND s.developer_id = r.developer_id
+    WHERE r.organization_id = :organization AND r.failed = 1 AND r.at_us >= :start AND r.at_us < :end
+        AND +r.developer_id = :developer AND r.superseded = 0
 )
-SELECT n.at_us, n.record_id, n.agent_session_id, CASE
-    WHEN n.agent_session_id IS NULL THEN n.prompt_id
-    WHEN n.prompt_id <> n.agent_session_id THEN coalesce((
-        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = s.agent_session_id AND t.host_prompt_id = n.prompt_id
+SELECT at_us, record_id, agent_session_id, CASE
+    WHEN agent_session_id IS NULL THEN prompt_id
+    WHEN agent_session_id NOT IN (SELECT name FROM stood) THEN iif(prompt_id <> agent_session_id, prompt_id, NULL)
+    WHEN prompt_id <> agent_session_id THEN coalesce((
+        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = n.agent_session_id AND t.host_prompt_id = n.prompt_id
         ORDER BY +t.started_us DESC LIMIT 1
-    ), n.prompt_id)
+    ), prompt_id)
     ELSE (
-        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = s.agent_session_id AND t.started_us <= n.at_us
+        SELECT t.turn_id FROM turns t WHERE t.agent_session_id = n.agent_session_id AND t.started_us <= n.at_us
         ORDER BY t.started_us DESC LIMIT 1
-    ) END, n.model, n.failed, n.status_code, n.retry_after_ms, n.duration_ms
-FROM newest n LEFT JOIN sessions s ON s.agent_session_id = n.agent_session_id AND s.organization_id = n.organization_id
-    AND s.developer_id = n.developer_id AND s.agent_session_id IN (SELECT agent_session_id FROM newest WHERE failed)
+    ) END, model, failed, status_code, retry_after_ms, duration_ms
+{_MINE.replace("FROM requests", "FROM requests n")} ORDER BY at_us DESC, record_id DESC LIMIT :most
 """
 """The newest requests of a developer. A turn matters where something failed: it is that of the prompt which the request
 names, else that of its time. The plus keeps the index over the names in use."""

@@ -37,6 +37,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     kind: Intent | None = None
     outcome: Outcome | None = None
     agent: str | None = None
+    said: bool = False
+    """Only those that a person said something about."""
     words: str = ""
 
 
@@ -107,6 +109,8 @@ def _where(wanted: Wanted) -> tuple[str, dict[str, Any]]:
         more["kind"] = wanted.kind
     if wanted.outcome is not None:
         where += _BY_OUTCOME[wanted.outcome]
+    if wanted.said:
+        where += "AND s.overridden "
     return where, more
 
 

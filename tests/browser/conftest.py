@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
-from tests.browser.house import CHROMIUM, Running, form_team, import_work, operator_link, serving
+from tests.browser.house import CHROMIUM, PAGES, Running, form_team, import_work, operator_link, serving
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +70,28 @@ def cookies(running: Running, browser: Browser) -> list[Any]:
         return found
 
     return there(signed_in)
+
+
+@pytest.fixture(scope="session")
+def pages(running: Running, browser: Browser, cookies: list[Any]) -> list[str]:
+    """Every page that needs a sign-in, a report, a goal, and what is asked before a word about it among them."""
+
+    def found() -> list[str]:
+        context = browser.new_context(base_url=running.api)
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.goto("/goals?days=all&outcome=reached")
+        goal = page.locator(".goals tbody a").first.get_attribute("href")
+        page.goto("/reports")
+        page.get_by_label("Period").select_option("weekly")
+        page.get_by_role("button", name="Make a report").click()
+        page.locator("main h2").first.wait_for(timeout=30_000)
+        report = page.url.removeprefix(running.api)
+        context.close()
+        words = ("not-reached", "join", "kind&kind=review", "rename&title=Another")
+        return [*PAGES, report, f"{goal}", *(f"{goal}/say?word={word}" for word in words)]
+
+    return there(found)
 
 
 @pytest.fixture

@@ -21,6 +21,19 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 _LINK = re.compile(r"Open this once within \d+ minutes: (\S+)")
 _READY = re.compile(r"ready intake=(\S+) api=(\S+)")
 START_SECONDS = 60
+PAGES = [
+    "/",
+    "/?days=7",
+    "/goals?days=all",
+    "/not-counted?days=all",
+    "/habits?days=all",
+    "/limits?days=90",
+    "/cost?days=all",
+    "/reports",
+    "/compared?days=all",
+    "/mine",
+    *("/team", "/team/lead", "/operator/server", "/operator/people", "/operator/audit"),
+]
 
 
 class Running(NamedTuple):

@@ -10,19 +10,6 @@ from svc_http.pages.rendering import PAGE_BYTES_MAX
 from tests.browser.house import Running
 
 AXE = (Path(__file__).parent / "axe-4.14.1.min.js").read_text(encoding="utf-8")
-PAGES = [
-    "/",
-    "/?days=7",
-    "/goals?days=all",
-    "/not-counted?days=all",
-    "/habits?days=all",
-    "/limits?days=all",
-    "/cost?days=all",
-    "/reports",
-    "/compared?days=all",
-    "/mine",
-]
-PAGES += ["/team", "/team/lead", "/operator/server", "/operator/people", "/operator/audit"]
 OPEN_PAGES = ["/sign-in", "/nothing-is-here"]
 """These need no sign-in."""
 WIDTHS = (360, 768, 1440)
@@ -30,11 +17,13 @@ REQUESTS_MAX = 6
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wrong_by_axe(running: Running, browser: Browser, cookies: list[Any], scheme: Any) -> None:
+def test_nothing_is_wrong_by_axe(
+    running: Running, browser: Browser, cookies: list[Any], pages: list[str], scheme: Any
+) -> None:
     context = browser.new_context(base_url=running.api, color_scheme=scheme, bypass_csp=True)
     context.add_cookies(cookies)
     page, wrong = context.new_page(), []
-    for path in [*PAGES, *OPEN_PAGES]:
+    for path in [*pages, *OPEN_PAGES]:
         page.goto(path)
         page.evaluate(AXE)
         for width in WIDTHS:
@@ -69,8 +58,8 @@ class Watched:
         self.bytes += told["encodedDataLength"]
 
 
-def test_each_is_small_and_asks_nobody_else(running: Running, context: BrowserContext) -> None:
-    for path in PAGES:
+def test_each_is_small_and_asks_nobody_else(running: Running, context: BrowserContext, pages: list[str]) -> None:
+    for path in pages:
         watched = Watched(context, path)
         assert [url for url in watched.asked if not url.startswith(running.api)] == [], path
         assert len(watched.asked) <= REQUESTS_MAX, (path, watched.asked)
@@ -78,11 +67,13 @@ def test_each_is_small_and_asks_nobody_else(running: Running, context: BrowserCo
         assert watched.heard == [], path
 
 
-def test_every_page_works_without_scripts(running: Running, browser: Browser, cookies: list[Any]) -> None:
+def test_every_page_works_without_scripts(
+    running: Running, browser: Browser, cookies: list[Any], pages: list[str]
+) -> None:
     context = browser.new_context(base_url=running.api, java_script_enabled=False)
     context.add_cookies(cookies)
     page = context.new_page()
-    for path in PAGES:
+    for path in pages:
         answer = page.goto(path)
         assert answer is not None
         assert answer.status == 200, path
@@ -90,9 +81,9 @@ def test_every_page_works_without_scripts(running: Running, browser: Browser, co
     context.close()
 
 
-def test_the_keyboard_alone_reaches_everything(page: Page) -> None:
+def test_the_keyboard_alone_reaches_everything(page: Page, pages: list[str]) -> None:
     """As many stops as there are things to use, the skip link first, and each shows where it is."""
-    for path in PAGES:
+    for path in pages:
         page.goto(path)
         wanted = page.evaluate(
             "[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, textarea, "

@@ -13,7 +13,7 @@ from projections.reader import Reader
 from projections.sub_sessions.goals import GoalRow, Outcome
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, cost_chart, days_of, period_of
-from svc_http.pages.words import short_day
+from svc_http.pages.words import STATES, short_day
 from svc_http.routing import Routes
 
 DEAREST_SHOWN = 10
@@ -49,6 +49,7 @@ async def cost(call: BySignIn) -> Response:
         period=name,
         periods=PERIODS,
         look=look,
+        outcomes=[name for name in STATES if name != "live"] + ["live"],
         days=days,
         total=sum(parts, Spent()),
         failed=sum(failed, Spent()),

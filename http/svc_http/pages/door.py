@@ -135,6 +135,7 @@ OPERATOR_NAV: list[tuple[str, str]] = [
 ]
 SAID: dict[str, str] = {
     "counts": "Your word counts from now on, in every figure.",
+    "split": "Another goal begins here from now on, and each of the two counts for itself.",
     "back": "Your word is taken back; what was judged counts again.",
     "named": "The new title stands.",
     "saved": "Saved.",

@@ -13,7 +13,7 @@ from quart import Response
 from aggregates.characters import plain
 from aggregates.event import Scope
 from aggregates.reading.verdicts import BooleanName, Intent
-from aggregates.sub_sessions.sub_session import EditTitle
+from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap
 from projections.explain.explain import Explanation, explanation
 from projections.explain.rubric import PromptExplained
 from projections.reader import Reader
@@ -24,7 +24,7 @@ from projections.sub_sessions.goals import GoalRow, goal_row
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn
-from svc_http.pages.goals import PAGE_ROWS, page_number
+from svc_http.pages.goals import PAGE_ROWS, REASONS, page_number
 from svc_http.pages.home import period_of
 from svc_http.pages.rates import Rate
 from svc_http.pages.rendering import TEXT_CHARACTERS
@@ -111,6 +111,7 @@ async def goal(call: BySignIn, goal_id: UUID) -> Response:
         turns_shown=PAGE_ROWS,
         strip=look.turns[:STRIP_TURNS],
         more=len(look.turns) > offset + len(shown),
+        reason=REASONS[look.row.trivia_reason or "unclassified"],
         habits=HABITS,
         said_words=SAID_WORDS,
     )
@@ -208,6 +209,9 @@ async def take_back(call: BySignIn, goal_id: UUID) -> Response:
 @routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
 async def take_word(call: BySignIn, goal_id: UUID) -> Response:
     word, body = _body(await call.form())
+    _, command = await command_of(call, body, str(goal_id))
     said = await say(call, body, str(goal_id))
-    told = {"said": "named" if word == "rename" else "counts"}
-    return rendering.redirect(f"/goals/{said.sub_session_id}?{urlencode(told)}")
+    # What was said of a gap stands with the goal that begins there.
+    shown = command.capture_id if word == "split" and isinstance(command, OverrideGap) else said.sub_session_id
+    told = {"said": {"rename": "named", "split": "split"}.get(word, "counts")}
+    return rendering.redirect(f"/goals/{shown}?{urlencode(told)}")

@@ -68,7 +68,8 @@ def wanted_of(call: BySignIn) -> tuple[str, Wanted]:
     kind: Intent | None = one_of(call, "kind", get_args(Intent))
     outcome: Outcome | None = one_of(call, "outcome", get_args(Outcome))
     agent, words = call.query.get("agent", "").strip() or None, call.query.get("words", "")[:WORDS_CHARACTERS_MAX]
-    return name, Wanted(window=window, kind=kind, outcome=outcome, agent=agent, words=words)
+    said = "said" in call.query
+    return name, Wanted(window=window, kind=kind, outcome=outcome, agent=agent, said=said, words=words)
 
 
 @routes("GET /goals", "The goals, with filters.")
@@ -76,7 +77,8 @@ async def list_goals(call: BySignIn) -> Response:
     name, wanted = wanted_of(call)
     number = page_number(call)
     found = await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS)
-    asked = {"days": name, "outcome": wanted.outcome, "kind": wanted.kind, "agent": wanted.agent, "words": wanted.words}
+    narrowed = ("outcome", "kind", "agent", "said", "words")
+    asked = {"days": name, **{each: getattr(wanted, each) for each in narrowed}}
     base = "/goals?" + urlencode({key: value for key, value in asked.items() if value})
     return await call.show(
         "goals.html",
@@ -88,6 +90,7 @@ async def list_goals(call: BySignIn) -> Response:
         agent=wanted.agent or "",
         agents=AGENTS,
         words=wanted.words,
+        said_only=wanted.said,
         found=found,
         number=number,
         base=base + "&",

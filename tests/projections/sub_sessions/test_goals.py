@@ -106,6 +106,7 @@ def test_pages_follow_each_other(month: Month) -> None:
 
 def test_only_what_a_person_spoke_about_has_their_word(month: Month) -> None:
     assert [each.outcome for each in month.rows() if each.said] == ["not_reached"]
+    assert month.shown(said=True) == ["not_reached"]
 
 
 def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:

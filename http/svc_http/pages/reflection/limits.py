@@ -14,13 +14,15 @@ from svc_http.pages.home import PERIODS, days_of, period_of
 from svc_http.pages.words import CAUSES, counted, duration, short_day
 from svc_http.routing import Routes
 
-EVENTS_SHOWN = 50
+EVENTS_SHOWN = 20
+PERIODS_SHOWN = {name: label for name, label in PERIODS.items() if name != "all"}
+"""Each request of the time is looked at, beside those around it."""
 routes = Routes()
 
 
 @routes("GET /limits", "Time lost to limits and failures.")
 async def limits(call: BySignIn) -> Response:
-    name, window = period_of(call)
+    name, window = period_of(call, PERIODS_SHOWN)
     days = days_of(call, window)
     found = await call.read(personal_throttle, window)
     events = [] if found is None else found.events
@@ -31,7 +33,7 @@ async def limits(call: BySignIn) -> Response:
     return await call.show(
         "reflection/limits.html",
         period=name,
-        periods=PERIODS,
+        periods=PERIODS_SHOWN,
         found=found,
         causes=CAUSES,
         lost=lost,
