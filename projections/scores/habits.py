@@ -49,14 +49,16 @@ def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     query = f"SELECT rowid, standing_sure & standing_earned {_GRADED} ORDER BY own_score DESC, at_us DESC"
     # What is earned by the prompt itself stands beside bodies: it is read of the first few alone, by their scores.
     found = _first(_by_itself(reader.db, reader.db.execute(query, bound(scope, window))))
-    return _examples(reader, scope, window, "p.own_score DESC, p.at_us DESC, p.turn_id", found)
+    order = "p.own_score DESC, p.at_us DESC, p.turn_id"
+    return {name: _example(reader, scope, window, name, order, rows) for name, rows in found.items()}
 
 
 def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     """Of each habit the newest prompt that surely misses it, as did those before it in its sub-session."""
     query = f"SELECT rowid, standing_sure & ~standing_earned {_GRADED} ORDER BY at_us DESC"
     found = _first(reader.db.execute(query, bound(scope, window)))
-    return _examples(reader, scope, window, "p.at_us DESC, p.turn_id DESC", found)
+    order = "p.at_us DESC, p.turn_id DESC"
+    return {name: _example(reader, scope, window, name, order, rows) for name, rows in found.items()}
 
 
 _GRADED = f"{COUNTED} AND own_score IS NOT NULL"
@@ -83,12 +85,6 @@ def _first(prompts: Iterable[tuple[int, int]]) -> dict[BooleanName, list[int]]:
         if not open_bits:
             break
     return found
-
-
-def _examples(
-    reader: Reader, scope: Scope, window: Window, order: str, rows: Mapping[BooleanName, Sequence[int]]
-) -> ShownHabits:
-    return {name: _example(reader, scope, window, name, order, rows[name]) for name in BOOLEANS}
 
 
 def _example(

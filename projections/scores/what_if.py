@@ -75,7 +75,7 @@ def _take(trial: Reader, scope: Scope, command: AnyOverride) -> None:
     for event in overridden(command, 0):
         capture_id, words = override_words_of(event)
         session, at = event.agent_session_id, (event.agent_session_id, str(capture_id))
-        rows = [(*at, topic, _LATEST, said) for topic, said in words]
+        rows = [(*at, topic, 2**62, said) for topic, said in words]  # behind every position of a log
         trial.db.executemany("INSERT OR REPLACE INTO corrections VALUES (?, ?, ?, ?, ?)", rows)
         for (started_us,) in trial.db.execute(_TURN_OF, at):
             touched[session] = min(started_us, touched.get(session, started_us))
@@ -84,8 +84,6 @@ def _take(trial: Reader, scope: Scope, command: AnyOverride) -> None:
     link_rework(trial.db, rewritten.names, rewritten.dependents)
 
 
-_LATEST = 2**62
-"""Behind every position of a log."""
 _TURN_OF = (
     "SELECT t.started_us FROM turns t JOIN turn_alias a ON a.turn_id = t.turn_id "
     "WHERE t.agent_session_id = ? AND a.alias_id = ?"
@@ -103,11 +101,20 @@ def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: AnyOverr
     near = list(dict.fromkeys((*near, *close)))
     sessions = [name for (name,) in reader.db.execute(_SESSIONS, (json_array(near),))]
     parts = [name for (name,) in reader.db.execute(_SESSIONS, (json_array(close),))]
-    for keys, tables in ((near, _BY_GOAL), (close, _BY_CLOSE), (sessions, _OWNED), (parts, _BY_SESSION)):
-        for table, query in tables.items():
-            rows = reader.db.execute(query, (json_array(keys),)).fetchall()
+    for keys, of, tables in (
+        (near, _OF_GOALS, ("sub_sessions", "sub_session_files", "sub_session_reverts", "arcs")),
+        (close, _OF_GOALS, ("prompts",)),
+        (sessions, _OF_SESSIONS, ("sessions",)),
+        (parts, _OF_SESSIONS, ("turns", "corrections", "judge_answers")),
+        (parts, _ALIASES, ("turn_alias",)),
+    ):
+        for table in tables:
+            rows = reader.db.execute(of.format(table), (json_array(keys),)).fetchall()
             if rows:
-                copy.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+                copy.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    copy.execute(
+        "UPDATE bookmark SET log_time_us = ?", reader.db.execute("SELECT log_time_us FROM bookmark").fetchone()
+    )
 
 
 _NEAR = (
@@ -116,28 +123,13 @@ _NEAR = (
 )
 _RECUT = "SELECT DISTINCT r.sub_session_id FROM json_each(?) k JOIN arcs r ON r.agent_session_id = k.value"
 _SESSIONS = "SELECT DISTINCT r.agent_session_id FROM json_each(?) k JOIN arcs r ON r.sub_session_id = k.value"
-_BY_GOAL = {
-    table: f"SELECT x.* FROM json_each(?) k JOIN {table} x ON x.sub_session_id = k.value"
-    for table in ("sub_sessions", "sub_session_files", "sub_session_reverts", "arcs")
-}
-_BY_CLOSE = {"prompts": "SELECT x.* FROM json_each(?) k JOIN prompts x ON x.sub_session_id = k.value"}
-_OF_SESSION = "SELECT x.* FROM json_each(?) k JOIN {} x ON x.agent_session_id = k.value"
-_OWNED = {
-    "bookmark": "SELECT b.* FROM bookmark b WHERE ? IS NOT NULL",
-    "sessions": _OF_SESSION.format("sessions"),
-}
-_BY_SESSION = {
-    **{table: _OF_SESSION.format(table) for table in ("turns", "corrections", "judge_answers")},
-    "turn_alias": "WITH k AS (SELECT value FROM json_each(?)), named (id) AS ("
-    + " UNION ".join(
-        f"SELECT x.{column} FROM k JOIN {table} x ON x.agent_session_id = k.value"
-        for table, column in (
-            ("captures", "capture_id"),
-            ("turns", "turn_id"),
-            ("corrections", "capture_id"),
-            ("judge_answers", "capture_id"),
-        )
-    )
-    + ") SELECT a.* FROM named JOIN turn_alias a ON a.alias_id = named.id",
-}
-"""Table → its rows for a JSON array of goals, or of sessions."""
+_OF_GOALS = "SELECT x.* FROM json_each(?) k JOIN {} x ON x.sub_session_id = k.value"
+_OF_SESSIONS = "SELECT x.* FROM json_each(?) k JOIN {} x ON x.agent_session_id = k.value"
+_ALIASES = (
+    "WITH k AS (SELECT value FROM json_each(?)), named (id) AS ("
+    "SELECT capture_id FROM k JOIN captures ON agent_session_id = value "
+    "UNION SELECT turn_id FROM k JOIN turns ON agent_session_id = value "
+    "UNION SELECT capture_id FROM k JOIN corrections ON agent_session_id = value "
+    "UNION SELECT capture_id FROM k JOIN judge_answers ON agent_session_id = value) "
+    "SELECT x.* FROM named JOIN {} x ON x.alias_id = named.id"
+)

@@ -191,7 +191,6 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
         fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
         kind_name=KINDS.get(fields.get("kind", ""), ""),
         title=fields.get("title", ""),
-        turn=fields.get("turn", ""),
         now=None if what is None else Rate(what.now),
         then=None if what is None else Rate(what.then),
         period="All time" if name == "all" else f"The last {name} days",
