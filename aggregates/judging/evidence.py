@@ -1,5 +1,6 @@
 """Why a prompt earned or missed each boolean, in its own words: made from the text itself, only where somebody asks."""
 
+import re
 from collections.abc import Mapping
 from pkgutil import get_data
 from typing import Literal
@@ -7,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.event import Span, Words, cut
+from aggregates.event import Span
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import split_pasted
-from aggregates.reading.reading import evidence_spans, title_and_summary
+from aggregates.reading.reading import cut_end, evidence_spans, title_and_summary
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 
 
@@ -20,6 +21,8 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     earned: str
     missed: str
     how: str
+    next: str
+    """The same for one who is to begin with it, as the end of a sentence."""
     rewrite: str
     """How it is earned with a prompt's own sentence, `said`."""
     nearest: str | None = None
@@ -30,6 +33,11 @@ HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type
 _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
 _UNSURE = "nobody can tell: what was found may be enough or not"
 SAID_CHARACTERS_MAX = 100
+_SENTENCE_END = re.compile(r"[.?!] ")
+_SENTENCE_MIN = 12
+"""A sentence that ends before so many characters is told with the next one."""
+_ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]|[-*•–])\s*$")
+"""Of the first item of a list, left of it where the line was cut."""
 _UNSEARCHED = "missed, as it was judged; words are searched in English only"
 
 
@@ -73,9 +81,12 @@ def how_to_earn(name: BooleanName, text: str | None) -> str:
 def first_sentence(text: str) -> str:
     """The first sentence of a prompt's own words on one line, without its full stop; empty where it has none."""
     looked = split_pasted(text)
-    title, _ = title_and_summary(looked)
-    line = plain(" ".join((cut(Words(text), title) or "").split()))
-    return line[:SAID_CHARACTERS_MAX].rstrip(" .!?:;,")
+    title, summary = title_and_summary(looked)
+    said = text[title.start : max(title.end, min(summary.end, title.start + 2 * SAID_CHARACTERS_MAX))]
+    line = plain(" ".join(said.split()))
+    first = line[: cut_end(line, 0, len(line), SAID_CHARACTERS_MAX)]
+    stop = _SENTENCE_END.search(first, _SENTENCE_MIN)
+    return _ITEM_MARK.sub("", first if stop is None else first[: stop.start()]).rstrip(" .!?:;,")
 
 
 def _earned(name: BooleanName, position: int, span: Span | None, summary: Span) -> Evidence:
@@ -90,7 +101,7 @@ def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bo
         return Evidence(words.missed)
     if span is None:
         return Evidence(_UNSEARCHED)
-    return Evidence(f"it has words for {words.nearest}, but the judge finds them not enough to count", position, span)
+    return Evidence(f"no words of its own count as {words.nearest}; these come nearest", position, span)
 
 
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.

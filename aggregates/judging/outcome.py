@@ -60,9 +60,13 @@ SPEAKS_AGAINST: tuple[str, ...] = (
     CORRECTED := "the user corrects or repeats",
     NOT_WORKING := "the user says that it does not work",
 )
+UNSURE_END = "whether the next prompt opens a new goal is unsure"
+"""Speaks against any outcome of its own, and has no weight: the goal may go on."""
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
 _CONFIRMS = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED, UNCHALLENGED})
 """Without one of these, silence after an arc leaves it undecided."""
+_OF_ITSELF = _CONFIRMS - {UNCHALLENGED}
+"""One of these shows a goal that was reached, wherever it ends."""
 _CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING})
 """What speaks for it then balances at best."""
 EVEN = 0.5
@@ -98,23 +102,33 @@ class _Course(NamedTuple):
     marks: str
     last: Turn
     observed: bool
+    unsure_end: bool
 
 
 def judge_outcome(
-    turns: Sequence[Turn], intent: Intent | None, following: Turn | None, model: OutcomeModel = SHIPPED_OUTCOME
+    turns: Sequence[Turn],
+    intent: Intent | None,
+    following: Turn | None,
+    model: OutcomeModel = SHIPPED_OUTCOME,
+    *,
+    unsure_end: bool = False,
 ) -> OutcomeVerdict:
-    """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any."""
+    """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any.
+
+    `unsure_end`: whether that turn opens another goal is in the unsure band.
+    """
     real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or turns
     marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
         marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
-    course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns))
+    course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns), unsure_end)
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
     never = any(piece.what in _NEVER for piece in evidence_against)
     forced = chance > EVEN and not never
     said = False if never else OUTCOME_BOUNDS.value(chance, forced=forced)
-    unconfirmed = following is None and _CONFIRMS.isdisjoint(each.what for each in evidence_for)
+    confirming = _OF_ITSELF if unsure_end else _CONFIRMS
+    unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
     if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
         said = None
     why = None if said is not None else _undecided(course, evidence_against)
@@ -165,7 +179,7 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     shipping = next((turn for turn in later if turn.prompt and turn.prompt.shows("asks to commit or merge")), None)
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.asks
-    moved_on = following is not None and complaint(following, turns) is None
+    moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, accepting is not None, accepting.position if accepting else None),
         (CHECKED, changed and checked, last.position),
@@ -203,6 +217,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (BROKE_OFF, broke_off, last.response_position),
         (STILL_FAILING, reports, last.position),
         (TAKEN_OVER, taken_over is not None, taken_over.position if taken_over else None),
+        (UNSURE_END, course.unsure_end, course.following.position if course.following else None),
     )
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
     standing = _standing_complaint(course)
@@ -266,7 +281,7 @@ def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     prompt = turn.prompt
     if prompt is None:
         return None
-    if prompt.reports_failure:
+    if prompt.reports_failure or (prompt.shows("pastes a failure") and prompt.shows("no own words", "bare paste")):
         return NOT_WORKING
     if prompt.corrects:
         return CORRECTED

@@ -209,7 +209,19 @@ def goal_unit(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent |
     if first != asking[:1]:
         first = [unit for unit in asking[:1] if _says_what(unit.reading, _ASIDES)] or first
     later = (unit for unit in saying if _says_what(unit.reading, _ASIDES))
-    return next(iter(first), None) or next(later, None) or next(iter(asking or saying), None)
+    head = next(iter(asking or saying), None)
+    empty = head is not None and head.reading is not None and head.reading.shows(*_EMPTY)
+    resting = (unit for unit in saying if empty and _says_what(unit.reading, _EMPTY))
+    found = next(iter(first), None) or next(later, None) or next(resting, None)
+    return found or _command_of(units, head)
+
+
+def _command_of(units: Sequence[Unit], found: Unit | None) -> Unit | None:
+    """Of a text that an agent put in place of a command the command, where that stands before it."""
+    if found is None or found.reading is None or not found.reading.shows("opens with a template"):
+        return found
+    before = units[: units.index(found)][-1:]
+    return next((unit for unit in before if unit.reading and unit.reading.navigational == "command"), found)
 
 
 _EMPTY = ("asks to commit or merge", "opens with a template", "no own words")

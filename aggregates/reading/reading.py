@@ -35,13 +35,24 @@ _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
 _SAID_FIRST = re.compile(
-    r"(?:\[image[^\]\n]{0,60}\]\s*|(?:ok(?:ay)?|k|great|nice|cool|perfect|awesome|excellent|alright|thanks(?: a lot)?"
-    r"|thank you|yes|yep|good|sounds good|looks g(?:ood|reat)|(?:that'?s it, )?it(?:'s| is)? (?:works?|working)"
-    r"(?: now)?|last step)\b[\s,.!:;-]*)+"
+    r"(?:\[image[^\]\n]{0,60}\]\s*|(?:/[a-z][\w:-]*\s+)+(?-i:(?=[A-Z]))|#?terminal(?:selection|lastcommand)\s+"
+    r"|(?:ok(?:ay)?|k|great|nice|cool|perfect|awesome|excellent|alright|thanks(?: a lot)?|thank you|yes|yep|good"
+    r"|not bad|merged|hey|hi|sounds good|(?:this )?looks g(?:ood|reat)"
+    r"|this is (?:an? )?(?:(?:really|very|pretty) )?(?:good|great|nice|awesome)(?: start| work| progress)?(?=[.,!])"
+    r"|(?:that'?s it, )?it(?:'s| is)? (?:works?|working)(?: now)?|last step)\b[\s,.!:;-]*)+"
     r"(?:(?:now|so|then|and)\b,?\s+)*",
     re.IGNORECASE,
 )
+_ASKS_FOR = re.compile(
+    r"(?:please,? |(?:can|could|would|will) (?:you|we) |i(?:'d| would) like (?:you )?to |i (?:want|need)(?: you)? to "
+    r"|we (?:want|need) to |let'?s |help me (?:to )?)+(?:(?:please|also|now|again) )*",
+    re.IGNORECASE,
+)
+"""How a person begins to ask; what follows says more in a title."""
 _TITLE_WORDS_MIN = 3
+_TITLE_SENTENCE_MIN = 26
+"""A title ends with a sentence from so many characters on."""
+_LINE = re.compile(r"\S[^\n]*")
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
 
@@ -253,13 +264,23 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()
     if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
-        start, end = _heading_after(source, start, end)
+        start, end = _told_after(source, start, end)
     begun = start
     while begun < end and source[begun] in "#*->•– \t":
         begun += 1
     start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
     start, end = _after_thanks(source, start, end)
-    return _placed(looked, source, start, cut_end(source, start, end, TITLE_CHARS_MAX)), summary
+    asks = _ASKS_FOR.match(source, start, end)
+    if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:
+        start = asks.end()
+    return _placed(looked, source, start, _title_end(source, start, end)), summary
+
+
+def _title_end(source: str, start: int, end: int) -> int:
+    """Where a title is cut: at a sentence's end that is not too early, else between words, and within no link."""
+    cut = cut_end(source, start, end, TITLE_CHARS_MAX, _TITLE_SENTENCE_MIN)
+    link = source.rfind("](", start, cut)
+    return link + 1 if link > start + TITLE_CHARS_MAX // 2 else cut
 
 
 def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:
@@ -277,14 +298,17 @@ def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:
     return (at, end) if len(source[at:end].split()) >= _TITLE_WORDS_MIN else (start, end)
 
 
-def _heading_after(source: str, start: int, end: int) -> tuple[int, int]:
-    """After "Implement the following plan:" the heading that follows says more."""
-    rest = source[end : end + 400]
-    after = end + len(rest) - len(rest.lstrip())
-    if source[after : after + 1] != "#":
-        return start, end
-    stop = source.find("\n", after)
-    return after, len(source) if stop < 0 else stop
+def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
+    """After "Implement the following plan:" the heading that follows says more; after "When running:" a sentence."""
+    heading = len(source[start:end].split()) >= _TITLE_WORDS_MIN
+    for line in _LINE.finditer(source, end, end + 400):
+        told = line[0].startswith("#") if heading else len(line[0].split()) > 2 * _TITLE_WORDS_MIN
+        if told:
+            stop = source.find("\n", line.start())
+            return line.start(), len(source) if stop < 0 else stop
+        if heading:
+            break
+    return start, end
 
 
 def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:
@@ -372,15 +396,15 @@ def _clause_start(own: str, at: int) -> int:
     return start
 
 
-def cut_end(source: str, start: int, end: int, most: int) -> int:
-    """The end of a piece of at most `most` characters: at a sentence's end, else between words."""
+def cut_end(source: str, start: int, end: int, most: int, least: int | None = None) -> int:
+    """The end of a piece of at most `most` characters: at a sentence's end from `least` on, else between words."""
     while end > start and source[end - 1].isspace():
         end -= 1
     if end - start <= most:
         return end
     piece = source[start : start + most + 1]
     sentence = max(piece.rfind(". "), piece.rfind("? "), piece.rfind("! "))
-    if sentence >= most // 3:
+    if sentence >= (most // 3 if least is None else least):
         return start + sentence + 1
     space = piece.rfind(" ")
     return start + (space if space > most // 2 else most)

@@ -48,6 +48,8 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     """What text models said where they saw no boundary within it."""
     unsure: tuple[tuple[UUID, float], ...] = ()
     """The turns within it before which the embedded judge hardly saw no boundary, with the chance that there is one."""
+    end_chance: float | None = None
+    """Where the embedded judge hardly saw a boundary behind it: the chance that there is one."""
 
     @property
     def settles_at_us(self) -> int:
@@ -91,11 +93,11 @@ def cut_arcs(
         spoken, answer = said.get(turn.turn_id), answers.get(turn.turn_id)
         boundary, verdict = ("person", None) if spoken else _boundary(current, turn, answer)
         if boundary is not None:
-            arcs.append(_close(current, boundary, turn, said))
+            arcs.append(_close(current, boundary, turn, said, verdict))
             current = _Open(turn, boundary, verdict)
         else:
             current.go_on(turn, verdict)
-    arcs.append(_close(current, None, None, said))
+    arcs.append(_close(current, None, None, said, None))
     return arcs
 
 
@@ -119,7 +121,13 @@ def committed(arc: OpenArc) -> bool:
     return arc.has_change and COMMIT in arc.last.work.marks
 
 
-def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None, said: Mapping[UUID, bool]) -> Arc:
+def _close(
+    current: _Open,
+    boundary: BoundaryKind | None,
+    following: Turn | None,
+    said: Mapping[UUID, bool],
+    shift: BoundaryVerdict | None,
+) -> Arc:
     first, last = current.turns[0], current.turns[-1]
     closed_by, closed_us = boundary, None if following is None else following.started_us
     if last.closed_us is not None:
@@ -140,6 +148,7 @@ def _close(current: _Open, boundary: BoundaryKind | None, following: Turn | None
         said=said.get(first.turn_id),
         continuations=tuple(current.continuations),
         unsure=tuple(current.unsure),
+        end_chance=shift.chance if shift is not None and shift.unsure else None,
     )
 
 

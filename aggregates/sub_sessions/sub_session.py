@@ -332,8 +332,9 @@ def conclude(
     judged_intent = sub_session_intent(rubrics)
     intent = said.intent or judged_intent
     goal = goal_unit(units, rubrics, judged_intent)
-    judged = answered_outcome(judge_outcome(turns, judged_intent, following), answers.outcome)
-    meant = judged if intent == judged_intent else judge_outcome(turns, intent, following)
+    unsure_end = any(arc.end_chance is not None and arc.turn_ids[-1] == turns[-1].turn_id for arc in arcs)
+    judged = answered_outcome(judge_outcome(turns, judged_intent, following, unsure_end=unsure_end), answers.outcome)
+    meant = judged if intent == judged_intent else judge_outcome(turns, intent, following, unsure_end=unsure_end)
     asked = None if goal is None else goal.reading
     reverts = _reverts(turns, asked)
     usage = [row for turn in turns for row in turn.work.usage]

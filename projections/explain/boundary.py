@@ -114,11 +114,10 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         kept=kept,
         kept_not_shown=kept_in_all - len(kept),
         text=[
-            SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}."),
-            *([] if shift is None else [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]),
+            *_opening_sentences(first.opened_by, shift, reasons),
             *map(_merge_sentence, merged, arcs[1:]),
             *_kept_sentences(kept, kept_in_all),
-            SENTENCES["closed"].get(closing or "") or SENTENCES["closed"]["settled" if facts.row.settled else "open"],
+            _closing_sentence(facts, arcs[-1]),
         ],
         not_observed=[
             *unquoted(opening, facts.turns[0]),
@@ -126,6 +125,20 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         ],
         positions=ascending([facts.turns[0].position, *pieces]),
     )
+
+
+def _opening_sentences(opened_by: str, shift: BoundaryVerdict | None, reasons: str) -> list[str]:
+    if shift is not None and shift.unsure:
+        return [SENTENCES["opened"]["unsure"].format(chance=shift.chance), reasons]
+    judged = [] if shift is None else [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
+    return [SENTENCES["opened"].get(opened_by, f"It opens here: {opened_by}."), *judged]
+
+
+def _closing_sentence(facts: SubSessionEvidence, last: Arc) -> str:
+    told = SENTENCES["closed"]
+    if last.end_chance is not None:
+        return told["unsure"].format(chance=last.end_chance)
+    return told.get(last.closed_by or "") or told["settled" if facts.row.settled else "open"]
 
 
 def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[_Signals, BoundaryVerdict | None]:
@@ -220,10 +233,8 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
     else:
         signals = contributions(so_far, turn, after_commit=committed(so_far))
         verdict = verdict_of(_total(signals))
-        text, passed_us = (
-            f"The judge sees no other topic. {_reasons(signals)}",
-            turn.started_us - so_far.last.started_us,
-        )
+        says = SENTENCES["weighed"]["unsure" if verdict.unsure else "no"].format(chance=verdict.chance)
+        text, passed_us = f"{says} {_reasons(signals)}", turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(name.startswith("stands apart") for name, _ in signals):
             text += SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)

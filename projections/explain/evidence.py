@@ -9,7 +9,8 @@ from pkgutil import get_data
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.reading.verdicts import Rubric, kind_of
+from aggregates.judging.outcome import UNSURE_END
+from aggregates.reading.verdicts import OutcomeVerdict, Rubric, kind_of
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
@@ -193,12 +194,17 @@ def verdict_of(row: SubSessionRow, letter_grade: str | None) -> str:
     return f"{kind_of(row.intent).capitalize()}{_reached(row)}{graded}{silent}."
 
 
+def undecided_because(verdict: OutcomeVerdict) -> str:
+    against = [piece.what for piece in verdict.evidence_against]
+    return SENTENCES["undecided"]["unsure_end" if against == [UNSURE_END] else verdict.undecided or "balanced"]
+
+
 def _reached(row: SubSessionRow) -> str:
     verdict = row.detail.outcome
     if not row.settled:
         return ", still open"
     if row.goal_complete is None:
-        why = SENTENCES["undecided"][verdict.undecided or "balanced"]
+        why = undecided_because(verdict)
         return f" of which nobody can tell whether its goal was reached: {why}"
     reached = "reached its goal" if row.goal_complete else "did not reach its goal"
     if row.goal_complete != verdict.goal_complete:

@@ -24,6 +24,7 @@ from projections.explain.evidence import (
     SubSessionEvidence,
     ascending,
     counted,
+    undecided_because,
     unquoted,
     verdict_of,
 )
@@ -54,7 +55,9 @@ _BY_WORK: dict[str, _Shows] = {
     rules.REFUSED: lambda seen: seen.kind == "rejection",
 }
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
-_BY_PROMPT = {rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
+_SAID = {rules.SHIPPED, rules.TAKEN_OVER, rules.STILL_FAILING}
+"""Told of the prompt at whose position it stands, whatever else that says."""
+_BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.UNSURE_END, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
 _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
     "gap": ("boundary", "split_at_turn", "merge_with_previous"),
     "goal": ("completion", "mark_complete", "mark_incomplete"),
@@ -153,13 +156,13 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     reached, rework, overridden = outcome(facts), _rework(facts), overrides(facts)
     judges = {opening.judge, grade.judge, reached.judge, *(each.judge for each in grade.prompts)}
     judges |= {each.judge for each in opening.kept}
-    parts = (opening, floor, grade, reached, rework)
+    parts, gaps = (opening, floor, grade, reached, rework), unsure_gaps(reader, row.sub_session_id)
     return Explanation(
         score_v3_sub_session_id=row.sub_session_id,
         agent_session_ids=list(row.detail.agent_session_ids),
         is_preview=not row.settled,
-        verdict=verdict_of(row, grade.letter_grade),
-        unsure_gaps=unsure_gaps(reader, row.sub_session_id),
+        verdict=verdict_of(row, grade.letter_grade) + _unsure_cuts(facts, gaps),
+        unsure_gaps=gaps,
         details=[*_numbers(facts), *boundary_numbers(opening)],
         boundary=opening,
         floor=floor,
@@ -173,6 +176,15 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
             [*(at for part in parts for at in part.positions), *(each.position for each in overridden)]
         ),
     )
+
+
+def _unsure_cuts(facts: SubSessionEvidence, gaps: Sequence[UnsureGap]) -> str:
+    """A sentence of where nobody can tell one goal from two; empty where none is unsure."""
+    told, places = SENTENCES["unsure"], [gap.split_turn_idx for gap in gaps]
+    ends = facts.arcs[-1].end_chance is not None
+    found = {"begins": 0 in places, "ends": ends, "within": any(places)}
+    parts = [told[part] for part, holds in found.items() if holds]
+    return f" {told['said'].format(parts=', '.join(parts))}" if parts else ""
 
 
 def _numbers(facts: SubSessionEvidence) -> list[str]:
@@ -308,11 +320,13 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
 def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     """The turns whose prompts say this, in the order in which the judge looks; those of one batch share a position."""
     turns, following = facts.turns, [] if facts.following is None else [facts.following]
-    if what == rules.MOVED_ON:
+    if what in (rules.MOVED_ON, rules.UNSURE_END):
         return iter(following)
     if what == rules.ACCEPTED:
         return filter(rules.accepts, (*turns[1:][-1:], *following))
     everyone = [*turns, *following]
+    if what in _SAID:
+        return iter(everyone)
     latest_first = range(len(everyone) - 1, -1, -1)
     return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
 
@@ -330,7 +344,7 @@ def _outcome_sentences(
         return ["It is still open; the outcome is judged when it settles."]
     listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
     if verdict.goal_complete is None:
-        done = f"nobody can tell: {SENTENCES['undecided'][verdict.undecided or 'balanced']}"
+        done = f"nobody can tell: {undecided_because(verdict)}"
     else:
         done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
     text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]

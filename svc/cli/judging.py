@@ -18,10 +18,10 @@ from rich.table import Table
 
 from aggregates.event import Digester, Span, Words
 from aggregates.judging.outcome import judge_outcome
-from aggregates.judging.rubric import judge_prompt, sub_session_intent
+from aggregates.judging.rubric import forced_rubric, judge_prompt, sub_session_intent
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.verdicts import BOOLEANS, Rubric
+from aggregates.reading.verdicts import BOOLEANS, Intent, JudgeStatus, Rubric
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
 from aggregates.scores.grades import PromptGrade, grade_text
@@ -212,15 +212,16 @@ def _observed(written: str) -> Observation:
 def judge_prompt_item(item: Item) -> dict[str, Any]:
     """The judge's label of a prompt item."""
     *earlier, turn = prompt_turns(item)
-    rubric = judge_prompt(turn.prompt, earlier)
-    return {"id": str(item.get("id", "")), "label": label_of(rubric), "unsure": list(rubric.unsure)}
+    rubric, forced = judge_prompt(turn.prompt, earlier), forced_rubric(turn.prompt, earlier)
+    unsure = rubric.unsure if rubric.status == "ok" else tuple(each.name for each in forced.booleans)
+    return {"id": str(item.get("id", "")), "label": label_of(rubric.status, forced), "unsure": list(unsure)}
 
 
-def label_of(rubric: Rubric) -> dict[str, Any]:
+def label_of(status: JudgeStatus, forced: Rubric) -> dict[str, Any]:
     """A rubric as a label, as it would be said by force: null where a boolean does not apply."""
-    forced: dict[str, bool | None] = dict.fromkeys(BOOLEANS)
-    forced |= {each.name: each.forced for each in rubric.booleans}
-    return {"status": rubric.status, "intent": rubric.intent, **forced}
+    said: dict[str, bool | None] = dict.fromkeys(BOOLEANS)
+    said |= {each.name: each.forced for each in forced.booleans}
+    return {"status": status, "intent": forced.intent, **said}
 
 
 def judge_session_item(item: Item) -> dict[str, Any]:
@@ -241,5 +242,13 @@ def judge_arc(turns: Sequence[Turn], start: int, end: int) -> dict[str, Any]:
     rubrics = [judge_prompt(turn.prompt, arc[:place]) for place, turn in enumerate(arc)]
     intent = sub_session_intent(rubrics)
     verdict = judge_outcome(arc, intent, turns[end] if end < len(turns) else None)
-    found = {"intent": intent, "goal_complete": verdict.forced, "confidence": verdict.confidence}
+    found = {"intent": intent or _forced_intent(arc), "goal_complete": verdict.forced, "confidence": verdict.confidence}
     return found if verdict.goal_complete is not None else found | {"undecided": True}
+
+
+def _forced_intent(arc: Sequence[Turn]) -> Intent | None:
+    """What would be said of an arc of which no prompt is classified; None where none has words."""
+    said = [(turn.prompt, arc[:place]) for place, turn in enumerate(arc) if turn.prompt is not None]
+    asking = [forced_rubric(prompt, earlier) for prompt, earlier in said]
+    words = [msgspec.structs.replace(prompt, navigational=None) for prompt, _ in said]
+    return sub_session_intent(asking) or sub_session_intent([forced_rubric(prompt, ()) for prompt in words[:1]])

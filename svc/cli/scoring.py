@@ -4,7 +4,7 @@ Asked over HTTP with the person's own key, from whatever machine. A goal is name
 number in the list of `svc goals`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -225,21 +225,38 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     console, told = Shown(highlight=False, soft_wrap=True), state(found) if "is_preview" in found else ""
     style = _STYLES.get(told, "yellow")
     console.print(f"[bold]{escape(found['title'] or '')}[/bold]  [{style}]{told}[/{style}]")
+    console.print(escape(explained["verdict"]))
+    for gap in explained["unsure_gaps"]:
+        where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"
+        console.print(f"One goal or two? {escape(gap['preview'] or '')} ({where})", style="cyan")
     for name, title in _PARTS.items():
-        part = explained[name]
         console.print(f"\n[bold]{title}[/bold]")
-        for line in (*part["text"], *part["not_observed"]):
-            if "`kept`" not in line:  # names a field of the JSON
-                console.print(f"  {escape(plainly(line, UTC))}")
-        for mark, pieces in (("+", part.get("evidence_for", ())), ("−", part.get("evidence_against", ()))):
-            for piece in pieces:
-                quoted = f": “{piece['quote']}”" if piece["quote"] else ""
-                console.print(f"  {mark} {escape(piece['what'] + quoted)}")
+        for line in _lines_of(explained[name]):
+            console.print(f"  {escape(line)}")
     for word in explained["overrides"]:
         console.print(f"  you said: {escape(word['action'].replace('_', ' '))}", style="cyan")
     console.print(f"\nNot so? svc wrong {goal} --reached, --not-reached, --split N, --join or --kind K", style="dim")
     if explained["overrides"]:
         console.print(f"To take your word back: svc wrong {goal} --take-back", style="dim")
+
+
+def _lines_of(part: Found) -> Iterator[str]:
+    for line in (*part["text"], *part["not_observed"]):
+        if "`kept`" not in line:  # names a field of the JSON
+            yield plainly(line, UTC)
+    for mark, pieces in (("+", part.get("evidence_for", ())), ("−", part.get("evidence_against", ()))):
+        for piece in pieces:
+            yield f"{mark} {piece['what']}" + (f": “{piece['quote']}”" if piece["quote"] else "")
+    for habit, said in part.get("booleans", {}).items():
+        yield _habit_told(habit, said)
+
+
+def _habit_told(habit: str, said: Found) -> str:
+    """As in "✗ asks for a check: no words … were found. Write: “…”"."""
+    mark = "?" if said["unsure"] else "✓" if said["earned"] else "✗"
+    quoted = f" “{said['quote']}”" if said["quote"] else ""
+    advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
+    return f"{mark} {HABITS[habit]}: {said['what']}{quoted}.{advice}"
 
 
 _TAKE_BACK = "clear"

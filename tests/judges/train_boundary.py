@@ -24,8 +24,6 @@ JUDGED_PER_EXPERT = 1.4
 """How many boundaries are judged on unseen developers for each that the experts see.
 
 About there F1 is best. Where exactly is chance, of so few."""
-UNSURE_FROM, SURE_FROM = 0.1, 0.5
-"""The chances of another topic between which a person is asked: one goal or two?"""
 GOES_ON: frozenset[str] = frozenset(
     {
         "says what is wrong",

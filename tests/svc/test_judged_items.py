@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.reading.verdicts import BOOLEANS
+from aggregates.reading.verdicts import BOOLEANS, INTENTS
 from svc.cli.judging import judge_prompt_item, judge_session_item, read_lines, session_turns
 
 
@@ -21,6 +21,18 @@ def test_a_prompt_item_without_a_label_is_judged_in_the_labels_shape() -> None:
     assert list(judged["label"]) == ["status", "intent", *BOOLEANS]
     assert judged["label"]["intent"] == "question"
     assert judged["label"]["scope_bounded"] is None
+
+
+def test_what_is_not_classified_has_an_intent_by_force() -> None:
+    """A prompt in another language, and an arc of such prompts or of a command alone."""
+    text = "Bitte prüfe, warum die Anmeldung nach dem Neustart nicht mehr geht, und behebe den Fehler."
+    judged = judge_prompt_item({"id": "x:1", "earlier_turns": [], "prompt": text})
+    assert judged["label"]["status"] == "unclassified"
+    assert judged["label"]["intent"] in INTENTS
+    assert judged["unsure"] == [name for name in BOOLEANS if judged["label"][name] is not None]
+    for prompt in (text, "/fix-ci"):
+        (arc,) = judge_session_item(session({"prompt": prompt, "tools": [], "response_end": "Done."}))["arcs"]
+        assert arc["intent"] in INTENTS
 
 
 def test_a_session_item_is_judged_into_arcs_that_cover_its_turns() -> None:

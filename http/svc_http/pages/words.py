@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
+from aggregates.judging.evidence import HABIT_WORDS
 from aggregates.times import US_PER_SECOND
 
 UNKNOWN = "–"
@@ -36,24 +37,8 @@ STATES: Mapping[str, str] = {
     "rework": "done again",
     "not_counted": "not counted",
 }
-HABITS: Mapping[str, str] = {
-    "goal_explicit": "says what should hold afterwards",
-    "scope_bounded": "limits where or how much",
-    "references_concrete": "points at something findable",
-    "context_sufficient": "gives enough to start",
-    "verification_requested": "asks for a check",
-    "root_cause_oriented": "asks for the cause",
-    "plan_first": "plans first",
-}
-NEXT_HABIT: Mapping[str, str] = {
-    "goal_explicit": "say what should hold when it is done",
-    "scope_bounded": "say where to work, or what to leave alone",
-    "references_concrete": "name a path, a symbol, a line or a ticket",
-    "context_sufficient": "add the error text, an example or the reason",
-    "verification_requested": "say how you will check it",
-    "root_cause_oriented": "ask for the cause",
-    "plan_first": "ask for a plan before a larger change",
-}
+HABITS: Mapping[str, str] = {name: words.earned for name, words in HABIT_WORDS.items()}
+NEXT_HABIT: Mapping[str, str] = {name: words.next for name, words in HABIT_WORDS.items()}
 CAUSES: Mapping[str, Cause] = {
     "service_outage": Cause("outage", "the provider's servers failed again and again", "the provider was down"),
     "rate_limit": Cause(

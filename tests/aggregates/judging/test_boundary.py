@@ -206,10 +206,10 @@ def test_sureness_is_the_chance_of_what_is_said(logit: int, even: int, shift: bo
 
 
 @pytest.mark.parametrize(
-    ("chance", "unsure"), [(0.02, False), (0.1, False), (0.11, True), (0.3, True), (0.49, True), (0.51, False)]
+    ("chance", "unsure"), [(0.02, False), (0.1, False), (0.11, True), (0.3, True), (0.51, True), (0.9, True)]
 )
-def test_a_gap_between_the_bounds_is_unsure(chance: float, unsure: bool) -> None:
-    """On both sides of the cut, which lies at .2."""
+def test_a_gap_is_unsure_from_the_bound_on(chance: float, unsure: bool) -> None:
+    """On both sides of the cut, which lies at .2. A boundary is never sure: too many are none."""
     logit = math.log(chance / (1 - chance)) - math.log(0.25)
     verdict = verdict_of(round(1_000 * logit), model=BoundaryModel(0, {}, -1_386))
     assert (verdict.shift, verdict.unsure) == (chance > 0.2, unsure)

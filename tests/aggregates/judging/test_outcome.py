@@ -32,6 +32,7 @@ from aggregates.judging.outcome import (
     TAKEN_OVER,
     UNANSWERED,
     UNCHALLENGED,
+    UNSURE_END,
     WAITS,
     OutcomeModel,
     judge_outcome,
@@ -66,6 +67,33 @@ def test_a_checked_change_is_complete_even_in_silence() -> None:
     verdict = judge(turn(marks="CKa"))
     assert verdict.goal_complete
     assert CHECKED in whats(verdict)[0]
+
+
+@pytest.mark.parametrize(
+    ("marks", "intent", "complete"),
+    [
+        pytest.param("Ca", "bug_fix", None, id="a change that nothing checked"),
+        pytest.param("a", "question", None, id="an answer, of which the next prompt may ask more"),
+        pytest.param("CKa", "bug_fix", True, id="a check shows it, wherever the goal ends"),
+        pytest.param("CMa", "bug_fix", True, id="so does a commit"),
+    ],
+)
+def test_where_the_next_prompt_may_go_on_with_the_goal_something_must_show_it(
+    marks: str, intent: Intent, complete: bool | None
+) -> None:
+    """That somebody went on to another goal is known only where that goal is surely another one."""
+    turns = [work(marks)]
+    assert judge_outcome(turns, intent, NEXT_GOAL).goal_complete is True
+    unsure = judge_outcome(turns, intent, NEXT_GOAL, unsure_end=True)
+    assert unsure.goal_complete is complete
+    assert MOVED_ON not in whats(unsure)[0]
+    assert UNSURE_END in whats(unsure)[1]
+
+
+def test_an_error_pasted_without_a_word_says_that_it_does_not_work() -> None:
+    """It is of the work before it."""
+    pasted = turn("Traceback (most recent call last):\n  File \"a.py\", line 3, in run\nKeyError: 'x'", place=9)
+    assert NOT_WORKING in whats(judge(work("Ca"), following=pasted))[1]
 
 
 def test_thanks_complete_a_change() -> None:

@@ -87,6 +87,27 @@ def test_a_title_leaves_out_the_thanks_before_what_is_wanted(text: str, title: s
     assert cut(Words(text), read_prompt(text, DIGESTER).title) == title
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("/heavy /forge I would like to add an option to the parser", "add an option to the parser"),
+        ("/security:review all of phase 14", "/security:review all of phase 14"),
+        ("#terminalSelection fix the error in the parser", "fix the error in the parser"),
+        ("Can you please check how the parser loads a file?", "check how the parser loads a file?"),
+        ("Can you do it?", "Can you do it?"),
+        ("When running:\n$ parse a.txt\nI would expect that it tells the number of lines", None),
+        (
+            "investigate [https://example.com/discussions/1061/more](https://example.com/discussions/1061/more)",
+            "investigate [https://example.com/discussions/1061/more]",
+        ),
+    ],
+)
+def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str | None) -> None:
+    """Commands before a sentence as well; a link is not cut through, and a bare "when running:" is no title."""
+    found = cut(Words(text), read_prompt(text, DIGESTER).title)
+    assert found == (title or "I would expect that it tells the number of lines")
+
+
 def test_the_title_of_a_handed_plan_is_its_heading() -> None:
     """The line before it says nothing."""
     text = "Implement the following plan:\n\n# Move the parser into its own package\n\nSteps follow."
@@ -95,7 +116,7 @@ def test_the_title_of_a_handed_plan_is_its_heading() -> None:
 
 def test_a_long_first_line_is_cut_between_words() -> None:
     """The span itself holds no ellipsis."""
-    text = "Please rename every function of the parser module that begins with an underscore and is used elsewhere"
+    text = "Rename every function of the parser module that begins with an underscore and is used elsewhere"
     title = cut(Words(text), read_prompt(text, DIGESTER).title)
     assert title is not None
     assert text.startswith(title)

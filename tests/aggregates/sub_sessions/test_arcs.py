@@ -34,8 +34,8 @@ NEW_TOPIC = prompt(
         pytest.param(GOES_ON, False, False, False, id="goes on, and once committed"),
         pytest.param(LIKELY_GOES_ON, False, False, True, id="goes on, unsure once committed"),
         pytest.param(DOUBTFUL, False, True, True, id="goes on, unsure"),
-        pytest.param(LIKELY_NEW, True, True, False, id="another topic, sure once committed"),
-        pytest.param(NEW_TOPIC, True, False, False, id="another topic, sure"),
+        pytest.param(LIKELY_NEW, True, True, True, id="another topic"),
+        pytest.param(NEW_TOPIC, True, True, True, id="another topic, likelier"),
     ],
 )
 def test_the_prompts_above_weigh_what_their_names_say(
@@ -279,19 +279,30 @@ SURELY_GOES_ON = turn_at(
     ("first", "second", "unsure"),
     [
         pytest.param(turn_at(0, GOAL), turn_at(9, DOUBTFUL), True, id="near even odds"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_NEW), True, id="another topic, not surely"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, NEW_TOPIC), False, id="another topic, surely"),
+        pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_NEW), True, id="another topic"),
+        pytest.param(turn_at(0, GOAL), turn_at(9, NEW_TOPIC), True, id="another topic, likelier"),
         pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_GOES_ON), False, id="the same topic, rather surely"),
         pytest.param(turn_at(0, GOAL), turn_at(9, GOES_ON), False, id="the same topic, surely"),
         pytest.param(REVIEW, SURELY_GOES_ON, False, id="the same topic, beyond any doubt"),
         pytest.param(turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_GOES_ON), True, id="a commit makes it unsure"),
-        pytest.param(turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_NEW), False, id="a commit makes it sure"),
         pytest.param(turn_at(0, GOAL), turn_at(9, THANKS), False, id="a turn that cannot shift"),
     ],
 )
 def test_a_gap_is_unsure_between_the_bounds(first: Turn, second: Turn, unsure: bool) -> None:
     """What a commit adds is part of its chance."""
     assert [gap.turn for gap in unsure_gaps([], [first, second], ())] == ([second] if unsure else [])
+
+
+def test_an_arc_knows_how_unsure_its_end_is() -> None:
+    """What a judge hardly saw; where a person said it, or the session was cleared, nothing is unsure."""
+    turns = [turn_at(0, GOAL), turn_at(9, NEW_TOPIC)]
+    first, last = cut_arcs(turns, "start", None)
+    assert last.shift is not None
+    assert (first.end_chance, last.end_chance) == (last.shift.chance, None)
+    said, _ = cut_arcs(turns, "start", None, {turns[1].turn_id: True})
+    assert said.end_chance is None
+    cleared, _ = cut_arcs([turns[0], turn_at(9, NEW_TOPIC, opening="clear")], "start", None)
+    assert cleared.end_chance is None
 
 
 def test_the_gaps_of_an_arc_are_found_in_order() -> None:

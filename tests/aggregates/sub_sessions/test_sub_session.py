@@ -92,6 +92,8 @@ def test_a_person_names_another_intent() -> None:
 
 CLEAR = read_prompt("Move the parser into a package of its own in src/parser", DIGESTER)
 LEANING = read_prompt("and do that for the printer in src/printer as well, please", DIGESTER)
+COMMAND = read_prompt("/pr-review 165", DIGESTER)
+EXPANDED = read_prompt("## Context\n\n- Current pull request status: open, of the list of sessions", DIGESTER)
 COMMITS = read_prompt("commit this and push it to the branch of the parser", DIGESTER)
 
 
@@ -106,6 +108,10 @@ COMMITS = read_prompt("commit this and push it to the branch of the parser", DIG
         pytest.param([CLEAR, LEANING], [rubric("question"), rubric("feature")], 0, id="not a change that leans on it"),
         pytest.param(
             [COMMITS, CLEAR], [rubric("small_change"), rubric("question")], 1, id="not a request for a commit"
+        ),
+        pytest.param([COMMAND, EXPANDED], [None, rubric("review")], 0, id="the command, not the text in its place"),
+        pytest.param(
+            [COMMAND, EXPANDED, LEANING], [None, rubric("review")], 2, id="rather a prompt that leans than such a text"
         ),
     ],
 )

@@ -225,8 +225,10 @@ async def test_another_topic(house: House, api: Caller) -> None:
     rows = (await api.get(f"{V3}/realtime/sub-sessions")).json
     before = (await api.get(f"{V3}/sub-sessions/{rows[1]['score_v3_sub_session_id']}/explain")).json
     assert before["boundary"]["closed_by"] == "topic"
-    moved_on = {piece["what"]: piece for piece in before["outcome"]["evidence_for"]}
-    assert moved_on["the next turn opens a new goal without a correction"]["quote"] == shift
+    assert before["verdict"].endswith("Unsure: where it ends. One goal or two?")
+    assert "One click at the next goal settles it." in before["boundary"]["text"][-1]
+    unsure = {piece["what"]: piece for piece in before["outcome"]["evidence_against"]}
+    assert unsure["whether the next prompt opens a new goal is unsure"]["quote"] == shift
 
 
 async def test_the_next_turn_is_quoted_where_one_export_told_of_both(house: House, api: Caller) -> None:
@@ -247,8 +249,8 @@ async def test_the_next_turn_is_quoted_where_one_export_told_of_both(house: Hous
     rows = (await api.get(f"{V3}/realtime/sub-sessions")).json
     assert len(rows) == 2
     before = (await api.get(f"{V3}/sub-sessions/{rows[1]['score_v3_sub_session_id']}/explain")).json
-    moved_on = {piece["what"]: piece for piece in before["outcome"]["evidence_for"]}
-    assert moved_on["the next turn opens a new goal without a correction"]["quote"] == shift
+    unsure = {piece["what"]: piece for piece in before["outcome"]["evidence_against"]}
+    assert unsure["whether the next prompt opens a new goal is unsure"]["quote"] == shift
 
 
 async def test_boundaries_that_were_seen(house: House, api: Caller) -> None:
@@ -441,7 +443,7 @@ async def test_what_earned_a_habit_is_marked_and_what_was_missed_is_written_for_
     assert "Add a --json flag to src/cli.py."[named["span"]["start"] : named["span"]["end"]] == named["quote"]
     missed = habits["verification_requested"]
     assert (missed["earned"], missed["unsure"]) == (False, False)
-    assert missed["how_to_earn"].startswith("“Add a --json flag to src/cli.py. Then run")
+    assert missed["how_to_earn"].startswith("“Add a --json flag to src/cli.py. Check: …")
 
 
 async def test_what_speaks_for_and_against_says_who_and_when(house: House, api: Caller) -> None:

@@ -1,0 +1,114 @@
+"""Measure the titles of sub-sessions on labelled sessions: `python -m tests.judges.titles DATA_DIR [--print]`.
+
+A title is right where its prompt lies in the goal arc of the experts that has most of the sub-session's turns, and
+where it says what was worked on. The first is counted here. The second somebody read: `title_marks.txt` has a letter
+for each title, by a digest, so that it holds no text: g it says so, b it does not, n there is nothing to say (a command
+alone, or words that were not captured). A title that is not read yet counts as none, and is printed.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b, sha256
+from pathlib import Path
+
+import click
+import msgspec
+
+from aggregates.characters import plain
+from aggregates.reading.reading import TITLE_CHARS_MAX
+from aggregates.sub_sessions.arcs import Arc, cut_arcs
+from aggregates.sub_sessions.sub_session import conclude
+from aggregates.turns.turn import Turn
+from svc.cli.judging import Item, session_turns
+from tests.judges.labels import ArcLabel, labelled_items
+from tests.judges.measures import Share, share_text
+
+SESSIONS = 100
+"""So many are read: those with the smallest SHA-256 of "title " and their name."""
+MARKS = {
+    name: mark
+    for name, mark in map(str.split, (Path(__file__).parent / "title_marks.txt").read_text("utf-8").splitlines())
+}
+
+
+class Title(msgspec.Struct, frozen=True):
+    """The title of one sub-session as the judges cut it."""
+
+    session: str
+    start: int
+    end: int
+    """Its turns, from 1, both included."""
+    goal: int
+    """The turn whose prompt it comes from."""
+    text: str
+    in_right_arc: bool
+
+    @property
+    def name(self) -> str:
+        """How `MARKS` knows it."""
+        return blake2b(f"{self.session}:{self.start}:{self.text}".encode(), digest_size=5).hexdigest()
+
+
+def titles(data_dir: Path) -> list[Title]:
+    """Of every sub-session of the sessions that are read, in their order."""
+    items = [item for item in labelled_items(data_dir, "sessions") if item.get("arcs")]
+    chosen = sorted(items, key=lambda item: sha256(f"title {item['session']}".encode()).digest())[:SESSIONS]
+    return [title for item in chosen for title in titles_of(item)]
+
+
+def titles_of(item: Item) -> list[Title]:
+    turns, found, start = session_turns(item), [], 0
+    experts = msgspec.convert(item["arcs"], tuple[ArcLabel, ...])
+    for arc in cut_arcs(turns, "start", None):
+        end = start + len(arc.turn_ids)
+        goal = start + _goal_of(arc, turns[start:end], turns[end] if end < len(turns) else None)
+        text = _text_of(turns[goal], str(item["turns"][goal]["prompt"]))
+        right = _most_of(experts, start + 1, end)
+        found.append(Title(str(item["session"]), start + 1, end, goal + 1, text, right.start <= goal + 1 <= right.end))
+        start = end
+    return found
+
+
+def _goal_of(arc: Arc, members: Sequence[Turn], following: Turn | None) -> int:
+    """Which of its turns names it."""
+    goal = conclude([arc], members, following).goal
+    speaking = [turn for turn in members if turn.prompt is not None and turn.prompt.navigational is None]
+    return members.index(goal or next(iter(speaking), members[0]))
+
+
+def _text_of(turn: Turn, said: str) -> str:
+    if turn.prompt is None:
+        return ""
+    return plain(" ".join(said[turn.prompt.title.start : turn.prompt.title.end].split()))[:TITLE_CHARS_MAX]
+
+
+def _most_of(experts: Sequence[ArcLabel], start: int, end: int) -> ArcLabel:
+    return max(experts, key=lambda arc: min(arc.end, end) - max(arc.start, start))
+
+
+@click.command()
+@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--print", "printed", is_flag=True, help="Print every title with the first words of the prompts.")
+def main(data_dir: Path, printed: bool) -> None:
+    """Measure the titles on the labelled sessions of DATA_DIR."""
+    found = titles(data_dir)
+    unread = [title for title in found if title.name not in MARKS]
+    prompts = {str(item["session"]): item["turns"] for item in labelled_items(data_dir, "sessions")}
+    for title in found if printed else unread:
+        _show(title, prompts[title.session])
+    told = [title for title in found if MARKS.get(title.name) != "n"]
+    placed = Share(sum(title.in_right_arc for title in told), len(told))
+    good = [title for title in told if title.in_right_arc and MARKS.get(title.name) == "g"]
+    click.echo(f"the title's prompt lies in the right arc: {share_text(placed)}")
+    click.echo(f"and it says what was worked on: {share_text(Share(len(good), len(told)))}; {len(unread)} not read yet")
+
+
+def _show(title: Title, turns: Sequence[Item]) -> None:
+    where = "" if title.in_right_arc else "  IN ANOTHER ARC"
+    click.echo(f"{title.name} {MARKS.get(title.name, '-')} {title.text}{where}")
+    for place in range(title.start, title.end + 1):
+        said = " ".join(str(turns[place - 1]["prompt"])[:400].split())[:150]
+        click.echo(f"    {'>' if place == title.goal else ' '}{place} {said}")
+
+
+if __name__ == "__main__":
+    main()
