@@ -140,12 +140,17 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     captures = _tail_captures(db, session, start_us)
     if not captures and start_us == BEGINNING_US:
         return [], []  # however much was seen: nobody has asked for anything yet
-    hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None})
+    # A text that an agent wrote names no prompt of a person's, so no work is brought back by its name.
+    hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None and not _is_made(c)})
     taken = _taken_names(db, session, start_us, hosts)
     seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
     answers = _answers(db, captures)
     openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
     return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
+
+
+def _is_made(capture: Capture) -> bool:
+    return capture.reading is not None and capture.reading.maker is not None
 
 
 def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:

@@ -290,6 +290,18 @@ def test_work_that_named_a_prompt_not_yet_captured_leaves_the_turn_it_was_put_to
     assert live == replayed
 
 
+def test_work_that_names_an_agents_own_text_stays_with_the_turn_before_it_by_time() -> None:
+    """Two reports of background tasks, the first with the name of work long before it: it is not brought back."""
+    log = Log()
+    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[8], PROMPTS[0])):
+        log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
+    log.records("s1", edit(MONDAY + MINUTE, prompt_id="task"))
+    log.prompt("s1", PROMPTS[6], MONDAY + 3 * HOUR + MINUTE, name="first", host_prompt_id="task", cwd_digest=7)
+    log.prompt("s1", PROMPTS[6], MONDAY + 3 * HOUR + 5 * MINUTE, name="second", cwd_digest=7)
+    live, replayed = _live_and_replayed(log)
+    assert live == replayed
+
+
 def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
     """A hook may name the last prompt it knew of; the session ended after the last prompt there was."""
     log = Log()
