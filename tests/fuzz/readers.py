@@ -19,7 +19,8 @@ import svc_http
 from aggregates.reading.authors import own_words
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS, prompt_opening, split_pasted
-from aggregates.reading.reading import evidence_spans, read_prompt, read_response, title_and_summary
+from aggregates.reading.reading import evidence_spans, read_prompt, read_response
+from aggregates.reading.titles import title_and_summary
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_input
 from aggregates.redaction.redaction import redact, redact_among

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.reading.reading import TITLE_CHARS_MAX
+from aggregates.reading.titles import TITLE_CHARS_MAX
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import conclude
 from aggregates.turns.turn import Turn

@@ -5,7 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
-from aggregates.reading.reading import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX, TOKENS_MAX, read_prompt, read_response
+from aggregates.reading.reading import TOKENS_MAX, read_prompt, read_response
+from aggregates.reading.titles import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from tests.support.judging import DIGESTER
 
 ANY_TEXT = st.text(st.characters(), max_size=400)

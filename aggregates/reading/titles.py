@@ -1,0 +1,108 @@
+"""The title and the summary of a prompt, as spans of its text: what a person wants, without what leads up to it."""
+
+import re
+
+from aggregates.event import Span
+from aggregates.reading.pasted import PromptText
+
+TITLE_CHARS_MAX = 60
+SUMMARY_CHARS_MAX = 240
+_SAID_FIRST = re.compile(
+    r"(?:\[image[^\]\n]{0,60}\]\s*|(?:/[a-z][\w:-]*\s+)+(?-i:(?=[A-Z]))|#?terminal(?:selection|lastcommand)\s+"
+    r"|(?:ok(?:ay)?|k|great|nice|cool|perfect|awesome|excellent|alright|thanks(?: a lot)?|thank you|yes|yep|good"
+    r"|not bad|merged|hey|hi|sounds good|(?:this )?looks g(?:ood|reat)"
+    r"|this is (?:an? )?(?:(?:really|very|pretty) )?(?:good|great|nice|awesome)(?: start| work| progress)?(?=[.,!])"
+    r"|(?:that'?s it, )?it(?:'s| is)? (?:works?|working)(?: now)?|last step)\b[\s,.!:;-]*)+"
+    r"(?:(?:now|so|then|and)\b,?\s+)*",
+    re.IGNORECASE,
+)
+_ASKS_FOR = re.compile(
+    r"(?:please,? |(?:can|could|would|will) (?:you|we) |i(?:'d| would) like (?:you )?to |i (?:want|need)(?: you)? to "
+    r"|we (?:want|need) to |let'?s |help me (?:to )?)+(?:(?:please|also|now|again) )*",
+    re.IGNORECASE,
+)
+"""How a person begins to ask; what follows says more in a title."""
+_TITLE_WORDS_MIN = 3
+_TITLE_SENTENCE_MIN = 26
+"""A title ends with a sentence from so many characters on."""
+_LINE = re.compile(r"\S[^\n]*")
+
+
+def _first_line(looked: PromptText) -> tuple[str, int, int]:
+    """The text, start and end of the line that says what a prompt is about; own lines first."""
+    for source in (looked.own, looked.text):
+        start = len(source) - len(source.lstrip())
+        if start < len(source):
+            end = source.find("\n", start)
+            return source, start, len(source) if end < 0 else end
+    return "", 0, 0
+
+
+def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
+    source, start, end = _first_line(looked)
+    summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
+    line = source[start:end].rstrip()
+    if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
+        start, end = _told_after(source, start, end)
+    begun = start
+    while begun < end and source[begun] in "#*->•– \t":
+        begun += 1
+    start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
+    start, end = _after_thanks(source, start, end)
+    asks = _ASKS_FOR.match(source, start, end)
+    if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:
+        start = asks.end()
+    return _placed(looked, source, start, _title_end(source, start, end)), summary
+
+
+def _title_end(source: str, start: int, end: int) -> int:
+    """Where a title is cut: at a sentence's end that is not too early, else between words, and within no link."""
+    cut = cut_end(source, start, end, TITLE_CHARS_MAX, _TITLE_SENTENCE_MIN)
+    link = source.rfind("](", start, cut)
+    return link + 1 if link > start + TITLE_CHARS_MAX // 2 else cut
+
+
+def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:
+    """Where the line that names the goal begins and ends, without the pictures and thanks before it."""
+    found = _SAID_FIRST.match(source, start, end)
+    if found is None:
+        return start, end
+    at = found.end()
+    if at == end:  # nothing else in this line: the next one that says something
+        rest = source[at : at + TITLE_CHARS_MAX * 2]
+        at += len(rest) - len(rest.lstrip())
+        stop = source.find("\n", at)
+        end_of_next = len(source) if stop < 0 else stop
+        return (at, end_of_next) if source[at:end_of_next].strip() else (start, end)
+    return (at, end) if len(source[at:end].split()) >= _TITLE_WORDS_MIN else (start, end)
+
+
+def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
+    """After "Implement the following plan:" the heading that follows says more; after "When running:" a sentence."""
+    heading = len(source[start:end].split()) >= _TITLE_WORDS_MIN
+    for line in _LINE.finditer(source, end, end + 400):
+        told = line[0].startswith("#") if heading else len(line[0].split()) > 2 * _TITLE_WORDS_MIN
+        if told:
+            stop = source.find("\n", line.start())
+            return line.start(), len(source) if stop < 0 else stop
+        if heading:
+            break
+    return start, end
+
+
+def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:
+    return looked.span(start, end) if source is looked.own else Span(start, end)
+
+
+def cut_end(source: str, start: int, end: int, most: int, least: int | None = None) -> int:
+    """The end of a piece of at most `most` characters: at a sentence's end from `least` on, else between words."""
+    while end > start and source[end - 1].isspace():
+        end -= 1
+    if end - start <= most:
+        return end
+    piece = source[start : start + most + 1]
+    sentence = max(piece.rfind(". "), piece.rfind("? "), piece.rfind("! "))
+    if sentence >= (most // 3 if least is None else least):
+        return start + sentence + 1
+    space = piece.rfind(" ")
+    return start + (space if space > most // 2 else most)
