@@ -22,7 +22,10 @@ def there(do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if CHROMIUM is None and "/browser/" in str(item.path):
+        if "/browser/" not in str(item.path):
+            continue
+        item.add_marker(pytest.mark.browser)
+        if CHROMIUM is None:
             item.add_marker(pytest.mark.skip(reason="no chromium on this machine: apt-get install chromium"))
 
 
