@@ -88,10 +88,23 @@ def is_drawn_twice(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[Rebui
     query = "SELECT 1 FROM judged_arcs WHERE organization_id = ? AND developer_id = ? LIMIT 1"
     if db.execute(query, owner(scope)).fetchone() is not None:
         return True
-    if not any(each.spoken for each in rebuilt):
+    if not any(each.spoken for each in rebuilt) and not _spoke_before_any_arc(db, scope):
         return False
     copy_as_judged(db, scope)
     return True
+
+
+def _spoke_before_any_arc(db: sqlite3.Connection, scope: Scope) -> bool:
+    """Whether they drew a boundary and there is no arc, yet or any more: no row of the judges' drawing tells of it."""
+    query = "SELECT 1 FROM arcs WHERE organization_id = ? AND developer_id = ? LIMIT 1"
+    if db.execute(query, owner(scope)).fetchone() is not None:
+        return False
+    query = (
+        "SELECT 1 FROM corrections c JOIN captures k ON k.capture_id = c.capture_id "
+        "AND k.agent_session_id = c.agent_session_id JOIN sessions s ON s.agent_session_id = c.agent_session_id "
+        "WHERE c.topic = 'gap' AND s.organization_id = ? AND s.developer_id = ? LIMIT 1"
+    )
+    return db.execute(query, owner(scope)).fetchone() is not None
 
 
 def rebuild_as_judged(

@@ -181,6 +181,18 @@ def test_a_word_about_a_session_that_proves_to_be_a_sub_agents_leaves_the_same_t
     assert tables(project(facts, range(len(facts)))) == tables(project(facts))
 
 
+def test_a_word_about_a_sub_agents_session_counts_for_what_is_captured_later() -> None:
+    """The judges' own drawing begins with the word, however much there is to draw by then."""
+    story = [
+        ("prompt", "s1", PROMPTS[0], MONDAY, False),
+        ("work", "s1", "child", MONDAY, False),
+        ("said", "s1", "gap", 0, False),
+        ("prompt", "s2", PROMPTS[0], MONDAY, False),
+    ]
+    facts = told(story)
+    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
+
+
 @settings(max_examples=200)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
