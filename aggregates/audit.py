@@ -15,6 +15,7 @@ from aggregates.people.directory import (
     Developer,
     Directory,
     ForgetRequest,
+    Identity,
     Key,
     Link,
     Membership,
@@ -47,6 +48,7 @@ WORDS: Mapping[type[Event], str] = {
     people.CredentialIssued: "made a key",
     people.CredentialRevoked: "revoked a key",
     people.LinkOffered: "made a link that signs in",
+    people.IdentityLinked: "linked an account of the sign-in provider",
     BackfillRequested: "had a range judged again",
     RequestsRepriced: "had requests priced again",
     ForgetOrdered: "ordered to forget",
@@ -55,7 +57,7 @@ WORDS: Mapping[type[Event], str] = {
 """What counts as an act, in words. New prices come by themselves; `svc catalog list` has them."""
 TOPICS = tuple(each.TOPIC for each in WORDS)
 _NAMED_APART = frozenset({"received_at_us", "by", "organization_id", "developer_id", "key_digest"})
-_Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link
+_Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):

@@ -55,6 +55,11 @@ def sign_in_stream(cookie_digest: str) -> UUID:
     return stream_id("sign-in", cookie_digest)
 
 
+def identity_stream(issuer: str, subject: str) -> UUID:
+    """An account of a sign-in provider stands for one developer at a time."""
+    return stream_id("identity", issuer, subject)
+
+
 @lru_cache(maxsize=1_024)
 def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
     return stream_id("membership", organization_id, developer_id)

@@ -16,6 +16,7 @@ from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.nodes import Following, Job, Leading
+from svc.jobs.oidc import provider_of
 from svc.jobs.questions import LlmJudge, Narratives, ReportProse
 from svc.jobs.reports import ReportJobs, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
@@ -71,6 +72,7 @@ async def open_service(
         if lasting:
             tell(lost_keys(settings.var_path, store))
         built = build(settings, store, vault, clock or SystemClock(), lasting=lasting, reporting=reporting)
+        built.service.provider = provider_of(settings) if lasting else None
         async with trio.open_nursery() as nursery:
             for task in built.tasks:
                 await nursery.start(task)

@@ -285,6 +285,21 @@ CATALOG_COMMANDS_MAX = 16
 """Catalogs and orders to reprice that may wait: each may be 4 MiB, and is asked for by a person."""
 assert CATALOG_FETCH_SECONDS < REMOTE_TIMEOUT_SECONDS, "a command sees why a fetch failed"
 
+# --- sign-in provider ---------------------------------------------------------------------------------------
+
+PROVIDER_SECONDS = 10.0
+"""How long one answer may take, of three while somebody waits for a page."""
+PROVIDER_ANSWER_BYTES_MAX = 256 * KIB_BYTES
+"""A description takes some 5 KiB, ten keys 20, an id token with many groups 50."""
+PROVIDER_CALLS_MAX = 4
+"""At a time: whoever sends made-up codes holds up no thread but these."""
+PROVIDER_KNOWN_SECONDS = 3_600.0
+"""How long its description and keys are believed to be as they were."""
+PROVIDER_KEYS_SECONDS_MIN = 60.0
+"""A token of an unknown key has them asked for again, at most so often."""
+PROVIDER_LEEWAY_SECONDS = 60
+"""By so much the clocks may differ."""
+
 # --- reports --------------------------------------------------------------------------------------------
 
 REPORT_JOBS_MAX = 2

@@ -65,6 +65,7 @@ from svc_http.ports import (
     CpuTime,
     ModelShown,
     NotRefreshed,
+    Provider,
     PublicSettings,
     ReplayStatus,
     Status,
@@ -136,6 +137,7 @@ class RunningService:
     ordered_report: Callable[[RequestReport | CancelReport], None] = lambda _command: None
     """Called when a report was requested or cancelled; it must not fail, nor take long."""
     model: Callable[[], ModelShown | None] = lambda: None
+    provider: Provider | None = None
     following: Following | None = None
     """Where other nodes write the same log."""
 

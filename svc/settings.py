@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -24,6 +25,8 @@ OTHER_VARIABLES = frozenset(
 )
 """That are no settings: of `svc connect`, of deployments and of tests."""
 SECRETS = frozenset({"llm_key", "store"})
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+SECRET_BYTES_MAX = 4_096
 Amount = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -98,6 +101,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many of them stay; the oldest go first."""
     backup_folder: str | None = None
     """Where they lie, best of all on another disk; VAR-backups beside the data folder where it is not set."""
+    oidc_issuer: str | None = None
+    """Address of an OpenID Connect provider by which people sign in to the pages; needs the extra `oidc`."""
+    oidc_client_id: str | None = None
+    oidc_client_secret_file: str | None = None
+    """Holds the client's secret, mode 600; unset for a client without one."""
+    oidc_name: str | None = None
+    """What the button calls the provider; its host where it is not set."""
     mcp: bool = False
     """Whether agents may ask at /mcp of the private listener, each with a key; needs the extra `mcp`."""
     access_log: bool = False
@@ -131,6 +141,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def place(self) -> Place:
         key = self.master_key_file
         return Place(self.var_path, self.store, None if key is None else Path(key).expanduser())
+
+
+def secret_in(file: str, setting: str) -> str:
+    """What a file of a secret holds. Raises `SettingsError`, which tells nothing of it."""
+    path = Path(file).expanduser()
+    try:
+        mode, text = path.stat().st_mode, path.read_bytes()[:SECRET_BYTES_MAX].decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{setting}: {path} cannot be read: {type(error).__name__}") from error
+    if mode & 0o077:
+        raise SettingsError(f"{setting}: others may read the secret: `chmod 600 {path}`")
+    if not text:
+        raise SettingsError(f"{setting}: {path} is empty")
+    return text
+
+
+def is_safe(url: str) -> bool:
+    """Whether nobody on the way reads what is sent there: by TLS, or on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
 
 
 VARIABLES = {ENVIRONMENT_PREFIX + field.upper(): field for field in Settings.__struct_fields__}
@@ -195,9 +225,17 @@ def _check(settings: Settings) -> None:
         raise SettingsError("store is no address: write postgresql://USER@HOST/DATABASE, or leave it out")
     if settings.store is not None and settings.master_key_file is None:
         raise SettingsError("store needs master_key_file, the file of the key that opens the data keys in it")
+    _check_provider(settings)
     if settings.backup_every and settings.store is not None:
         raise SettingsError("backup_every copies the folder; back the database of the log up by its own means")
     if settings.backup_path.absolute().is_relative_to(settings.var_path.absolute()):
         raise SettingsError("backup_folder lies in the data folder: name one outside of it, best on another disk")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")
+
+
+def _check_provider(settings: Settings) -> None:
+    if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
+        raise SettingsError("oidc_issuer and oidc_client_id belong together: set both or neither")
+    if settings.oidc_issuer is not None and not is_safe(settings.oidc_issuer):
+        raise SettingsError("oidc_issuer is no address to trust: write https://…, as the provider itself writes it")

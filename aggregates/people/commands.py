@@ -15,6 +15,9 @@ KEPT_FOR_GOOD = 0
 NAME_CHARACTERS_MAX = 200
 TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST = 2, 1_000
 RETENTION_DAYS_MAX = 36_500
+EMAIL_CHARACTERS_MAX = 254
+EMAIL = re.compile(r"[^\s@<>,;:\"()\\\[\]]+@[^\s@<>,;:\"()\\\[\]]+", re.ASCII)
+"""Enough to hold one address and no second one, and no header of a mail."""
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
 
 
@@ -40,8 +43,11 @@ class ChangeOrganization(PeopleCommand, frozen=True, kw_only=True):
 
 
 class CreateDeveloper(PeopleCommand, frozen=True, kw_only=True):
+    """`email`: of nobody else; empty: none."""
+
     developer_id: UUID
     display_name: str
+    email: str | None = None
     timezone: str | None = None
     language: str | None = None
     report_schedules: tuple[Schedule, ...] | None = None
@@ -50,6 +56,7 @@ class CreateDeveloper(PeopleCommand, frozen=True, kw_only=True):
 class ChangeDeveloper(PeopleCommand, frozen=True, kw_only=True):
     developer_id: UUID
     display_name: str | None = None
+    email: str | None = None
     timezone: str | None = None
     language: str | None = None
     report_schedules: tuple[Schedule, ...] | None = None
@@ -142,6 +149,14 @@ class UseLink(PeopleCommand, frozen=True, kw_only=True):
     link_id: UUID
 
 
+class LinkIdentity(PeopleCommand, frozen=True, kw_only=True):
+    """Let an account of a sign-in provider stand for a developer, in the place of any other account there."""
+
+    identity_id: UUID
+    issuer: str
+    developer_id: UUID
+
+
 class OpenSignIn(PeopleCommand, frozen=True, kw_only=True):
     """Let a browser stand for a member; the caller keeps the text of its cookie."""
 
@@ -166,7 +181,7 @@ def wrong_in(command: PeopleCommand) -> str | None:
     return next((f"{field}{wrong}" for field, wrong in faults if wrong is not None), None)
 
 
-def _wrong(field: str, value: object) -> str | None:
+def _wrong(field: str, value: object) -> str | None:  # noqa: C901  # a table: one case for each kind of field
     match field, value:
         case "name" | "display_name", str():
             if not value.strip() or len(value) > NAME_CHARACTERS_MAX:
@@ -183,6 +198,8 @@ def _wrong(field: str, value: object) -> str | None:
                 zone_named(value)
             except ValueError as error:
                 return f": {error}"
+        case "email", str() if value and (len(value) > EMAIL_CHARACTERS_MAX or not EMAIL.fullmatch(value)):
+            return " must be one address, like kim@example.com"
         case "language", str() if not LANGUAGE.fullmatch(value):
             return " must be a language tag, like en or pt-BR"
     return None

@@ -8,6 +8,7 @@ from aggregates.event import Event, Reason, Refused, Scope
 from aggregates.ids import credential_stream, forget_request_stream, membership_stream
 from aggregates.people import commands, events
 from aggregates.people import directory as people
+from aggregates.people.entry import with_email
 from aggregates.times import parse_instant
 
 PeopleReply = people.Record | Refused
@@ -33,6 +34,7 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
     commands.NoteKeyUse: ("key", people.Key, events.CredentialUsed),
     commands.OfferLink: ("link", people.Link, events.LinkOffered),
     commands.UseLink: ("link", people.Link, events.LinkUsed),
+    commands.LinkIdentity: ("identity", people.Identity, events.IdentityLinked),
     commands.OpenSignIn: ("sign-in", people.SignIn, events.SignInOpened),
     commands.SeeSignIn: ("sign-in", people.SignIn, events.SignInSeen),
     commands.EndSignIn: ("sign-in", people.SignIn, events.SignInEnded),
@@ -104,6 +106,13 @@ def _refusal(  # noqa: C901  # a table of refusals: one case for each command th
             return _no_key(command, directory, known, now_us)
         case commands.RequestForget(), _:
             return _no_forget_request(command, directory, known)
+        case commands.LinkIdentity(), _:
+            unknown = directory.get(people.Developer, command.developer_id) is None
+            return _not_found("developer", command.developer_id) if unknown else None
+        case commands.CreateDeveloper(email=str(email)) | commands.ChangeDeveloper(email=str(email)), _ if (
+            other := with_email(directory, email)
+        ) is not None and other.id != command.developer_id:
+            return _conflict(f"{email} is the e-mail address of developer {other.id} already")
         case _, None if kind not in people.BEGUN_BY:
             return _not_found(noun, _own_id(command))
         case _, known if known is not None and kind in people.BEGUN_BY:

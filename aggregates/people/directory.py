@@ -4,17 +4,16 @@ A few hundred people make a few thousand events, so all of it fits in memory. Ev
 its key and its membership as they stand now; nothing positive is ever cached.
 """
 
-from enum import Enum
 from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Event, Scope
-from aggregates.ids import credential_stream, membership_id, membership_stream
+from aggregates.ids import membership_id, membership_stream
 from aggregates.people import events
 from aggregates.people.events import Role, Schedule
-from aggregates.times import US_PER_DAY, iso, parse_instant, zone_named
+from aggregates.times import iso, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
 # commands take, also under its own name. None holds a key's digest.
@@ -47,6 +46,8 @@ class Developer(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     developer_id: UUID
     display_name: str
+    email: str | None
+    """By which a sign-in provider knows them first, and where mail about reports goes; null: unknown."""
     timezone: str
     language: str | None
     report_schedules: tuple[Schedule, ...]
@@ -126,6 +127,18 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
         return Scope(self.organization_id, self.developer_id)
 
 
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """An account of a sign-in provider that stands for a developer."""
+
+    id: UUID
+    identity_id: UUID
+    issuer: str
+    developer_id: UUID
+    linked_at: str
+    ended: bool
+    """Whether another account of this provider took its place."""
+
+
 class SignIn(msgspec.Struct, frozen=True, kw_only=True):
     """A browser that stands for a developer."""
 
@@ -134,7 +147,7 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
     organization_id: UUID
     developer_id: UUID
     opened_by: UUID | None
-    """The key that opened it, with which it ends; None where a link did."""
+    """The key that opened it, with which it ends; None where a link or a provider did."""
     browser: str | None
     started_at: str
     seen_at: str
@@ -156,7 +169,7 @@ class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
 
 
-Record = Organization | Developer | Membership | Team | TeamMembership | Key | Link | SignIn | ForgetRequest
+Record = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity | SignIn | ForgetRequest
 
 BEGUN_BY: dict[type[Event], type[Record]] = {
     events.OrganizationCreated: Organization,
@@ -166,6 +179,7 @@ BEGUN_BY: dict[type[Event], type[Record]] = {
     events.TeamMemberAdded: TeamMembership,
     events.CredentialIssued: Key,
     events.LinkOffered: Link,
+    events.IdentityLinked: Identity,
     events.SignInOpened: SignIn,
     events.ForgetRequested: ForgetRequest,
 }
@@ -178,6 +192,7 @@ _AT_FIRST: dict[str, Any] = {
     "retention_days_telemetry": None,
     "retention_days_text": None,
     "team_minimum": TEAM_MINIMUM,
+    "email": None,
     "timezone": "UTC",
     "language": None,
     "report_schedules": (),
@@ -199,6 +214,7 @@ def applied(record: Record | None, event: Event) -> Record:
         if isinstance(record, Membership):
             own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
         values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at, "seen_at": at}
+        values["linked_at"] = at
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
         return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
@@ -218,8 +234,8 @@ def applied(record: Record | None, event: Event) -> Record:
         return msgspec.structs.replace(record, ended=True, ended_at=record.ended_at or at)
     del values["received_at_us"], values["by"]
     set_now = {name: value for name, value in values.items() if value is not None}
-    kept_for_good = {name: None for name, value in set_now.items() if name.startswith("retention") and not value}
-    return msgspec.structs.replace(record, **set_now | kept_for_good)
+    unset = {name: None for name, value in set_now.items() if name.startswith(("retention", "email")) and not value}
+    return msgspec.structs.replace(record, **set_now | unset)
 
 
 _R = TypeVar("_R", bound=Record)
@@ -245,6 +261,10 @@ class Directory:
             scope = Scope(after.organization_id, after.developer_id)
             self._leave_teams(scope, event.received_at_us)
             self._sign_out(scope, iso(event.received_at_us))
+        if isinstance(after, Identity):
+            for other in self.all(Identity):
+                if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
+                    self._records[other.id] = msgspec.structs.replace(other, ended=True)
 
     def _sign_out(self, scope: Scope, at: str) -> None:
         for stream_id, record in self._records.items():
@@ -337,57 +357,8 @@ class Directory:
         return [team for team in teams if team.active and team.organization_id == scope.organization_id]
 
 
-class Principal(msgspec.Struct, frozen=True):
-    """A developer who showed a valid key, or was named by an internal call, and is a member now."""
-
-    scope: Scope
-    role: Role
-
-
-class KeyRefusal(Enum):
-    UNKNOWN = "unknown key"
-    VOID = "revoked or expired"
-    NOT_A_MEMBER = "no longer a member"
-
-
-def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principal | KeyRefusal:
-    """Whose key it is, as things stand now: the key's own life first, then the membership it stands for."""
-    key = directory.get(Key, credential_stream(key_digest))
-    if key is None:
-        return KeyRefusal.UNKNOWN
-    if not _opens(key, now_us):
-        return KeyRefusal.VOID
-    return principal(directory, key.scope) or KeyRefusal.NOT_A_MEMBER
-
-
-SIGN_IN_IDLE_DAYS = 14
-"""A browser that was not seen for longer signs in again."""
-
-
-def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | None:
-    """The sign-in, where it stands now: neither ended nor idle, its key good, its developer a member."""
-    found = directory.get(SignIn, sign_in_id)
-    if found is None or found.ended or now_us - parse_instant(found.seen_at) > SIGN_IN_IDLE_DAYS * US_PER_DAY:
-        return None
-    if found.opened_by is not None:
-        stream = directory.key_stream(found.opened_by)
-        key = None if stream is None else directory.get(Key, stream)
-        if key is None or not _opens(key, now_us):
-            return None
-    return found if directory.membership(found.scope) is not None else None
-
-
 def forget_requests(directory: Directory) -> dict[UUID, str]:
     """Who asks to be forgotten, and since when; whoever is no member any more has been, or left."""
     members = {each.developer_id for each in directory.all(Membership) if each.active}
     asked = (each for each in directory.all(ForgetRequest) if each.active and each.developer_id in members)
     return {each.developer_id: each.started_at for each in asked}
-
-
-def _opens(key: Key, now_us: int) -> bool:
-    return not key.revoked and (key.expires_at is None or parse_instant(key.expires_at) > now_us)
-
-
-def principal(directory: Directory, scope: Scope) -> Principal | None:
-    membership = directory.membership(scope)
-    return None if membership is None else Principal(scope, membership.role)

@@ -1,4 +1,4 @@
-"""Events of organizations, developers, memberships, teams, keys, sign-in links and sign-ins."""
+"""Events of organizations, developers, memberships, teams, keys, sign-in links, accounts of providers and sign-ins."""
 
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -42,11 +42,12 @@ class DeveloperCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class DeveloperChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """Profile; None leaves a field as it was."""
+    """Profile; None leaves a field as it was, an empty e-mail address takes it away."""
 
     TOPIC: ClassVar[str] = "developer.changed"
     developer_id: UUID
     display_name: str | None = None
+    email: str | None = None
     timezone: str | None = None
     language: str | None = None
     report_schedules: tuple[Schedule, ...] | None = None
@@ -151,6 +152,15 @@ class LinkOffered(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
 class LinkUsed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "link.used"
     link_id: UUID
+
+
+class IdentityLinked(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """An account of a sign-in provider stands for a developer. Its id comes from issuer and subject."""
+
+    TOPIC: ClassVar[str] = "identity.linked"
+    identity_id: UUID
+    issuer: str
+    developer_id: UUID
 
 
 class SignInOpened(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):

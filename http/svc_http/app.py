@@ -10,7 +10,7 @@ from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.listener import new_listener, only_known_hosts
-from svc_http.pages import cost, goal, goals, home, live, mine, signing
+from svc_http.pages import cost, goal, goals, home, live, mine, provider, signing
 from svc_http.pages.door import attach_pages
 from svc_http.pages.errors import error_page
 from svc_http.pages.organization import operator, team
@@ -34,7 +34,10 @@ from svc_http.routes import (
 )
 from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goals, goal, habits, limits, cost, report_pages, compared, mine, team, members, operator)
+_PAGES = (
+    *(signing, provider, home, goals, goal, habits, limits, cost, report_pages, compared, mine, team, members),
+    operator,
+)
 _FAMILIES = (operations, capture, importing, scores, sub_sessions, activity, telemetry, reports, people)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

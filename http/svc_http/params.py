@@ -12,7 +12,8 @@ from werkzeug.datastructures import MultiDict
 
 from aggregates.event import Scope
 from aggregates.judging.evidence import Language, language_of
-from aggregates.people.directory import Developer, Principal
+from aggregates.people.directory import Developer
+from aggregates.people.entry import Principal
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     AskedWindow,

@@ -15,6 +15,7 @@ from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
+from aggregates.people.entry import Account
 from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import RevisionRecord, Served
@@ -190,6 +191,18 @@ class Unavailable(Mendable):
     """The service cannot take or answer this now; the message says why. Answered as 503, Retry-After 5."""
 
 
+class Provider(Protocol):
+    """The organization's own sign-in. Both methods raise `Unavailable`."""
+
+    @property
+    def name(self) -> str: ...
+    async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
+        """Where a browser goes to sign in."""
+
+    async def account(self, redirect_uri: str, code: str, nonce: str, verifier: str) -> Account:
+        """Whose code a browser came back with. Raises `NotProven`."""
+
+
 class UnknownRules(Exception):
     """There is no rule set of that number; the message names those there are. Answered as 404."""
 
@@ -210,13 +223,14 @@ class Service(Protocol):
 
     @property
     def peer_ranges(self) -> PeerRanges: ...
-
     @property
     def budgets(self) -> Budgets: ...
     @property
     def key_uses(self) -> KeyUses: ...
     @property
     def operators(self) -> Operators: ...
+    @property
+    def provider(self) -> Provider | None: ...
     @property
     def arrivals(self) -> "Arrivals": ...
 

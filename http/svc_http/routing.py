@@ -23,7 +23,8 @@ from werkzeug.datastructures import Headers
 from aggregates.event import Scope
 from aggregates.ids import credential_stream
 from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
-from aggregates.people.directory import Key, KeyRefusal, Principal, authenticate, principal
+from aggregates.people.directory import Key
+from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
 from svc_http.bodies import (
     AT_ONCE_MAX,
     HttpError,

@@ -23,6 +23,9 @@ timezone_option = click.option(
     "--timezone", metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."
 )
 language_option = click.option("--language", metavar="TAG", help="Language tag, like en or pt-BR.")
+email_option = click.option(
+    "--email", metavar="ADDRESS", help="By which a sign-in provider knows them, and for mail about reports."
+)
 report_option = click.option(
     "--report",
     "report_schedules",
@@ -110,6 +113,7 @@ async def list_developers(access: Access, organization: str | None) -> list[Deve
 @click.argument("name")
 @organization_option
 @role_option
+@email_option
 @report_option
 @language_option
 @timezone_option
@@ -137,11 +141,13 @@ async def create_developer(
 @developer.command("set", show=_developers, example="svc developer set Kim --timezone Europe/Berlin --report weekly")
 @click.argument("who")
 @click.option("--name", "display_name")
+@email_option
 @report_option
 @language_option
 @timezone_option
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
-async def set_developer(access: Access, who: str, no_reports: bool, **profile: Any) -> Developer:
+@click.option("--no-email", is_flag=True, help="The e-mail address is taken away.")
+async def set_developer(access: Access, who: str, no_reports: bool, no_email: bool, **profile: Any) -> Developer:
     """Change the profile of WHO, given by name or id.
 
     What is not named stays.
@@ -149,6 +155,8 @@ async def set_developer(access: Access, who: str, no_reports: bool, **profile: A
     wanted = {field: value for field, value in profile.items() if value}
     if no_reports:
         wanted["report_schedules"] = []
+    if no_email:
+        wanted["email"] = ""
     return await access.change(await access.find(Developer, who), **wanted)
 
 

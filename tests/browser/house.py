@@ -6,9 +6,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import httpx
@@ -46,13 +47,13 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def serving() -> Iterator[Running]:
+def serving(told: Mapping[str, str] = MappingProxyType({})) -> Iterator[Running]:
     """`svc serve` over a new folder, as a newcomer starts it."""
     with tempfile.TemporaryDirectory(prefix="svc-browser-") as folder:
         var = Path(folder) / "var"
         command = [sys.executable, "-m", "svc", "serve", "--var", str(var)]
         command += ["--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
-        env = environment() | {"SVC_CATALOG_REFRESH": "false"}
+        env = environment() | {"SVC_CATALOG_REFRESH": "false"} | dict(told)
         with (Path(folder) / "told").open("w+") as told:
             process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=told, text=True)
             try:

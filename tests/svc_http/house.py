@@ -38,6 +38,7 @@ from svc_http.ports import (
     Arrivals,
     LogShown,
     NotRefreshed,
+    Provider,
     PublicSettings,
     ReplayStatus,
     Status,
@@ -100,6 +101,7 @@ class House:
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
         self.arrivals, self.key_uses = Arrivals(0), KeyUses()
         self.operators = Operators()
+        self.provider: Provider | None = None
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []

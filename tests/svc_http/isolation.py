@@ -22,6 +22,7 @@ READS = {
     "POST /v1/insights/report/quick",
     "POST /v1/telemetry/per-turn",
     "POST /habits/grade",
+    "POST /sign-in/provider",
 }
 """They read, whatever their method says."""
 OTHERS = ("colleague", "stranger", "owner")

@@ -41,6 +41,7 @@ API, an owner's              401   401        401      401      401     401    4
 pages, before a sign-in      ok    ok         ok       ok       ok      ok     ok      ok         ok        ok     ok         ok        ok
 pages, the way in            401   401        401      401      401     401    401     401        401       401    401        401       401
 pages, a link that is gone   410   410        410      410      410     410    410     410        410       410    410        410       410
+pages, from elsewhere        403   403        403      403      403     403    403     403        403       403    403        403       403
 pages, own data              303   303        303      303      303     303    303     ok         ok        ok     303        ok        303
 pages, a team's             303   303        303      303      303     303    303     404        404       404    303        ok         303
 pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok        303
@@ -178,11 +179,14 @@ API, administration
   api    POST   /v1/admin/operator-links 201
 pages, before a sign-in
   api    GET    /sign-in 200
+  api    POST   /sign-in/provider 200
   api    GET    /static/<id> 200
 pages, the way in
   api    POST   /sign-in 303
 pages, a link that is gone
   api    GET    /open/<id> 303
+pages, from elsewhere
+  api    GET    /sign-in/back 200
 pages, own data
   api    GET    /live 200
   api    GET    / 200
@@ -203,6 +207,7 @@ pages, own data
   api    POST   /mine/profile 303
   api    POST   /mine/forget 303
   api    POST   /mine/forget/back 303
+  api    POST   /mine/provider 200
   api    POST   /mine/sign-out 303
   api    POST   /sign-out 303
 pages, a team's

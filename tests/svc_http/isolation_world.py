@@ -18,6 +18,7 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.directory import Record
+from aggregates.people.entry import Account, NotProven
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import PublishCatalog
 from svc_http.app import build_api, build_intake
@@ -94,6 +95,20 @@ _QUERIES = {
 """End of a path → what is asked for; without a query most routes answer about this week."""
 
 
+class Elsewhere:
+    """A sign-in provider at which nobody is anybody."""
+
+    name = "Elsewhere"
+
+    async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
+        """Where a browser goes."""
+        return "https://login.example/"
+
+    async def account(self, redirect_uri: str, code: str, nonce: str, verifier: str) -> Account:
+        """None."""
+        raise NotProven("nobody")
+
+
 class Ids(NamedTuple):
     """What a request names; the developer's own, or ones that nothing has."""
 
@@ -125,6 +140,7 @@ class World:
 
     def __init__(self) -> None:
         self.house = Workshop()
+        self.house.provider = Elsewhere()
         self.apps = {"intake": build_intake(self.house), "api": build_api(self.house)}
         self.ids = UNKNOWN
         self._made = 0

@@ -13,7 +13,8 @@ import pytest
 from structlog.testing import capture_logs
 from werkzeug.datastructures import Headers
 
-from aggregates.people.directory import Directory, Key, authenticate
+from aggregates.people.directory import Directory, Key
+from aggregates.people.entry import authenticate
 from svc_http.app import build_api, build_intake
 from tests.support.described import described
 from tests.support.log import named

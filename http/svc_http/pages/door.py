@@ -21,7 +21,8 @@ from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
 from aggregates.people.budgets import ADDRESS, DEVELOPER
 from aggregates.people.commands import OpenSignIn, PeopleCommand, SeeSignIn
-from aggregates.people.directory import SIGN_IN_IDLE_DAYS, Developer, Principal, Record, SignIn, signed_in
+from aggregates.people.directory import Developer, Record, SignIn
+from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, signed_in
 from aggregates.people.operators import OPERATOR_HOURS
 from aggregates.times import US_PER_DAY, parse_instant, zone_named
 from svc_http.bodies import HttpError, check_content_type, read_sent, refusal, release_body
@@ -180,11 +181,11 @@ def operator_text(request: Request) -> str:
     return text if len(text) <= COOKIE_CHARACTERS_MAX else ""
 
 
-def open_operator(service: Service, request: Request) -> Response:
+async def open_operator(service: Service, request: Request) -> Response:
     """Let this browser stand for whoever runs the server, on these pages alone."""
     text = secrets.token_urlsafe(COOKIE_BYTES)
     service.operators.begin(digest_of(text), service.now_us())
-    response = rendering.redirect(OPERATOR_NAV[0][0])
+    response = await _let_in(request, OPERATOR_NAV[0][0])
     name, secure = f"operator_{cookie_name(request)}", is_secure(request)
     response.set_cookie(
         name, text, OPERATOR_HOURS * 3_600, path="/operator", httponly=True, secure=secure, samesite="Strict"
@@ -215,7 +216,7 @@ async def open_sign_in(service: Service, request: Request, to: str, who: Princip
         browser=_browser(request),
     )
     await carried_out(service, command)
-    response = rendering.redirect(to)
+    response = await _let_in(request, to)
     response.set_cookie(
         cookie_name(request),
         text,
@@ -225,6 +226,13 @@ async def open_sign_in(service: Service, request: Request, to: str, who: Princip
         samesite="Strict",
     )
     return response
+
+
+async def _let_in(request: Request, to: str) -> Response:
+    """On to a page. Who comes from elsewhere, or may do so, takes a step of their own: on a redirection a browser would
+    keep back the strict cookie that it was just given."""
+    is_here = request.headers.get("Sec-Fetch-Site") in ("none", "same-origin")
+    return rendering.redirect(to) if is_here else await rendering.going_on(to)
 
 
 def is_secure(request: Request) -> bool:

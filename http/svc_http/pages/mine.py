@@ -19,7 +19,8 @@ from aggregates.people.commands import (
     RevokeKey,
     WithdrawForget,
 )
-from aggregates.people.directory import Key, SignIn, forget_requests, signed_in
+from aggregates.people.directory import Key, SignIn, forget_requests
+from aggregates.people.entry import signed_in
 from aggregates.times import iso
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
@@ -63,6 +64,7 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
         new_key=key,
         sign_ins=_own_sign_ins(call),
         this=call.sign_in.id,
+        provider=call.service.provider,
         languages=LANGUAGES,
         asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
     )

@@ -112,6 +112,11 @@ def redirect(to: str, **headers: str) -> TrioResponse:
     return TrioResponse(b"", 303, {"Location": to, **_HEADERS, **more}, content_type="text/plain")
 
 
+async def going_on(to: str, title: str = "Going on") -> TrioResponse:
+    """A page that goes on by itself."""
+    return await html("going-on.html", {"to": to, "title": title})
+
+
 # --- files ------------------------------------------------------------------------------------------------------
 
 

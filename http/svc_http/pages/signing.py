@@ -8,7 +8,8 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.event import Refused
 from aggregates.ids import credential_stream, link_stream
 from aggregates.people.commands import EndSignIn, UseLink
-from aggregates.people.directory import Key, Link, principal
+from aggregates.people.directory import Key, Link
+from aggregates.people.entry import principal
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
 from svc_http.pages.door import (
@@ -37,7 +38,9 @@ async def sign_in_page(call: Call) -> Response:
 
 async def _sign_in_page(call: Call, to: str, wrong: str | None = None, status: int = 200) -> TrioResponse:
     return await rendering.html(
-        "sign-in.html", {"next": to, "wrong": wrong, "version": call.service.settings.version}, status
+        "sign-in.html",
+        {"next": to, "wrong": wrong, "version": call.service.settings.version, "provider": call.service.provider},
+        status,
     )
 
 
@@ -61,7 +64,7 @@ async def sign_in(call: Call) -> Response:
 async def open_by_link(call: Call, token: str) -> Response:
     """410 unless it is good: a link is followed once, within its time, and only by who has its text."""
     if len(token) <= LINK_CHARACTERS_MAX and call.service.operators.uses(digest_of(token), call.service.now_us()):
-        return open_operator(call.service, call.request)
+        return await open_operator(call.service, call.request)
     link = None if len(token) > LINK_CHARACTERS_MAX else call.service.directory.get(Link, link_stream(digest_of(token)))
     if link is None or isinstance(await call.service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)

@@ -12,7 +12,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.decide import AnyCommand, ForgetDeveloper
 from aggregates.event import Reply, Scope
-from aggregates.people.directory import principal
+from aggregates.people.entry import principal
 from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
 from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests
 from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply, read_msgpack

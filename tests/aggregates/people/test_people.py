@@ -30,16 +30,13 @@ from aggregates.people.directory import (
     Developer,
     Directory,
     Key,
-    KeyRefusal,
     Membership,
     Organization,
-    Principal,
     Team,
     TeamMembership,
-    authenticate,
     forget_requests,
-    principal,
 )
+from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
 from aggregates.times import iso
 from tests.support.log import named
 from tests.support.people import (

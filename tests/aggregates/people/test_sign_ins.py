@@ -17,7 +17,8 @@ from aggregates.people.commands import (
     StartMembership,
     UseLink,
 )
-from aggregates.people.directory import SIGN_IN_IDLE_DAYS, Directory, Link, signed_in
+from aggregates.people.directory import Directory, Link
+from aggregates.people.entry import SIGN_IN_IDLE_DAYS, signed_in
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.log import named
 from tests.support.people import ACME, BEN, BEN_KEY, EVE, NOW_US, carry_out, company

@@ -68,6 +68,7 @@ async def test_a_developer(admin: Caller) -> None:
         "id": record["id"],
         "developer_id": record["id"],
         "display_name": "Kim",
+        "email": None,
         "timezone": "Asia/Seoul",
         "language": None,
         "report_schedules": [],
@@ -76,6 +77,18 @@ async def test_a_developer(admin: Caller) -> None:
     change = {"language": "ko", "report_schedules": ["daily", "weekly"], "timezone": "Europe/Berlin"}
     answer = await admin.call("PATCH", f"{A}/developers/{record['id']}", change)
     assert (answer.status, answer.json) == (200, record | change)
+
+
+async def test_an_email_address_is_of_one_developer(admin: Caller) -> None:
+    """However it is written; an empty one is none, and free for somebody else."""
+    kim = await created(admin, "developers", display_name="Kim", email="kim@example.com")
+    again = await admin.post(f"{A}/developers", {"display_name": "Kim 2", "email": "KIM@example.com"})
+    assert (again.status, kim["id"] in again.message) == (409, True)
+    for wrong in ("kim", "kim@", "a@b@c", "a@b\r\nBcc: c@d", "Kim <kim@example.com>", "x" * 250 + "@b.c"):
+        assert (await admin.call("PATCH", f"{A}/developers/{kim['id']}", {"email": wrong})).status == 400, wrong
+    gone = await admin.call("PATCH", f"{A}/developers/{kim['id']}", {"email": ""})
+    assert gone.json["email"] is None
+    assert (await created(admin, "developers", display_name="Kim 2", email="kim@example.com"))["email"]
 
 
 async def test_activation(house: House, admin: Caller) -> None:

@@ -1,0 +1,107 @@
+"""Who gets in, as things stand now: by a key, by a sign-in, or by an account of a sign-in provider."""
+
+from enum import Enum
+from uuid import UUID
+
+import msgspec
+
+from aggregates.event import Mendable, Scope
+from aggregates.ids import credential_stream, identity_stream
+from aggregates.people.directory import Developer, Directory, Identity, Key, Membership, SignIn
+from aggregates.people.events import Role
+from aggregates.times import US_PER_DAY, parse_instant
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """An account, as its provider says and has signed."""
+
+    issuer: str
+    subject: str
+    email: str | None
+    """Only where the provider has verified it."""
+
+    @property
+    def identity_id(self) -> UUID:
+        return identity_stream(self.issuer, self.subject)
+
+
+class NotProven(Mendable):
+    """A sign-in provider proves nobody who may come in; the message says why."""
+
+
+def developer_behind(account: Account, directory: Directory) -> UUID:
+    """A link stands before an address, which somebody else may get one day. Raises `NotProven`."""
+    linked = directory.get(Identity, account.identity_id)
+    if linked is not None and not linked.ended:
+        return linked.developer_id
+    if account.email is None:
+        raise NotProven("your account bears no verified e-mail address")
+    known = with_email(directory, account.email)
+    if known is None:
+        raise NotProven("nobody here has the e-mail address of your account")
+    others = (each for each in directory.all(Identity) if not each.ended and each.developer_id == known.id)
+    if any(each.issuer == account.issuer for each in others):
+        raise NotProven("another account is linked to the developer of this e-mail address")
+    return known.id
+
+
+def with_email(directory: Directory, email: str) -> Developer | None:
+    """Whose address it is, however it is written."""
+    wanted = email.casefold()
+    everybody = directory.all(Developer) if wanted else ()
+    return next((each for each in everybody if each.email is not None and each.email.casefold() == wanted), None)
+
+
+def membership_of(directory: Directory, developer_id: UUID) -> Membership | None:
+    """The oldest of a developer's current memberships."""
+    current = (each for each in directory.all(Membership) if each.active and each.developer_id == developer_id)
+    return next(current, None)
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """A developer who showed a valid key, or was named by an internal call, and is a member now."""
+
+    scope: Scope
+    role: Role
+
+
+class KeyRefusal(Enum):
+    UNKNOWN = "unknown key"
+    VOID = "revoked or expired"
+    NOT_A_MEMBER = "no longer a member"
+
+
+def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principal | KeyRefusal:
+    """Whose key it is, as things stand now: the key's own life first, then the membership it stands for."""
+    key = directory.get(Key, credential_stream(key_digest))
+    if key is None:
+        return KeyRefusal.UNKNOWN
+    if not _opens(key, now_us):
+        return KeyRefusal.VOID
+    return principal(directory, key.scope) or KeyRefusal.NOT_A_MEMBER
+
+
+SIGN_IN_IDLE_DAYS = 14
+"""A browser that was not seen for longer signs in again."""
+
+
+def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | None:
+    """The sign-in, where it stands now: neither ended nor idle, its key good, its developer a member."""
+    found = directory.get(SignIn, sign_in_id)
+    if found is None or found.ended or now_us - parse_instant(found.seen_at) > SIGN_IN_IDLE_DAYS * US_PER_DAY:
+        return None
+    if found.opened_by is not None:
+        stream = directory.key_stream(found.opened_by)
+        key = None if stream is None else directory.get(Key, stream)
+        if key is None or not _opens(key, now_us):
+            return None
+    return found if directory.membership(found.scope) is not None else None
+
+
+def _opens(key: Key, now_us: int) -> bool:
+    return not key.revoked and (key.expires_at is None or parse_instant(key.expires_at) > now_us)
+
+
+def principal(directory: Directory, scope: Scope) -> Principal | None:
+    membership = directory.membership(scope)
+    return None if membership is None else Principal(scope, membership.role)

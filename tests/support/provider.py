@@ -1,0 +1,136 @@
+"""A small OpenID Connect provider over a real socket, which checks PKCE, and can be made to lie."""
+
+import threading
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from secrets import token_urlsafe
+from time import time
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import msgspec
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+CLIENT, SECRET = "svc-at-acme", "the-secret-of-the-client"
+
+
+@cache
+def key(kid: str) -> RSAKey:
+    """Made once: it takes a tenth of a second."""
+    return RSAKey.generate_key(2048, {"kid": kid})
+
+
+class Provider:
+    """`person`: who sits before the browser, as claims. The rest is what it does wrong."""
+
+    def __init__(self, issuer: str) -> None:
+        self.issuer = issuer
+        self.person: dict[str, object] = {}
+        self.lies: dict[str, object] = {}
+        """Claims put over those of an honest id token."""
+        self.signs_with = "first"
+        self.publishes = "first"
+        self.refuses = ""
+        """An error with which it sends a browser back."""
+        self.broken = False
+        self.waits = False
+        """Whether a page asks first who is there."""
+        self.asked: list[str] = []
+        self._codes: dict[str, dict[str, str]] = {}
+
+    def description(self) -> dict[str, str]:
+        paths = ("authorization_endpoint", "token_endpoint", "jwks_uri")
+        return {"issuer": self.issuer} | {each: f"{self.issuer}/{each}" for each in paths}
+
+    def keys(self) -> dict[str, object]:
+        return {"keys": [key(self.publishes).as_dict(private=False)]}
+
+    def authorized(self, query: dict[str, str]) -> str:
+        """Where the browser is sent back to."""
+        assert (query["client_id"], query["response_type"]) == (CLIENT, "code")
+        assert query["code_challenge_method"] == "S256"
+        assert query["scope"].split() == ["openid", "email"]
+        code = token_urlsafe()
+        self._codes[code] = query
+        told = {"error": self.refuses} if self.refuses else {"code": code}
+        return f"{query['redirect_uri']}?{urlencode(told | {'state': query['state']})}"
+
+    def tokens(self, form: dict[str, str], authorization: str) -> dict[str, object] | None:
+        """None where the code, or whoever brings it, is not right. A code works once."""
+        asked = self._codes.pop(form["code"], None)
+        if asked is None or b64decode(authorization.removeprefix("Basic ")).decode() != f"{CLIENT}:{SECRET}":
+            return None
+        challenge = urlsafe_b64encode(sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
+        if (challenge, form["redirect_uri"]) != (asked["code_challenge"], asked["redirect_uri"]):
+            return None
+        now = int(time())
+        honest = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, "nonce": asked["nonce"]}
+        claims: dict[str, Any] = honest | self.person | self.lies
+        token = jwt.encode({"alg": "RS256", "kid": self.publishes}, claims, key(self.signs_with))
+        return {"access_token": token_urlsafe(), "token_type": "Bearer", "id_token": token}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    provider: Provider
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        self.provider.asked.append(parts.path)
+        if self.provider.broken:
+            self._answer(500, {})
+        elif parts.path == "/authorization_endpoint":
+            query = {name: texts[-1] for name, texts in parse_qs(parts.query).items()}
+            if self.provider.waits:
+                link = f'<a href="{escape(self.provider.authorized(query))}">Yes, it is me</a>'
+                self._send(200, link.encode(), "text/html")
+                return
+            self.send_response(302)
+            self.send_header("Location", self.provider.authorized(query))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif parts.path == "/jwks_uri":
+            self._answer(200, self.provider.keys())
+        else:
+            assert parts.path == "/.well-known/openid-configuration", parts.path
+            self._answer(200, self.provider.description())
+
+    def do_POST(self) -> None:
+        self.provider.asked.append(self.path)
+        sent = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = {name: texts[-1] for name, texts in parse_qs(sent).items()}
+        found = self.provider.tokens(form, self.headers.get("Authorization", ""))
+        self._answer(400, {"error": "invalid_grant"}) if found is None else self._answer(200, found)
+
+    def _answer(self, status: int, value: object) -> None:
+        self._send(status, msgspec.json.encode(value), "application/json")
+
+    def _send(self, status: int, body: bytes, media: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", media)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """One that answers until the end of the block."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+        made = Provider(f"http://127.0.0.1:{server.server_address[1]}")
+        server.RequestHandlerClass = type("Handler", (_Handler,), {"provider": made})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield made
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,252 @@
+"""Signing in by a provider that runs here: who comes in, who does not, and what each is told."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from tests.support.process import Server, init, serving
+from tests.support.provider import CLIENT, SECRET, Provider, provider
+
+KIM = {"sub": "kim-1", "email": "Kim@example.com", "email_verified": True}
+_ON = re.compile(r'http-equiv="refresh" content="0; url=([^"]*)"')
+
+
+class World(NamedTuple):
+    server: Server
+    provider: Provider
+    admin: httpx.Client
+    log: Path
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    var = tmp_path_factory.mktemp("oidc") / "var"
+    made = init(var)
+    secret_file = var.parent / "client-secret"
+    secret_file.write_text(f"{SECRET}\n")
+    secret_file.chmod(0o600)
+    with provider() as there:
+        told = {
+            "SVC_OIDC_ISSUER": there.issuer,
+            "SVC_OIDC_CLIENT_ID": CLIENT,
+            "SVC_OIDC_CLIENT_SECRET_FILE": str(secret_file),
+            "SVC_OIDC_NAME": "Acme",
+        }
+        secret = Path(made["internal_secret_file"]).read_text().strip()
+        with serving(var, None, told=told) as server:
+            headers = {"X-Internal-Secret": secret}
+            with httpx.Client(base_url=f"{server.api_url}/v1/admin", headers=headers) as admin:
+                yield World(server, there, admin, var.parent / "var.log")
+
+
+@pytest.fixture
+def world(running: World) -> World:
+    """With an honest provider, at which somebody nobody knows sits."""
+    there = running.provider
+    there.person, there.lies, there.refuses = {"sub": "nobody"}, {}, ""
+    there.signs_with, there.broken = "first", False
+    return running
+
+
+@pytest.fixture
+def browser(world: World) -> Iterator[httpx.Client]:
+    headers = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
+    with httpx.Client(base_url=world.server.api_url, headers=headers) as client:
+        yield client
+
+
+def member(world: World, name: str, email: str | None = None) -> dict[str, Any]:
+    """A new one; their membership."""
+    (organization,) = world.admin.get("/organizations").json()
+    made = world.admin.post("/developers", json={"display_name": name, "email": email}).json()
+    wanted = {"organization_id": organization["id"], "developer_id": made["id"]}
+    found: dict[str, Any] = world.admin.post("/memberships", json=wanted).json()
+    return found
+
+
+def go(browser: httpx.Client, path: str = "/sign-in/provider", to: str = "/") -> str:
+    """Press the button, sign in over there, and be sent back: the address of that."""
+    pressed = browser.post(path, data={"next": to})
+    assert pressed.status_code == 200, pressed.text
+    on = _ON.search(pressed.text)
+    assert on is not None
+    there = httpx.get(unescape(on[1]))
+    assert there.status_code == 302
+    return there.headers["Location"]
+
+
+def sign_in(browser: httpx.Client, to: str = "/") -> httpx.Response:
+    return come(browser, go(browser, to=to))
+
+
+def come(browser: httpx.Client, back: str) -> httpx.Response:
+    """As the provider sends a browser back."""
+    return browser.get(back, headers={"Sec-Fetch-Site": "cross-site"})
+
+
+def is_in(browser: httpx.Client) -> bool:
+    return browser.get("/").status_code == 200
+
+
+def test_an_account_with_the_email_of_a_developer_signs_in(world: World, browser: httpx.Client) -> None:
+    """However the address is written; and leads on to where one wanted to go."""
+    who = member(world, "Kim", "kim@example.com")
+    world.provider.person = KIM
+    assert "Sign in with Acme" in browser.get("/sign-in").text
+    arrived = sign_in(browser, "/goals?days=90")
+    assert (arrived.status_code, _ON.findall(arrived.text)) == (200, ["/goals?days=90"])
+    assert "Kim" in browser.get("/goals?days=90").text
+    acts = [each for each in world.admin.get("/audit").text.splitlines() if who["developer_id"] in each]
+    assert "linked an account of the sign-in provider" in acts[-1]
+
+
+def test_a_linked_account_counts_whatever_address_it_bears(world: World, browser: httpx.Client) -> None:
+    member(world, "Lea", "lea@example.com")
+    world.provider.person = {"sub": "lea-1", "email": "lea@example.com", "email_verified": True}
+    sign_in(browser)
+    browser.cookies.clear()
+    world.provider.person = {"sub": "lea-1"}
+    sign_in(browser)
+    assert is_in(browser)
+
+
+def test_another_account_of_the_same_address_stays_out(world: World, browser: httpx.Client) -> None:
+    """An address may be given to somebody else one day."""
+    member(world, "Max", "max@example.com")
+    world.provider.person = {"sub": "max-1", "email": "max@example.com", "email_verified": True}
+    sign_in(browser)
+    browser.cookies.clear()
+    world.provider.person |= {"sub": "max-2"}
+    refused = sign_in(browser)
+    assert refused.status_code == 403
+    assert "another account is linked" in refused.text
+    assert not is_in(browser)
+
+
+@pytest.mark.parametrize(
+    ("person", "why"),
+    [
+        ({"sub": "x", "email": "x@example.com", "email_verified": True}, "nobody here has the e-mail address"),
+        ({"sub": "x", "email": "noa@example.com", "email_verified": False}, "no verified e-mail address"),
+        ({"sub": "x", "email": "noa@example.com"}, "no verified e-mail address"),
+        ({"sub": "x"}, "no verified e-mail address"),
+    ],
+    ids=["unknown", "unverified", "not said", "without"],
+)
+def test_whom_nobody_knows_stays_out(world: World, browser: httpx.Client, person: dict[str, object], why: str) -> None:
+    if not world.admin.get("/developers", params={"limit": 100}).text.count("noa@example.com"):
+        member(world, "Noa", "noa@example.com")
+    world.provider.person = person
+    refused = sign_in(browser)
+    assert refused.status_code == 403
+    assert why in unescape(refused.text)
+    assert not is_in(browser)
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        {"aud": "another-client"},
+        {"aud": [CLIENT, "another-client"], "azp": "another-client"},
+        {"iss": "https://elsewhere.example"},
+        {"exp": 1_700_000_000},
+        {"nonce": "of-another-sign-in"},
+        {"sub": 7},
+    ],
+    ids=["audience", "party", "issuer", "expired", "nonce", "subject"],
+)
+def test_a_token_that_is_not_right_proves_nobody(world: World, browser: httpx.Client, lies: dict[str, object]) -> None:
+    world.provider.person, world.provider.lies = KIM, lies
+    refused = sign_in(browser)
+    assert refused.status_code == 403
+    assert "Acme" in refused.text
+    assert not is_in(browser)
+
+
+def test_a_token_by_another_key_proves_nobody(world: World, browser: httpx.Client) -> None:
+    world.provider.person, world.provider.signs_with = KIM, "second"
+    assert sign_in(browser).status_code == 403
+    assert not is_in(browser)
+
+
+def test_a_code_works_once(world: World, browser: httpx.Client) -> None:
+    """Whether or not the browser still has what it went with."""
+    member(world, "Oda", "oda@example.com")
+    world.provider.person = {"sub": "oda-1", "email": "oda@example.com", "email_verified": True}
+    back = go(browser)
+    kept = dict(browser.cookies)
+    assert come(browser, back).status_code == 200
+    assert "was not begun in this browser" in come(browser, back).text
+    browser.cookies.clear()
+    again = browser.get(back, headers={"Cookie": "; ".join(f"{name}={text}" for name, text in kept.items())})
+    assert again.status_code == 403
+    assert "it was used, or has expired" in again.text
+
+
+def test_only_the_browser_that_went_comes_back(world: World, browser: httpx.Client) -> None:
+    """A wrong state, or another browser."""
+    world.provider.person = KIM
+    back = go(browser)
+    assert browser.get(f"{back}0").status_code == 403
+    assert httpx.get(back, headers={"Accept": "text/html"}).status_code == 403
+    assert not is_in(browser)
+
+
+def test_whoever_is_removed_is_out_at_once(world: World, browser: httpx.Client) -> None:
+    """And does not come in again."""
+    membership = member(world, "Pia", "pia@example.com")
+    world.provider.person = {"sub": "pia-1", "email": "pia@example.com", "email_verified": True}
+    sign_in(browser)
+    assert is_in(browser)
+    assert world.admin.delete(f"/memberships/{membership['id']}").status_code == 204
+    assert not is_in(browser)
+    refused = sign_in(browser)
+    assert refused.status_code == 403
+    assert "no longer a member" in refused.text
+
+
+def test_an_invitation_links_any_account(world: World, browser: httpx.Client) -> None:
+    """Also in the place of one that was linked before."""
+    who = member(world, "Rui")
+    for account in ("rui-1", "rui-2"):
+        world.provider.person = {"sub": account}
+        invitation = world.admin.post("/links", json={"developer_id": who["developer_id"]}).json()["path"]
+        browser.get(invitation)
+        assert "Link my account of Acme" in browser.get("/mine").text
+        assert come(browser, go(browser, "/mine/provider")).status_code == 200
+        browser.cookies.clear()
+        sign_in(browser)
+        assert "Rui" in browser.get("/").text
+        browser.cookies.clear()
+    world.provider.person = {"sub": "rui-1"}
+    assert sign_in(browser).status_code == 403
+
+
+def test_nobody_else_presses_the_buttons(world: World, browser: httpx.Client) -> None:
+    """Else a page elsewhere could link its own account to whoever looks at it."""
+    for path in ("/sign-in/provider", "/mine/provider"):
+        assert browser.post(path, data={}, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+def test_what_the_provider_refuses_is_said(world: World, browser: httpx.Client) -> None:
+    world.provider.refuses = "access_denied"
+    refused = sign_in(browser)
+    assert refused.status_code == 403
+    assert "it says access_denied" in refused.text
+
+
+def test_no_secret_stands_anywhere(world: World, browser: httpx.Client) -> None:
+    """Neither the client's nor a code, in the log or an address."""
+    world.provider.person = {"sub": "x"}
+    back = go(browser)
+    code = re.findall(r"code=([^&]+)", back)[0]
+    browser.get(back)
+    told = world.log.read_text()
+    assert "credentials refused" in told
+    assert SECRET not in told + back
+    assert code not in told
