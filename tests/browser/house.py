@@ -47,13 +47,13 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def serving(told: Mapping[str, str] = MappingProxyType({})) -> Iterator[Running]:
+def serving(settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Running]:
     """`svc serve` over a new folder, as a newcomer starts it."""
     with tempfile.TemporaryDirectory(prefix="svc-browser-") as folder:
         var = Path(folder) / "var"
         command = [sys.executable, "-m", "svc", "serve", "--var", str(var)]
         command += ["--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
-        env = environment() | {"SVC_CATALOG_REFRESH": "false"} | dict(told)
+        env = environment() | {"SVC_CATALOG_REFRESH": "false"} | dict(settings)
         with (Path(folder) / "told").open("w+") as told:
             process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=told, text=True)
             try:
