@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from aggregates.ids import KEY_START_CHARACTERS
+from svc import hook
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
@@ -82,7 +83,7 @@ def connect(
     """
     key = _checked_key(key)
     name = connecting.connection_name(agent, scope, Path.cwd())
-    command = (*_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+    command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
     own = program() if getattr(sys, "frozen", False) else _program()
     asks = (*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None
     folder = folder_of(agent, scope, Path.cwd())
@@ -144,6 +145,13 @@ def _program() -> list[str]:
         return [str(state_folder() / "bin" / HOOK_PROGRAM)]
     script = Path(sys.executable).with_name("svc")
     return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
+
+
+def _hook_program() -> list[str]:
+    """What starts fastest of all."""
+    if getattr(sys, "frozen", False):
+        return _program()
+    return [sys.executable, "-I", "-S", str(Path(hook.__file__).with_name("start.py"))]
 
 
 def _asked(target: Target, question: Callable[[Server], T]) -> T:

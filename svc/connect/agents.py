@@ -24,6 +24,8 @@ RESTART: dict[AgentName, str] = {
 }
 """What must be started anew besides the agent's windows."""
 OPENCODE_WAIT_MS = "100"
+NEVER_FAILS = " || true"
+"""How a hook's command ends: should svc be gone one day, the agent hears of no fault."""
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
 """The tools whose calls a hook tells: those that change files or run commands."""
 _FOLDERS = {
@@ -230,11 +232,11 @@ def _puts(table: str, values: dict[str, Any]) -> tuple[Change, ...]:
 
 
 def _hooks(target: Target, *events: str, timeout: int = HOOK_SECONDS, matcher: str | None = None) -> tuple[Change, ...]:
-    """One command of each event, in the shape of all three agents. Should svc be gone one day, it still ends well.
+    """One command of each event, in the shape of all three agents.
 
     One with a matcher tells tool calls: it runs beside the agent.
     """
-    line = f"{shlex.join(target.command)} || true"
+    line = shlex.join(target.command) + NEVER_FAILS
     command: dict[str, Any] = {"type": "command", "command": line, "timeout": timeout}
     group: dict[str, Any] = {"hooks": [command]}
     if matcher is not None:

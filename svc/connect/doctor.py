@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.times import iso
-from svc.connect.agents import Target, plans
+from svc.connect.agents import NEVER_FAILS, Target, plans
 from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
 from svc.connect.connecting import FileReceipt, StoredConnection, read_file
 from svc.connect.elsewhere import elsewhere
@@ -100,11 +100,13 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
         text = "no hooks are set up; prompts come from the agent's telemetry alone, or from its plugin"
         yield Finding("hooks", "ok", text)
         return
-    program = shlex.split(groups[0].value["hooks"][0]["command"])[0]
-    if shutil.which(program) is None:
-        yield Finding("hooks", "wrong", f"{program}, which the hooks run, is gone", f"write them again: {again}")
+    command = shlex.split(groups[0].value["hooks"][0]["command"].removesuffix(NEVER_FAILS))
+    gone = [each for each in command if os.path.isabs(each) and not os.path.exists(each)]
+    if gone or shutil.which(command[0]) is None:
+        missing = gone[0] if gone else command[0]
+        yield Finding("hooks", "wrong", f"{missing}, which the hooks run, is gone", f"write them again: {again}")
     else:
-        yield Finding("hooks", "ok", f"the hooks run {program}")
+        yield Finding("hooks", "ok", f"the hooks run {shlex.join(command)}")
     for receipt in connection.files:
         off = False
         with contextlib.suppress(Refused, Unreadable):  # which is told of already

@@ -1,6 +1,7 @@
 """One call of `svc hook`: never a word on standard output, never an exit code but 0, never longer than two seconds.
 
-Also a program of its own, which the one-file binary carries: unpacking all of that takes seconds.
+Also a program of its own, which the one-file binary carries: unpacking all of that takes seconds. From a package agents
+run `start.py`: they wait until the capture is on disk, and a child of the hook sends it.
 """
 
 import _thread
@@ -31,15 +32,20 @@ INPUT_BYTES_MAX = 16 * MIB_BYTES
 """A hook's input; a tool's output in it is the largest part."""
 
 
-def call(arguments: list[str]) -> NoReturn:
-    """`AGENT [--connection NAME]`, the hook's JSON on standard input. Ends the process."""
+def call(arguments: list[str], *, apart: bool = False) -> NoReturn:
+    """`AGENT [--connection NAME]`, the hook's JSON on standard input. Ends the process.
+
+    `apart`: a child sends, and nobody waits for it. A session's end is waited for: the machine may go away after it.
+    """
     started = time.monotonic() - (UNPACK_SECONDS if getattr(sys, "frozen", False) else 0)
     late: list[Outbox] = []
     with contextlib.suppress(BaseException):
         # Ctrl-C is meant for the agent.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _thread.start_new_thread(_end_in_time, (started, late))
-        _call(arguments, started, late)
+        # No thread until there is a child: a fork takes no threads along, and whatever they hold stays held.
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, max(0.01, started + EXIT_SECONDS - time.monotonic()))
+        _call(arguments, started, late, apart)
     os._exit(0)
 
 
@@ -58,7 +64,7 @@ def _note_late(late: list[Outbox]) -> None:
     os._exit(0)
 
 
-def _call(arguments: list[str], started: float, late: list[Outbox]) -> None:
+def _call(arguments: list[str], started: float, late: list[Outbox], apart: bool) -> None:
     """Keep what happened in the outbox, then send what waits there. `late`: who notes it should the time run out."""
     told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
     agent = arguments[0] if arguments else "claude-code"
@@ -68,11 +74,29 @@ def _call(arguments: list[str], started: float, late: list[Outbox]) -> None:
         return
     outbox = Outbox(connection_folder(name))
     keep(connection, outbox, agent, told)
+    ends = told.get("hook_event_name") == "SessionEnd"
+    if apart and not ends and _left_to_a_child():
+        return
+    _thread.start_new_thread(_end_in_time, (started, late))
+    signal.setitimer(signal.ITIMER_REAL, 0)
     late.append(outbox)
     from svc.hook.sender import send
 
-    ends = told.get("hook_event_name") == "SessionEnd"
-    send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS))
+    send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS), last=ends)
+
+
+def _left_to_a_child() -> bool:
+    """False in the child, which is in nobody's way: no terminal's, and no reader's of what the hook prints."""
+    try:
+        if os.fork():
+            return True
+    except OSError:
+        return False
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nothing, standard)
+    return False
 
 
 def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any]) -> None:

@@ -68,9 +68,9 @@ class Outbox:
             return []
         return [self.folder / name for name in sorted(names) if name.endswith(_SUFFIX) and name[:_DIGITS].isdigit()]
 
-    def sending(self) -> contextlib.AbstractContextManager[bool]:
-        """Whether it is this process that sends, until the end of the block."""
-        return self._locked("send.lock", fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def sending(self, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
+        """Whether it is this process that sends, until the end of the block; with `wait`, once no other does."""
+        return self._locked("send.lock", fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
     @contextlib.contextmanager
     def _locked(self, name: str, operation: int) -> Iterator[bool]:

@@ -24,13 +24,16 @@ _NO_SERVICE = (404, 405)
 """From a route that every intake has: something else answers at this address."""
 
 
-def send(connection: Connection, outbox: Outbox, deadline: float) -> None:
-    """Send all that waits; another process that sends already goes on with what came in meanwhile."""
+def send(connection: Connection, outbox: Outbox, deadline: float, *, last: bool = False) -> None:
+    """Send all that waits; another process that sends already goes on with what came in meanwhile.
+
+    The `last` one of a session waits for that other one, whose process may end with the agent's.
+    """
     if 0 < outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
         return
     with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
         while waiting := outbox.waiting():
-            with outbox.sending() as ours:
+            with outbox.sending(wait=last) as ours:
                 if not ours or not all(sender.sent(path) for path in waiting):
                     return
 

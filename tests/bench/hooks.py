@@ -25,9 +25,9 @@ def compare_hooks(calls: int, console: Console) -> list[Result]:
         home = Path(folder)
         idle = _times([sys.executable, "-c", "import sys; sys.stdin.read()"], home, calls)
         with fresh_service() as service:
-            _connect(service, home)
-            up = _times(svc_command("hook", "claude-code"), home, calls)
-        gone = _times(svc_command("hook", "claude-code"), home, calls)
+            command = _connect(service, home)
+            up = _times(command, home, calls)
+        gone = _times(command, home, calls)
     for name, times in (("idle Python", idle), ("hook, server up", up), ("hook, server gone", gone)):
         p50, p99 = times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)]
         table.add_row(name, f"{p50:.0f}", f"{p99:.0f}", f"{p50 / idle[len(idle) // 2]:.1f}")
@@ -39,11 +39,14 @@ def compare_hooks(calls: int, console: Console) -> list[Result]:
     ]
 
 
-def _connect(service: Serving, home: Path) -> None:
+def _connect(service: Serving, home: Path) -> list[str]:
+    """The command that the agent was told to run at a prompt."""
     key = service.headers["Authorization"].removeprefix("Bearer ")
     url = f"http://127.0.0.1:{service.port}"
     command = svc_command("connect", "claude-code", "--url", url, "--key", key)
     subprocess.run(command, env=_environment(home), check=True, capture_output=True)
+    settings = msgspec.json.decode((home / ".claude" / "settings.json").read_bytes())
+    return ["sh", "-c", settings["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]]
 
 
 def _times(command: list[str], home: Path, calls: int) -> list[float]:

@@ -19,6 +19,9 @@ class Intake:
         """The bodies of requests, in order, those that were refused included."""
         self.paths: list[str] = []
         self.url = ""
+        self.answers = threading.Event()
+        """Cleared, it takes requests and answers them once this is set again."""
+        self.answers.set()
 
 
 @contextmanager
@@ -35,6 +38,7 @@ def intake(status: int = 204) -> Iterator[Intake]:
                 state.received.append(json.loads(body))
                 state.paths.append(self.path)
                 status, answer = state.status, state.body
+            state.answers.wait(10)
             self.send_response(status)
             if status != 204:
                 self.send_header("Content-Length", str(len(answer)))

@@ -126,6 +126,7 @@ def test_what_the_agents_telemetry_tells_as_well_counts_once(home: Path, server:
     hooked(
         command, hook_event_name="PostToolUse", tool_name="Write", tool_use_id="c1", prompt_id="p1", tool_input=written
     )
+    hooked(command, hook_event_name="SessionEnd", reason="other")  # which waits until all of it is sent
     told = {"tool_name": "Write", "tool_use_id": "c1", "success": "true", "tool_input": json.dumps(written), **session}
     body = logs(claude("user_prompt", {"prompt": "Fix it", **session}), claude("tool_result", told))
     assert server.intake.post("/v1/logs", json=body).text == "{}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from svc import hook
 from svc.hook.machine import connection_file, connection_folder
 from svc.hook.outbox import Outbox
 from tests.support.intakes import closed, dripping, intake, silent
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.process
 SECONDS_MAX = 2.0
 """What the contract gives a hook, whatever the server does; beside it what a busy machine takes to start anything."""
 KEY = "svc_" + "k" * 43
+WAITED_FOR_MODULES_MAX = 90
+"""With those of which Python itself has some 30 at its start."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +60,13 @@ main()
 """A hook with time enough, for what is not about time: ten at once on a busy machine take longer than one may."""
 
 
-def start(text: str | bytes, *arguments: str, patient: bool = False) -> subprocess.Popen[bytes]:
-    """Start a hook; it has all of its input."""
-    command = [sys.executable, "-m", "svc", "hook", *(arguments or ("claude-code",))]
+START = Path(hook.__file__).with_name("start.py")
+
+
+def start(text: str | bytes, *arguments: str, patient: bool = False, apart: bool = False) -> subprocess.Popen[bytes]:
+    """Start a hook; it has all of its input. `apart`: as `svc connect` has agents run it."""
+    program = ["-I", "-S", str(START)] if apart else ["-m", "svc"]
+    command = [sys.executable, *program, "hook", *(arguments or ("claude-code",))]
     command = [sys.executable, "-c", PATIENT] if patient else command
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
@@ -254,6 +261,37 @@ def _killed(process: subprocess.Popen[bytes], seconds: float) -> None:
     process.communicate()
 
 
+# --- in nobody's way ----------------------------------------------------------------------------------------
+
+
+def test_an_agent_waits_until_a_prompt_is_kept_and_not_until_it_is_sent(home: Path) -> None:
+    """Nor does it read a pipe that the child holds open. The end of the session waits for all that is on its way."""
+    with intake() as server:
+        outbox = connect(server.url)
+        server.answers.clear()
+        finish(start(prompt(1), apart=True))
+        assert texts(outbox) == [json.loads(prompt(1))["prompt"]]
+        server.answers.set()
+        finish(start('{"hook_event_name": "SessionEnd", "session_id": "s1"}', apart=True))
+        assert outbox.waiting() == []
+        assert received(server.received[:1]) == [json.loads(prompt(1))["prompt"]]
+        assert server.paths[-1] == "/v1/logs"
+
+
+def test_where_no_child_can_be_had_the_hook_sends_by_itself(home: Path) -> None:
+    """A machine that has as many processes as it may."""
+    code = (
+        "import os, runpy, sys\n"
+        "def full(): raise BlockingIOError\n"
+        f"os.fork, sys.argv = full, ['start.py', 'hook', 'claude-code']\n"
+        f"runpy.run_path({str(START)!r}, run_name='__main__')\n"
+    )
+    with intake() as server:
+        connect(server.url)
+        subprocess.run([sys.executable, "-c", code], input=prompt(1).encode(), env=environment(), check=True)
+        assert received(server.received) == [json.loads(prompt(1))["prompt"]]
+
+
 # --- light ------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +314,23 @@ def test_a_hook_imports_the_standard_library_only(home: Path) -> None:
         "sitecustomize",
         "usercustomize",
     }
+
+
+def test_what_an_agent_waits_for_imports_no_network(home: Path) -> None:
+    """It takes half of a hook's time, and the child takes it. Counted, for a clock would tell the day."""
+    connect(closed())
+    code = (
+        "import os, runpy, sys\n"
+        "sys.argv = ['start.py', 'hook', 'claude-code']\n"
+        "os.fork = lambda: 1\n"
+        "os._exit = lambda code: sys.exit(' '.join(sys.modules))\n"
+        f"runpy.run_path({str(START)!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], input=prompt(1), text=True, capture_output=True)
+    names = set(done.stderr.split())
+    assert "svc.hook.outbox" in names
+    assert names & {"http", "socket", "ssl", "email", "site", "subprocess", "argparse"} == set()
+    assert len(names) <= WAITED_FOR_MODULES_MAX, sorted(names)
 
 
 def test_the_entry_leaves_help_to_the_command_line() -> None:

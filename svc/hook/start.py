@@ -1,0 +1,12 @@
+"""Where the hooks begin that `svc connect` writes: `python -I -S start.py hook AGENT`.
+
+So Python leaves out what it looks for at its start, which takes it as long as the hook itself does.
+"""
+
+import sys
+
+sys.path.append(__file__.removesuffix("/svc/hook/start.py"))
+
+from svc.hook.main import call
+
+call(sys.argv[2:], apart=True)
