@@ -1,4 +1,4 @@
-"""The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
+"""What the prompts of a sub-session show together, by the verdicts on each (scoring.md, section 3).
 
 Then what text models answered about prompts, outcomes and boundaries: their verdict counts where there is one. Two
 things it cannot change: a prompt that navigates, or was not captured, is judged by nobody; and a sub-session with an
@@ -6,7 +6,6 @@ ending that is never complete stays incomplete.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
 from typing import ClassVar, Literal, NamedTuple
@@ -17,8 +16,9 @@ import msgspec
 from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import OpenArc, cannot_shift
 from aggregates.judging.outcome import countable, never_complete
-from aggregates.reading.model import BOTH_WAYS, SHIPPED, Logits, RubricModel
-from aggregates.reading.reading import SHORT_WEIGHT, PromptReading
+from aggregates.judging.prompt import LEANS
+from aggregates.reading.model import BOTH_WAYS
+from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import (
     CHANGE_INTENTS,
     EMBEDDED,
@@ -32,60 +32,6 @@ from aggregates.reading.verdicts import (
     said_booleans,
 )
 from aggregates.turns.turn import Turn
-
-
-def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
-    """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`."""
-    # An image or a lone mark holds no word, and nothing pasted to judge by.
-    wordless = prompt is not None and (
-        prompt.shows("image alone") or (prompt.shows("no own words") and not prompt.pasted_characters)
-    )
-    if prompt is not None and not prompt.navigational and (prompt.foreign or wordless):
-        return Rubric("unclassified", reason=None if wordless else "language")
-    return forced_rubric(prompt, earlier, model)
-
-
-def forced_rubric(prompt: PromptReading | None, earlier: Sequence[Turn], model: RubricModel = SHIPPED) -> Rubric:
-    """What would be said of a prompt in whatever language, if something had to be."""
-    if prompt is None or prompt.navigational:
-        return Rubric("skipped")
-    own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
-    return _rubric(model, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
-
-
-@lru_cache(maxsize=2_048)
-def _rubric(
-    model: RubricModel, logits: Logits, context: tuple[str, ...], shown: tuple[int, ...], own_words: bool
-) -> Rubric:
-    """An open sub-session is judged anew with every turn; what was found of its earlier prompts is kept here."""
-    return Rubric("ok", *model.verdict(logits, context, shown, own_words=own_words))
-
-
-def context_names(prompt: PromptReading, earlier: Sequence[Turn]) -> tuple[str, ...]:
-    """What the sub-session held before a prompt, as names of features."""
-    first, before = not earlier, earlier[-1] if earlier else None
-    short, named = not prompt.shows("words over 16"), prompt.shows("reference")
-    bare = not named and not prompt.pasted_characters
-    answer, asked = (None, None) if before is None else (before.response, before.prompt)
-    command = asked is not None and asked.navigational == "command"
-    found = {
-        "context:first": first,
-        "context:first and short": first and short,
-        "context:first and of few words": first and not prompt.shows("words over 6"),
-        "context:first and nothing named": first and not named,
-        "context:first and plain": first and short and not named,
-        "context:first and pasted": first and prompt.pasted_characters > 0,
-        "short and nothing named": short and not named,
-        "nothing pasted: report": bare and prompt.shows("only strong report", "only weak report"),
-        "nothing pasted: first and vague": first and bare and prompt.shows("cue:vague"),
-        "nothing pasted: error": bare and prompt.shows("cue:symptom"),
-        "context:after an offer": answer is not None and answer.asks,
-        "context:after silence": not first and (answer is None or not answer.characters),
-        "context:after a command": command,
-        "context:after a review command": command and asked is not None and asked.shows("cue:review", "word:review"),
-    }
-    return tuple(name for name, holds in found.items() if holds)
-
 
 # A grading unit: what a person said until something was answered is one prompt.
 
@@ -225,11 +171,7 @@ def _command_of(units: Sequence[Unit], found: Unit | None) -> Unit | None:
 
 
 _EMPTY = ("asks to commit or merge", "opens with a template", "no own words")
-_ASIDES = (
-    *("phrase:accepting", "phrase:correcting", "phrase:answered", "links back at once", "picks from a list"),
-    *("leans on what was said", "adds to what is there"),
-    *_EMPTY,
-)
+_ASIDES = (*LEANS, *_EMPTY)
 """What a prompt shows that rests on another one, or on nothing of a person's own."""
 
 

@@ -5,7 +5,7 @@ Readings are made when the fact is projected; everything later is decided on the
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -24,9 +24,6 @@ TOPIC_MAX = 48
 SHORT_WEIGHT = 10
 _WORD = re.compile(r"\w+")
 _WORDS = Cutter(_WORD)
-_CJK = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
-)
 _COMMAND = re.compile(r"(?:/[A-Za-z][\w:-]*(?:\s+|$))+")
 _ARGUMENT_WORDS_MIN = 3
 """So many words after a command are a person's own prompt: "/heavy look into the failing job"."""
@@ -205,7 +202,15 @@ def _words(text: str) -> list[str]:
 
 def _weight(own: str) -> int:
     stripped = own.strip()
-    return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(_CJK.findall(stripped))
+    return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(_cjk().findall(stripped))
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    """Compiled where it is needed: that takes as long as reading a hundred prompts."""
+    return re.compile(
+        "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+    )
 
 
 def _navigational(text: str, shown: Features) -> str | None:

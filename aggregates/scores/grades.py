@@ -10,7 +10,8 @@ import msgspec
 
 from aggregates.event import Digester, Scope, Words, cut
 from aggregates.judging.evidence import HABIT_WORDS, how_to_earn, rubric_evidence
-from aggregates.judging.rubric import judge_prompt, own_standing
+from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.rubric import own_standing
 from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import (

@@ -14,6 +14,7 @@ import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Words, origin
 from aggregates.judging.outcome import Floor, judge_outcome, substance
+from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import (
     NO_ANSWERS,
     NO_STANDING,
@@ -25,7 +26,6 @@ from aggregates.judging.rubric import (
     answered_rubric,
     goal_unit,
     grading_units,
-    judge_prompt,
     standings,
     sub_session_intent,
     sub_session_standing,

@@ -60,6 +60,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option(
     "--api", metavar="URL", envvar="SVC_API_URL", help="With --mcp: the API, where it is not on this machine."
 )
+@click.option("--coach", is_flag=True, help="Claude Code only: a line for you where a prompt surely misses a habit.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
@@ -72,6 +73,7 @@ def connect(
     no_hooks: bool,
     mcp: bool,
     api: str | None,
+    coach: bool,
     dry_run: bool,
     offline: bool,
     yes: bool,
@@ -88,7 +90,8 @@ def connect(
     asks = (*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
-    target = Target(agent, checked_url(url), key, command, hooks=not no_hooks and not plugins, asks=asks)
+    hooks, coaching = not no_hooks and not plugins, _coach_program(agent) if coach else None
+    target = Target(agent, checked_url(url), key, command, hooks=hooks, asks=asks, coach=coaching)
     old = connecting.stored(name)
     receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
     files = plans(target, scope, folder)
@@ -152,6 +155,18 @@ def _hook_program() -> list[str]:
     if getattr(sys, "frozen", False):
         return _program()
     return [sys.executable, "-I", "-S", str(Path(hook.__file__).with_name("start.py"))]
+
+
+def _coach_program(agent: AgentName) -> tuple[str, ...]:
+    """Raises `Refused`."""
+    if agent != "claude-code":
+        raise Refused(f"--coach is for claude-code: {agent} shows a person nothing of what its hooks say")
+    if getattr(sys, "frozen", False):
+        raise Refused("--coach needs svc as a package (uv, pipx, pip): the one file takes seconds to unpack itself")
+    program = _hook_program()
+    # Beside svc, as in a package, its libraries are found without `site`; beside a source tree they are not.
+    together = Path(str(msgspec.__file__)).parents[1] == Path(program[-1]).parents[2]
+    return (*(program if together else [each for each in program if each != "-S"]), "coach", agent)
 
 
 def _asked(target: Target, question: Callable[[Server], T]) -> T:

@@ -18,7 +18,8 @@ from rich.table import Table
 
 from aggregates.event import Digester, Span, Words
 from aggregates.judging.outcome import judge_outcome
-from aggregates.judging.rubric import forced_rubric, judge_prompt, sub_session_intent
+from aggregates.judging.prompt import forced_rubric, judge_prompt
+from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.verdicts import BOOLEANS, Intent, JudgeStatus, Rubric

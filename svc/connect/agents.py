@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,6 +85,8 @@ class Target(msgspec.Struct, frozen=True):
     """False where the agent's plugin brings them."""
     asks: tuple[str, ...] | None = None
     """What the agent runs as a server of MCP; None where it asks nothing."""
+    coach: tuple[str, ...] | None = None
+    """What grades a prompt as it is sent; None where nobody asked for it."""
 
 
 def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
@@ -111,6 +114,11 @@ def told(target: Target) -> list[str]:
         "What its telemetry says of its user and version: account ids, and the e-mail address where it knows one.",
         *_OWN_WORDS[target.agent],
         f"All of it goes to {target.url} and nowhere else.",
+        *(
+            ["On this machine each prompt is graded as it is sent: one line names a habit that is missed."]
+            if target.coach
+            else []
+        ),
         *(["The agent may ask svc about your own work, by MCP; it changes nothing there."] if target.asks else []),
     ]
 
@@ -170,6 +178,7 @@ def _telemetry(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:
                 *_hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "StopFailure"),
                 *_hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS),
                 *_hooks(target, "SessionEnd"),
+                *([] if target.coach is None else [_hook("UserPromptSubmit", target.coach)]),
             )
             return [FilePlan(folder / name, "json", (*_puts("env", variables), *hooks), secret=True)]
         case "codex":
@@ -236,9 +245,14 @@ def _hooks(target: Target, *events: str, timeout: int = HOOK_SECONDS, matcher: s
 
     One with a matcher tells tool calls: it runs beside the agent.
     """
-    line = shlex.join(target.command) + NEVER_FAILS
-    command: dict[str, Any] = {"type": "command", "command": line, "timeout": timeout}
+    if not target.hooks:
+        return ()
+    return tuple(_hook(event, target.command, timeout, matcher) for event in events)
+
+
+def _hook(event: str, program: Sequence[str], timeout: int = HOOK_SECONDS, matcher: str | None = None) -> Append:
+    command: dict[str, Any] = {"type": "command", "command": shlex.join(program) + NEVER_FAILS, "timeout": timeout}
     group: dict[str, Any] = {"hooks": [command]}
     if matcher is not None:
         group = {"matcher": matcher, "hooks": [{**command, "async": True}]}
-    return tuple(Append(("hooks", event), group) for event in events) if target.hooks else ()
+    return Append(("hooks", event), group)

@@ -116,14 +116,10 @@ class Outbox:
         replace_file(self._session(session), json.dumps(prompt._asdict()).encode())
 
     def forget_old_sessions(self) -> None:
-        """Drop what belongs to sessions that nobody goes on with."""
-        oldest = time.time() - SESSION_SECONDS_MAX
-        for path in self._sessions.glob("*"):
-            if path.stat().st_mtime < oldest:
-                path.unlink(missing_ok=True)
+        forget_old(self._sessions)
 
     def _session(self, session: str) -> Path:
-        return self._sessions / f"{sha256(session.encode()).hexdigest()[:32]}.json"
+        return session_file(self._sessions, session)
 
     # --- what is noted for `svc doctor` -------------------------------------------------------------------
 
@@ -159,3 +155,16 @@ class Outbox:
         named = (captured.get("body") or {}).get("client_event_id")
         letter = {"at": time.time(), "path": captured.get("path"), "id": named, "status": status}
         self.note(dead=[*self.notes().get("dead", ()), letter][-DEAD_LETTERS_MAX:])
+
+
+def session_file(folder: Path, session: str) -> Path:
+    """Where something about a session is kept; its name tells nobody which one."""
+    return folder / f"{sha256(session.encode()).hexdigest()[:32]}.json"
+
+
+def forget_old(folder: Path) -> None:
+    """Drop what belongs to sessions that nobody goes on with."""
+    oldest = time.time() - SESSION_SECONDS_MAX
+    for path in folder.glob("*"):
+        if path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where the hooks begin that `svc connect` writes: `python -I -S start.py hook AGENT`.
+"""Where the hooks begin that `svc connect` writes: `python -I -S start.py hook AGENT`, and `coach AGENT`.
 
 So Python leaves out what it looks for at its start, which takes it as long as the hook itself does.
 """
@@ -7,6 +7,11 @@ import sys
 
 sys.path.append(__file__.removesuffix("/svc/hook/start.py"))
 
-from svc.hook.main import call
+if sys.argv[1] == "coach":
+    from svc.hook.coach import coach
 
-call(sys.argv[2:], apart=True)
+    coach(sys.argv[2:])
+else:
+    from svc.hook.main import call
+
+    call(sys.argv[2:], apart=True)

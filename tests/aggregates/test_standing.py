@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from aggregates.event import Digester, Words
-from aggregates.judging.rubric import judge_prompt
+from aggregates.judging.prompt import judge_prompt
 from aggregates.reading.features import NAMED
 from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
 from aggregates.reading.verdicts import BOOLEANS

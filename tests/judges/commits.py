@@ -13,7 +13,8 @@ import msgspec
 from rich.table import Table
 
 from aggregates.judging.outcome import substance
-from aggregates.judging.rubric import judge_prompt, standings, sub_session_intent
+from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.rubric import standings, sub_session_intent
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Turn
 from svc.cli.judging import Item, judge_arc, read_lines, session_turns

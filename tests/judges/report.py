@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
-from aggregates.judging.rubric import forced_rubric, judge_prompt
+from aggregates.judging.prompt import forced_rubric, judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn

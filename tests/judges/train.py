@@ -20,7 +20,7 @@ import click
 import msgspec
 
 from aggregates.event import Digester
-from aggregates.judging.rubric import context_names
+from aggregates.judging.prompt import context_names
 from aggregates.reading.features import CROSSED, sentences_of
 from aggregates.reading.model import MAY_REST_ON_PASTED, RubricWeights
 from aggregates.reading.pasted import split_pasted

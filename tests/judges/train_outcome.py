@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from aggregates.judging import outcome as rules
 from aggregates.judging.outcome import SHIPPED_OUTCOME, SPEAKS_AGAINST, SPEAKS_FOR, OutcomeModel, judge_outcome
-from aggregates.judging.rubric import judge_prompt, sub_session_intent
+from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.verdicts import OutcomeVerdict
 from tests.judges.labels import FOLDS, ArcLabel, SessionItem, fold_of
 

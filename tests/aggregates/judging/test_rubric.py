@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
 from aggregates.judging.evidence import rubric_evidence
+from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import (
     NO_STANDING,
     SURE_MIN,
-    judge_prompt,
     own_standing,
     standings,
     sub_session_intent,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.judging.rubric import UNIT_CHARACTERS_MAX, UNIT_PROMPTS_MAX, judge_prompt
+from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.rubric import UNIT_CHARACTERS_MAX, UNIT_PROMPTS_MAX
 from aggregates.reading.reading import read_prompt
 from aggregates.times import calendar_windows
 from projections.derive.sub_session_rows import PromptBody

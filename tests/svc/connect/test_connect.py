@@ -442,6 +442,32 @@ def test_a_hook_whose_program_is_gone_disturbs_nobody(home: Path, tmp_path: Path
     assert [subprocess.run(line, shell=True, capture_output=True).returncode for line in lines] == [0]
 
 
+def test_the_coach_comes_by_request_and_goes_by_disconnect(home: Path) -> None:
+    """One hook more beside the one that captures; connecting again without it takes it out."""
+    lay_out(home, "claude-code")
+    path = home / ".claude/settings.json"
+    assert "each prompt is graded" in connect("claude-code", "--coach").output
+    groups = settings(path)["hooks"]["UserPromptSubmit"]
+    lines = [each["command"] for group in groups for each in group["hooks"]]
+    assert [line.split("start.py ")[1] for line in lines] == ["hook claude-code || true", "coach claude-code || true"]
+    connect("claude-code")
+    assert len(settings(path)["hooks"]["UserPromptSubmit"]) == 1
+    connect("claude-code", "--coach")
+    disconnect("claude-code")
+    assert path.read_text() == CLAUDE
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_where_no_coach_can_speak_none_is_written(home: Path, monkeypatch: pytest.MonkeyPatch, frozen: bool) -> None:
+    """Other agents show a person nothing, and the one file would have every prompt wait for seconds."""
+    monkeypatch.setattr(sys, "frozen", frozen, raising=False)
+    agent = "claude-code" if frozen else "codex"
+    refused = run("connect", agent, "--url", URL, "--key", KEY, "--offline", "--coach")
+    assert refused.exit_code == 1
+    assert "--coach" in refused.output
+    assert not (home / ".config").exists()
+
+
 def test_the_one_file_binary_lays_down_a_small_program_for_hooks(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,104 @@
+"""One call of the coach: it grades a prompt as it is sent, and tells the person of a habit that is surely missed.
+
+On this machine alone, and only for who asked for it: `svc connect claude-code --coach`. Whatever goes wrong, it says
+nothing and the prompt goes on. A session hears of each habit once.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from svc.hook.captures import clean
+from svc.hook.machine import connection_folder, private_folder, replace_file
+from svc.hook.main import INPUT_BYTES_MAX
+from svc.hook.outbox import forget_old, session_file
+
+if TYPE_CHECKING:
+    from aggregates.reading.reading import ResponseReading
+    from aggregates.reading.verdicts import BooleanName
+
+COACH_SECONDS = 0.25
+"""When it gives up. On an idle machine it takes less than a tenth of a second, Python's start included."""
+PROMPT_CHARACTERS_MAX = 32_768
+"""Of a longer prompt nothing is said: most of it is pasted."""
+
+
+class Before(NamedTuple):
+    """What may stand before a prompt; of the prompt there the coach keeps no words."""
+
+    response: "ResponseReading | None"
+    prompt: None = None
+
+
+class Shown(NamedTuple):
+    """What a prompt surely shows, and surely misses."""
+
+    earned: list["BooleanName"]
+    missed: list["BooleanName"]
+
+
+def coach(arguments: list[str]) -> NoReturn:
+    """`AGENT`, the hook's JSON on standard input. Ends the process, always with 0."""
+    with contextlib.suppress(BaseException):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, COACH_SECONDS)
+        told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
+        line = advice(connection_folder(arguments[0]) / "coach", told)
+        if line is not None:
+            # For the person's eyes: text by itself, and `additionalContext`, would go to the model.
+            sys.stdout.write(json.dumps({"systemMessage": line}))
+            sys.stdout.flush()
+    os._exit(0)
+
+
+def advice(folder: Path, told: dict[str, Any]) -> str | None:
+    """The line about the first habit that is surely missed, and was not told of yet. Raises `OSError`."""
+    text, session = clean(told.get("prompt")), clean(told.get("session_id"))
+    if text is None or session is None or told.get("agent_id") is not None or len(text) > PROMPT_CHARACTERS_MAX:
+        return None
+    path = session_file(folder, session)
+    known = _remembered(path)
+    shown = looked_at(text, first=known is None)
+    if known is None:
+        forget_old(folder)
+    earned, heard = known or (set(), set())
+    new = [name for name in shown.missed if name not in heard and (name not in earned or name == "goal_explicit")]
+    private_folder(folder)
+    remembered = {"earned": sorted(earned | set(shown.earned)), "heard": sorted(heard | set(new[:1]))}
+    replace_file(path, json.dumps(remembered).encode())
+    return _line(new[0]) if new else None
+
+
+def _remembered(path: Path) -> tuple[set[str], set[str]] | None:
+    """What earlier prompts of the session earned, and what was told; None before its first one. No words of anybody."""
+    try:
+        known = json.loads(path.read_bytes())
+        return set(known["earned"]), set(known["heard"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def looked_at(text: str, *, first: bool) -> Shown:
+    """What a prompt shows and misses, whatever was answered before it, as the embedded judge says."""
+    from aggregates.event import Digester
+    from aggregates.judging.prompt import LEANS, judge_prompt
+    from aggregates.reading.reading import ResponseReading, read_prompt
+
+    reading = read_prompt(text, Digester(b""))
+    answers = None, ResponseReading(characters=1), ResponseReading(characters=1, asks=True)
+    rubrics = [judge_prompt(reading, ())] if first else [judge_prompt(reading, [Before(each)]) for each in answers]
+    earned = {name: None for rubric in rubrics for name in rubric.earned}
+    if not first and reading.shows(*LEANS):
+        return Shown(list(earned), [])
+    return Shown(list(earned), [name for name in rubrics[0].missed if all(name in each.missed for each in rubrics)])
+
+
+def _line(name: "BooleanName") -> str:
+    from aggregates.judging.evidence import HABIT_WORDS
+
+    return f"svc: {HABIT_WORDS[name].missed}. {HABIT_WORDS[name].how}"
