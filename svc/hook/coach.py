@@ -101,4 +101,4 @@ def looked_at(text: str, *, first: bool) -> Shown:
 def _line(name: "BooleanName") -> str:
     from aggregates.judging.evidence import HABIT_WORDS
 
-    return f"svc: {HABIT_WORDS[name].missed}. {HABIT_WORDS[name].how}"
+    return f"svc: in this prompt {HABIT_WORDS[name].missed}. {HABIT_WORDS[name].how}"

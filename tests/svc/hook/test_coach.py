@@ -13,8 +13,8 @@ from svc.hook.coach import PROMPT_CHARACTERS_MAX, advice
 from tests.support.process import environment
 
 START = Path(hook.__file__).with_name("start.py")
-UNCHECKED = "Fix the crash in src/app.py"
-CHECKED = "Fix the crash in src/app.py, then run pytest tests/test_app.py and show that it passes"
+UNCHECKED = "Add a button to src/list.py that exports the list as csv"
+CHECKED = f"{UNCHECKED}, then run pytest tests/test_list.py and show that it passes"
 PATIENT = "import sys, svc.hook.coach as c; c.COACH_SECONDS = 60.0; c.coach(sys.argv[1:])"
 """With time enough, for a busy machine."""
 
@@ -26,7 +26,7 @@ def told(prompt: str, session: str = "s1", **more: object) -> dict[str, Any]:
 def test_a_habit_that_is_surely_missed_is_named_with_what_to_write(tmp_path: Path) -> None:
     line = advice(tmp_path, told(UNCHECKED))
     assert line is not None
-    assert line.startswith("svc: no words of its own were found for a test")
+    assert line.startswith("svc: in this prompt no words of its own were found for a test")
     assert "Name a check" in line
     assert "\n" not in line
 
@@ -51,14 +51,14 @@ def test_nothing_is_said_where_nothing_is_surely_missed(tmp_path: Path, prompt: 
 def test_a_session_hears_of_a_habit_once(tmp_path: Path) -> None:
     """Who goes on without it has decided."""
     assert advice(tmp_path, told(UNCHECKED)) is not None
-    assert advice(tmp_path, told("Add a button to src/list.py that exports it as csv")) is None
+    assert advice(tmp_path, told("Add a column to src/list.py with the price")) is None
     assert advice(tmp_path, told(UNCHECKED, "s2")) is not None
 
 
 def test_what_an_earlier_prompt_of_the_session_said_stands(tmp_path: Path) -> None:
     """The tests that were asked for need not be asked for again."""
     assert advice(tmp_path, told(CHECKED)) is None
-    assert advice(tmp_path, told("Fix the crash in src/list.py")) is None
+    assert advice(tmp_path, told("Add a column to src/list.py with the price")) is None
 
 
 def test_a_prompt_that_leans_on_the_one_before_is_let_be(tmp_path: Path) -> None:
