@@ -101,7 +101,7 @@ def test_the_line_is_for_the_person_and_not_for_the_model(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "no json", '{"prompt": 1}', json.dumps(told("x" * PROMPT_CHARACTERS_MAX))]
+    "text", ["", "[]", "{}", "no json", '{"prompt": 1}', json.dumps(told("x" * (PROMPT_CHARACTERS_MAX + 1)))]
 )
 def test_whatever_goes_wrong_the_prompt_goes_on(tmp_path: Path, text: str) -> None:
     assert ran(text, tmp_path, ["-I", str(START), "coach", "claude-code"]) == ""
