@@ -6,9 +6,14 @@ NEXT = "0.1.0"
 
 def _told() -> str:
     """What the build wrote; in a tree that nothing was built of, the next version, unreleased."""
+    place = f"{__path__[0]}/cli/version.txt"
     try:
-        with open(f"{__path__[0]}/cli/version.txt", encoding="ascii") as written:
+        with open(place, encoding="ascii") as written:
             return written.read().strip()
+    except NotADirectoryError:  # the client's one file
+        from zipimport import zipimporter
+
+        return zipimporter(__path__[0].removesuffix("/svc")).get_data(place).decode().strip()
     except OSError:
         return f"{NEXT}.dev0"
 

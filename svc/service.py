@@ -36,6 +36,7 @@ from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
+from svc.connect.client import made_here
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.nodes import Following
@@ -62,6 +63,7 @@ from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
 from svc_http.ports import (
     Arrivals,
+    ClientFile,
     CpuTime,
     ModelShown,
     NotRefreshed,
@@ -307,6 +309,9 @@ class RunningService:
                 self._writable_until = trio.current_time() + HEALTH_KEPT_SECONDS
                 return True
         return False
+
+    async def client(self) -> ClientFile | None:
+        return await trio.to_thread.run_sync(made_here)
 
     def catalog(self) -> Served | None:
         return self.prices.served

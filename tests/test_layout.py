@@ -51,7 +51,7 @@ ORDER: dict[str, tuple[str, ...]] = {
             "jobs",
             "observe",
         ),
-        *("service", "app", "serving", "hook", "connect", "importing", "demo", "cli", "__main__"),
+        *("hook", "connect", "service", "app", "serving", "importing", "demo", "cli", "__main__"),
     ),
 }
 """Files and folders of each room. Each imports only what stands before it; docs/architecture.md says what is in it."""
@@ -71,8 +71,8 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
 TOO_LONG_YET: set[str] = set()
 FOLDER_ENTRIES_MAX = 20
-PRODUCT_FILES_MAX = 283
-PRODUCT_LINES_MAX = 49_500
+PRODUCT_FILES_MAX = 290
+PRODUCT_LINES_MAX = 50_300
 """An issue that adds to the product raises these two by what it adds, and says so."""
 
 

@@ -3,7 +3,7 @@
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -187,6 +187,13 @@ class CpuTime:
         self.seconds += time.thread_time()
 
 
+class ClientFile(NamedTuple):
+    """`svc-client.pyz`, for machines that have Python alone."""
+
+    data: bytes
+    sha256: str
+
+
 class Unavailable(Mendable):
     """The service cannot take or answer this now; the message says why. Answered as 503, Retry-After 5."""
 
@@ -310,6 +317,9 @@ class Service(Protocol):
 
     async def refresh_catalog(self) -> Published:
         """Ask the source of prices now. Raises `NotRefreshed` or `Unavailable`."""
+
+    async def client(self) -> ClientFile | None:
+        """None where this program cannot make it."""
 
     async def status(self) -> Status: ...
 

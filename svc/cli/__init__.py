@@ -1,5 +1,6 @@
 """`svc` itself: the commands there are. A module is imported when its command is called: all take seconds."""
 
+import gc
 import inspect
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ COMMANDS = {
     "connect": Entry("connecting", "Have an agent send what it does."),
     "disconnect": Entry("connecting", "Undo `svc connect`: every file as it was, byte for byte."),
     "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
+    "client": Entry("client", "Write svc-client.pyz: connect, doctor, hook, import, score."),
     "hook": Entry("children", "What an agent's hooks call; nothing to type by hand."),
     "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
     "open": Entry("opening", "Open the pages in a browser, without a key."),
@@ -73,7 +75,11 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        made = vars(import_module(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
+        gc.disable()  # a command's modules are some hundred thousand objects, and none of them is garbage
+        try:
+            made = vars(import_module(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
+        finally:
+            gc.enable()
         return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -4,8 +4,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TypeVar, get_args
+from zipfile import ZipFile
 
 import click
 import msgspec
@@ -86,6 +90,8 @@ def connect(
     key = _checked_key(key)
     name = connecting.connection_name(agent, scope, Path.cwd())
     command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+    if mcp and _archive() is not None:
+        raise Refused("--mcp needs svc as a package: the client's one file has no `svc mcp`")
     own = program() if getattr(sys, "frozen", False) else _program()
     asks = (*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None
     folder = folder_of(agent, scope, Path.cwd())
@@ -154,7 +160,31 @@ def _hook_program() -> list[str]:
     """What starts fastest of all."""
     if getattr(sys, "frozen", False):
         return _program()
-    return [sys.executable, "-I", "-S", str(Path(hook.__file__).with_name("start.py"))]
+    root = Path(hook.__file__).parents[2] if _archive() is None else _unpacked()
+    return [sys.executable, "-I", "-S", str(root / "svc" / "hook" / "start.py")]
+
+
+def _archive() -> Path | None:
+    """The client's one file, where it is that which runs."""
+    path = Path(hook.__file__).parents[2]
+    return path if path.is_file() else None
+
+
+@cache
+def _unpacked() -> Path:
+    """Where the client's file is laid down for hooks: Python compiles an archive anew at every start."""
+    data = Path(hook.__file__).parents[2].read_bytes()
+    return state_folder() / "client" / sha256(data).hexdigest()[:12]
+
+
+def _lay_down(archive: Path) -> None:
+    folder = _unpacked()
+    if not folder.exists():
+        private_folder(folder.parent)
+        draft = Path(mkdtemp(dir=folder.parent))
+        with ZipFile(archive) as packed:
+            packed.extractall(draft)
+        draft.rename(folder)
 
 
 def _coach_program(agent: AgentName) -> tuple[str, ...]:
@@ -165,7 +195,7 @@ def _coach_program(agent: AgentName) -> tuple[str, ...]:
         raise Refused("--coach needs svc as a package (uv, pipx, pip): the one file takes seconds to unpack itself")
     program = _hook_program()
     # Beside svc, as in a package, its libraries are found without `site`; beside a source tree they are not.
-    together = Path(str(msgspec.__file__)).parents[1] == Path(program[-1]).parents[2]
+    together = Path(str(msgspec.__file__)).parents[1] == Path(hook.__file__).parents[2]
     return (*(program if together else [each for each in program if each != "-S"]), "coach", agent)
 
 
@@ -190,6 +220,8 @@ def _write(connection: connecting.StoredConnection, outdated: Sequence[Rewrite],
         with draft_file(folder, carried.read_bytes()) as draft:
             draft.chmod(0o700)
             draft.replace(folder / HOOK_PROGRAM)
+    if (archive := _archive()) is not None:
+        _lay_down(archive)
     connecting.note_program(_program())
     for each in outdated:
         give_back(each)

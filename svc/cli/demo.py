@@ -20,7 +20,8 @@ from svc.cli import Command
 from svc.cli.common import Shown, drawn, minute, run, settings_from
 from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import ImportReport, import_transcripts
+from svc.importing.here import import_transcripts
+from svc.importing.importer import ImportReport
 from svc.log.folder import held, new_key
 from svc.service import RunningService
 from svc.serving import initialize, issue_key, listening, stop_signal

@@ -6,21 +6,18 @@ from contextlib import closing
 from pathlib import Path
 
 import click
+import trio
 from click.core import ParameterSource
 from rich.progress import MofNCompleteColumn, TextColumn
 
-from aggregates.event import Scope
-from svc.actors.actors import SystemClock
 from svc.cli import Command
-from svc.cli.access import reach
 from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
 from svc.connect.changes import Refused
 from svc.connect.connecting import all_stored
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.importing.elsewhere import Elsewhere, Notes
-from svc.importing.importer import FORMATS, ImportReport, Progress, import_into, import_transcripts
+from svc.importing.importer import FORMATS, ImportReport, Progress, import_into
 from svc.log.folder import SOCKET
-from svc.log.opening import holds_data, open_log
 from svc.settings import Settings
 
 _WHAT = {
@@ -90,7 +87,7 @@ def _add_command(agent: str) -> None:
             if url is None:
                 report = run(_import, settings, agent, found, (developer, organization), heard)
             else:
-                report = run(_import_elsewhere, agent, found, checked_url(url), key or _known_key(url), heard)
+                report = trio.run(_import_elsewhere, agent, found, checked_url(url), key or _known_key(url), heard)
         tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
 
@@ -100,6 +97,10 @@ for _agent in _WHAT:
 
 def _check_folder(settings: Settings, agent: str) -> None:
     """Raises `ClickException` where neither a folder nor a server was named."""
+    try:
+        from svc.log.opening import holds_data
+    except ModuleNotFoundError:
+        raise click.UsageError("name your server's intake and your key: --url URL --key KEY") from None
     if not holds_data(settings.place) and not (settings.var_path / SOCKET).exists():
         raise click.ClickException(
             f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "
@@ -123,6 +124,12 @@ def _progress(heard: Callable[..., None]) -> Callable[[Progress], None]:
 async def _import(
     settings: Settings, agent: str, path: Path, whose: tuple[str | None, str | None], heard: Callable[..., None]
 ) -> ImportReport:
+    from aggregates.event import Scope
+    from svc.actors.actors import SystemClock
+    from svc.cli.access import reach
+    from svc.importing.here import import_transcripts
+    from svc.log.opening import open_log
+
     async with reach(settings) as access:
         member = await access.member(*whose)
         scope = Scope(member.organization_id, member.developer_id)

@@ -4,7 +4,7 @@ Running it again adds nothing, since every id comes from the lines' own ids: als
 is the same prompt. An exchange that is still being written is left for the next run, its prompt apart.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,8 @@ import msgspec
 import trio
 from msgspec.structs import replace
 
-from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Reply, Scope
 from aggregates.records.record import Record
-from aggregates.telemetry.exchanges import Exchange, Sender, Taken, steps
+from aggregates.telemetry.exchanges import Exchange, Taken
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
@@ -28,8 +26,6 @@ QUIET_US = 30 * 60 * 1_000_000
 """An exchange that was quiet for this long is taken as it stands."""
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
 """By the name that the agent has everywhere."""
-Send = Callable[[AnyCommand], Awaitable[Reply]]
-"""Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
 
 class Progress(NamedTuple):
@@ -111,23 +107,6 @@ class Destination(Protocol):
         """Have all of them on disk."""
 
 
-class Log(NamedTuple):
-    """Sends what one developer's transcripts hold, as the same commands that a plugin and telemetry make."""
-
-    sender: Sender
-    send: Send
-
-    async def take(self, exchange: Exchange, heard: Heard) -> None:
-        taken = Taken()
-        for what, command in steps(exchange, self.sender):
-            if not taken.heard(what, await self.send(command)):
-                break
-        heard(taken)
-
-    async def finish(self) -> None:
-        pass
-
-
 @dataclass(slots=True)
 class Import:
     """Reads transcripts, hands on what is whole, and counts."""
@@ -178,21 +157,6 @@ class Import:
         report.responses += exchange.prompt is not None and exchange.answer is not None
         for draft in exchange.drafts:
             report.count(draft.record)
-
-
-async def import_transcripts(
-    transcripts: Format,
-    path: Path,
-    send: Send,
-    progress: Callable[[Progress], None],
-    *,
-    scope: Scope,
-    digester: Digester,
-    now_us: int,
-) -> ImportReport:
-    """Import all transcripts under a folder, or one; what is torn or refused is named. Raises `FileNotFoundError`."""
-    destination = Log(Sender(scope, transcripts.source, digester), send)
-    return await import_into(destination, transcripts, path, progress, now_us=now_us)
 
 
 async def import_into(

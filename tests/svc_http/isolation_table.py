@@ -181,6 +181,7 @@ pages, before a sign-in
   api    GET    /sign-in 200
   api    POST   /sign-in/provider 200
   api    GET    /static/<id> 200
+  api    GET    /client/svc-client.pyz 200
 pages, the way in
   api    POST   /sign-in 303
 pages, a link that is gone

@@ -68,3 +68,12 @@ async def test_the_audit_log_tells_who_asked(api: Caller) -> None:
 
 async def test_nobody_takes_back_what_they_never_asked(api: Caller) -> None:
     assert (await press(api, "/mine/forget/back", BENS)).status == 404
+
+
+async def test_the_clients_file_is_offered_with_its_digest(api: Caller) -> None:
+    """To whoever has the address: nothing of anybody is in it."""
+    shown = await words(api, "/mine", BENS)
+    assert "python3 svc-client.pyz connect claude-code --url http" in shown
+    answer = await api.get("/client/svc-client.pyz")
+    assert (answer.status, answer.body, answer.headers["Content-Type"]) == (200, b"PK", "application/zip")
+    assert f"SHA-256 {answer.headers['ETag'].strip(chr(34))}" in shown

@@ -26,7 +26,7 @@ from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, forget_cookie
-from svc_http.params import zone_sent
+from svc_http.params import Call, zone_sent
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
@@ -67,7 +67,18 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
         provider=call.service.provider,
         languages=LANGUAGES,
         asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
+        client=await call.service.client(),
+        ingest_url=call.service.settings.ingest_url,
     )
+
+
+@routes("GET /client/svc-client.pyz", "The client's one file.")
+async def client_file(call: Call) -> Response:
+    made = await call.service.client()
+    if made is None:
+        raise HttpError(404, "this server cannot make the client's file: take it from `svc client` of a package of svc")
+    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff", "ETag": f'"{made.sha256}"'}
+    return TrioResponse(made.data, 200, headers, content_type="application/zip")
 
 
 @routes("POST /mine/keys", "Make a key, which is shown this once.")

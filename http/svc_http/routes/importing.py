@@ -11,7 +11,8 @@ import trio
 
 from aggregates.records.record import COUNT_MAX, USD_MAX, RecordKind
 from aggregates.records.tools import PATCHED_FILES_MAX
-from aggregates.telemetry.exchanges import Exchange, Sender, Step, Taken, steps
+from aggregates.telemetry.exchanges import Exchange, Taken
+from aggregates.telemetry.steps import Sender, Step, steps
 from aggregates.times import INSTANT_MAX_US
 from svc_http.bodies import cpu_time
 from svc_http.params import ByKey

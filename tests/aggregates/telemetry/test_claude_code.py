@@ -9,7 +9,7 @@ import pytest
 from aggregates.records.record import Record
 from aggregates.telemetry.batches import DECODER_VERSION
 from aggregates.telemetry.draft import wait_told
-from aggregates.telemetry.exchanges import Sender, batches
+from aggregates.telemetry.steps import Sender, batches
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 from tests.support.facts import ANA, DIGESTER

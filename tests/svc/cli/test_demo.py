@@ -18,7 +18,8 @@ from svc.cli.demo import headline
 from svc.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
 from svc.importing.exchange import Memory
-from svc.importing.importer import ImportReport, import_transcripts
+from svc.importing.here import import_transcripts
+from svc.importing.importer import ImportReport
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 

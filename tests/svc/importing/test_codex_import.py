@@ -15,7 +15,8 @@ from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.codex import RolloutReader
 from svc.importing.exchange import Memory
-from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
+from svc.importing.here import import_transcripts
+from svc.importing.importer import FORMATS, QUIET_US, ImportReport
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 from tests.support.rollouts import (

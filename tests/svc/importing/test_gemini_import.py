@@ -14,7 +14,8 @@ from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.exchange import Memory
 from svc.importing.gemini import SessionReader
-from svc.importing.importer import FORMATS, QUIET_US, ImportReport, import_transcripts
+from svc.importing.here import import_transcripts
+from svc.importing.importer import FORMATS, QUIET_US, ImportReport
 from tests.support.captures import Actor
 from tests.support.chats import (
     MODEL,

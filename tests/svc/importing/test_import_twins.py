@@ -10,7 +10,8 @@ import pytest
 
 from aggregates.decide import AnyCommand
 from projections.derive.sessions import session_turns
-from svc.importing.importer import FORMATS, import_transcripts
+from svc.importing.here import import_transcripts
+from svc.importing.importer import FORMATS
 from tests.support import chats, rollouts
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, Placed, project

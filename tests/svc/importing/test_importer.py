@@ -15,7 +15,8 @@ from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import QUIET_US, ImportReport, Progress, import_transcripts
+from svc.importing.here import import_transcripts
+from svc.importing.importer import QUIET_US, ImportReport, Progress
 from tests.support.captures import Actor
 from tests.support.log import ANA, BEN, named
 from tests.support.transcripts import SESSION, call, raw, result, said, user
