@@ -61,8 +61,8 @@ from svc.observe.metrics import Instruments
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
+from svc_http.arrivals import Arrivals
 from svc_http.ports import (
-    Arrivals,
     ClientFile,
     CpuTime,
     ModelShown,

@@ -36,7 +36,19 @@ ORDER: dict[str, tuple[str, ...]] = {
         *("reader", "schema", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),
         *("reports", "judging"),
     ),
-    "svc_http": ("ports", "bodies", "params", "routing", "listener", "routes", "pages", "openapi", "asking", "app"),
+    "svc_http": (
+        "arrivals",
+        "ports",
+        "bodies",
+        "params",
+        "routing",
+        "listener",
+        "routes",
+        "pages",
+        "openapi",
+        "asking",
+        "app",
+    ),
     "svc": (
         *(
             "limits",

@@ -25,6 +25,7 @@ from aggregates.ids import credential_stream
 from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
 from aggregates.people.directory import Key
 from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
+from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
 from svc_http.bodies import (
     AT_ONCE_MAX,
     HttpError,
@@ -36,7 +37,7 @@ from svc_http.bodies import (
     unauthorized,
 )
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
-from svc_http.ports import REFUSAL_CHARACTERS_MAX, Service
+from svc_http.ports import Service
 
 KEY_SHOWN_CHARACTERS = 12
 """Of a key in the log: as many as `svc key list` shows."""

@@ -34,8 +34,8 @@ from projections.derive.changes import start_feed
 from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
+from svc_http.arrivals import Arrivals
 from svc_http.ports import (
-    Arrivals,
     ClientFile,
     LogShown,
     NotRefreshed,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from svc_http.ports import ARRIVALS_MAX, REFUSALS_MAX, Arrivals
+from svc_http.arrivals import ARRIVALS_MAX, REFUSALS_MAX, Arrivals
 from tests.support.otlp import claude, logs, span, traces
 from tests.support.people import ANA, BEN, BEN_KEY
 from tests.svc_http.house import Caller, House, bearer

@@ -15,9 +15,9 @@ from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, USD_MAX
 from aggregates.times import iso, parse_instant
 from projections.facts.facts import legacy_prompt
+from svc_http.arrivals import Arrival, Refusal
 from svc_http.bodies import HttpError, accepted, decoded, found, json_reply
 from svc_http.params import ByKey, time_sent
-from svc_http.ports import Arrival, Refusal
 from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"

@@ -13,6 +13,7 @@ from aggregates.event import Refused
 from aggregates.telemetry.batches import ExportContext, PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split, values_in
 from aggregates.telemetry.export import Export, Faults
+from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
 from svc_http.bodies import (
     EXPORT_BYTES_MAX,
     HttpError,
@@ -23,7 +24,7 @@ from svc_http.bodies import (
     read_sent,
 )
 from svc_http.params import ByKey
-from svc_http.ports import REFUSAL_CHARACTERS_MAX, Service, Unavailable
+from svc_http.ports import Service, Unavailable
 from svc_http.routing import Plain, Routes
 
 INLINE_BYTES_MAX = 16 * 1024
