@@ -5,13 +5,13 @@ So Python leaves out what it looks for at its start, which takes it as long as t
 
 import sys
 
-sys.path.append(__file__.removesuffix("/svc/hook/start.py"))
+if __name__ == "__main__":
+    sys.path.append(__file__.removesuffix("/svc/hook/start.py"))
+    if sys.argv[1] == "coach":
+        from svc.hook.coach import coach
 
-if sys.argv[1] == "coach":
-    from svc.hook.coach import coach
+        coach(sys.argv[2:])
+    else:
+        from svc.hook.main import call
 
-    coach(sys.argv[2:])
-else:
-    from svc.hook.main import call
-
-    call(sys.argv[2:], apart=True)
+        call(sys.argv[2:], apart=True)

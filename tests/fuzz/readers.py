@@ -55,6 +55,7 @@ USED_AS = {
 BUILT_ELSEWHERE = {
     "aggregates.records.shell._matching": "read_command",
     "aggregates.reading.reading._any_of": "evidence_spans",
+    "aggregates.reading.reading._cjk": "read_prompt",
     "aggregates.reading.reading._pattern": "evidence_spans",
     "aggregates.redaction.redaction.<lambda>": "redact",
     "aggregates.reports.prose._stands": "prose",
