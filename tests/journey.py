@@ -25,8 +25,9 @@ from svc_http.app import build_api, build_intake
 ROOT = Path(__file__).parent.parent
 ROOMS = {"aggregates": ROOT, "projections": ROOT, "svc_http": ROOT / "http", "svc": ROOT}
 SECONDS_MAX = 60
-BACKGROUND = ("svc/maintenance/forget.py", "svc/actors/ticker.py")
-"""They look at the log after each write, sooner or later: a prompt does not wait for them."""
+BACKGROUND = ("svc/maintenance/forget.py", "svc/actors/ticker.py", "svc/app.py")
+"""They look at the log after each write, or charge a budget after each pass of the projector, sooner or later: a prompt
+does not wait for them."""
 
 
 class Tracer:
