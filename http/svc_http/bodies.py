@@ -230,6 +230,7 @@ async def read_sent(request: Request, bytes_max: int) -> Sent:
         raise too_large(bytes_max) from error
     except trio.TooSlowError as error:
         raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
+    await _take_turn()
     return Sent(bytes(data), coding == "gzip")
 
 
@@ -241,9 +242,20 @@ def _count(size_bytes: int) -> None:
         g.held_bytes = g.get("held_bytes", 0) + more_bytes
 
 
+async def _take_turn() -> None:
+    """Wait in the line that the request stands in; only with a whole body, for one that nobody reads piles up uncounted."""
+    turns: trio.CapacityLimiter | None = g.pop("turns", None)
+    if turns is not None:
+        await turns.acquire()
+        g.taken_turn = turns
+
+
 def release_body() -> None:
-    """Count the body of the request that ends no longer."""
+    """Count the body of the request that ends no longer, and let the next one in its line begin."""
     HELD.release(g.pop("held_bytes", 0))
+    turns: trio.CapacityLimiter | None = g.pop("taken_turn", None)
+    if turns is not None:
+        turns.release()
 
 
 def cpu_time() -> CpuTime:

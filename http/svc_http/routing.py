@@ -6,7 +6,7 @@ Keys, memberships and their ends are looked up on every request; nothing is reme
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from quart import Request, Response
+from quart import Request, Response, g
 from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
@@ -163,10 +163,10 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         for name, text in ids.items():
             values[name] = text if takes.get(name) is str else path_id(text, name)
         try:
-            async with _turn(call, route):
-                if "body" in takes:
-                    values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
-                answer = await route.handler(call, **values)
+            _stand_in_line(call, route)
+            if "body" in takes:
+                values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
+            answer = await route.handler(call, **values)
         except HttpError as error:
             if isinstance(call, ByKey) and route.method == "POST" and route.listeners != "api":
                 told = (route.path, error.status, error.message[:REFUSAL_CHARACTERS_MAX])
@@ -187,11 +187,10 @@ _TURNS: dict[UUID, trio.CapacityLimiter] = {}
 """One for each developer who ever sent something."""
 
 
-def _turn(call: Call, route: Route) -> AbstractAsyncContextManager[object]:
+def _stand_in_line(call: Call, route: Route) -> None:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
-    if not isinstance(call, ByKey) or route.method != "POST":
-        return nullcontext()
-    return _TURNS.setdefault(call.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
+    if isinstance(call, ByKey) and route.method == "POST":
+        g.turns = _TURNS.setdefault(call.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
 
 
 def _check_role(caller: Principal, route: Route) -> None:

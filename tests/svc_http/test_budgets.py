@@ -10,7 +10,7 @@ import trio.testing
 
 from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
 from svc_http.app import build_api, build_intake
-from svc_http.bodies import AT_ONCE_MAX
+from svc_http.bodies import AT_ONCE_MAX, HELD, SMALL_BYTES_MAX
 from tests.support.people import ANA, BEN_KEY
 from tests.svc_http.house import Caller, House, bearer
 
@@ -107,3 +107,26 @@ async def test_a_crowd_of_one_developers_captures_holds_nobody_else_up(
         assert (await ben.post("/v1/prompts", PROMPT | {"tool_session_id": "ben"})).status == 201
         assert taken.index("ben") <= AT_ONCE_MAX
     assert len(taken) == 3 * AT_ONCE_MAX + 1
+
+
+async def test_a_body_that_stands_in_line_is_counted(
+    house: House, intake: Caller, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    """It is read first: what nobody reads, Quart takes in all the same."""
+    plain, done = house.send, trio.Event()
+
+    async def in_the_end(command: Any) -> Any:
+        await done.wait()
+        return await plain(command)
+
+    monkeypatch.setattr(house, "send", in_the_end)
+    text = "please add the test " * (SMALL_BYTES_MAX // 10)
+    async with trio.open_nursery() as nursery:
+        for number in range(AT_ONCE_MAX):
+            nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": f"crowd {number}"})
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": "long", "prompt_text": text})
+        await trio.testing.wait_all_tasks_blocked()
+        assert HELD.held_bytes > len(text) - SMALL_BYTES_MAX
+        done.set()
+    assert not HELD.held_bytes
