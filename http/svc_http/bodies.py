@@ -243,7 +243,7 @@ def _count(size_bytes: int) -> None:
 
 
 async def _take_turn() -> None:
-    """Wait in the line that the request stands in; only with a whole body, for one that nobody reads piles up uncounted."""
+    """Wait in the line that the request stands in; with a whole body, for one that nobody reads piles up uncounted."""
     turns: trio.CapacityLimiter | None = g.pop("turns", None)
     if turns is not None:
         await turns.acquire()
