@@ -11,7 +11,7 @@ from aggregates.records.record import OF_SUB_AGENT, Point
 from aggregates.telemetry import ai_sdk, claude_code, codex, copilot, gemini, otlp
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
-from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Section, Signal
+from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Rest, Section, Signal, without_rest
 from aggregates.telemetry.points import made_point, read_point
 from aggregates.times import parse_instant
 
@@ -201,11 +201,12 @@ _UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)
 
 
 class Export:
-    def __init__(self, signal: Signal, means: ExportContext) -> None:
+    def __init__(self, signal: Signal, means: ExportContext, rest: Rest = without_rest) -> None:
         self.faults = Faults()
         self.senders: set[str] = set()
         """Who sent it: the agents that are known, and others by the names of their services."""
         self.signal = signal
+        self.rest = rest
         self._means = means
         self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
 
@@ -228,6 +229,7 @@ class Export:
                 self.faults.add(section.place, fault, len(section.items))
                 continue
             for index, data in enumerate(section.items):
+                self.rest()
                 place = f"{section.place}[{index}]"
                 try:
                     if len(record := bytes(data)) > RECORD_BYTES_MAX:
@@ -241,6 +243,7 @@ class Export:
         self, batches: Batches[T], records: Iterable[_Raw], reader: Callable[[Batches[T], _Raw], None]
     ) -> list[Part[T]]:
         for record in records:
+            self.rest()
             try:
                 reader(batches, record)
             except _UNUSABLE as error:

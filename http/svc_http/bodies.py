@@ -235,17 +235,15 @@ async def read_sent(request: Request, bytes_max: int) -> Sent:
 
 
 def _count(size_bytes: int) -> None:
-    g.sent_bytes = size_bytes
-    more_bytes = size_bytes - SMALL_BYTES_MAX - g.get("held_bytes", 0)
-    if more_bytes > 0:
+    g.sent_bytes, held_bytes = size_bytes, g.get("held_bytes", 0)
+    if (more_bytes := size_bytes - SMALL_BYTES_MAX - held_bytes) > 0:
         HELD.take(more_bytes)
-        g.held_bytes = g.get("held_bytes", 0) + more_bytes
+        g.held_bytes = held_bytes + more_bytes
 
 
 async def _take_turn() -> None:
     """Wait in the line that the request stands in; with a whole body, for one that nobody reads piles up uncounted."""
-    turns: trio.CapacityLimiter | None = g.pop("turns", None)
-    if turns is not None:
+    if (turns := g.pop("turns", None)) is not None:
         await turns.acquire()
         g.taken_turn = turns
 
@@ -253,21 +251,18 @@ async def _take_turn() -> None:
 def release_body() -> None:
     """Count the body of the request that ends no longer, and let the next one in its line begin."""
     HELD.release(g.pop("held_bytes", 0))
-    turns: trio.CapacityLimiter | None = g.pop("taken_turn", None)
-    if turns is not None:
+    if (turns := g.pop("taken_turn", None)) is not None:
         turns.release()
 
 
 def cpu_time() -> CpuTime:
     """What work on this request's body is counted with."""
-    if "cpu_time" not in g:
-        g.cpu_time = CpuTime()
-    taken: CpuTime = g.cpu_time
+    taken: CpuTime = g.setdefault("cpu_time", CpuTime())
     return taken
 
 
 def spent() -> tuple[float, float]:
-    """What this request's body took: megabytes as sent, and seconds of processor time."""
+    """Of this request's body: megabytes as sent, and seconds of processor time."""
     return g.get("sent_bytes", 0) / BYTES_PER_MEGABYTE, cpu_time().seconds
 
 

@@ -18,6 +18,7 @@ NOW_NANO = str(NOW_US * 1_000)
 TRACE = "5b8efff798038103d269b633813fc60c"
 SPAN = "eee19b7ec3c1b174"
 
+MEANS = ExportContext(ANA, NOW_US, DIGESTER, redaction=True)
 Attributes = Mapping[str, object]
 
 
@@ -141,6 +142,6 @@ def taken(export: Mapping[str, Any] | bytes, *, signal: Signal | None = None, re
 
 def taken_of(sections: Sequence[Section], signal: Signal, *, redaction: bool = True) -> Taken:
     """The same, cut already."""
-    export = Export(signal, ExportContext(ANA, NOW_US, DIGESTER, redaction))
+    export = Export(signal, msgspec.structs.replace(MEANS, redaction=redaction))
     commands = [made.command for made in export.commands(sections)]
     return Taken(commands, export.faults)

@@ -4,14 +4,16 @@ A small export is cut on the loop, for that takes about as long as a thread's st
 threads: medium ones two at a time, large ones one after the other.
 """
 
+import time
 from collections.abc import Sequence
+from threading import Event
 from typing import Any, NamedTuple
 
 import trio
 
 from aggregates.event import Refused
 from aggregates.telemetry.batches import ExportContext, PreparedCommand
-from aggregates.telemetry.envelope import NoOtlp, Signal, split, values_in
+from aggregates.telemetry.envelope import NoOtlp, Signal, split, values_in, without_rest
 from aggregates.telemetry.export import Export, Faults
 from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
 from svc_http.bodies import (
@@ -42,6 +44,14 @@ VALUES_MAX = 1_000_000
 COMMANDS_AT_ONCE = 64
 """How many commands of an export are on their way to the store."""
 
+UNBROKEN_SECONDS = 0.03
+"""So long an export is cut without a rest: nearly all are done by then."""
+
+SLICE_SECONDS = 0.005
+REST_SECONDS = 0.004
+"""Afterwards so long work and so long rest take turns. A capture of somebody else beside exports of 16 MiB took 195 ms
+without rests, and takes 70 with them; the exports take half as long again."""
+
 MESSAGE_CHARACTERS_MAX = 1_000
 _EXPORTS: dict[Signal, tuple[str, str, str, str, str]] = {
     "logs": ("log records", "rejectedLogRecords", "resourceLogs", "scopeLogs", "logRecords"),
@@ -54,6 +64,25 @@ _EXPORTS: dict[Signal, tuple[str, str, str, str, str]] = {
 class Workers(NamedTuple):
     medium: trio.CapacityLimiter
     large: trio.CapacityLimiter
+
+
+class Slices:
+    """The rests of one long cutting in a thread."""
+
+    def __init__(self) -> None:
+        self._ends: float | None = None
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if self._ends is None:
+            self._ends = now + UNBROKEN_SECONDS
+        if now < self._ends:
+            return
+        _NEVER.wait(REST_SECONDS)
+        self._ends = time.monotonic() + SLICE_SECONDS
+
+
+_NEVER = Event()
 
 
 def new_routes() -> Routes:
@@ -112,10 +141,11 @@ async def _take(call: ByKey, signal: Signal, workers: Workers) -> Faults:
         digester=service.digester(scope),
         redaction=service.directory.redaction_of(scope.organization_id),
     )
-    export = Export(signal, means)
     if sent.is_gzip and (small := gunzip_small(sent.data, INLINE_BYTES_MAX)) is not None:
         sent = Sent(small, is_gzip=False)
-    if not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX:
+    is_small = not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX
+    export = Export(signal, means, without_rest if is_small else Slices())
+    if is_small:
         made = _made(export, sent)
     else:
         fits = not sent.is_gzip and len(sent.data) <= MEDIUM_BYTES_MAX
@@ -139,7 +169,7 @@ def _cut(export: Export, sent: Sent) -> list[PreparedCommand]:
     if values_in(data, VALUES_MAX) > VALUES_MAX:
         raise HttpError(413, f"the request body holds more than {VALUES_MAX} values; send smaller batches")
     try:
-        sections = split(data, export.signal)
+        sections = split(data, export.signal, export.rest)
     except NoOtlp as error:
         raise HttpError(400, f"{error}; send OTLP JSON") from error
     records = sum(len(section.items) for section in sections)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Levels, NoOtlp, Signal, split
-from aggregates.telemetry.export import RECORD_BYTES_MAX
-from tests.support.otlp import claude, counter, logs, metrics, span, taken, taken_of, traces
+from aggregates.telemetry.export import RECORD_BYTES_MAX, Export
+from tests.support.otlp import MEANS, claude, counter, logs, metrics, span, taken, taken_of, traces
 
 Cut = list[tuple[str, list[object], str, list[object]]]
 
@@ -232,3 +232,16 @@ def test_a_record_beyond_its_bound_is_refused_alone() -> None:
     found = taken(logs(claude("api_error"), large, claude("api_request")))
     assert (found.kinds, found.faults.records) == (["error", "request"], 1)
     assert str(RECORD_BYTES_MAX) in (found.faults.message or "")
+
+
+def test_there_are_rests_after_each_look_through_the_whole_and_between_records() -> None:
+    rests: list[None] = []
+
+    def rest() -> None:
+        rests.append(None)
+
+    data = msgspec.json.encode(logs(*[claude("user_prompt", {"session.id": "s1"})] * 50))
+    sections = split(data, "logs", rest)
+    assert len(rests) == 1 + len(LEVELS["logs"])
+    Export("logs", MEANS, rest).commands(sections)
+    assert len(rests) >= 100
