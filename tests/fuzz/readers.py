@@ -50,6 +50,7 @@ NEVER_USERS_TEXT = {
 USED_AS = {
     "aggregates.redaction.redaction._KNOWN": ("match",),
     "aggregates.redaction.redaction._RUN_FORMS": ("match",),
+    "aggregates.redaction.redaction._BEGUN": ("match",),
 }
 """How patterns in tables are used: those of secrets only behind the letters that begin one."""
 BUILT_ELSEWHERE = {
