@@ -37,6 +37,10 @@ UNREAD_SECONDS_MAX = 10.0
 UNREAD_BYTES_PER_SECOND = 32 * 1024 * 1024
 """How fast refused bodies arrive, all together: at full speed they would leave little time for anybody else."""
 
+UNPACED_BYTES_MAX = 1024 * 1024
+LARGE_BYTES_PER_SECOND = 64 * 1024 * 1024
+"""How fast all other bodies arrive together, each beyond its first bytes: a hundred large ones at once likewise."""
+
 WRITE_SECONDS_MAX = 20.0
 """How long a client may leave a piece of an answer untaken."""
 
@@ -211,12 +215,13 @@ class Listener(QuartTrio):
     def __init__(self, name: str) -> None:
         super().__init__(name, static_folder=None)
         self.unread = Pace(UNREAD_BYTES_PER_SECOND)
+        self.large = Pace(LARGE_BYTES_PER_SECOND)
 
     async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return await super().asgi_app(scope, receive, send)
         with CancelScope() as whole:
-            exchange = Exchange(receive, send, whole, self.unread)
+            exchange = Exchange(receive, send, whole, self)
             if int(dict(scope["headers"]).get(b"content-length", 0)) > UNREAD_BYTES_MAX:
                 exchange.arrived.set()
             await super().asgi_app(scope, exchange.receive, exchange.send)
@@ -230,12 +235,12 @@ class Exchange:
     """
 
     def __init__(
-        self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope, unread: "Pace"
+        self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope, listener: Listener
     ) -> None:
         self._receive = receive
         self._send = send
         self._whole = whole
-        self._unread = unread
+        self._listener = listener
         self._received_bytes = 0
         self._answering = False
         self._ending = False
@@ -252,13 +257,16 @@ class Exchange:
                 # and with it the server's own closing of the connection, or its watch over an idle one.
                 await sleep_forever()
             return message
-        self._received_bytes += len(message.get("body", b""))
+        size_bytes = len(message.get("body", b""))
+        self._received_bytes += size_bytes
         if not message.get("more_body", False) or self._received_bytes > UNREAD_BYTES_MAX:
             self.arrived.set()
-        if not self._answering:
-            return message
-        await self._unread.take_turn(len(message.get("body", b"")))
-        return {**message, "body": b""}
+        if self._answering:
+            await self._listener.unread.take_turn(size_bytes)
+            return {**message, "body": b""}
+        if self._received_bytes > UNPACED_BYTES_MAX:
+            await self._listener.large.take_turn(size_bytes)
+        return message
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send a piece of the answer; give the client up that does not take it."""
