@@ -16,6 +16,7 @@ from svc.actors.ticker import Ticker
 from svc.archive.lane import ArchiveLane, Budget
 from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.nodes import Following, Job, Leading
+from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
 from svc.jobs.questions import LlmJudge, Narratives, ReportProse
 from svc.jobs.reports import ReportJobs, ReportSchedules
@@ -146,8 +147,7 @@ def build(
         jobs["schedules"] = ReportSchedules(administration.directory, service.send, clock).run
     if lasting:
         jobs |= {"retention": service.retention.run, "judging": LlmJudge(service, gateway, metrics.asked).run}
-    if lasting and backups is not None:
-        jobs["backups"] = backups.run
+        jobs |= telling(settings, service, clock) | ({} if backups is None else {"backups": backups.run})
     if lasting and settings.catalog_refresh:
         jobs["prices"] = catalog.keep_fresh
     if store.shared is None:
@@ -163,6 +163,13 @@ def _model(settings: Settings, tokens: TokenBudget) -> ModelShown | None:
     if settings.llm_url is None or settings.llm_model is None:
         return None
     return ModelShown(name=settings.llm_model, spent_tokens=tokens.spent_tokens, daily_tokens=settings.llm_daily_tokens)
+
+
+def telling(settings: Settings, service: RunningService, clock: Clock) -> dict[str, Job]:
+    """The job of telling people that their reports are finished, where the settings say by what."""
+    senders = senders_of(settings, clock)
+    notices = ReportNotices(service, service.directory, senders, settings.dashboard_url, clock)
+    return {"notices": notices.run} if senders else {}
 
 
 def scheduled(settings: Settings, clock: Clock) -> ScheduledBackups | None:
@@ -183,6 +190,7 @@ def public_settings(settings: Settings, secret: str) -> PublicSettings:
         capture_prompts=settings.capture_prompts,
         capture_responses=settings.capture_responses,
         version=__version__,
+        channels=settings.channels,
         api_hosts=frozenset(settings.api_hosts.lower().split()),
         access_log=settings.access_log,
         rules_version=RULES_VERSION,

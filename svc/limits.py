@@ -314,6 +314,19 @@ SCHEDULE_LOOK_SECONDS = 60.0
 """How often it is looked whether a schedule is due."""
 SCHEDULE_DELAY_SECONDS = 3_600.0
 """After the end of a period: what was begun in its last minutes settles half an hour after it went quiet."""
+NOTICE_LOOK_SECONDS = 30.0
+"""How often it is looked whether somebody is to be told of a finished report. The first look comes that late, too: by
+then the views of a node that takes the job over hold what the one before has done."""
+NOTICE_SECONDS = 20.0
+"""How long another server may take to hear of one report."""
+NOTICES_MAX = 8
+"""At a time: on Monday morning all weekly reports are finished at once."""
+NOTICES_WAITING_MAX = 1_000
+"""Looked at in one read, the newest of each channel."""
+NOTICE_ANSWER_BYTES_MAX = 64 * KIB_BYTES
+"""Of what a webhook's receiver answers; nothing of it is used."""
+NOTICE_STORE_SECONDS = 60.0
+"""How long it is tried to store that somebody was told; then they are told again after the next start."""
 BACKFILL_COMMANDS_MAX = 16
 """Backfills that may be asked for at once: each is asked for by a person."""
 assert REPORT_JOBS_MAX < READERS_MAX, "reports leave room for other reads"

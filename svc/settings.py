@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from aggregates.event import Mendable
+from aggregates.people.events import Channel
 from svc.llm.budget import DAILY_TOKENS
 from svc.process import Place
 
@@ -24,7 +25,7 @@ OTHER_VARIABLES = frozenset(
     for name in ("URL", "API_URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES", "TEST_POSTGRES")
 )
 """That are no settings: of `svc connect`, of deployments and of tests."""
-SECRETS = frozenset({"llm_key", "store"})
+SECRETS = frozenset({"llm_key", "store", "smtp_url", "webhook_url", "webhook_secret"})
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SECRET_BYTES_MAX = 4_096
 Amount = Annotated[int, msgspec.Meta(ge=0)]
@@ -108,6 +109,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Holds the client's secret, mode 600; unset for a client without one."""
     oidc_name: str | None = None
     """What the button calls the provider; its host where it is not set."""
+    smtp_url: str | None = None
+    """smtp://USER:PASSWORD@HOST:587 (by STARTTLS) or smtps://…: who asks for it is told by mail that a report is
+    finished. Shown nowhere; give it by the environment."""
+    mail_from: str | None = None
+    """The address that those mails come from."""
+    webhook_url: str | None = None
+    """https://…: is told that reports are finished, of people who ask for it. Shown nowhere, as it may hold a token."""
+    webhook_secret: str | None = None
+    """whsec_ and the base64 of 24 to 64 random bytes, by which the receiver knows us. Shown nowhere."""
     mcp: bool = False
     """Whether agents may ask at /mcp of the private listener, each with a key; needs the extra `mcp`."""
     access_log: bool = False
@@ -126,6 +136,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.llm_url is None or self.llm_model is None:
             return None
         return Endpoint(self.llm_url, self.llm_model, self.llm_key)
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """By which people can be told that a report is finished."""
+        settings: tuple[tuple[Channel, str | None], ...] = (("email", self.smtp_url), ("webhook", self.webhook_url))
+        return tuple(channel for channel, url in settings if url is not None)
 
     @property
     def backup_path(self) -> Path:

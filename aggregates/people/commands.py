@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.people.events import Role, Schedule
+from aggregates.people.events import Channel, Role, Schedule
 from aggregates.times import zone_named
 
 KEPT_FOR_GOOD = 0
@@ -51,6 +51,7 @@ class CreateDeveloper(PeopleCommand, frozen=True, kw_only=True):
     timezone: str | None = None
     language: str | None = None
     report_schedules: tuple[Schedule, ...] | None = None
+    report_notices: tuple[Channel, ...] | None = None
 
 
 class ChangeDeveloper(PeopleCommand, frozen=True, kw_only=True):
@@ -60,6 +61,7 @@ class ChangeDeveloper(PeopleCommand, frozen=True, kw_only=True):
     timezone: str | None = None
     language: str | None = None
     report_schedules: tuple[Schedule, ...] | None = None
+    report_notices: tuple[Channel, ...] | None = None
 
 
 class RequestForget(PeopleCommand, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 from aggregates.event import Event, Scope
 from aggregates.ids import membership_id, membership_stream
 from aggregates.people import events
-from aggregates.people.events import Role, Schedule
+from aggregates.people.events import Channel, Role, Schedule
 from aggregates.times import iso, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
@@ -51,6 +51,8 @@ class Developer(msgspec.Struct, frozen=True, kw_only=True):
     timezone: str
     language: str | None
     report_schedules: tuple[Schedule, ...]
+    report_notices: tuple[Channel, ...]
+    """How they want to be told that a report is finished."""
     created_at: str
 
 
@@ -196,6 +198,7 @@ _AT_FIRST: dict[str, Any] = {
     "timezone": "UTC",
     "language": None,
     "report_schedules": (),
+    "report_notices": (),
     "active": True,
     "ended_at": None,
     "revoked": False,

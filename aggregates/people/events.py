@@ -8,6 +8,8 @@ from aggregates.event import Event
 Role = Literal["owner", "lead", "member", "reader"]
 """A lead reads the teams that they belong to, as every member does; a reader does too, and captures nothing."""
 Schedule = Literal["daily", "weekly", "monthly"]
+Channel = Literal["email", "webhook"]
+"""By which a developer is told that a report of theirs is finished."""
 
 
 class PeopleEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,6 +53,7 @@ class DeveloperChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=Tru
     timezone: str | None = None
     language: str | None = None
     report_schedules: tuple[Schedule, ...] | None = None
+    report_notices: tuple[Channel, ...] | None = None
 
 
 class ForgetRequested(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):

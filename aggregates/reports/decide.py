@@ -4,6 +4,7 @@ Of each period of a developer at most one report is being made. The slot of that
 append that asks for a report, and freed in the one that ends it, so the store itself refuses a second.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 from uuid import UUID
 
@@ -11,8 +12,10 @@ import msgspec
 
 from aggregates.event import Done, Origin, Reason, Refused, Reply, Streams, Words, origin
 from aggregates.ids import report_slot_stream
+from aggregates.people.events import Channel
 from aggregates.reports import events as report
 from aggregates.reports.events import BackfillRequested, ReportCommand, ReportEvent
+from aggregates.reports.notices import outcome_of
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -26,6 +29,8 @@ class ReportState(msgspec.Struct, frozen=True, kw_only=True):
     status: ReportStatus = "queued"
     attempts: int = 0
     deleted: bool = False
+    notices: Mapping[Channel, int] = {}
+    """How often each notice was tried that has not arrived and is not given up."""
 
 
 class SlotState(msgspec.Struct, frozen=True):
@@ -50,7 +55,10 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
             return SlotState(event.report_id, isinstance(event, report.ReportSlotTaken))
         case report.ReportRequested():
             return ReportState(
-                organization_id=event.organization_id, developer_id=event.developer_id, period=event.period
+                organization_id=event.organization_id,
+                developer_id=event.developer_id,
+                period=event.period,
+                notices=dict.fromkeys(event.notices, 0),
             )
         case _ if state is None:
             return None
@@ -58,6 +66,10 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
             return msgspec.structs.replace(state, status="running", attempts=event.attempt)
         case report.ReportDeleted():
             return msgspec.structs.replace(state, deleted=True)
+        case report.ReportNoticeTried():
+            others = {channel: tries for channel, tries in state.notices.items() if channel != event.channel}
+            left = {event.channel: event.attempt} if event.outcome == "failed" else {}
+            return msgspec.structs.replace(state, notices=others | left)
         case _:
             return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
 
@@ -97,6 +109,8 @@ def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> Repo
             return (), Done(False, report_id)
         case report.CancelReport():
             return _ended(command, report.ReportCancelled(**about), now_us), Done(True, report_id)
+        case report.NoteNotice():
+            return _noted(command, known, now_us)
         case _:
             return _progress(command, known, now_us)
 
@@ -122,13 +136,33 @@ def _progress(command: ReportCommand, known: ReportState, now_us: int) -> Report
             raise AssertionError(f"{type(command).__name__} is decided nowhere")
 
 
+def _noted(command: report.NoteNotice, known: ReportState, now_us: int) -> ReportDecision:
+    channel = command.channel
+    if known.status not in ("completed", "failed") or channel not in known.notices:
+        return (), Refused(Reason.CONFLICT, f"nobody waits to be told of it by {channel}")
+    attempt = known.notices[channel] + 1
+    tried = report.ReportNoticeTried(
+        **_about(command, now_us),
+        channel=channel,
+        attempt=attempt,
+        outcome=outcome_of(attempt, command.problem),
+        problem=command.problem,
+        status=command.status,
+    )
+    return ((command.report_id, tried),), Done(True, command.report_id)
+
+
 def _request(command: report.RequestReport, streams: Streams, now_us: int) -> ReportDecision:
     """The same period while one is made of it: that one. A schedule asks only where nobody has asked yet."""
     slot = streams.get(slot_of(command))
     if isinstance(slot, SlotState) and (slot.held or command.scheduled):
         return (), Done(False, slot.report_id)
     requested = report.ReportRequested(
-        **_about(command, now_us), period=command.period, language=command.language, scheduled=command.scheduled
+        **_about(command, now_us),
+        period=command.period,
+        language=command.language,
+        scheduled=command.scheduled,
+        notices=command.notices,
     )
     taken = report.ReportSlotTaken(**_about(command, now_us))
     return ((command.report_id, requested), (slot_of(command), taken)), Done(True, command.report_id)

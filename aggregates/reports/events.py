@@ -1,15 +1,20 @@
 """What people and workers want of a report, and what happens to it and to the slot of its period."""
 
 from datetime import date
-from typing import ClassVar
+from typing import ClassVar, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Event, Words
+from aggregates.people.events import Channel
 from aggregates.reports.prose import Narrator, Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
+
+Problem = Literal["unreachable", "refused", "gone"]
+"""Why a notice did not arrive: nobody answered; somebody said no; or nobody is there any more, for good."""
+Outcome = Literal["told", "failed", "given_up"]
 
 
 class ReportPeriod(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +61,8 @@ class RequestReport(ReportCommand, frozen=True, kw_only=True, tag="request-repor
     language: str
     scheduled: bool = False
     """A schedule asks, which it does only once for a period, and only where nobody else has asked yet."""
+    notices: tuple[Channel, ...] = ()
+    """By which the developer wants to be told once it is made, or has failed."""
 
 
 class StartReport(ReportCommand, frozen=True, kw_only=True, tag="start-report"):
@@ -82,7 +89,16 @@ class DeleteReport(ReportCommand, frozen=True, kw_only=True, tag="delete-report"
     """Nobody is to see it any more."""
 
 
-AnyReportCommand = RequestReport | StartReport | CompleteReport | FailReport | CancelReport | DeleteReport
+class NoteNotice(ReportCommand, frozen=True, kw_only=True, tag="note-notice"):
+    """Note that the developer was told that it is finished, or why not."""
+
+    channel: Channel
+    problem: Problem | None = None
+    status: int | None = None
+    """What the other server answered, where it did."""
+
+
+AnyReportCommand = RequestReport | StartReport | CompleteReport | FailReport | CancelReport | DeleteReport | NoteNotice
 
 
 class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -94,6 +110,7 @@ class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
     period: ReportPeriod
     language: str
     scheduled: bool = False
+    notices: tuple[Channel, ...] = ()
 
 
 class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,6 +144,17 @@ class ReportCancelled(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
 
 class ReportDeleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "report.deleted"
+
+
+class ReportNoticeTried(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """Its developer was told that it is finished, or was not. No address is in it, and no word of the other server."""
+
+    TOPIC: ClassVar[str] = "report.notice-tried"
+    channel: Channel
+    attempt: int
+    outcome: Outcome
+    problem: Problem | None = None
+    status: int | None = None
 
 
 class ReportSlotTaken(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,6 +14,7 @@ from aggregates.event import Scope
 from aggregates.judging.evidence import Language, language_of
 from aggregates.people.directory import Developer
 from aggregates.people.entry import Principal
+from aggregates.people.events import Channel
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     AskedWindow,
@@ -136,6 +137,12 @@ class ByKey(Call, frozen=True):
     ) -> Coroutine[Any, Any, _T]:
         """What a query of `projections` finds in the caller's scope."""
         return self.service.read(self.scope, query, *args, **kwargs)
+
+    @property
+    def notices(self) -> tuple[Channel, ...]:
+        """How the caller wants to be told that a report is finished."""
+        developer = self.service.directory.get(Developer, self.scope.developer_id)
+        return () if developer is None else developer.report_notices
 
     def language(self, asked: str | None = None) -> Language:
         """The language asked for, else that of the caller's profile."""

@@ -15,6 +15,7 @@ from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Directory
 from aggregates.people.entry import Account
+from aggregates.people.events import Channel
 from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import RevisionRecord, Served
@@ -343,6 +344,8 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     capture_responses: bool
     version: str
     """Of this program."""
+    channels: tuple[Channel, ...] = ()
+    """By which this server can tell people that a report is finished."""
     api_hosts: frozenset[str] = frozenset()
     """Names in lower case by which the private listener is called, besides addresses and names without a dot."""
     access_log: bool

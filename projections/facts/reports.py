@@ -3,13 +3,14 @@
 One row for each step of a report, so that no row hangs on the order in which facts are applied.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.people.events import Channel
 from aggregates.reports.decide import ReportStatus
 from aggregates.reports.events import (
     ReportCancelled,
@@ -17,10 +18,12 @@ from aggregates.reports.events import (
     ReportDeleted,
     ReportEvent,
     ReportFailed,
+    ReportNoticeTried,
     ReportPeriod,
     ReportRequested,
     ReportStarted,
 )
+from aggregates.reports.notices import Try
 from aggregates.times import iso
 from projections.facts.rows import Rows
 from projections.reader import Reader, TextRef, pack, unpack
@@ -80,32 +83,52 @@ class OpenReport(msgspec.Struct, frozen=True):
     language: str
 
 
+class OpenNotice(msgspec.Struct, frozen=True, kw_only=True):
+    """A developer who waits to be told that a report is finished."""
+
+    scope: Scope
+    channel: Channel
+    report_id: UUID
+    period: ReportPeriod
+    completed: bool
+    finished_us: int
+    tries: Sequence[Try]
+
+
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
     period: ReportPeriod
     language: str
 
 
 def add_report(rows: Rows, position: int, event: ReportEvent) -> None:
-    """The step that a fact is, unless it concerns the slot of a period."""
-    body = _body(event)
-    if body is not None:
-        step = event.TOPIC.removeprefix("report.")
-        owner = (str(event.organization_id), str(event.developer_id))
+    """The steps that a fact is; none where it concerns the slot of a period."""
+    owner = (str(event.organization_id), str(event.developer_id))
+    for step, body in _steps(event):
         rows.report_steps.append((str(event.report_id), step, *owner, event.received_at_us, position, pack(body)))
 
 
-def _body(event: ReportEvent) -> object:
+def _steps(event: ReportEvent) -> Iterator[tuple[str, object]]:
+    step = event.TOPIC.removeprefix("report.")
     match event:
         case ReportRequested():
-            return _Asked(event.period, event.language)
+            yield step, _Asked(event.period, event.language)
+            for channel in event.notices:
+                yield f"{channel} wanted", 0
         case ReportCompleted():
-            return event.rules_version
+            yield step, event.rules_version
         case ReportFailed():
-            return event.error_code or ""
+            yield step, event.error_code or ""
+        case ReportNoticeTried():
+            number = f" {event.attempt}" if event.outcome == "failed" else ""
+            yield f"{event.channel} {event.outcome}{number}", _try(event)
         case ReportStarted() | ReportCancelled() | ReportDeleted():
-            return 0
+            yield step, 0
         case _:
-            return None
+            pass
+
+
+def _try(event: ReportNoticeTried) -> Try:
+    return Try(channel=event.channel, attempt=event.attempt, outcome=event.outcome, at_us=event.received_at_us)
 
 
 _STEPS = ("requested", "started", "completed", "failed", "cancelled")
@@ -211,6 +234,49 @@ def _open(organization_id: str, developer_id: str, report_id: str, body: bytes) 
     asked = unpack(body, _Asked)
     scope = Scope(UUID(organization_id), UUID(developer_id))
     return OpenReport(scope, UUID(report_id), asked.period, asked.language)
+
+
+_WAITING = (
+    "SELECT wanted.organization_id, wanted.developer_id, wanted.report_id, asked.body, ended.step, ended.at_us "
+    "FROM report_steps wanted JOIN report_steps asked ON asked.report_id = wanted.report_id "
+    "JOIN report_steps ended ON ended.report_id = wanted.report_id "
+    "WHERE wanted.step = :wanted AND asked.step = 'requested' AND ended.step IN ('completed', 'failed') "
+    "AND ended.at_us > :since_us AND NOT EXISTS (SELECT 1 FROM report_steps closed "
+    "WHERE closed.report_id = wanted.report_id AND closed.step IN (:told, :given_up, 'deleted')) "
+    "ORDER BY wanted.position DESC LIMIT :limit"
+)
+
+
+def open_notices(reader: Reader, channels: Iterable[Channel], since_us: int, limit: int) -> list[OpenNotice]:
+    """Of everybody: who is still to be told of what was finished after that, newest first for each channel."""
+    return [found for channel in channels for found in _open_notices(reader, channel, since_us, limit)]
+
+
+def _open_notices(reader: Reader, channel: Channel, since_us: int, limit: int) -> Iterator[OpenNotice]:
+    steps = {step: f"{channel} {step}" for step in ("wanted", "told", "given_up")}
+    for organization_id, developer_id, report_id, body, ended, at_us in reader.db.execute(
+        _WAITING, {**steps, "since_us": since_us, "limit": limit}
+    ).fetchall():
+        scope = Scope(UUID(organization_id), UUID(developer_id))
+        yield OpenNotice(
+            scope=scope,
+            channel=channel,
+            report_id=UUID(report_id),
+            period=unpack(body, _Asked).period,
+            completed=ended == "completed",
+            finished_us=at_us,
+            tries=report_tries(reader, scope, UUID(report_id), channel),
+        )
+
+
+def report_tries(reader: Reader, scope: Scope, report_id: UUID, channel: Channel) -> list[Try]:
+    """What came of telling the developer of one report, the first try first."""
+    query = (
+        "SELECT body FROM report_steps WHERE report_id = :report AND organization_id = :organization "
+        "AND developer_id = :developer AND step GLOB :steps AND step <> :wanted ORDER BY position"
+    )
+    bound = {"report": str(report_id), "steps": f"{channel} *", "wanted": f"{channel} wanted"}
+    return [unpack(body, Try) for (body,) in reader.db.execute(query, _owner(scope) | bound)]
 
 
 def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:

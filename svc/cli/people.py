@@ -10,7 +10,7 @@ import msgspec
 from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.commands import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST
 from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
-from aggregates.people.events import Role, Schedule
+from aggregates.people.events import Channel, Role, Schedule
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Family, Names, columns, minute, organization_option, say
 from svc_http.routes.people import DeveloperShown, KeyShown
@@ -32,6 +32,13 @@ report_option = click.option(
     type=click.Choice(get_args(Schedule)),
     multiple=True,
     help="A report that is made by itself; may be given more than once.",
+)
+notice_option = click.option(
+    "--notice",
+    "report_notices",
+    type=click.Choice(get_args(Channel)),
+    multiple=True,
+    help="How they hear that a report is finished; may be given more than once.",
 )
 org = Family("org", help="Organizations and their settings.")
 developer = Family("developer", help="Developers, their profiles, and how far each has come.")
@@ -115,6 +122,7 @@ async def list_developers(access: Access, organization: str | None) -> list[Deve
 @role_option
 @email_option
 @report_option
+@notice_option
 @language_option
 @timezone_option
 @click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
@@ -143,11 +151,15 @@ async def create_developer(
 @click.option("--name", "display_name")
 @email_option
 @report_option
+@notice_option
 @language_option
 @timezone_option
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
+@click.option("--no-notices", is_flag=True, help="They are told of no report any more.")
 @click.option("--no-email", is_flag=True, help="The e-mail address is taken away.")
-async def set_developer(access: Access, who: str, no_reports: bool, no_email: bool, **profile: Any) -> Developer:
+async def set_developer(
+    access: Access, who: str, no_reports: bool, no_notices: bool, no_email: bool, **profile: Any
+) -> Developer:
     """Change the profile of WHO, given by name or id.
 
     What is not named stays.
@@ -155,6 +167,8 @@ async def set_developer(access: Access, who: str, no_reports: bool, no_email: bo
     wanted = {field: value for field, value in profile.items() if value}
     if no_reports:
         wanted["report_schedules"] = []
+    if no_notices:
+        wanted["report_notices"] = []
     if no_email:
         wanted["email"] = ""
     return await access.change(await access.find(Developer, who), **wanted)

@@ -248,6 +248,7 @@ class ReportSchedules:
             period=period,
             language=language_of(developer.language),
             scheduled=True,
+            notices=developer.report_notices,
         )
         await self._send(request)
         self._asked[scope, name] = period.start_us

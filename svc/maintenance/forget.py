@@ -253,7 +253,9 @@ class Forgetting:
         for membership in directory.all(Membership):
             if membership.developer_id == developer_id and membership.active:
                 yield EndMembership(membership_id=membership.id, forgotten=True)
-        yield ChangeDeveloper(developer_id=developer_id, display_name=FORGOTTEN_NAME, email="", report_schedules=())
+        yield ChangeDeveloper(
+            developer_id=developer_id, display_name=FORGOTTEN_NAME, email="", report_schedules=(), report_notices=()
+        )
 
     async def _destroy_key(self, developer_id: UUID) -> int:
         """Seal the readings, then destroy the key; again while new texts came. The position of the last seal."""

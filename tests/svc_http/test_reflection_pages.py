@@ -3,14 +3,17 @@
 import html
 import re
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from msgspec.structs import replace
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
 from aggregates.people.commands import (
     AddTeamMember,
+    ChangeDeveloper,
     CreateDeveloper,
     CreateTeam,
     OpenSignIn,
@@ -18,6 +21,7 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.directory import Developer
+from aggregates.reports.events import NoteNotice, ReportRequested
 from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from svc_http.app import build_api
@@ -225,6 +229,55 @@ async def test_reports_come_by_themselves_where_one_wants_them(house: House, api
     assert (await page(api, "/reports")).body.decode().count(" checked") == 2
     await press(api, "/reports/schedule")
     assert (await page(api, "/reports")).body.decode().count(" checked") == 0
+
+
+async def test_who_wants_to_be_told_says_so_where_the_server_can(house: House, api: Caller) -> None:
+    """Nothing is offered that the server cannot do, and none is chosen at first."""
+    assert "tell me so" not in words(await page(api, "/reports"))
+    house.settings = replace(house.settings, channels=("email", "webhook"))
+    shown = await page(api, "/reports")
+    assert "When a report is finished, tell me so by e-mail webhook" in words(shown)
+    assert "your own address, which is not known here yet" in words(shown)
+    assert " checked" not in shown.body.decode()
+    await press(api, "/reports/schedule", email="yes", weekly="yes")
+    developer = house.directory.get(Developer, ANA)
+    assert developer is not None
+    assert (developer.report_notices, developer.report_schedules) == (("email",), ("weekly",))
+    await press(api, "/reports", period="daily", date="2026-07-31")
+    (asked,) = [each for each in house.events if isinstance(each, ReportRequested)]
+    assert asked.notices == ("email",)
+    await press(api, "/reports/schedule")
+    developer = house.directory.get(Developer, ANA)
+    assert developer is not None
+    assert developer.report_notices == ()
+
+
+async def test_a_form_without_the_question_changes_nothing_of_it(house: House, api: Caller) -> None:
+    """As when whoever runs the server takes the mail server away for a day."""
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, report_notices=("email",)))
+    await press(api, "/reports/schedule", daily="yes")
+    developer = house.directory.get(Developer, ANA)
+    assert developer is not None
+    assert developer.report_notices == ("email",)
+
+
+async def test_a_report_says_what_came_of_telling(house: Workshop, api: Caller) -> None:
+    """By each channel what happened last, and when it goes on."""
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, report_notices=("email", "webhook")))
+    at = (await press(api, "/reports", period="daily", date="2026-07-31")).headers["Location"]
+    await house.works()
+    assert "told" not in words(await page(api, at))
+    (asked,) = [each for each in house.events if isinstance(each, ReportRequested)]
+    report = {"report_id": asked.report_id, "period": asked.period}
+    about: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, **report}
+    await house.send(NoteNotice(**about, channel="email"))
+    for _ in range(2):
+        await house.send(NoteNotice(**about, channel="webhook", problem="refused", status=503))
+    said = words(await page(api, at))
+    assert "You were told by e-mail on Sat 1 Aug 2026, 12:00." in said
+    assert "Telling you by webhook failed 2 times; the next try is on Sat 1 Aug 2026, 12:05." in said
+    await house.send(NoteNotice(**about, channel="webhook", problem="gone", status=410))
+    assert "Telling you by webhook was given up after 3 tries." in words(await page(api, at))
 
 
 async def test_a_form_that_does_not_fit_says_so(api: Caller) -> None:

@@ -87,6 +87,7 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
         report_id=uuid.uuid4(),
         period=period,
         language=call.language(body.language),
+        notices=call.notices,
     )
     done = accepted(await call.service.send(command))
     assert done.id is not None, "whoever asks for a report is told which it is"

@@ -42,6 +42,8 @@ def look_after_people(svc: Svc) -> str:
     assert (made["timezone"], made["report_schedules"]) == ("Asia/Seoul", ["weekly"])
     assert svc("developer", "set", "Kim", "--language", "ko", "--no-reports", "--json")["report_schedules"] == []
     assert [each["activation"] for each in svc("developer", "list", "--json")] == ["waiting", "waiting"]
+    assert svc("developer", "set", "Kim", "--notice", "email", "--json")["report_notices"] == ["email"]
+    assert svc("developer", "set", "Kim", "--no-notices", "--json")["report_notices"] == []
     assert svc("member", "set", "Kim", "--role", "owner", "--json")["role"] == "owner"
     assert [each["role"] for each in svc("member", "list", "--json")] == ["owner", "owner"]
     changed = svc("org", "set", "--retention-days-text", "30", "--no-text-leaves", "--json")

@@ -109,6 +109,12 @@ async def test_each_period_is_asked_for_once(office: Office) -> None:
     assert await office.at("2026-08-12T01:00:00Z") == [("daily", "2026-08-11T00:00:00Z")]
 
 
+async def test_whoever_wants_to_be_told_of_reports_is_told_of_these(office: Office) -> None:
+    office.change(report_schedules=("daily",), report_notices=("webhook",))
+    await office.at("2026-08-11T01:00:00Z")
+    assert [each.notices for each in office.asked] == [("webhook",)]
+
+
 async def test_what_was_missed_is_made_once_at_the_start(office: Office) -> None:
     """A week of silence is one report, of the day before; not seven."""
     office.change(report_schedules=("daily", "weekly"))

@@ -14,6 +14,7 @@ from rich.console import Console
 from aggregates.capture.events import PromptCaptured
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
+from aggregates.people.commands import ChangeDeveloper
 from aggregates.people.directory import Developer, Key, Membership
 from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached
@@ -81,13 +82,16 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> N
     async with household(tmp_path / "var") as house:
         await house.work()
         await house.work(house.other, "s2")
-        await forget(house, house.owner)
         directory = house.service.directory
         mine = house.owner.developer_id
+        told = ChangeDeveloper(developer_id=mine, email="me@example.com", report_notices=("email",))
+        await house.service.administer(told)
+        await forget(house, house.owner)
         keys = directory.all(Key)
         assert {key.revoked for key in keys if key.developer_id == mine} == {True}
         assert {each.active for each in directory.all(Membership) if each.developer_id == mine} == {False}
-        assert [each.display_name for each in directory.all(Developer) if each.developer_id == mine] == ["Forgotten"]
+        found = [each for each in directory.all(Developer) if each.developer_id == mine]
+        assert [(each.display_name, each.email, each.report_notices) for each in found] == [("Forgotten", None, ())]
         await house.prompt("Begin anew with src/b.py", house.owner, "s3")
         await house.prompt("Go on with src/c.py", house.other, "s2")
         await house.level()

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 import trio
 
+from tests.support.certificates import self_signed
 from tests.support.event_streams import Stream
 from tests.support.process import Server, init, serving, svc
-from tests.svc.processes.test_process import _self_signed
 
 pytestmark = pytest.mark.process
 
@@ -152,7 +152,7 @@ async def test_events_over_http_2(tmp_path: Path) -> None:
     """A stream shares its connection with other requests; a stop brings it to its end."""
     var = tmp_path / "var"
     made = init(var)
-    certificate, key = _self_signed(tmp_path)
+    certificate, key = self_signed(tmp_path)
     context = ssl.create_default_context(cafile=str(certificate))
     stream = Stream()
     options: dict[str, Any] = {"headers": {"X-API-Key": made["key"]}, "verify": context}

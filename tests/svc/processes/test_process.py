@@ -5,20 +5,14 @@ import sqlite3
 import ssl
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
 import msgspec
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
+from tests.support.certificates import self_signed
 from tests.support.process import Server, init, serving, svc
 
 pytestmark = pytest.mark.process
@@ -179,29 +173,11 @@ def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Pa
         assert server.intake.get("/health").text == "ok"
 
 
-def _self_signed(folder: Path) -> tuple[Path, Path]:
-    """A certificate for the loopback address, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "svc")])
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    signed = (
-        builder.not_valid_before(now)
-        .not_valid_after(now + timedelta(days=36500))
-        .add_extension(address, critical=False)
-    )
-    files = folder / "cert.pem", folder / "key.pem"
-    files[0].write_bytes(signed.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
-    files[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return files
-
-
 def test_both_listeners_speak_tls(tmp_path: Path) -> None:
     """With a certificate and a key, captures and reads go over https, and commands still reach the server."""
     var = tmp_path / "var"
     made = init(var)
-    certificate, key = _self_signed(tmp_path)
+    certificate, key = self_signed(tmp_path)
     with serving(var, made["key"], "--tls-certificate", str(certificate), "--tls-key", str(key)) as server:
         assert server.intake_url.startswith("https://")
         headers = {"Authorization": f"Bearer {made['key']}"}

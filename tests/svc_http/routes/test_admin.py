@@ -72,6 +72,7 @@ async def test_a_developer(admin: Caller) -> None:
         "timezone": "Asia/Seoul",
         "language": None,
         "report_schedules": [],
+        "report_notices": [],
         "created_at": iso(NOW_US),
     }
     change = {"language": "ko", "report_schedules": ["daily", "weekly"], "timezone": "Europe/Berlin"}

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 from quart import Response
 
 from aggregates.people.commands import ChangeDeveloper
-from aggregates.people.events import Schedule
+from aggregates.people.events import Channel, Schedule
 from aggregates.reports.decide import ReportStatus
+from aggregates.reports.notices import Try, next_try_us
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
@@ -32,8 +33,17 @@ STATES: Mapping[ReportStatus, str] = {
     "cancelled": "cancelled",
 }
 UNFINISHED = ("queued", "running")
+CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
 routes = Routes()
+
+
+class Told(NamedTuple):
+    """What came of telling the developer that a report is finished."""
+
+    by: str
+    last: Try
+    next_us: int | None
 
 
 def title_of(meta: Meta, zone: tzinfo) -> str:
@@ -61,6 +71,9 @@ async def list_reports(call: BySignIn) -> Response:
         unfinished=[each for each in listed if each.status in UNFINISHED],
         periods=PERIODS,
         schedules=call.developer.report_schedules,
+        channels={each: CHANNELS[each] for each in call.service.settings.channels},
+        notices=call.developer.report_notices,
+        email=call.developer.email,
         title_of=title_of,
     )
 
@@ -86,8 +99,18 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
         unfinished=read.status in UNFINISHED,
         shown=shown,
         habits=HABITS,
+        notices=await _told(call, report_id),
         **values,
     )
+
+
+async def _told(call: BySignIn, report_id: UUID) -> list[Told]:
+    tries = {channel: await call.read(rows.report_tries, report_id, channel) for channel in CHANNELS}
+    return [
+        Told(CHANNELS[channel], found[-1], next_try_us(found[-1].at_us, found))
+        for channel, found in tries.items()
+        if found
+    ]
 
 
 def _read(shown: Document) -> dict[str, Any]:
@@ -116,7 +139,10 @@ async def delete(call: BySignIn, report_id: UUID) -> Response:
 async def schedule(call: BySignIn) -> Response:
     fields = await call.form()
     wanted = tuple(each for each in PERIODS if each in fields)
-    await carried_out(call.service, ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted))
+    offered = call.service.settings.channels
+    notices = tuple(each for each in offered if each in fields) if offered else None
+    change = ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted, report_notices=notices)
+    await carried_out(call.service, change)
     return rendering.redirect("/reports?said=saved#schedule")
 
 

@@ -1,0 +1,159 @@
+"""Telling that a report is finished: what is said and how it is signed, when it is tried again, what is logged."""
+
+import json
+from base64 import b64decode
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from aggregates.decide import AnyCommand, decide
+from aggregates.event import Reason, Refused
+from aggregates.reports.decide import ReportState
+from aggregates.reports.events import NoteNotice, ReportNoticeTried, ReportPeriod, RequestReport
+from aggregates.reports.notices import (
+    RETRY_SECONDS,
+    TRIES_MAX,
+    Notice,
+    Try,
+    mail_subject,
+    mail_text,
+    next_try_us,
+    webhook_body,
+    webhook_headers,
+)
+from aggregates.times import parse_instant
+from tests.aggregates.reports.test_reports import CANCEL, COMPLETE, CONTEXT, DELETE, FAIL, FIRST, START, after, of
+from tests.support.log import named
+
+SECOND_US = 1_000_000
+WEEK = ReportPeriod(
+    name="weekly",
+    start_us=parse_instant("2026-11-15T15:00:00Z"),
+    end_us=parse_instant("2026-11-22T15:00:00Z"),
+    timezone="Asia/Seoul",
+)
+NOTICE = Notice(
+    report_id=named("report"),
+    developer_id=named("ana"),
+    completed=True,
+    finished_us=parse_instant("2026-11-22T16:00:09Z"),
+    period=WEEK,
+    url=f"https://mirror.example/reports/{named('report')}",
+)
+ASK = RequestReport(**of(), language="en", notices=("email", "webhook"))
+COMPLETED = (ASK, START, COMPLETE)
+
+
+def note(problem: Any = None, status: int | None = None, channel: Any = "webhook") -> NoteNotice:
+    return NoteNotice(**of(), channel=channel, problem=problem, status=status)
+
+
+def tried(*outcomes: str) -> list[Try]:
+    """One try a second after the other."""
+    told: list[Any] = list(outcomes)
+    return [
+        Try(channel="webhook", attempt=number, outcome=each, at_us=number * SECOND_US)
+        for number, each in enumerate(told, 1)
+    ]
+
+
+def test_the_first_try_is_due_at_once_and_each_later_one_after_a_longer_pause() -> None:
+    assert next_try_us(7, []) == 7
+    found = [next_try_us(7, tried(*["failed"] * tries)) for tries in range(1, TRIES_MAX)]
+    assert found == [(tries + pause) * SECOND_US for tries, pause in enumerate(RETRY_SECONDS, 1)]
+
+
+@pytest.mark.parametrize("end", ["told", "given_up"])
+def test_what_is_over_is_not_tried_again(end: str) -> None:
+    assert next_try_us(7, tried("failed", end)) is None
+
+
+def fact(attempt: int, outcome: Any, problem: Any = None, status: int | None = None) -> dict[str, Any]:
+    return {"channel": "webhook", "attempt": attempt, "outcome": outcome, "problem": problem, "status": status}
+
+
+FAILED = (note("refused", 503),)
+
+
+@pytest.mark.parametrize(
+    ("given", "when", "then"),
+    [
+        (COMPLETED, note(), fact(1, "told")),
+        ((ASK, START, FAIL), note(), fact(1, "told")),
+        (COMPLETED, note("unreachable"), fact(1, "failed", "unreachable")),
+        ((*COMPLETED, *FAILED), note(), fact(2, "told")),
+        ((*COMPLETED, *FAILED * (TRIES_MAX - 1)), note("refused", 500), fact(TRIES_MAX, "given_up", "refused", 500)),
+        (COMPLETED, note("gone", 410), fact(1, "given_up", "gone", 410)),
+        ((*COMPLETED, note(channel="email")), note(), fact(1, "told")),
+        ((*COMPLETED, note()), note(), Reason.CONFLICT),
+        ((*COMPLETED, note("gone", 410)), note(), Reason.CONFLICT),
+        ((ASK, START), note(), Reason.CONFLICT),
+        ((ASK, START, CANCEL), note(), Reason.CONFLICT),
+        ((replace(ASK, notices=("email",)), START, COMPLETE), note(), Reason.CONFLICT),
+        ((*COMPLETED, DELETE), note(), Reason.NOT_FOUND),
+        ((), note(), Reason.NOT_FOUND),
+    ],
+)
+def test_each_try_is_a_fact_of_the_report(
+    given: tuple[AnyCommand, ...], when: NoteNotice, then: dict[str, Any] | Reason
+) -> None:
+    decision = decide(when, after(*given), CONTEXT)
+    if isinstance(then, Reason):
+        assert decision.events == ()
+        assert isinstance(decision.reply, Refused)
+        assert decision.reply.reason is then
+    else:
+        ((stream, event),) = decision.events
+        assert stream == FIRST
+        assert isinstance(event, ReportNoticeTried)
+        assert {name: getattr(event, name) for name in then} == then
+
+
+def test_telling_does_not_change_what_the_report_is() -> None:
+    state = after(*COMPLETED, *FAILED)[FIRST]
+    assert isinstance(state, ReportState)
+    assert (state.status, dict(state.notices)) == ("completed", {"email": 0, "webhook": 1})
+
+
+def test_the_body_says_that_it_is_finished_and_where_it_stands_and_nothing_else() -> None:
+    assert json.loads(webhook_body(NOTICE)) == {
+        "type": "report.completed",
+        "timestamp": "2026-11-22T16:00:09Z",
+        "data": {
+            "report_id": str(named("report")),
+            "developer_id": str(named("ana")),
+            "period": "weekly",
+            "from": "2026-11-15T15:00:00Z",
+            "to": "2026-11-22T15:00:00Z",
+            "url": f"https://mirror.example/reports/{named('report')}",
+        },
+    }
+    assert json.loads(webhook_body(replace(NOTICE, completed=False, url=None)))["type"] == "report.failed"
+
+
+def test_the_signature_is_that_of_the_specification() -> None:
+    """Of the example by which its own libraries are tested."""
+    found = webhook_headers(
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        b'{"test": 2432232314}',
+        b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+        1_614_265_330 * SECOND_US,
+    )
+    assert found["webhook-id"] == "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    assert found["webhook-timestamp"] == "1614265330"
+    assert found["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_mail_names_the_days_of_ones_own_zone_and_the_way_to_it() -> None:
+    assert mail_subject(NOTICE) == "Your weekly report is ready"
+    text = mail_text(NOTICE)
+    assert "Your weekly report is ready: 2026-11-16 to 2026-11-22, Asia/Seoul." in text
+    assert f"\nhttps://mirror.example/reports/{named('report')}\n" in text
+
+
+def test_a_mail_about_one_that_failed_says_so() -> None:
+    day = replace(WEEK, name="daily", start_us=WEEK.end_us - 86_400 * SECOND_US)
+    failed = replace(NOTICE, completed=False, url=None, period=day)
+    assert mail_subject(failed) == "Your daily report could not be made"
+    assert mail_text(failed).startswith("Your daily report could not be made: 2026-11-22, Asia/Seoul.\n\nsee the page")

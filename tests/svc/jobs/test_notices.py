@@ -1,0 +1,447 @@
+"""Telling people that their reports are finished, over real sockets: who is told, by what, how often; who is not."""
+
+import json
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import structlog
+from msgspec.structs import replace
+from standardwebhooks import Webhook as TheirWebhook
+from trio.testing import MockClock
+
+from aggregates.decide import AnyCommand
+from aggregates.event import Done, Reply
+from aggregates.ids import membership_stream
+from aggregates.people.commands import ChangeDeveloper, EndMembership
+from aggregates.people.directory import Developer
+from aggregates.people.events import Channel
+from aggregates.reports.events import CompleteReport, DeleteReport, FailReport, NoteNotice, RequestReport, StartReport
+from aggregates.reports.notices import NEWS_US, RETRY_SECONDS, TRIES_MAX
+from projections.facts.reports import report_tries
+from svc.app import build, open_service
+from svc.jobs.notices import ReportNotices, mail_of, senders_of
+from svc.limits import NOTICES_MAX
+from svc.log.opening import open_log
+from svc.serving import initialize
+from svc.settings import Settings, SettingsError
+from svc_http.ports import Unavailable
+from tests.support.certificates import self_signed
+from tests.support.log import named
+from tests.support.memory import FixedClock
+from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out
+from tests.support.receivers import MailServer, Receiver, mail_server, receiver
+from tests.svc.jobs.test_reports import about
+from tests.svc_http.house import House
+
+SECOND_US = 1_000_000
+SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
+NOBODY = "http://127.0.0.1:1/told"
+"""Port 1: nobody listens there."""
+SECTIONS = '{"score": {"svc_score": 0.6174}, "topPrompts": ["fix the heron harbour"]}'
+
+
+class Office(House):
+    """A company whose reports are made at once; `told` says by what people can be told."""
+
+    def __init__(self, told: Settings) -> None:
+        super().__init__()
+        self.told = told
+        self.clock_us = int(time.time()) * SECOND_US
+        """Now: a receiver checks that a webhook was sent now."""
+        self.unwritable = False
+        self.wants("email", "webhook")
+        self.starts()
+
+    def starts(self) -> None:
+        """Whoever tells people begins anew, as after a restart."""
+        self.notices = ReportNotices(self, self.directory, senders_of(self.told, self), "https://mirror.example/", self)
+
+    def wants(self, *channels: Channel, email: str = "ana@example.com") -> None:
+        change = ChangeDeveloper(developer_id=ANA, email=email, report_notices=channels)
+        carry_out(self.directory, change)
+
+    async def send(self, command: AnyCommand) -> Reply:
+        if self.unwritable and isinstance(command, NoteNotice):
+            raise Unavailable("the event store cannot be written at present")
+        return await super().send(command)
+
+    async def finishes(self, name: str = "one", day: int = 0, *, fails: bool = False) -> None:
+        """A report is asked for and made."""
+        developer = self.directory.get(Developer, ANA)
+        assert developer is not None
+        notices = developer.report_notices
+        assert isinstance(await self.send(RequestReport(**about(name, day), language="en", notices=notices)), Done)
+        await self.send(StartReport(**about(name, day)))
+        made = CompleteReport(**about(name, day), rules_version=1, sections=SECTIONS)
+        await self.send(FailReport(**about(name, day), error_code=None) if fails else made)
+
+    async def after(self, seconds: float) -> None:
+        """So much later it is looked again."""
+        self.clock_us += int(seconds * SECOND_US)
+        await self.notices.look()
+
+    async def tries(self, channel: Channel = "webhook", name: str = "one") -> list[str]:
+        return [each.outcome for each in await self.read(ANA_SCOPE, report_tries, named(name), channel)]
+
+
+@pytest.fixture
+def there() -> Iterator[Receiver]:
+    with receiver() as found:
+        yield found
+
+
+@pytest.fixture
+def post() -> Iterator[MailServer]:
+    with mail_server() as found:
+        yield found
+
+
+def by_webhook(url: str) -> Settings:
+    return Settings(webhook_url=url, webhook_secret=SECRET)
+
+
+def by_mail(server: MailServer, login: str = "", host: str = "127.0.0.1") -> Settings:
+    return Settings(smtp_url=f"smtp://{login}{host}:{server.port}", mail_from="svc@example.com")
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+async def test_a_webhook_tells_that_a_report_is_made_and_its_receiver_can_verify_it(there: Receiver) -> None:
+    """By the library of those who wrote the specification; and nothing of the report is in it."""
+    office = Office(by_webhook(there.url))
+    await office.finishes()
+    assert await office.notices.look() == 1
+    (got,) = there.received
+    body = TheirWebhook(SECRET).verify(got.body, got.headers)
+    assert (body["type"], body["data"]["report_id"]) == ("report.completed", str(named("one")))
+    assert body["data"]["url"] == f"https://mirror.example/reports/{named('one')}"
+    assert set(body["data"]) == {"report_id", "developer_id", "period", "from", "to", "url"}
+    assert not any(word in got.body for word in (b"6174", b"heron", b"ana@"))
+    assert await office.tries() == ["told"]
+    await office.after(86_400)
+    assert len(there.received) == 1
+
+
+async def test_one_that_failed_is_told_as_well(there: Receiver) -> None:
+    office = Office(by_webhook(there.url))
+    await office.finishes(fails=True)
+    await office.notices.look()
+    assert json.loads(there.received[0].body)["type"] == "report.failed"
+
+
+async def test_a_mail_goes_to_the_persons_own_address(post: MailServer) -> None:
+    """From the server's, signed in by what the setting says, as mail of a machine."""
+    office = Office(by_mail(post, "svc%40example.com:p%3Ass@"))
+    await office.finishes()
+    await office.notices.look()
+    (got,) = post.received
+    assert (got.sender, got.to, got.login) == ("svc@example.com", "ana@example.com", ("svc@example.com", "p:ss"))
+    assert (got.message["To"], got.message["Subject"]) == ("ana@example.com", "Your daily report is ready")
+    assert got.message["Auto-Submitted"] == "auto-generated"
+    assert got.message["Message-ID"] == f"<report-{named('one')}@example.com>"
+    text = got.message.get_content()
+    assert f"https://mirror.example/reports/{named('one')}" in text
+    assert not any(word in text for word in ("6174", "heron"))
+    assert await office.tries("email") == ["told"]
+
+
+async def test_all_are_told_where_many_are_finished_at_once(there: Receiver) -> None:
+    """Some at a time."""
+    office = Office(by_webhook(there.url))
+    for day in range(NOTICES_MAX + 1):
+        await office.finishes(f"day {day}", day)
+    assert [await office.notices.look() for _ in range(3)] == [NOTICES_MAX, 1, 0]
+    assert len({got.headers["webhook-id"] for got in there.received}) == NOTICES_MAX + 1
+
+
+# --- who is not told ----------------------------------------------------------------------------------------------
+
+
+async def test_nobody_is_told_who_has_not_asked_for_it(there: Receiver) -> None:
+    """Nor of what was finished before they did."""
+    office = Office(by_webhook(there.url))
+    office.wants()
+    await office.finishes()
+    office.wants("webhook")
+    assert await office.notices.look() == 0
+
+
+async def test_whoever_asks_no_longer_is_told_no_more(there: Receiver) -> None:
+    office = Office(by_webhook(there.url))
+    await office.finishes()
+    office.wants("email")
+    assert await office.notices.look() == 0
+
+
+async def test_whoever_has_left_or_is_forgotten_is_told_no_more(there: Receiver) -> None:
+    """To forget somebody ends their memberships first."""
+    office = Office(by_webhook(there.url))
+    await office.finishes()
+    stream = membership_stream(ACME, ANA)
+    member = office.directory.membership(ANA_SCOPE)
+    assert member is not None
+    carry_out(office.directory, EndMembership(membership_id=member.id, forgotten=True))
+    assert office.directory.version(stream) == 2
+    assert await office.notices.look() == 0
+
+
+async def test_of_a_deleted_report_nobody_is_told(there: Receiver) -> None:
+    office = Office(by_webhook(there.url))
+    await office.finishes()
+    await office.send(DeleteReport(**about("one")))
+    assert await office.notices.look() == 0
+
+
+async def test_what_is_no_news_any_more_is_not_told(there: Receiver) -> None:
+    """However long nobody could look."""
+    office = Office(by_webhook(there.url))
+    await office.finishes()
+    await office.after(NEWS_US / SECOND_US)
+    assert there.received == []
+
+
+async def test_who_has_no_address_gets_no_mail_until_there_is_one(post: MailServer) -> None:
+    office = Office(by_mail(post))
+    office.wants("email", email="")
+    await office.finishes()
+    assert await office.notices.look() == 0
+    office.wants("email", email="new@example.com")
+    await office.notices.look()
+    assert [got.to for got in post.received] == ["new@example.com"]
+
+
+# --- again, and no more -------------------------------------------------------------------------------------------
+
+
+async def test_a_receiver_that_is_down_is_tried_again_also_after_a_restart(there: Receiver) -> None:
+    """Nobody there, then errors, then all is well; each time it is the same delivery, sent at another time."""
+    office = Office(by_webhook(NOBODY))
+    await office.finishes()
+    await office.notices.look()
+    office.told, there.status = by_webhook(there.url), 503
+    office.starts()
+    await office.after(RETRY_SECONDS[0] - 1)
+    assert there.received == []
+    await office.after(1)
+    office.starts()
+    there.status = 204
+    await office.after(RETRY_SECONDS[1])
+    await office.after(86_400)
+    assert await office.tries() == ["failed", "failed", "told"]
+    first, second = there.received
+    assert first.headers["webhook-id"] == second.headers["webhook-id"] == f"report-{named('one')}"
+    assert first.body == second.body
+    sent = [int(got.headers["webhook-timestamp"]) for got in there.received]
+    assert sent[1] - sent[0] == RETRY_SECONDS[1]
+
+
+async def test_in_the_end_it_is_given_up(there: Receiver) -> None:
+    office = Office(by_webhook(there.url))
+    there.status = 500
+    await office.finishes()
+    for pause in (0, *RETRY_SECONDS, 86_400):
+        await office.after(pause)
+    assert await office.tries() == ["failed"] * (TRIES_MAX - 1) + ["given_up"]
+    assert len(there.received) == TRIES_MAX
+
+
+async def test_a_receiver_that_is_gone_is_not_tried_again(there: Receiver) -> None:
+    office = Office(by_webhook(there.url))
+    there.status = 410
+    await office.finishes()
+    await office.after(0)
+    await office.after(86_400)
+    assert (await office.tries(), len(there.received)) == (["given_up"], 1)
+
+
+async def test_no_redirection_is_followed(there: Receiver) -> None:
+    """Who sends us elsewhere might name a place within the walls."""
+    office = Office(by_webhook(there.url))
+    there.status, there.location = 307, there.url.replace("/told", "/elsewhere")
+    await office.finishes()
+    await office.notices.look()
+    assert (await office.tries(), len(there.received)) == (["failed"], 1)
+
+
+@pytest.mark.parametrize("verb", ["EHLO", "AUTH", "MAIL", "RCPT", "DATA"])
+async def test_a_mail_server_that_refuses_is_asked_again(post: MailServer, verb: str) -> None:
+    office = Office(by_mail(post, "svc:password@"))
+    post.refuses[verb] = "451 not now"
+    await office.finishes()
+    await office.notices.look()
+    post.refuses.clear()
+    await office.after(RETRY_SECONDS[0])
+    assert (await office.tries("email"), len(post.received)) == (["failed", "told"], 1)
+
+
+async def test_a_mail_that_was_taken_is_not_sent_again_because_of_a_bad_goodbye(post: MailServer) -> None:
+    office = Office(by_mail(post))
+    post.refuses["QUIT"] = "421 whatever"
+    await office.finishes()
+    await office.notices.look()
+    assert await office.tries("email") == ["told"]
+
+
+async def test_what_cannot_be_written_down_is_not_told_again_and_again(
+    there: Receiver, autojump_clock: MockClock
+) -> None:
+    """Only after the next start."""
+    office = Office(by_webhook(there.url))
+    sent: list[UUID] = []
+
+    class Sender:
+        async def send(self, notice: Any, _developer: Any) -> None:
+            sent.append(notice.report_id)
+
+    office.notices = ReportNotices(office, office.directory, {"webhook": Sender()}, None, office)
+    await office.finishes()
+    office.unwritable = True
+    assert [await office.notices.look() for _ in range(3)] == [1, 0, 0]
+    assert sent == [named("one")]
+
+
+async def test_a_channel_that_breaks_is_one_that_failed() -> None:
+    """And holds up no other."""
+
+    class Broken:
+        async def send(self, _notice: Any, _developer: Any) -> None:
+            raise ValueError("a bug")
+
+    office = Office(Settings())
+    office.notices = ReportNotices(office, office.directory, {"webhook": Broken()}, None, office)
+    await office.finishes()
+    with structlog.testing.capture_logs() as lines:
+        await office.notices.look()
+    assert [line["event"] for line in lines] == ["telling of a report broke"]
+    assert await office.tries() == ["failed"]
+
+
+# --- TLS and secrets ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
+    """Of a mail server whose address is not called this machine's own."""
+    file, key = self_signed(tmp_path, "127.0.0.2")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file, key)
+    return file, context
+
+
+async def test_mail_goes_by_tls_with_a_server_whose_certificate_is_trusted(
+    certificate: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    with mail_server("127.0.0.2", certificate[1]) as post:
+        office = Office(by_mail(post, "svc:password@", "127.0.0.2"))
+        await office.finishes()
+        await office.notices.look()
+    assert [(got.by_tls, got.login) for got in post.received] == [(True, ("svc", "password"))]
+
+
+@pytest.mark.parametrize("offers_tls", [True, False])
+async def test_nothing_is_said_to_a_mail_server_elsewhere_without_trusted_tls(
+    certificate: tuple[Path, ssl.SSLContext], offers_tls: bool
+) -> None:
+    """No password, no address, no mail."""
+    with mail_server("127.0.0.2", certificate[1] if offers_tls else None) as post:
+        office = Office(by_mail(post, "svc:password@", "127.0.0.2"))
+        await office.finishes()
+        await office.notices.look()
+    assert await office.tries("email") == ["failed"]
+    assert set(post.commands) <= {"EHLO", "STARTTLS"}
+
+
+async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Receiver, post: MailServer) -> None:
+    """Whatever the other server says."""
+    settings = replace(by_mail(post, "the-user:the-password@"), webhook_url=there.url, webhook_secret=SECRET)
+    office = Office(settings)
+    there.status, post.refuses["RCPT"] = 500, "550 ana@example.com is unknown to the-user"
+    await office.finishes()
+    with structlog.testing.capture_logs() as lines:
+        await office.notices.look()
+    assert len(lines) == 2
+    shown = repr(lines) + repr(settings) + repr(senders_of(settings, office)) + repr(office.events)
+    for secret in ("the-user", "the-password", "token-in-the-path", SECRET, SECRET[6:], "ana@example.com"):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"smtp_url": "smtp://hush@h"}, "smtp_url and mail_from belong together"),
+        ({"mail_from": "svc@example.com"}, "smtp_url and mail_from belong together"),
+        ({"webhook_url": "https://hush.example"}, "webhook_url and webhook_secret belong together"),
+        ({"webhook_secret": SECRET}, "webhook_url and webhook_secret belong together"),
+        ({"webhook_url": "http://hush.example", "webhook_secret": SECRET}, "webhook_url is no address"),
+        ({"webhook_url": "https://h.example", "webhook_secret": "hush"}, "webhook_secret must be whsec_"),
+        ({"webhook_url": "https://h.example", "webhook_secret": "whsec_hush"}, "base64 of 24 to 64 random bytes"),
+        ({"webhook_url": "https://h.example", "webhook_secret": "whsec_hush!"}, "base64 of 24 to 64 random bytes"),
+        ({"smtp_url": "http://hush@h:25", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://user:hu/sh@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://user:h%FFush@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://user:hüsh@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://:hush@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://h", "mail_from": "a@example.com, b@example.com"}, "mail_from must be one address"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_without_what_it_holds(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as error:
+        senders_of(Settings(**settings), FixedClock(0))
+    assert "hush" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_a_mail_server_is_reached_where_such_servers_listen() -> None:
+    """STARTTLS on 587, TLS from the first byte on 465, and none on this machine."""
+    urls = ("smtp://mail.example", "smtps://mail.example", "smtp://localhost:2525")
+    mails = [vars(mail_of(url, "svc@example.com", FixedClock(0))) for url in urls]
+    assert [(each["_port"], each["_tls"]) for each in mails] == [(587, "starttls"), (465, "at once"), (2525, "none")]
+
+
+# --- in the whole service -----------------------------------------------------------------------------------------
+
+
+async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path, there: Receiver) -> None:
+    """One process tries in vain, the next one goes on."""
+    settings = replace(by_webhook(there.url), var=str(tmp_path / "var"))
+    clock = FixedClock(int(time.time()) * SECOND_US)
+    there.status = 503
+    async with open_service(settings, clock=clock) as service:
+        made = await initialize(service, tmp_path / "var")
+        assert made is not None
+        mine = {**about("one"), "organization_id": made.organization_id, "developer_id": made.developer_id}
+        await service.administer(ChangeDeveloper(developer_id=made.developer_id, report_notices=("webhook",)))
+        await service.send(RequestReport(**mine, language="en", notices=("webhook",)))
+        await service.send(StartReport(**mine))
+        await service.send(CompleteReport(**mine, rules_version=1, sections=SECTIONS))
+        await service.projector.wait_for(service.store.head())
+        first = ReportNotices(service, service.directory, senders_of(settings, clock), None, clock)
+        assert [await first.look() for _ in range(2)] == [1, 0]
+    clock.advance(RETRY_SECONDS[0] * SECOND_US)
+    there.status = 200
+    async with open_service(settings, clock=clock) as service:
+        second = ReportNotices(service, service.directory, senders_of(settings, clock), None, clock)
+        assert [await second.look() for _ in range(2)] == [1, 0]
+    assert len({got.headers["webhook-id"] for got in there.received}) == 1
+    assert len(there.received) == 2
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_a_server_tells_people_where_its_settings_say_so(tmp_path: Path, wanted: bool) -> None:
+    """Without them it asks nobody outside."""
+    settings = replace(by_webhook(NOBODY) if wanted else Settings(), var=str(tmp_path))
+    store, vault = open_log(settings.place)
+    with ExitStack() as stack:
+        stack.callback(store.close)
+        built = build(settings, store, vault, FixedClock(0), lasting=True, reporting=True)
+        owners = [type(getattr(lane, "__self__", None)) for lane in built.lanes]
+        assert (ReportNotices in owners, built.service.settings.channels) == (wanted, ("webhook",) * wanted)
