@@ -37,7 +37,7 @@ from tests.support.memory import FixedClock
 from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out
 from tests.support.receivers import MailServer, Receiver, mail_server, receiver
 from tests.svc.jobs.test_reports import about
-from tests.svc_http.house import House
+from tests.svc_http.house import DAY_US, House
 
 SECOND_US = 1_000_000
 SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
@@ -71,12 +71,13 @@ class Office(House):
             raise Unavailable("the event store cannot be written at present")
         return await super().send(command)
 
-    async def finishes(self, name: str = "one", day: int = 0, *, fails: bool = False) -> None:
-        """A report is asked for and made."""
+    async def finishes(self, name: str = "one", day: int = 0, *, fails: bool = False, after_days: int = 0) -> None:
+        """A report is asked for, and made so much later."""
         developer = self.directory.get(Developer, ANA)
         assert developer is not None
         notices = developer.report_notices
         assert isinstance(await self.send(RequestReport(**about(name, day), language="en", notices=notices)), Done)
+        self.clock_us += after_days * DAY_US
         await self.send(StartReport(**about(name, day)))
         made = CompleteReport(**about(name, day), rules_version=1, sections=SECTIONS)
         await self.send(FailReport(**about(name, day), error_code=None) if fails else made)
@@ -205,6 +206,15 @@ async def test_what_is_no_news_any_more_is_not_told(there: Receiver) -> None:
     await office.finishes()
     await office.after(NEWS_US / SECOND_US)
     assert there.received == []
+
+
+async def test_a_report_that_took_a_month_is_not_looked_for(there: Receiver) -> None:
+    """So that a look need not read all there ever were."""
+    office = Office(by_webhook(there.url))
+    await office.finishes("late", after_days=40)
+    await office.finishes("new", 1)
+    await office.notices.look()
+    assert [await office.tries(name=name) for name in ("late", "new")] == [[], ["told"]]
 
 
 async def test_who_has_no_address_gets_no_mail_until_there_is_one(post: MailServer) -> None:
