@@ -33,7 +33,7 @@ from aggregates.turns.turn import (
 LOOP_CALLS_MIN = 3
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
 SPEAKS_FOR: tuple[str, ...] = (
-    ACCEPTED := "the user accepts or thanks",
+    ACCEPTED := "the user accepts, thanks or says that it works",
     CHECKED := "a check succeeded after the last change",
     COMMITTED := "a commit or pull request followed the change",
     SHIPPED := "the user asks to commit or merge it",
@@ -55,7 +55,7 @@ SPEAKS_AGAINST: tuple[str, ...] = (
     OPEN_FAILURE := "the answer says that something is still open",
     WAITS := "the last answer waits for the user",
     BROKE_OFF := "the last answer stops before the work is done",
-    STILL_FAILING := "the last prompt reports a failure, and no check passed after it",
+    STILL_FAILING := "the last prompt reports a failure, and no check was seen to pass after it",
     TAKEN_OVER := "the user takes it over or gives it up",
     CORRECTED := "the user corrects or repeats",
     NOT_WORKING := "the user says that it does not work",
@@ -117,7 +117,7 @@ def judge_outcome(
 
     `unsure_end`: whether that turn opens another goal is in the unsure band.
     """
-    real = [turn for turn in turns if turn.prompt is None or turn.prompt.navigational != "command"] or turns
+    real = [turn for turn in turns if not _commands_only(turn)] or turns
     marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
         marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
@@ -135,6 +135,13 @@ def judge_outcome(
     return OutcomeVerdict(
         said, chance if forced else round(1 - chance, 3), evidence_for, evidence_against, undecided=why, forced=forced
     )
+
+
+def _commands_only(turn: Turn) -> bool:
+    """Whether it is a command that nothing came of."""
+    if turn.prompt is None or turn.prompt.navigational != "command":
+        return False
+    return turn.response is None and not turn.work.tool_calls
 
 
 def _undecided(course: _Course, against: Sequence[Evidence]) -> UndecidedReason:
@@ -176,9 +183,9 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
     nods = (turn for turn, before in zip(later, ahead, strict=True) if accepts(turn, before))
     accepting, response = next(nods, None), last.response
-    shipping = next((turn for turn in later if turn.prompt and turn.prompt.shows("asks to commit or merge")), None)
+    shipping = next((turn for turn in (*_last_said(turns), *later) if _ships(turn)), None)
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
-    done = response is not None and response.reports_done and not response.asks
+    done = response is not None and response.reports_done and not response.asks and not response.breaks_off
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, accepting is not None, accepting.position if accepting else None),
@@ -193,15 +200,25 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     return tuple(Evidence(what, position) for what, holds, position in pieces if holds)
 
 
+def _last_said(turns: Sequence[Turn]) -> list[Turn]:
+    """The last prompt after the first that does more than navigate; short ones that follow ask for nothing new."""
+    return [turn for turn in turns[1:] if turn.prompt is not None and turn.prompt.navigational is None][-1:]
+
+
+def _ships(turn: Turn) -> bool:
+    return turn.prompt is not None and turn.prompt.shows("asks to commit or merge")
+
+
 def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     turns, last, marks = course.turns, course.last, course.marks
     # An interruption after which nothing was answered.
     cancelled = last.work.marks.rfind(INTERRUPTED) > last.work.marks.rfind(ANSWERED)
     change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
-    answer, silent = last.response, course.following is None
+    answer, silent = last.response, course.following is None or course.unsure_end
     unsettled = answer is not None and answer.reports_failure and not answer.reports_done
     broke_off = silent and answer is not None and answer.breaks_off
     reports, taken_over = _reports_failure(course), _taken_over(course)
+    unchanged = CHANGE not in marks and COMMIT not in marks and _all_seen(turns) and not _tells_of_work(turns)
     pieces = (
         (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
@@ -210,7 +227,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (REVERTED, _taken_back(marks) or _undone(turns), last.position),
         (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
-        (NO_CHANGE, course.observed and change_asked and CHANGE not in marks and COMMIT not in marks, None),
+        (NO_CHANGE, change_asked and unchanged, None),
         (LAST_UNANSWERED, silent and _left_open(last) and any(turn.answered for turn in turns), last.position),
         (OPEN_FAILURE, unsettled, last.response_position),
         (WAITS, silent and _waits(last), last.response_position),
@@ -222,6 +239,17 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     found = [Evidence(what, position) for what, holds, position in pieces if holds]
     standing = _standing_complaint(course)
     return (*found, standing) if standing is not None else tuple(found)
+
+
+def _all_seen(turns: Sequence[Turn]) -> bool:
+    """Whether each turn was observed, and no call of it may have done what was not seen."""
+    hidden = any(turn.work.mutating_calls or turn.work.unknown_calls for turn in turns)
+    return not hidden and all(turn.work.observed for turn in turns if not _commands_only(turn))
+
+
+def _tells_of_work(turns: Sequence[Turn]) -> bool:
+    answers = [turn.response for turn in turns if turn.response is not None]
+    return any(answer.reports_done or answer.closes for answer in answers)
 
 
 def _waits(turn: Turn) -> bool:
@@ -238,10 +266,14 @@ def _left_open(turn: Turn) -> bool:
 
 
 def _reports_failure(course: _Course) -> bool:
-    """Whether the last of several prompts says that something fails, and no check passed since."""
+    """Whether the last of several prompts says that something fails, and nothing seen or told since says otherwise."""
     prompt, marks = course.last.prompt, course.last.work.marks
     if prompt is None or course.last is course.turns[0] or marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
         return False
+    if _says_done(course.last) and not _all_seen([course.last]):
+        return False
+    if prompt.shows("pastes a failure") and prompt.shows("no own words", "bare paste"):
+        return True
     fails = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
     return fails or prompt.reports_failure
 
@@ -294,7 +326,7 @@ def accepts(turn: Turn, before: Turn | None = None) -> bool:
     """Thanks, praise or a nod. "Do it" and "continue" are none, nor is a nod after a question or an interruption."""
     if turn.prompt is None or not turn.prompt.accepts:
         return False
-    if turn.prompt.shows("phrase:accepting"):
+    if turn.prompt.shows("phrase:accepting", "says that it works"):
         return True
     if turn.prompt.shows("goes ahead"):
         return False

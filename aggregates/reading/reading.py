@@ -22,6 +22,8 @@ from aggregates.reading.verdicts import BooleanName
 TOKENS_MAX = 512
 TOPIC_MAX = 48
 SHORT_WEIGHT = 10
+_SUCCESS_CHARS_MAX = 400
+"""In longer words of a person, that something works is no more than a part of what is told."""
 _WORD = re.compile(r"\w+")
 _WORDS = Cutter(_WORD)
 _COMMAND = re.compile(r"(?:/[A-Za-z][\w:-]*(?:\s+|$))+")
@@ -78,7 +80,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
         """Thanks, praise or a bare acknowledgement, without a complaint."""
         if self.corrects or self.reports_failure:
             return False
-        return self.navigational == "acknowledgement" or self.shows("phrase:accepting")
+        return self.navigational == "acknowledgement" or self.shows("phrase:accepting", "says that it works")
 
     @property
     def corrects(self) -> bool:
@@ -128,6 +130,8 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
     if not lexicon.GO_AHEADS.isdisjoint(shown.words[:1]):
         said.append("goes ahead")
+    if len(looked.own) <= _SUCCESS_CHARS_MAX and lexicon.says_it_works(looked.own):
+        said.append("says that it works")
     if _IMAGE.match(words[:2000]) is not None:
         said.append("image alone")
     numbers = [number for word, number in NUMBERED_WORDS if word in shown.distinct]
@@ -173,8 +177,12 @@ _CLOSES = re.compile(
 _INVITES = re.compile(
     r"(?:anything else|let me know if|what would you like|what'?s next|next task|would you like (?:me )?to (?:do|work)"
     r"|ready when you are|feel free|happy to)[^\n]{0,80}$"
+    r"|(?:want me to|shall i|should i) (?:now |also )?(?:commit|push|open|create|submit|raise|merge)\b[^\n]{0,60}\?\s*$"
 )
-_BREAKS_OFF = re.compile(r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$")
+_BREAKS_OFF = re.compile(
+    r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$"
+    r"|(?:^|\n)[^\w\n]{0,8}(?:now )?[a-z]{2,20}ing\b[^\n]{0,120}(?:\.\.\.|…)\s*$"
+)
 _END_CHARS = 400
 _OFFER_CHARS = 200
 _CLOSE_CHARS = 250

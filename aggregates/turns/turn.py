@@ -78,6 +78,8 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     """Whether any telemetry or transcript line covers this turn; if not, nothing above is known to be zero."""
     reverted: tuple[Parts, ...] | None = None
     """The files and folders that were taken back; none where that was whatever there is; None where nothing was."""
+    unknown_calls: int = 0
+    """Calls of tools whose names do not say what they do, or of which nothing was told."""
 
     @property
     def changed_files(self) -> frozenset[int]:
@@ -151,6 +153,7 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         files=_files(seen),
         observed=True,
         reverted=_reverted(tools),
+        unknown_calls=sum(tool.effect == "other" for tool in done),
     )
 
 

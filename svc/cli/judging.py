@@ -184,8 +184,10 @@ def _work(item: Item) -> Work:
     seen = [_observed(str(written)) for written in item.get("tools") or []]
     seen += [Observation(kind) for kind, name in ends if item.get(name)]
     work = sum_work([(0, each) for each in seen])
-    calls = work.tool_calls + int(item.get("more_tools") or 0)
-    return msgspec.structs.replace(work, tool_calls=calls, usage=(), observed="tools" in item)
+    more = int(item.get("more_tools") or 0)
+    calls, unknown = work.tool_calls + more, work.unknown_calls + more
+    observed = "tools" in item
+    return msgspec.structs.replace(work, tool_calls=calls, unknown_calls=unknown, usage=(), observed=observed)
 
 
 def _observed(written: str) -> Observation:
