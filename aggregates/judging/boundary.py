@@ -7,6 +7,7 @@ thousandths of a logit (`boundary.json`).
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pkgutil import get_data
 
 import msgspec
@@ -298,11 +299,48 @@ def contributions(
     return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
 
 
+EXPANDED = "expanded"
+EXPANSION = "it is the text of the command before it"
+EXPANDS_US = 10 * 1_000_000
+"""An agent puts the text of a command behind it at once, or as soon as a skill was asked for; nobody types it so fast."""
+
+
+def expands(before: Turn, turn: Turn) -> bool:
+    """Whether a turn is the text that an agent put in place of the command before it."""
+    command, text = before.prompt, turn.prompt
+    if command is None or text is None or before.agent_session_id != turn.agent_session_id:
+        return False
+    if command.navigational != "command" or text.navigational == "command":
+        return False
+    if command.clears or command.maker is not None or command.shows("sets up the session"):
+        return False
+    if before.response is not None or before.work.tool_calls > 1:
+        return False
+    longer = text.characters > _LONGER * command.characters
+    return longer and 0 <= turn.started_us - before.started_us <= EXPANDS_US
+
+
+_LONGER = 3
+"""So many times as long as its command the text of one is, at least."""
+
+
+def as_typed(turns: Sequence[Turn]) -> list[Turn]:
+    """Turns in time order, where the text of a command is `EXPANDED`: no prompt of a person's."""
+    found = list(turns)
+    for place, (before, turn) in enumerate(pairwise(turns), 1):
+        if turn.prompt is not None and expands(before, turn):
+            text = msgspec.structs.replace(turn.prompt, navigational=EXPANDED)
+            found[place] = msgspec.structs.replace(turn, prompt=text)
+    return found
+
+
 def cannot_shift(arc: OpenArc, turn: Turn) -> str | None:
     """Why a turn cannot shift, whatever it says; None where it can."""
     prompt = turn.prompt
     if prompt is None:
         return "the prompt was not captured"
+    if expands(arc.last, turn):
+        return EXPANSION
     if prompt.navigational is not None and not _works(turn):
         return "only navigates"
     # Of many words, a few that complain may be about anything.

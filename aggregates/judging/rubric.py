@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import DeveloperEvent
-from aggregates.judging.boundary import OpenArc, cannot_shift
+from aggregates.judging.boundary import EXPANDED, OpenArc, as_typed, cannot_shift
 from aggregates.judging.outcome import countable, never_complete
 from aggregates.judging.prompt import LEANS
 from aggregates.reading.model import BOTH_WAYS
@@ -74,8 +74,8 @@ def unit_turns(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
     """The turns of a sub-session by grading unit. A command is one by itself, and parts no other."""
     units: list[list[Turn]] = []
     asking: list[Turn] | None = None  # nothing was answered yet
-    for turn in turns:
-        speaks = turn.prompt is not None and turn.prompt.navigational not in ("command", "shell")
+    for turn in as_typed(tuple(turns)):
+        speaks = turn.prompt is not None and turn.prompt.navigational not in ("command", "shell", EXPANDED)
         if speaks and asking is not None:
             asking.append(turn)
         else:
@@ -159,7 +159,16 @@ def goal_unit(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent |
     empty = head is not None and head.reading is not None and head.reading.shows(*_EMPTY)
     resting = (unit for unit in saying if empty and _says_what(unit.reading, _EMPTY))
     found = next(iter(first), None) or next(later, None) or next(resting, None)
-    return found or _command_of(units, head)
+    return _expanded_command(units, found) or found or _command_of(units, head)
+
+
+def _expanded_command(units: Sequence[Unit], found: Unit | None) -> Unit | None:
+    """The command whose text stands behind it, where nothing else says more than what to do about its answer."""
+    if found is not None and found.reading is not None and not found.reading.shows(*LEANS):
+        return None
+    before = units if found is None else units[: units.index(found)]
+    texts = [place for place, unit in enumerate(before) if unit.reading and unit.reading.navigational == EXPANDED]
+    return before[texts[0] - 1] if texts and texts[0] else None
 
 
 def _command_of(units: Sequence[Unit], found: Unit | None) -> Unit | None:

@@ -4,7 +4,7 @@ Readings are made when the fact is projected; everything later is decided on the
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 
 import msgspec
@@ -128,7 +128,8 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     title, summary = title_and_summary(looked)
     tokens = list(dict.fromkeys(_words(looked.text)))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
-    if not lexicon.GO_AHEADS.isdisjoint(shown.words[:1]):
+    navigational = "command" if maker is not None else _navigational(words, shown)
+    if _goes_ahead(shown.words, navigational):
         said.append("goes ahead")
     if len(looked.own) <= _SUCCESS_CHARS_MAX and lexicon.says_it_works(looked.own):
         said.append("says that it works")
@@ -137,7 +138,7 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     numbers = [number for word, number in NUMBERED_WORDS if word in shown.distinct]
     return PromptReading(
         weight=_weight(looked.own),
-        navigational="command" if maker is not None else _navigational(words, shown),
+        navigational=navigational,
         clears=_CLEARS.match(words[:80].lower()) is not None,
         token_digests=packed(sorted(digester.numbers(tokens[:TOKENS_MAX]))),
         title=Span(own.start + title.start, own.start + title.end),
@@ -235,6 +236,15 @@ def _navigational(text: str, shown: Features) -> str | None:
     if len(text) < 2 * SHORT_WEIGHT + 60 and _weight(text) < SHORT_WEIGHT:
         return "short"
     return None
+
+
+def _goes_ahead(words: Sequence[str], navigational: str | None) -> bool:
+    """Whether a prompt only lets the work go on; it says nothing of what was done."""
+    if not lexicon.GO_AHEADS.isdisjoint(words[:1]):
+        return True
+    if navigational != "acknowledgement" or not lexicon.PRAISE.isdisjoint(words) and "would" not in words:
+        return False
+    return not (lexicon.GO_AHEADS | lexicon.AGREEING).isdisjoint(words)
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:

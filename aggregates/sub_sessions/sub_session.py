@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Words, origin
+from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import Floor, judge_outcome, substance
 from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import (
@@ -324,6 +325,8 @@ def conclude(
 
     `joined`: what was read of the grading units of several prompts, by their first turns.
     """
+    captured = {turn.turn_id: turn for turn in turns}
+    turns = as_typed(turns)
     units = grading_units(turns, joined)
     asking = [unit.as_turn() for unit in units]
     own = (judge_prompt(each.prompt, asking[:index]) for index, each in enumerate(asking))
@@ -349,7 +352,7 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns, asking),
-        prompts=_prompts(units, rubrics, standings(rubrics, intent), joined),
+        prompts=_prompts(units, rubrics, standings(rubrics, intent), joined, captured),
         intent=intent,
         judged_intent=judged_intent,
         standing=sub_session_standing(rubrics, intent),
@@ -358,7 +361,7 @@ def conclude(
         said=said,
         totals=Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__)),
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
-        goal=None if goal is None else goal.lead,
+        goal=None if goal is None else captured[goal.lead.turn_id],
         asked=asked,
         reverts=reverts,
         reverted=_reverted(turns) if reverts else (),
@@ -370,12 +373,14 @@ def _prompts(
     rubrics: Sequence[Rubric],
     standing: Sequence[Standing],
     joined: Mapping[UUID, JoinedReading],
+    captured: Mapping[UUID, Turn],
 ) -> tuple[JudgedPrompt, ...]:
     """In time order. What a unit shows is told of its first prompt."""
     found = []
     for unit, rubric, stands in zip(units, rubrics, standing, strict=True):
-        found.append(JudgedPrompt(unit.lead, rubric, stands, joined=joined.get(unit.lead.turn_id)))
-        found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, unit.lead) for turn in unit.turns[1:]]
+        lead, *later = (captured[turn.turn_id] for turn in unit.turns)
+        found.append(JudgedPrompt(lead, rubric, stands, joined=joined.get(lead.turn_id)))
+        found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, lead) for turn in later]
     return tuple(sorted(found, key=lambda each: (each.turn.started_us, each.turn.turn_id)))
 
 

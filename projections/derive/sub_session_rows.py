@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Scope
+from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import Floor
 from aggregates.judging.rubric import own_standing, rated
 from aggregates.reading.verdicts import (
@@ -270,7 +271,7 @@ def _rework_view(concluded: SubSession) -> ReworkView:
 
 
 def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
-    first = next((j.turn for j in concluded.prompts if _speaks(j.turn)), concluded.prompts[0].turn)
+    first = next(filter(_speaks, as_typed([j.turn for j in concluded.prompts])), concluded.prompts[0].turn)
     goal = concluded.goal or first
     title, summary = _edited(db, [judged.turn.turn_id for judged in concluded.prompts])
     latest = next((judged for judged in reversed(concluded.prompts) if judged.rubric.status == "ok"), None)

@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from aggregates.characters import plain
+from aggregates.judging.boundary import as_typed
 from aggregates.reading.titles import TITLE_CHARS_MAX
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import conclude
@@ -71,8 +72,9 @@ def titles_of(item: Item) -> list[Title]:
 def _goal_of(arc: Arc, members: Sequence[Turn], following: Turn | None) -> int:
     """Which of its turns names it."""
     goal = conclude([arc], members, following).goal
-    speaking = [turn for turn in members if turn.prompt is not None and turn.prompt.navigational is None]
-    return members.index(goal or next(iter(speaking), members[0]))
+    typed = [turn.prompt for turn in as_typed(members)]
+    speaking = [place for place, prompt in enumerate(typed) if prompt is not None and prompt.navigational is None]
+    return members.index(goal) if goal is not None else next(iter(speaking), 0)
 
 
 def _text_of(turn: Turn, said: str) -> str:
