@@ -13,7 +13,7 @@ from pkgutil import get_data
 import msgspec
 
 from aggregates.event import unpacked
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.reading import PromptReading, ResponseReading
 from aggregates.reading.verdicts import BoundaryVerdict, Bounds, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
@@ -141,7 +141,7 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
     found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()} | {
         **shares,
-        **{f"{least} words or more are new": new >= least for least in _NEW_WORDS},
+        **{_new_words(least): new >= least for least in _NEW_WORDS},
         "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
         "a short order after a review": short and arc.reviews,
@@ -151,6 +151,10 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
         **_fresh_start(arc.last, prompt, fresh=fresh),
     }
     return [name for name, holds in found.items() if holds]
+
+
+def _new_words(least: int) -> str:
+    return f"{least} words or more are new" if least > 1 else "a word or more is new"
 
 
 def _shared_words(arc: OpenArc, turn: Turn) -> tuple[dict[str, bool], bool]:
@@ -176,9 +180,9 @@ def _state_before(last: Turn) -> dict[str, bool]:
     before, answer, marks = last.prompt, last.response, last.work.marks
     return {
         "a commit or a merge was asked for just before": before is not None and before.shows("asks to commit or merge"),
-        "the answer before closes": answer is not None and answer.closes,
+        "the answer before closes": answer is not None and answer.closes and not _open_ended(answer),
         "the answer before offers more": answer is not None and answer.invites,
-        "the answer before asks something": answer is not None and answer.asks and not answer.invites,
+        "the answer before asks something": answer is not None and _asks_back(answer),
         "the answer before broke off": answer is not None and answer.breaks_off,
         "hardly an answer before": not _answers(last),
         "the work before was interrupted": INTERRUPTED in marks,
@@ -186,10 +190,18 @@ def _state_before(last: Turn) -> dict[str, bool]:
     }
 
 
+def _asks_back(answer: ResponseReading) -> bool:
+    return answer.asks and not answer.invites
+
+
+def _open_ended(answer: ResponseReading) -> bool:
+    return _asks_back(answer) or answer.breaks_off
+
+
 def _fresh_start(last: Turn, prompt: PromptReading, *, fresh: bool) -> dict[str, bool]:
     """What a prompt of hardly any known words does, and what one does after work that was finished."""
     asks = prompt.shows("wants or reports something")
-    tied = prompt.shows("leans on what was said")
+    tied = prompt.shows("leans on what was said") or not prompt.shows("words over 3")
     return {
         "fresh, and points back at nothing": fresh and not tied,
         "fresh, and asks for something": fresh and asks,
@@ -200,7 +212,7 @@ def _fresh_start(last: Turn, prompt: PromptReading, *, fresh: bool) -> dict[str,
 
 def _finished(last: Turn) -> bool:
     answer, before = last.response, last.prompt
-    if INTERRUPTED in last.work.marks or (answer is not None and answer.asks and not answer.invites):
+    if INTERRUPTED in last.work.marks or (answer is not None and _open_ended(answer)):
         return False
     shipped = COMMIT in last.work.marks or (before is not None and before.shows("asks to commit or merge"))
     return shipped or (answer is not None and (answer.closes or answer.reports_done))
@@ -346,6 +358,6 @@ def cannot_shift(arc: OpenArc, turn: Turn) -> str | None:
     # Of many words, a few that complain may be about anything.
     if (prompt.corrects or prompt.reports_failure) and not prompt.shows("words over 16", "names a new task"):
         return "corrects what came before"
-    if not arc.has_topic:
+    if not arc.has_topic or (arc.goal is None and prompt.navigational == "command"):
         return "no topic before it"
     return "repeats the prompt before" if repeats(arc, prompt) else None

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from aggregates.judging.boundary import asks_the_same
+from aggregates.judging.boundary import EXPANDED, asks_the_same
 from aggregates.reading.verdicts import Bounds, Evidence, Intent, OutcomeVerdict, UndecidedReason
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import (
@@ -67,7 +67,7 @@ _CONFIRMS = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED, UNCHALLENGED})
 """Without one of these, silence after an arc leaves it undecided."""
 _OF_ITSELF = _CONFIRMS - {UNCHALLENGED}
 """One of these shows a goal that was reached, wherever it ends."""
-_CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING})
+_CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING, BROKE_OFF})
 """What speaks for it then balances at best."""
 EVEN = 0.5
 LEAST_CHANCE = 0.02
@@ -268,7 +268,9 @@ def _left_open(turn: Turn) -> bool:
 def _reports_failure(course: _Course) -> bool:
     """Whether the last of several prompts says that something fails, and nothing seen or told since says otherwise."""
     prompt, marks = course.last.prompt, course.last.work.marks
-    if prompt is None or course.last is course.turns[0] or marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
+    if prompt is None or prompt.navigational == EXPANDED or course.last is course.turns[0]:
+        return False
+    if marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
         return False
     if _says_done(course.last) and not _all_seen([course.last]):
         return False
@@ -311,7 +313,7 @@ def _says_done(turn: Turn) -> bool:
 def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     """What a prompt says against the work of the turns before it."""
     prompt = turn.prompt
-    if prompt is None:
+    if prompt is None or prompt.navigational == EXPANDED:
         return None
     if prompt.reports_failure or (prompt.shows("pastes a failure") and prompt.shows("no own words", "bare paste")):
         return NOT_WORKING

@@ -25,7 +25,7 @@ _LINE_OF_MACHINE = re.compile(
     | [\u2500-\u257f\u276f\u23fa\u23bf\u279c\u2502] | [$%#]\s[a-z]+\s | \|.*\|.*\| | [+-](?:\t|\s{4,}|[\w}{]+\s*[({=])
     | (?:[{}\[\]()];?,?)\s*$ | "[\w.-]+"\s*:\s | [\w.$\[\]]+\s*(?::?=|=>)\s\S.*[;,{(]?$ | </?\w[^>]*>\s*$ | //\s | \#!/
     | (?:func|def|class|import|package|const|var|return|export|public|private)\s.*[({;:\w"]$ | (?:if|for|while)\s.*[{:]$
-    | (?:create|delete)\smode\s\d | \d+\s[+-]\s | (?:drwx|-rw)
+    | (?:create|delete)\smode\s\d | \d+\s\+\s | \d\d+\s-\s | \d\s-\s\W | (?:drwx|-rw)
     )""",
     re.VERBOSE,
 )

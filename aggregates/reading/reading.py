@@ -160,8 +160,9 @@ def text_digest(text: str, digester: Digester) -> int:
 
 
 _DONE = re.compile(
-    r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass|\bdone\b|\bcompleted?\b|\bfixed\b"
-    r"|successfully|✅|✓|has been|have been|is now|are now|created|updated|implemented|no issues"
+    r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass"
+    r"|(?<!\bbe )(?<!\bnot )(?:\bdone\b|\bcompleted?\b|\bfixed\b|created|updated|implemented)"
+    r"|successfully|✅|✓|has been|have been|is now|are now|no issues"
 )
 _FAILED = re.compile(
     r"still fail|failed to|could ?n[o']t|unable to|api error|cannot |not yet|did not|didn't work|error occurred"
@@ -183,6 +184,8 @@ _INVITES = re.compile(
 _BREAKS_OFF = re.compile(
     r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$"
     r"|(?:^|\n)[^\w\n]{0,8}(?:now )?[a-z]{2,20}ing\b[^\n]{0,120}(?:\.\.\.|…)\s*$"
+    r"|(?:^|\n|[.!:] )[^\w\n]{0,8}(?:now |then )?(?:add|apply|commit|continu|creat|deploy|fix|implement|investigat|launch"
+    r"|monitor|mov|proceed|push|re-?runn|runn|ship|spawn|start|updat|wait|writ)\w{0,3}ing\b[^\n]{0,100}[:.…]\s*$"
 )
 _END_CHARS = 400
 _OFFER_CHARS = 200

@@ -84,7 +84,7 @@ SIGNALS: tuple[str, ...] = (
     *(f"under {most} % of its words are of the last turns" for most in (40, 30)),
     "its answer has no words of the turn before",
     "fresh, and new to the last turns too",
-    *(f"{least} words or more are new" for least in (1, 4, 8)),
+    *("a word or more is new", "4 words or more are new", "8 words or more are new"),
     "changes the same files",
     "the last prompt described a finding",
     "a short order after a review",
