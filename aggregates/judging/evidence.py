@@ -46,7 +46,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
     """For each boolean that applies, what speaks for it, or what was missed. Empty unless the rubric is ok.
 
     `position`: of the fact whose words are `text`, None where they are gone. A span points into `text`: at what earned
-    the boolean (the summary where no words stand out), or at what came nearest to a missed one.
+    the boolean, or at what came nearest to a missed one; where no words stand out there is none.
     """
     if rubric.intent is None:
         return {}
@@ -56,15 +56,14 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         return {name: Evidence(f"{said}, {gone}", position) for name, said in told.items()}
     looked = split_pasted(text)
     shown = extract(looked)
-    spans = evidence_spans(looked, shown.phrases, shown.reference)
-    _, summary = title_and_summary(looked)
+    spans = evidence_spans(looked, shown.phrases)
     found: dict[BooleanName, Evidence] = {}
     for each in rubric.booleans:
         name, span = each.name, spans[each.name]
         if each.value is None:
             found[name] = Evidence(_UNSURE, None if span is None else position, span)
         elif each.value:
-            found[name] = _earned(name, position, span, summary)
+            found[name] = _earned(name, position, span)
         else:
             found[name] = _missed(name, position, span, searched=not shown.foreign)
     return found
@@ -90,9 +89,9 @@ def first_sentence(text: str) -> str:
     return _ITEM_MARK.sub("", first if stop is None else first[: stop.start()]).rstrip(" .!?:;,")
 
 
-def _earned(name: BooleanName, position: int, span: Span | None, summary: Span) -> Evidence:
+def _earned(name: BooleanName, position: int, span: Span | None) -> Evidence:
     if span is None:
-        return Evidence(_AS_A_WHOLE, position, summary)
+        return Evidence(_AS_A_WHOLE, position)
     return Evidence(HABIT_WORDS[name].earned, position, span)
 
 

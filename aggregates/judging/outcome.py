@@ -138,9 +138,11 @@ def judge_outcome(
 
 
 def _commands_only(turn: Turn) -> bool:
-    """Whether it is a command that nothing came of."""
+    """Whether it is a command that nothing came of, or one that only sets something."""
     if turn.prompt is None or turn.prompt.navigational != "command":
         return False
+    if turn.prompt.shows("sets up the session"):
+        return True
     return turn.response is None and not turn.work.tool_calls
 
 
@@ -370,6 +372,10 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
     changed_lines: int
     mutating_calls: int
     reason: TriviaReason | None
+    unseen: bool = False
+    """Whether what the agent did for one of its turns was not observed: there may be more than this."""
+    told: bool = False
+    """Whether a prompt asks to commit the work, or an answer tells that it was done."""
 
 
 def countable(turn: Turn) -> bool:
@@ -386,7 +392,9 @@ def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
     passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN
     passed = passed or checked or attempted
     reason = None if passed else _trivia_reason(turns, count, lines)
-    return Floor(passed, count, lines, mutating, reason)
+    unseen = any(turn.answered and not turn.work.observed for turn in turns)
+    told = any(map(_ships, turns)) or _tells_of_work(turns)
+    return Floor(passed, count, lines, mutating, reason, unseen, told)
 
 
 def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:

@@ -36,8 +36,6 @@ class Features(NamedTuple):
     """The names of all other features."""
     phrases: dict[str, str]
     """Cue → the phrase that shows it."""
-    reference: tuple[int, int] | None
-    """Where the first own reference stands in `PromptText.own`."""
     foreign: bool
     """Whether the text is in another language than the lexicon."""
 
@@ -70,15 +68,15 @@ def extract(looked: PromptText) -> Features:
         sentences = sentences[: _SENTENCES_MAX - 10] + sentences[-10:]
     names |= _openings(sentences)
     names |= traits(sentences, words, _heading(own), counts, pasted=looked.pasted_chars > 0)
-    reference = find_references(near, own, names)
+    references = find_references(near, own, names)
     names |= _layout(looked, words)
-    if words and reference is None and "number" not in names and says_nothing(distinct):
+    if words and not references and "number" not in names and says_nothing(distinct):
         names.add("says nothing")
     if len(words) >= _LIST_WORDS_MIN and len(english) < english_min:
         names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
-    return Features(words, distinct, pairs, names, phrases, reference, foreign)
+    return Features(words, distinct, pairs, names, phrases, foreign)
 
 
 def says_nothing(distinct: Mapping[str, None]) -> bool:
@@ -269,8 +267,8 @@ _AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
 """What may stand around a chunk without being part of it."""
 
 
-def find_references(looked_at: str, own: str, found: set[str]) -> tuple[int, int] | None:
-    """Add the features that references in `looked_at` show; where the first of them stands in `own`."""
+def find_references(looked_at: str, own: str, found: set[str]) -> bool:
+    """Add the features that references in `looked_at`, a part of `own`, show; whether there are any."""
     # Most chunks are plain words; they are put aside before anything is called for them.
     odd = [chunk for chunk in looked_at.split() if not (chunk.isalpha() and chunk.islower())]
     count, first = 0, ""
@@ -288,12 +286,51 @@ def find_references(looked_at: str, own: str, found: set[str]) -> tuple[int, int
             if count == _REFERENCES_MAX:
                 break
     if not count:
-        return None
+        return False
     found.update([name for least, name in _COUNTS if count >= least])
-    start = own.find(first)
-    if len(own[:start].lstrip()) < _FIRST_CHARS:
+    if len(own[: own.find(first)].lstrip()) < _FIRST_CHARS:
         found.add("reference first")
-    return start, start + len(first.rstrip(".,;:!?"))
+    return True
+
+
+_FILE = re.compile(r"\.\w{1,5}(?:[:#]\S*)?`?$")
+_BARE_ENDING = re.compile(r"`?\.?\w{0,5}`?|`+")
+_LOOKED_CHUNKS_MAX = 400
+
+
+def best_reference(own: str) -> tuple[int, int] | None:
+    """Where the most telling reference of a text stands; a command that it begins with is none, nor a word in capitals."""
+    found = [
+        (_telling(bare), -chunk.start(), chunk)
+        for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX)
+        if (bare := _reference_in(chunk[0])) and not (chunk[0].startswith("/") and not own[: chunk.start()].strip())
+    ]
+    if not found:
+        return None
+    chunk = max(found)[-1]
+    start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
+    return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(_AROUND))
+
+
+def _telling(bare: str) -> int:
+    """How much a reference says of where to look: links and files in folders most, names without a place least."""
+    file, folder = _FILE.search(bare) is not None, "/" in bare
+    return 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
+
+
+_BEFORE = "([{\"'*<“‘…"
+"""What may stand before a reference; a dot may be a part of it."""
+_CHUNK = re.compile(r"\S+")
+
+
+def _reference_in(chunk: str) -> str:
+    """The reference that a chunk is; empty where it is a common word, or no more than an ending."""
+    bare = chunk.strip(_AROUND)
+    if not bare or bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle())):
+        return ""
+    if not _REFERENCE.match(bare) or bare in _NOT_REFERENCES or _BARE_ENDING.fullmatch(bare) and not bare.isalnum():
+        return ""
+    return "" if bare.isalpha() and bare.isupper() else bare
 
 
 def _kind(bare: str) -> str:

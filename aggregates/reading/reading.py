@@ -6,13 +6,14 @@ Readings are made when the fact is projected; everything later is decided on the
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 
 import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.authors import maker_of_own, own_span, own_words
-from aggregates.reading.features import NUMBER, NUMBERED_WORDS, Features, extract
+from aggregates.reading.features import NUMBER, NUMBERED_WORDS, Features, best_reference, extract
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
 from aggregates.reading.sentences import Cutter
@@ -289,18 +290,17 @@ _ELSE: dict[BooleanName, re.Pattern[str]] = {
 """What is looked for where neither a phrase nor a reference speaks for a boolean."""
 
 
-def evidence_spans(
-    looked: PromptText, phrases: Mapping[str, str], reference: tuple[int, int] | None
-) -> dict[BooleanName, Span | None]:
-    """For each boolean the clause that holds its first cue, else its first word; None where there is neither."""
-    found = {name: next((phrases[cue] for cue in cues if cue in phrases), None) for name, cues in _CUES.items()}
-    spans = {name: None if phrase is None else _clause(looked, _pattern(phrase)) for name, phrase in found.items()}
+def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
+    """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither."""
+    found = {name: [phrases[cue] for cue in cues if cue in phrases] for name, cues in _CUES.items()}
+    spans = {name: _clause(looked, [_pattern(each) for each in said]) for name, said in found.items()}
+    reference = best_reference(looked.own)
     if reference is not None:
         spans["references_concrete"] = looked.span(*reference)
         spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
     for name, words in _ELSE.items():
         if spans[name] is None:
-            spans[name] = _clause(looked, words)
+            spans[name] = _clause(looked, [words])
     return spans
 
 
@@ -311,17 +311,35 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(r"\b" + r"\W{1,4}".join(words), re.IGNORECASE)
 
 
-def _clause(looked: PromptText, pattern: re.Pattern[str]) -> Span | None:
+_CLAUSES_MAX = 8
+"""So many places of each phrase are compared."""
+
+
+def _clause(looked: PromptText, patterns: Iterable[re.Pattern[str]]) -> Span | None:
+    """The first clause with one of these, rather one that states something than a question, and no bare lead-in."""
     own = looked.own
-    match = pattern.search(own)
-    if match is None:
+    places = [each.span() for pattern in patterns for each in islice(pattern.finditer(own), _CLAUSES_MAX)]
+    clauses = [_around(own, *place) for place in places]
+    if not clauses:
         return None
-    at, after = match.span()
+    return looked.span(*min(clauses, key=lambda clause: _weakness(own, *clause)))
+
+
+def _weakness(own: str, start: int, end: int) -> int:
+    """2 of what only leads up to a list, 1 of a question."""
+    said, after = own[start:end].rstrip(), own[end : end + 1]
+    return 2 if said.endswith(":") or after == ":" else int(said.endswith("?") or after == "?")
+
+
+def _around(own: str, at: int, after: int) -> tuple[int, int]:
     start = _clause_start(own, at)
     most = min(len(own), max(after, start + EVIDENCE_CHARS_MAX))
     end = cut_end(own, start, most, EVIDENCE_CHARS_MAX)
     stop = _SENTENCE_END.search(own, after, end)
-    return looked.span(start, max(end if stop is None else stop.start(), after))
+    end = max(end if stop is None else stop.start(), after)
+    while end < len(own) and own[end - 1].isalnum() and own[end].isalnum():
+        end += 1  # never within a word
+    return start, end
 
 
 def _clause_start(own: str, at: int) -> int:

@@ -4,6 +4,7 @@ import re
 
 from aggregates.event import Span
 from aggregates.reading.pasted import PromptText
+from aggregates.reading.sentences import VERBS
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
@@ -16,6 +17,8 @@ _SAID_FIRST = re.compile(
     r"(?:(?:now|so|then|and)\b,?\s+)*",
     re.IGNORECASE,
 )
+_COMMANDS = re.compile(r"(?:/[a-z][\w:-]*\s+)+(?=([a-z]+)\b)", re.IGNORECASE)
+_ORDERS = frozenset[str]().union(*VERBS.values())
 _ASKS_FOR = re.compile(
     r"(?:please,? |(?:can|could|would|will) (?:you|we) |i(?:'d| would) like (?:you )?to |i (?:want|need)(?: you)? to "
     r"|we (?:want|need) to |let'?s |help me (?:to )?)+(?:(?:please|also|now|again) )*",
@@ -26,6 +29,8 @@ _TITLE_WORDS_MIN = 3
 _TITLE_SENTENCE_MIN = 26
 """A title ends with a sentence from so many characters on."""
 _LINE = re.compile(r"\S[^\n]*")
+_PLACE_SIGNS = frozenset("/\\.#:")
+_BELOW_CHARS = 600
 
 
 def _first_line(looked: PromptText) -> tuple[str, int, int]:
@@ -44,10 +49,15 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     line = source[start:end].rstrip()
     if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
         start, end = _told_after(source, start, end)
+    elif _names_alone(line):
+        start, end = _said_below(source, start, end)
     begun = start
     while begun < end and source[begun] in "#*->•– \t":
         begun += 1
     start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
+    ordered = _COMMANDS.match(source, start, end)
+    if ordered is not None and ordered[1].lower() in _ORDERS and len(source[start:end].split()) > _TITLE_WORDS_MIN:
+        start = ordered.end()
     start, end = _after_thanks(source, start, end)
     asks = _ASKS_FOR.match(source, start, end)
     if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:
@@ -87,6 +97,25 @@ def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
             return line.start(), len(source) if stop < 0 else stop
         if heading:
             break
+    return start, end
+
+
+def _names_alone(line: str) -> bool:
+    """Whether a line is paths, links or mentions alone: it says where, and not what."""
+    words = line.split(None, _TITLE_WORDS_MIN)
+    return 0 < len(words) <= _TITLE_WORDS_MIN and all(
+        word[0] == "@" or not _PLACE_SIGNS.isdisjoint(word.rstrip(".:")) for word in words
+    )
+
+
+def _said_below(source: str, start: int, end: int) -> tuple[int, int]:
+    """The first line below that says a sentence, else one of a few words; the line itself where there is neither."""
+    below = [line for line in _LINE.finditer(source, end, end + _BELOW_CHARS) if not _names_alone(line[0])]
+    for least in (_TITLE_WORDS_MIN + 2, _TITLE_WORDS_MIN):
+        for line in below:
+            if len(line[0].split()) >= least:
+                stop = source.find("\n", line.start())
+                return line.start(), len(source) if stop < 0 else stop
     return start, end
 
 

@@ -252,7 +252,7 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
 def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
     if not kept:
         return []
-    text = [f"{counted(in_all, 'later prompt')} stayed in it; `kept` tells by whom and why."]
+    text = [f"{counted(in_all, 'later prompt')} stayed in it."]
     text += [
         f"{each.judge} was asked whether a later prompt opens another topic, and says no."
         for each in kept

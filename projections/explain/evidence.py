@@ -1,5 +1,6 @@
 """What an explanation is made from: the sub-session's rows, and the facts that its work was seen in."""
 
+import re
 import sqlite3
 import tomllib
 from collections.abc import Callable, Iterable
@@ -9,7 +10,8 @@ from pkgutil import get_data
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.judging.outcome import UNSURE_END
+from aggregates.judging.boundary import as_typed
+from aggregates.judging.outcome import UNSURE_END, Floor
 from aggregates.reading.verdicts import OutcomeVerdict, Rubric, kind_of
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
@@ -64,7 +66,9 @@ class SubSessionEvidence:
             self.prompts.append(
                 PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score, body.unit_prompt_id)
             )
-        self.turns = [each.turn for each in self.prompts]
+        self.turns = as_typed([each.turn for each in self.prompts])
+        pairs = zip(self.prompts, self.turns, strict=True)
+        self.prompts = [msgspec.structs.replace(each, turn=turn) for each, turn in pairs]
         self.arcs = arcs_of(reader.db, row.sub_session_id)
 
     @cached_property
@@ -121,7 +125,7 @@ class SubSessionEvidence:
 
     def answer_piece(self, what: str, turn: Turn) -> EvidencePiece:
         text = self.text(response_ref(self.reader.db, turn))
-        quote = None if text is None else one_line(text[-QUOTE_CHARS_MAX:])
+        quote = None if text is None else last_line(text)
         return EvidencePiece(what=what, position=turn.response_position or turn.position, quote=quote)
 
     def text(self, ref: TextRef | None) -> str | None:
@@ -152,8 +156,27 @@ class SubSessionEvidence:
 
 
 def one_line(text: str | None) -> str | None:
-    """So much of a text as is quoted, on one line."""
-    return None if text is None else plain(" ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split()))[:QUOTE_CHARS_MAX]
+    """So much of a text's beginning as is quoted, on one line; a word that is cut is left out."""
+    if text is None:
+        return None
+    line = plain(" ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split()))
+    if len(line) <= QUOTE_CHARS_MAX:
+        return line
+    head = line[: QUOTE_CHARS_MAX - 2]
+    return f"{head[: head.rfind(' ')] if ' ' in head else head} …"
+
+
+_SENTENCE_START = re.compile(r"(?<=[.!?:]) (?=\S)")
+
+
+def last_line(text: str) -> str:
+    """So much of a text's end as is quoted, on one line: from the beginning of a sentence, else of a word."""
+    line = plain(" ".join(text[-4 * QUOTE_CHARS_MAX :].split()))
+    if len(line) <= QUOTE_CHARS_MAX and len(text) <= 4 * QUOTE_CHARS_MAX:
+        return line
+    tail = line[-(QUOTE_CHARS_MAX - 2) :]
+    begun = _SENTENCE_START.search(tail, 0, 2 * QUOTE_CHARS_MAX // 3)
+    return f"… {tail[begun.end() if begun is not None else tail.find(' ') + 1 :]}"
 
 
 def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:
@@ -183,7 +206,8 @@ def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Tur
 def verdict_of(row: SubSessionRow, letter_grade: str | None) -> str:
     """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
     if row.settled and not row.floor_passed:
-        return f"Too little to count as work. {SENTENCES['trivia'][row.trivia_reason or 'too_few_turns']}"
+        floor, why = row.detail.floor, why_trivia(row.detail.floor)
+        return f"{'Nobody can tell whether it counts as work' if floor.unseen else 'Too little to count as work'}. {why}"
     if row.intent is None:
         why = (
             "it is written in a language that is not judged" if row.detail.judge_reason else "nobody can tell what for"
@@ -194,9 +218,23 @@ def verdict_of(row: SubSessionRow, letter_grade: str | None) -> str:
     return f"{kind_of(row.intent).capitalize()}{_reached(row)}{graded}{silent}."
 
 
-def undecided_because(verdict: OutcomeVerdict) -> str:
-    against = [piece.what for piece in verdict.evidence_against]
-    return SENTENCES["undecided"]["unsure_end" if against == [UNSURE_END] else verdict.undecided or "balanced"]
+def why_trivia(floor: Floor) -> str:
+    """What was missing; where the agent's work was not observed, nothing is said of it."""
+    reason = ("told" if floor.told else "unseen") if floor.unseen else floor.reason or "too_few_turns"
+    return SENTENCES["trivia"][reason]
+
+
+def undecided_because(verdict: OutcomeVerdict, turns: int) -> str:
+    """Why nobody can tell whether a sub-session of so many turns reached its goal."""
+    against, reason = [piece.what for piece in verdict.evidence_against], verdict.undecided or "balanced"
+    if against == [UNSURE_END]:
+        reason = "unsure_end"
+    elif reason == "balanced" and not verdict.evidence_for:
+        return SENTENCES["undecided"]["against" if against else "nothing"]
+    elif reason == "unchecked":
+        silent = "unchecked_later" if turns > 1 else "unchecked"
+        return SENTENCES["undecided"][silent if verdict.evidence_for else "nothing"]
+    return SENTENCES["undecided"][reason]
 
 
 def _reached(row: SubSessionRow) -> str:
@@ -204,7 +242,7 @@ def _reached(row: SubSessionRow) -> str:
     if not row.settled:
         return ", still open"
     if row.goal_complete is None:
-        why = undecided_because(verdict)
+        why = undecided_because(verdict, row.turns)
         return f" of which nobody can tell whether its goal was reached: {why}"
     reached = "reached its goal" if row.goal_complete else "did not reach its goal"
     if row.goal_complete != verdict.goal_complete:

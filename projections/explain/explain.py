@@ -27,6 +27,7 @@ from projections.explain.evidence import (
     undecided_because,
     unquoted,
     verdict_of,
+    why_trivia,
 )
 from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, bodies
@@ -34,7 +35,10 @@ from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
 
 _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
-    turns=rules.COUNTABLE_TURNS_MIN, lines=rules.CHANGED_LINES_MIN, calls=rules.MUTATING_CALLS_MIN
+    turns=rules.COUNTABLE_TURNS_MIN,
+    lines=rules.CHANGED_LINES_MIN,
+    calls=rules.MUTATING_CALLS_MIN,
+    any=rules.TOOL_CALLS_MIN,
 )
 _Shows = Callable[[Observation], bool]
 
@@ -199,9 +203,11 @@ def _numbers(facts: SubSessionEvidence) -> list[str]:
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
     floor = facts.row.detail.floor
     turns, lines = counted(floor.countable_turns, "such turn"), counted(floor.changed_lines, "changed line")
-    has = SENTENCES["floor"]["has"].format(turns=turns, lines=lines, calls=counted(floor.mutating_calls, "call"))
-    why = SENTENCES["trivia"][floor.reason or "too_few_turns"]
-    end = "So it is work." if floor.passed else f"So it is trivia. {why}"
+    told, why = SENTENCES["floor"], why_trivia(floor)
+    has = told["seen" if floor.unseen else "has"].format(
+        turns=turns, lines=lines, calls=counted(floor.mutating_calls, "call")
+    )
+    end = "So it is work." if floor.passed else told["untold" if floor.unseen else "trivia"].format(why=why)
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
@@ -344,7 +350,7 @@ def _outcome_sentences(
         return ["It is still open; the outcome is judged when it settles."]
     listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
     if verdict.goal_complete is None:
-        done = f"nobody can tell: {undecided_because(verdict)}"
+        done = f"nobody can tell: {undecided_because(verdict, row.turns)}"
     else:
         done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
     text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]

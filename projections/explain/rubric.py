@@ -153,7 +153,7 @@ def _sentences(
 
 
 def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: BooleanName) -> HabitExplained:
-    """As the first prompt earned it; where none did, what was missed by those of which it was asked."""
+    """As the prompt earned it that shows it best; where none did, what was missed by those of which it was asked."""
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
@@ -175,19 +175,24 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
         each = facts.prompts[place]
         return shown[place].booleans[name] if place < len(shown) else _booleans(facts, each)[name]
 
-    earning = next((place for place in asked if name in facts.prompts[place].rubric.earned), None)
-    if earning is None:
+    def telling(place: int, each: BooleanExplained) -> tuple[bool, bool, int]:
+        """Words of a prompt of the goal's own kind show most."""
+        return facts.prompts[place].rubric.intent != facts.row.intent, each.quote is None, place
+
+    earning = [place for place in asked if name in facts.prompts[place].rubric.earned]
+    if not earning:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         doubtful = next((each for each in missed if each.unsure), None)
         nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
-        more = f"; asked of {len(asked)} prompts, and none of them earned it" if len(asked) > 1 else ""
+        more = f"; asked of {len(asked)} prompts" if len(asked) > 1 else ""
         intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
         apart = [kind_of(each) for each in intents if each is not None]
         if apart:
             kinds = ", ".join(dict.fromkeys(apart))
             more += f"; not asked of {counted(len(apart), 'prompt')}: it does not apply to {kinds}"
     else:
-        nearest, more = own(earning), ""
+        near = [place for place in earning if place < len(shown)] or earning[:1]
+        nearest, more = own(min(near, key=lambda place: telling(place, own(place)))), ""
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 

@@ -373,7 +373,7 @@ def _export(text: str) -> bytes:
 def _evidence(text: str) -> object:
     looked = split_pasted(text)
     shown = extract(looked)
-    return evidence_spans(looked, shown.phrases, shown.reference)
+    return evidence_spans(looked, shown.phrases)
 
 
 def _tool(tool: str, old: str, new: str, text: str) -> object:

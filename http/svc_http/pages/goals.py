@@ -34,7 +34,7 @@ REASONS = {
         "Three turns that ask for something, or one call that changes something, would have counted.",
     ),
     "too_few_turns": (
-        "There were too few turns, and no tool ran.",
+        "There were too few turns, and no tool was seen to run.",
         "Three turns that ask for something would have counted.",
     ),
     "unclassified": (

@@ -4,6 +4,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from aggregates.judging.evidence import NO_SIGN, REACHED, REWORKED, TROUBLES, Language
 from aggregates.judging.outcome import (
@@ -245,7 +246,8 @@ def test_a_bare_go_ahead_after_a_question_accepts_nothing() -> None:
     asked, told = work(answer=ASKS), work()
     for before, nod, accepts in (
         (asked, GO, False),
-        (told, GO, True),
+        (told, GO, False),
+        (told, "ok great", True),
         (asked, "Great, it works now, thank you!", True),
     ):
         assert (ACCEPTED in whats(judge(before, work(text=nod)))[0]) is accepts
@@ -323,6 +325,19 @@ def test_what_is_never_complete(marks: str, repeats: int, never: bool) -> None:
 # --- when a piece is there ------------------------------------------------------------------------------------
 
 ASKED_AGAIN = work("a", place=2)
+RED = work(text="```\nFAILED tests/test_a.py::test_one\n17 failed, 266 passed in 14.22s\n```", answer=None)
+GREEN = work(text="```\ncollected 283 items\n283 passed in 14.22s\n```", answer=None)
+
+
+def told_done(asked: Turn) -> Turn:
+    """The same turn, whose answer says that the work is done."""
+    return replace(asked, response=work(answer=DONE).response)
+
+
+def unknown(calls: int) -> Turn:
+    """A turn with so many calls of tools whose names say nothing."""
+    asked = work("a")
+    return replace(asked, work=replace(asked.work, unknown_calls=calls))
 
 
 @pytest.mark.parametrize(
@@ -363,7 +378,24 @@ ASKED_AGAIN = work("a", place=2)
         pytest.param(NO_CHANGE, [work()], "bug_fix", False, id="the work was not observed"),
         pytest.param(NO_CHANGE, [work("Ca")], "bug_fix", False, id="a change was made"),
         pytest.param(NO_CHANGE, [work("Ma")], "bug_fix", False, id="a commit was made"),
-        pytest.param(NO_CHANGE, [work("a"), work()], "bug_fix", True, id="one of two turns was observed"),
+        pytest.param(NO_CHANGE, [work("a"), work()], "bug_fix", False, id="one of two turns was observed"),
+        pytest.param(NO_CHANGE, [work("a"), work("a")], "bug_fix", True, id="both were"),
+        pytest.param(NO_CHANGE, [work("a", mutating=1)], "bug_fix", False, id="a command that was not seen ran"),
+        pytest.param(NO_CHANGE, [unknown(1)], "bug_fix", False, id="a tool of which nobody knows what it does"),
+        pytest.param(NO_CHANGE, [unknown(0)], "bug_fix", True, id="all of them are known"),
+        pytest.param(NO_CHANGE, [work("a", answer="Pushed and merged.")], "bug_fix", False, id="the answer tells of it"),
+        pytest.param(REPORTED, [work(answer=f"{DONE}\nSpawning a researcher...")], None, False, id="and goes on"),
+        pytest.param(BROKE_OFF, [work(answer="The context is set.\n◆ Spawning a researcher...")], None, True, id="busy"),
+        pytest.param(BROKE_OFF, [work(answer="All is in place. Committing and shipping it.")], None, True, id="ships"),
+        pytest.param(BROKE_OFF, [work(answer="Everything is in place.")], None, False, id="in place"),
+        pytest.param(WAITS, [work(answer=f"{DONE} Want me to push and open a PR?")], None, False, id="offers to push"),
+        pytest.param(WAITS, [work(answer="Want me to update both plans?")], None, True, id="offers to change"),
+        pytest.param(SHIPPED, [work(), work(text=COMMIT), work(text="npm t")], None, True, id="then a few letters"),
+        pytest.param(SHIPPED, [work(), work(text="/rebase main")], None, False, id="a rebase brings in others' work"),
+        pytest.param(STILL_FAILING, [work(), RED], "plan", True, id="failed tests pasted alone"),
+        pytest.param(STILL_FAILING, [work(), GREEN], "plan", False, id="tests that passed"),
+        pytest.param(STILL_FAILING, [work(), told_done(FAILURE)], None, False, id="said to be done, and not observed"),
+        pytest.param(BROKE_OFF, [work(), work(text="/fix-ci", answer=BREAKS_OFF)], None, True, id="a command, worked on"),
         pytest.param(OPEN_FAILURE, [work(answer=f"{DONE} {OPEN}")], None, False, id="said to be done and open"),
         pytest.param(INTERRUPTED_LAST, [work("aI"), work("a", text="/compact")], None, True, id="then only a command"),
         pytest.param(INTERRUPTED_LAST, [work("I", text="/review it")], None, True, id="in the only turn, a command"),

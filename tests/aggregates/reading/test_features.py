@@ -14,6 +14,7 @@ from aggregates.reading import pasted, verdicts
 from aggregates.reading.features import (
     KNOWN_PAIRS,
     NAMED,
+    best_reference,
     find_references,
     known_pairs,
     phrase_cues,
@@ -110,20 +111,21 @@ def test_no_opening_is_missed_for_want_of_a_word(data: st.DataObject) -> None:
         assert any(word in text for word in words)
 
 
-def test_references_are_counted_and_the_first_is_placed() -> None:
+def test_references_are_counted_and_the_most_telling_is_placed() -> None:
     """Plain words, punctuation and everyday abbreviations are none."""
     text = "Please fix it, e.g. in (src/parser.py:12), and run --all; see parse_total and JSON."
     active: set[str] = set()
-    place = find_references(text, text, active)
+    assert find_references(text, text, active)
+    place = best_reference(text)
     assert place is not None
-    assert text[slice(*place)] == "(src/parser.py:12)"
+    assert text[slice(*place)] == "src/parser.py:12"
     assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first"}
 
 
 def test_a_text_of_plain_words_names_nothing() -> None:
     """Not even where they are capitalised or end a sentence."""
     active: set[str] = set()
-    assert find_references("Please fix It, now.", "Please fix It, now.", active) is None
+    assert find_references("Please fix It, now.", "Please fix It, now.", active) is False
     assert active == set()
 
 

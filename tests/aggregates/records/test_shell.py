@@ -266,7 +266,7 @@ def test_deep_nesting_is_taken_to_change_something() -> None:
         ("Glob", "read"),
         ("WebFetch", "read"),
         ("Task", "other"),
-        ("TodoWrite", "other"),
+        ("TodoWrite", "read"),
         ("mcp__serena__replace_symbol_body", "edit"),
         ("mcp__filesystem__write_file", "write"),
         ("mcp__linear__create_issue", "other"),
