@@ -314,7 +314,7 @@ def contributions(
 EXPANDED = "expanded"
 EXPANSION = "it is the text of the command before it"
 EXPANDS_US = 10 * 1_000_000
-"""An agent puts the text of a command behind it at once, or as soon as a skill was asked for; nobody types it so fast."""
+"""An agent puts the text of a command behind it at once, or once a skill was asked for; nobody types it so fast."""
 
 
 def expands(before: Turn, turn: Turn) -> bool:

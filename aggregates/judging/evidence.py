@@ -11,7 +11,7 @@ from aggregates.characters import plain
 from aggregates.event import Span
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import split_pasted
-from aggregates.reading.reading import evidence_spans
+from aggregates.reading.spans import evidence_spans
 from aggregates.reading.titles import cut_end, title_and_summary
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 

@@ -7,7 +7,7 @@ them. What was not observed gives no evidence.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pkgutil import get_data
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -185,7 +185,7 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
     nods = (turn for turn, before in zip(later, ahead, strict=True) if accepts(turn, before))
     accepting, response = next(nods, None), last.response
-    shipping = next((turn for turn in (*_last_said(turns), *later) if _ships(turn)), None)
+    shipping = next((turn for turn in (*_last_said(turns), *later) if ships(turn)), None)
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.asks and not response.breaks_off
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
@@ -207,7 +207,7 @@ def _last_said(turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns[1:] if turn.prompt is not None and turn.prompt.navigational is None][-1:]
 
 
-def _ships(turn: Turn) -> bool:
+def ships(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.shows("asks to commit or merge")
 
 
@@ -220,7 +220,7 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     unsettled = answer is not None and answer.reports_failure and not answer.reports_done
     broke_off = silent and answer is not None and answer.breaks_off
     reports, taken_over = _reports_failure(course), _taken_over(course)
-    unchanged = CHANGE not in marks and COMMIT not in marks and _all_seen(turns) and not _tells_of_work(turns)
+    unchanged = CHANGE not in marks and COMMIT not in marks and _all_seen(turns) and not tells_of_work(turns)
     pieces = (
         (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
@@ -249,7 +249,7 @@ def _all_seen(turns: Sequence[Turn]) -> bool:
     return not hidden and all(turn.work.observed for turn in turns if not _commands_only(turn))
 
 
-def _tells_of_work(turns: Sequence[Turn]) -> bool:
+def tells_of_work(turns: Sequence[Turn]) -> bool:
     answers = [turn.response for turn in turns if turn.response is not None]
     return any(answer.reports_done or answer.closes for answer in answers)
 
@@ -352,59 +352,3 @@ def _undone(turns: Sequence[Turn]) -> bool:
         return False
     # Where something else was changed after it was taken back, it was not for nothing.
     return not 0 <= marks.find(REVERT) < marks.rfind(CHANGE)
-
-
-# The substance floor: whether a sub-session is work or trivia (scoring.md, section 2). Deterministic, no model.
-
-COUNTABLE_TURNS_MIN = 3
-CHANGED_LINES_MIN = 10
-MUTATING_CALLS_MIN = 1
-TOOL_CALLS_MIN = 5
-TriviaReason = Literal["interrupted", "no_real_work", "too_few_lines", "no_mutating_calls", "too_few_turns"]
-
-
-class Floor(msgspec.Struct, frozen=True, array_like=True):
-    """What a sub-session holds against the floor, and why it is trivia where it is."""
-
-    passed: bool
-    countable_turns: int
-    """Grading units that do more than navigate; a turn whose text was not captured counts."""
-    changed_lines: int
-    mutating_calls: int
-    reason: TriviaReason | None
-    unseen: bool = False
-    """Whether what the agent did for one of its turns was not observed: there may be more than this."""
-    told: bool = False
-    """Whether a prompt asks to commit the work, or an answer tells that it was done."""
-
-
-def countable(turn: Turn) -> bool:
-    return turn.prompt is None or turn.prompt.navigational is None
-
-
-def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
-    """`units`: the grading units of these turns, each as one turn."""
-    count = sum(map(countable, units))
-    lines = sum(turn.work.lines_added + turn.work.lines_removed for turn in turns)
-    mutating = sum(turn.work.mutating_calls for turn in turns)
-    checked = any(mark in turn.work.marks for turn in turns for mark in (CHECK_OK, CHECK_FAILED))
-    attempted = sum(turn.work.tool_calls for turn in turns) >= TOOL_CALLS_MIN
-    passed = count >= COUNTABLE_TURNS_MIN or lines >= CHANGED_LINES_MIN or mutating >= MUTATING_CALLS_MIN
-    passed = passed or checked or attempted
-    reason = None if passed else _trivia_reason(turns, count, lines)
-    unseen = any(turn.answered and not turn.work.observed for turn in turns)
-    told = any(map(_ships, turns)) or _tells_of_work(turns)
-    return Floor(passed, count, lines, mutating, reason, unseen, told)
-
-
-def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
-    cancelled = any(INTERRUPTED in turn.work.marks for turn in turns)
-    if cancelled and not any(turn.answered for turn in turns):
-        return "interrupted"
-    if not count:
-        return "no_real_work"
-    if lines:
-        return "too_few_lines"
-    if any(turn.work.tool_calls for turn in turns):
-        return "no_mutating_calls"
-    return "too_few_turns"

@@ -251,19 +251,19 @@ _COUNTS = ((1, "reference"), (2, "references 2"), (4, "references 4"), (8, "refe
 
 
 # Matched at a chunk's beginning and only asked whether it does, so each form is as short as it may be.
-_REFERENCE = re.compile(
+REFERENCE = re.compile(
     r"""[\w-]+ (?: /[\w.-] | \.[a-zA-Z]{1,5}\b ) | \w*_\w | (?:~|\.{1,2})?/[\w.@~+-] | [a-z]+[A-Z] | [A-Z][a-z]+[A-Z]
     | \w+\( | --?[a-zA-Z][\w-] | `[^`\n]+` | https?://\S | @[\w./~-] | \#\d | [A-Z]{3} | [A-Z]{2,10}-\d
     | [0-9a-f]{7} | \d+-\d""",
     re.VERBOSE,
 )
-_NOT_REFERENCES = frozenset(
+NOT_REFERENCES = frozenset(
     {
         *("e.g", "i.e", "and/or", "etc.", "w/", "w/o", "URL", "API", "CLI", "JSON"),
         *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
     }
 )
-_AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
+AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
 """What may stand around a chunk without being part of it."""
 
 
@@ -273,13 +273,13 @@ def find_references(looked_at: str, own: str, found: set[str]) -> bool:
     odd = [chunk for chunk in looked_at.split() if not (chunk.isalpha() and chunk.islower())]
     count, first = 0, ""
     for chunk in odd:
-        bare = chunk.strip(_AROUND)
+        bare = chunk.strip(AROUND)
         if bare.isalpha() and (bare.islower() or bare.istitle()):
             continue
-        if not _REFERENCE.match(bare) and not ("`" in chunk and _REFERENCE.match(chunk.strip("(,.;:"))):
+        if not REFERENCE.match(bare) and not ("`" in chunk and REFERENCE.match(chunk.strip("(,.;:"))):
             if bare.isdigit():
                 found.add("number")
-        elif bare and bare not in _NOT_REFERENCES and not (bare.isupper() and bare.lower() in lexicon.HOLLOW):
+        elif bare and bare not in NOT_REFERENCES and not (bare.isupper() and bare.lower() in lexicon.HOLLOW):
             found.add(_kind(bare))
             first = first or chunk
             count += 1
@@ -291,46 +291,6 @@ def find_references(looked_at: str, own: str, found: set[str]) -> bool:
     if len(own[: own.find(first)].lstrip()) < _FIRST_CHARS:
         found.add("reference first")
     return True
-
-
-_FILE = re.compile(r"\.\w{1,5}(?:[:#]\S*)?`?$")
-_BARE_ENDING = re.compile(r"`?\.?\w{0,5}`?|`+")
-_LOOKED_CHUNKS_MAX = 400
-
-
-def best_reference(own: str) -> tuple[int, int] | None:
-    """Where the most telling reference of a text stands; a command that it begins with is none, nor a word in capitals."""
-    found = [
-        (_telling(bare), -chunk.start(), chunk)
-        for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX)
-        if (bare := _reference_in(chunk[0])) and not (chunk[0].startswith("/") and not own[: chunk.start()].strip())
-    ]
-    if not found:
-        return None
-    chunk = max(found)[-1]
-    start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
-    return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(_AROUND))
-
-
-def _telling(bare: str) -> int:
-    """How much a reference says of where to look: links and files in folders most, names without a place least."""
-    file, folder = _FILE.search(bare) is not None, "/" in bare
-    return 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
-
-
-_BEFORE = "([{\"'*<“‘…"
-"""What may stand before a reference; a dot may be a part of it."""
-_CHUNK = re.compile(r"\S+")
-
-
-def _reference_in(chunk: str) -> str:
-    """The reference that a chunk is; empty where it is a common word, or no more than an ending."""
-    bare = chunk.strip(_AROUND)
-    if not bare or bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle())):
-        return ""
-    if not _REFERENCE.match(bare) or bare in _NOT_REFERENCES or _BARE_ENDING.fullmatch(bare) and not bare.isalnum():
-        return ""
-    return "" if bare.isalpha() and bare.isupper() else bare
 
 
 def _kind(bare: str) -> str:

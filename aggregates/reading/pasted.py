@@ -207,7 +207,9 @@ _LINKS_BACK = re.compile(
 _POINTS = re.compile(r"\b(?:it|this|that|these|those|they|them|there)\b", re.ASCII)
 _PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|you|your|my|me)\b", re.ASCII)
 _FAILURE = re.compile(r"--- FAIL|=== (?:RUN|NAME)|Traceback|panic:")
-_FAILED_COUNT = re.compile(r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failing|failures?|errors?)\b(?!\s*=)|^FAILED \S", re.ASCII | re.MULTILINE)
+_FAILED_COUNT = re.compile(
+    r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failing|failures?|errors?)\b(?!\s*=)|^FAILED \S", re.ASCII | re.MULTILINE
+)
 _RUN_END_CHARS = 600
 """What a run came to stands at its end."""
 _ADDS = re.compile(r"\b(?:too|as well|instead|either|then|now|again|there|here)\W*$")
@@ -225,10 +227,11 @@ _REMARKS = re.compile(
 )
 _SHIPS = re.compile(
     r"(?!\W*(?:(?:ok|okay|so|and|but|then)\W+)*"
-    r"(?:how|what|why|when|where|which|who|did|does|do (?:i|we)|is|are|was|were|has|have|should|shall|if|don'?t|do not)\b)"
+    r"(?:how|what|why|when|where|which|who|did|does|do (?:i|we)|is|are|was|were|has|have|should|shall|if|don'?t"
+    r"|do not)\b)"
     r"\W*(?:/?\w+\W+){0,6}?(?<!\bthe )(?<!\ban )(?<!\ba )(?<!last )(?<!latest )(?<!previous )(?<!n't )(?<!not )/?"
-    r"(?:commit(?!s\b)|push|merge(?! (?:conflict|(?:in )?(?:the )?(?:latest |origin[/ ])?(?:main|master|dev|develop|upstream)\b))"
-    r"|deploy|release|stage"
+    r"(?:commit(?!s\b)|push|deploy|release|stage"
+    r"|merge(?! (?:conflict|(?:in )?(?:the )?(?:latest |origin[/ ])?(?:main|master|dev|develop|upstream)\b))"
     r"|(?:create|open|make|update) (?:a |an |the )?(?:draft )?(?:pr|pull request))\b",
     re.ASCII,
 )
@@ -315,7 +318,8 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         _POINTS.search(" ".join(first_words[:5])),
         nobody,
         "severity" in head and _SEVERITY.search(head),
-        len(text) > len(own) and (_FAILURE.search(text[:_LOOKED_CHARS]) or _FAILED_COUNT.search(text[-_RUN_END_CHARS:])),
+        len(text) > len(own)
+        and (_FAILURE.search(text[:_LOOKED_CHARS]) or _FAILED_COUNT.search(text[-_RUN_END_CHARS:])),
         words <= _ADDS_WORDS_MAX and _ADDS.search(said[-_END_CHARS:].lower()),
         words > _LONG_WORDS_MIN and _holds(near, _COMMENT_WORDS) and _COMMENT.search(near),
         nobody and len(_REMARKS.findall(head)) > 1,

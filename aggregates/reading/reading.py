@@ -4,21 +4,19 @@ Readings are made when the fact is projected; everything later is decided on the
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 import msgspec
 
 from aggregates.event import Digester, Span, packed, unpacked
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.authors import maker_of_own, own_span, own_words
-from aggregates.reading.features import NUMBER, NUMBERED_WORDS, Features, best_reference, extract
+from aggregates.reading.features import NUMBER, NUMBERED_WORDS, Features, extract
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.pasted import PromptText, prompt_opening, split_pasted
+from aggregates.reading.pasted import prompt_opening, split_pasted
 from aggregates.reading.sentences import Cutter
-from aggregates.reading.titles import cut_end, title_and_summary
-from aggregates.reading.verdicts import BooleanName
+from aggregates.reading.titles import title_and_summary
 
 TOKENS_MAX = 512
 TOPIC_MAX = 48
@@ -185,8 +183,8 @@ _INVITES = re.compile(
 _BREAKS_OFF = re.compile(
     r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$"
     r"|(?:^|\n)[^\w\n]{0,8}(?:now )?[a-z]{2,20}ing\b[^\n]{0,120}(?:\.\.\.|…)\s*$"
-    r"|(?:^|\n|[.!:] )[^\w\n]{0,8}(?:now |then )?(?:add|apply|commit|continu|creat|deploy|fix|implement|investigat|launch"
-    r"|monitor|mov|proceed|push|re-?runn|runn|ship|spawn|start|updat|wait|writ)\w{0,3}ing\b[^\n]{0,100}[:.…]\s*$"
+    r"|(?:^|\n|[.!:] )[^\w\n]{0,8}(?:now |then )?(?:add|apply|commit|continu|creat|deploy|fix|implement"
+    r"|investigat|launch|monitor|mov|proceed|push|re-?runn|runn|ship|spawn|start|updat|wait|writ)\w{0,3}ing\b[^\n]{0,100}[:.…]\s*$"
 )
 _END_CHARS = 400
 _OFFER_CHARS = 200
@@ -246,7 +244,7 @@ def _goes_ahead(words: Sequence[str], navigational: str | None) -> bool:
     """Whether a prompt only lets the work go on; it says nothing of what was done."""
     if not lexicon.GO_AHEADS.isdisjoint(words[:1]):
         return True
-    if navigational != "acknowledgement" or not lexicon.PRAISE.isdisjoint(words) and "would" not in words:
+    if navigational != "acknowledgement" or (not lexicon.PRAISE.isdisjoint(words) and "would" not in words):
         return False
     return not (lexicon.GO_AHEADS | lexicon.AGREEING).isdisjoint(words)
 
@@ -254,101 +252,3 @@ def _goes_ahead(words: Sequence[str], navigational: str | None) -> bool:
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
     rare = [word for word in distinct if word not in _COMMON and len(word) > 2]
     return packed(sorted(digester.numbers(rare[:TOPIC_MAX])))
-
-
-# The words of a prompt that speak for each boolean of the rubric, as spans.
-
-EVIDENCE_CHARS_MAX = 160
-_CUES: dict[BooleanName, tuple[str, ...]] = {
-    "goal_explicit": ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
-    "scope_bounded": ("scope_limit",),
-    "references_concrete": (),
-    "context_sufficient": ("cause_asked", "goal_given"),
-    "verification_requested": ("check_asked",),
-    "root_cause_oriented": ("cause_asked",),
-    "plan_first": ("plan_given", "plan_asked"),
-}
-"""The phrases whose place is kept as evidence."""
-_SENTENCE_END = re.compile(r"[.?!] |\n")
-
-assert {cue for cues in _CUES.values() for cue in cues} <= lexicon.PHRASE_CUES.keys()
-
-
-def _any_of(*lists: str) -> re.Pattern[str]:
-    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists))
-    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE)
-
-
-_ELSE: dict[BooleanName, re.Pattern[str]] = {
-    "goal_explicit": _any_of("want"),
-    "scope_bounded": _any_of("scope", "where"),
-    "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit) #?\d", re.IGNORECASE),
-    "verification_requested": _any_of("test", "check", "accept"),
-    "root_cause_oriented": _any_of("cause"),
-    "plan_first": _any_of("plan"),
-}
-"""What is looked for where neither a phrase nor a reference speaks for a boolean."""
-
-
-def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
-    """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither."""
-    found = {name: [phrases[cue] for cue in cues if cue in phrases] for name, cues in _CUES.items()}
-    spans = {name: _clause(looked, [_pattern(each) for each in said]) for name, said in found.items()}
-    reference = best_reference(looked.own)
-    if reference is not None:
-        spans["references_concrete"] = looked.span(*reference)
-        spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
-    for name, words in _ELSE.items():
-        if spans[name] is None:
-            spans[name] = _clause(looked, [words])
-    return spans
-
-
-@lru_cache(maxsize=512)
-def _pattern(phrase: str) -> re.Pattern[str]:
-    """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
-    words = [r"['’]?".join(map(re.escape, word)) for word in phrase.replace(",", " ").replace("?", " ").split()]
-    return re.compile(r"\b" + r"\W{1,4}".join(words), re.IGNORECASE)
-
-
-_CLAUSES_MAX = 8
-"""So many places of each phrase are compared."""
-
-
-def _clause(looked: PromptText, patterns: Iterable[re.Pattern[str]]) -> Span | None:
-    """The first clause with one of these, rather one that states something than a question, and no bare lead-in."""
-    own = looked.own
-    places = [each.span() for pattern in patterns for each in islice(pattern.finditer(own), _CLAUSES_MAX)]
-    clauses = [_around(own, *place) for place in places]
-    if not clauses:
-        return None
-    return looked.span(*min(clauses, key=lambda clause: _weakness(own, *clause)))
-
-
-def _weakness(own: str, start: int, end: int) -> int:
-    """2 of what only leads up to a list, 1 of a question."""
-    said, after = own[start:end].rstrip(), own[end : end + 1]
-    return 2 if said.endswith(":") or after == ":" else int(said.endswith("?") or after == "?")
-
-
-def _around(own: str, at: int, after: int) -> tuple[int, int]:
-    start = _clause_start(own, at)
-    most = min(len(own), max(after, start + EVIDENCE_CHARS_MAX))
-    end = cut_end(own, start, most, EVIDENCE_CHARS_MAX)
-    stop = _SENTENCE_END.search(own, after, end)
-    end = max(end if stop is None else stop.start(), after)
-    while end < len(own) and own[end - 1].isalnum() and own[end].isalnum():
-        end += 1  # never within a word
-    return start, end
-
-
-def _clause_start(own: str, at: int) -> int:
-    low = max(at - EVIDENCE_CHARS_MAX // 2, 0)
-    before = own[low:at]
-    cut = max(before.rfind(". "), before.rfind("? "), before.rfind("! "), before.rfind("\n"))
-    if cut < 0 and low > 0:
-        cut = before.find(" ")
-    start = low + cut + 1
-    while start < at and own[start] in " \t-*#>":
-        start += 1
-    return start

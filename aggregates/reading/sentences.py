@@ -358,7 +358,9 @@ _DOUBTS = re.compile(
     r"|still|because|like it|as|than|way|thing|things|supposed|used to|so that|i|i'?m|im|we|we'?re|you|you'?re)\b"
 )
 _LIKE = re.compile(r"\b(?:looks|seems|sounds) like\b")
-_OF_A_NOUN = re.compile(r"\b(?!(?:ok|okay|yes|yeah|and|great|good|nice|cool|well)\b)\w+ (?:that|which|who) (?:works|worked)\b")
+_OF_A_NOUN = re.compile(
+    r"\b(?!(?:ok|okay|yes|yeah|and|great|good|nice|cool|well)\b)\w+ (?:that|which|who) (?:works|worked)\b"
+)
 _BUT = re.compile(r"\W*(?:but|however|except|though|although|only|still)\b")
 _WORKS_WORDS = ("work", "running", "merged", "landed")
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.outcome import Floor
+from aggregates.judging.floor import Floor
 from aggregates.judging.rubric import own_standing, rated
 from aggregates.reading.verdicts import (
     BOOLEANS,

@@ -11,7 +11,8 @@ import msgspec
 
 from aggregates.characters import plain
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.outcome import UNSURE_END, Floor
+from aggregates.judging.floor import Floor
+from aggregates.judging.outcome import UNSURE_END
 from aggregates.reading.verdicts import OutcomeVerdict, Rubric, kind_of
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
@@ -207,7 +208,9 @@ def verdict_of(row: SubSessionRow, letter_grade: str | None) -> str:
     """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
     if row.settled and not row.floor_passed:
         floor, why = row.detail.floor, why_trivia(row.detail.floor)
-        return f"{'Nobody can tell whether it counts as work' if floor.unseen else 'Too little to count as work'}. {why}"
+        return (
+            f"{'Nobody can tell whether it counts as work' if floor.unseen else 'Too little to count as work'}. {why}"
+        )
     if row.intent is None:
         why = (
             "it is written in a language that is not judged" if row.detail.judge_reason else "nobody can tell what for"
@@ -226,15 +229,15 @@ def why_trivia(floor: Floor) -> str:
 
 def undecided_because(verdict: OutcomeVerdict, turns: int) -> str:
     """Why nobody can tell whether a sub-session of so many turns reached its goal."""
-    against, reason = [piece.what for piece in verdict.evidence_against], verdict.undecided or "balanced"
+    told, against = SENTENCES["undecided"], [piece.what for piece in verdict.evidence_against]
     if against == [UNSURE_END]:
-        reason = "unsure_end"
-    elif reason == "balanced" and not verdict.evidence_for:
-        return SENTENCES["undecided"]["against" if against else "nothing"]
-    elif reason == "unchecked":
-        silent = "unchecked_later" if turns > 1 else "unchecked"
-        return SENTENCES["undecided"][silent if verdict.evidence_for else "nothing"]
-    return SENTENCES["undecided"][reason]
+        return told["unsure_end"]
+    if verdict.undecided == "unseen":
+        return told["unseen"]
+    if not verdict.evidence_for:
+        return told["against" if against else "nothing"]
+    later = "unchecked_later" if turns > 1 else "unchecked"
+    return told[later if verdict.undecided == "unchecked" else "balanced"]
 
 
 def _reached(row: SubSessionRow) -> str:

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.judging import floor as work_floor
 from aggregates.judging import outcome as rules
 from aggregates.reading.verdicts import EMBEDDED, Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
@@ -35,10 +36,10 @@ from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
 
 _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
-    turns=rules.COUNTABLE_TURNS_MIN,
-    lines=rules.CHANGED_LINES_MIN,
-    calls=rules.MUTATING_CALLS_MIN,
-    any=rules.TOOL_CALLS_MIN,
+    turns=work_floor.COUNTABLE_TURNS_MIN,
+    lines=work_floor.CHANGED_LINES_MIN,
+    calls=work_floor.MUTATING_CALLS_MIN,
+    any=work_floor.TOOL_CALLS_MIN,
 )
 _Shows = Callable[[Observation], bool]
 
@@ -214,11 +215,11 @@ def _floor(facts: SubSessionEvidence) -> FloorExplained:
         reason=floor.reason,
         rule=_FLOOR_RULE,
         turns=floor.countable_turns,
-        turns_min=rules.COUNTABLE_TURNS_MIN,
+        turns_min=work_floor.COUNTABLE_TURNS_MIN,
         lines=floor.changed_lines,
-        lines_min=rules.CHANGED_LINES_MIN,
+        lines_min=work_floor.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
-        mutating_calls_min=rules.MUTATING_CALLS_MIN,
+        mutating_calls_min=work_floor.MUTATING_CALLS_MIN,
         text=[_FLOOR_RULE, has, end, *_machine_made(facts)],
         not_observed=facts.not_observed(),
         positions=ascending([*(turn.position for turn in facts.turns), *work]),

@@ -19,7 +19,8 @@ import svc_http
 from aggregates.reading.authors import own_words
 from aggregates.reading.features import extract
 from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS, prompt_opening, split_pasted
-from aggregates.reading.reading import evidence_spans, read_prompt, read_response
+from aggregates.reading.reading import read_prompt, read_response
+from aggregates.reading.spans import evidence_spans
 from aggregates.reading.titles import title_and_summary
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_input
@@ -55,9 +56,9 @@ USED_AS = {
 """How patterns in tables are used: those of secrets only behind the letters that begin one."""
 BUILT_ELSEWHERE = {
     "aggregates.records.shell._matching": "read_command",
-    "aggregates.reading.reading._any_of": "evidence_spans",
+    "aggregates.reading.spans._any_of": "evidence_spans",
     "aggregates.reading.reading._cjk": "read_prompt",
-    "aggregates.reading.reading._pattern": "evidence_spans",
+    "aggregates.reading.spans._pattern": "evidence_spans",
     "aggregates.redaction.redaction.<lambda>": "redact",
     "aggregates.reports.prose._stands": "prose",
     "svc_http.pages.goal._places": "marked",

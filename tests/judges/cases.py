@@ -31,7 +31,6 @@ NEXT = "clear\n> Write a page in docs/export.md about the export format.\n< Here
 UNDECIDED = frozenset(
     {
         "interrupted in the middle of a change",
-        "interrupted while it only looked",
         "the last check failed",
         "the last check failed after one that passed",
         "the build failed",

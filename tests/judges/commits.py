@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from aggregates.judging.outcome import substance
+from aggregates.judging.floor import substance
 from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import standings, sub_session_intent
 from aggregates.sub_sessions.arcs import cut_arcs

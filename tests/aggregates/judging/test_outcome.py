@@ -383,9 +383,13 @@ def unknown(calls: int) -> Turn:
         pytest.param(NO_CHANGE, [work("a", mutating=1)], "bug_fix", False, id="a command that was not seen ran"),
         pytest.param(NO_CHANGE, [unknown(1)], "bug_fix", False, id="a tool of which nobody knows what it does"),
         pytest.param(NO_CHANGE, [unknown(0)], "bug_fix", True, id="all of them are known"),
-        pytest.param(NO_CHANGE, [work("a", answer="Pushed and merged.")], "bug_fix", False, id="the answer tells of it"),
+        pytest.param(
+            NO_CHANGE, [work("a", answer="Pushed and merged.")], "bug_fix", False, id="the answer tells of it"
+        ),
         pytest.param(REPORTED, [work(answer=f"{DONE}\nSpawning a researcher...")], None, False, id="and goes on"),
-        pytest.param(BROKE_OFF, [work(answer="The context is set.\n◆ Spawning a researcher...")], None, True, id="busy"),
+        pytest.param(
+            BROKE_OFF, [work(answer="The context is set.\n◆ Spawning a researcher...")], None, True, id="busy"
+        ),
         pytest.param(BROKE_OFF, [work(answer="All is in place. Committing and shipping it.")], None, True, id="ships"),
         pytest.param(BROKE_OFF, [work(answer="Everything is in place.")], None, False, id="in place"),
         pytest.param(WAITS, [work(answer=f"{DONE} Want me to push and open a PR?")], None, False, id="offers to push"),
@@ -395,7 +399,9 @@ def unknown(calls: int) -> Turn:
         pytest.param(STILL_FAILING, [work(), RED], "plan", True, id="failed tests pasted alone"),
         pytest.param(STILL_FAILING, [work(), GREEN], "plan", False, id="tests that passed"),
         pytest.param(STILL_FAILING, [work(), told_done(FAILURE)], None, False, id="said to be done, and not observed"),
-        pytest.param(BROKE_OFF, [work(), work(text="/fix-ci", answer=BREAKS_OFF)], None, True, id="a command, worked on"),
+        pytest.param(
+            BROKE_OFF, [work(), work(text="/fix-ci", answer=BREAKS_OFF)], None, True, id="a command, worked on"
+        ),
         pytest.param(OPEN_FAILURE, [work(answer=f"{DONE} {OPEN}")], None, False, id="said to be done and open"),
         pytest.param(INTERRUPTED_LAST, [work("aI"), work("a", text="/compact")], None, True, id="then only a command"),
         pytest.param(INTERRUPTED_LAST, [work("I", text="/review it")], None, True, id="in the only turn, a command"),

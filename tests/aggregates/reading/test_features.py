@@ -14,7 +14,6 @@ from aggregates.reading import pasted, verdicts
 from aggregates.reading.features import (
     KNOWN_PAIRS,
     NAMED,
-    best_reference,
     find_references,
     known_pairs,
     phrase_cues,
@@ -24,6 +23,7 @@ from aggregates.reading.model import SHIPPED
 from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
+from aggregates.reading.spans import best_reference
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.judging import DIGESTER
 
