@@ -187,7 +187,7 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     accepting, response = next(nods, None), last.response
     shipping = next((turn for turn in (*_last_said(turns), *later) if ships(turn)), None)
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
-    done = response is not None and response.reports_done and not response.asks and not response.breaks_off
+    done = response is not None and response.reports_done and not response.breaks_off and not _waits(last)
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
     pieces = (
         (ACCEPTED, accepting is not None, accepting.position if accepting else None),
@@ -330,7 +330,7 @@ def accepts(turn: Turn, before: Turn | None = None) -> bool:
     """Thanks, praise or a nod. "Do it" and "continue" are none, nor is a nod after a question or an interruption."""
     if turn.prompt is None or not turn.prompt.accepts:
         return False
-    if turn.prompt.shows("phrase:accepting", "says that it works"):
+    if turn.prompt.approves:
         return True
     if turn.prompt.shows("goes ahead"):
         return False

@@ -239,7 +239,7 @@ NAMED: tuple[str, ...] = (
     *("cue:test", "cue:check", "cue:accept", "cue:cause", "cue:plan", "cue:git", "cue:scope", "cue:symptom"),
     *("phrase:plan_given", "phrase:plan_asked", "mention", "flagged", "asks ?", "cue:want", "image alone"),
     *("phrase:check_wanted", "references 8", "question:wh", "question:how", "question:why"),
-    *("goes ahead", "says that it works", "words over 3"),
+    *("goes ahead", "says that it works", "words over 3", "only names success"),
 )
 """Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
 logs: new ones go to the end."""

@@ -79,7 +79,14 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
         """Thanks, praise or a bare acknowledgement, without a complaint."""
         if self.corrects or self.reports_failure:
             return False
-        return self.navigational == "acknowledgement" or self.shows("phrase:accepting", "says that it works")
+        return self.navigational == "acknowledgement" or self.approves
+
+    @property
+    def approves(self) -> bool:
+        """Thanks, praise, or that it works."""
+        return self.shows("says that it works") or (
+            self.shows("phrase:accepting") and not self.shows("only names success")
+        )
 
     @property
     def corrects(self) -> bool:
@@ -132,6 +139,8 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
         said.append("goes ahead")
     if len(looked.own) <= _SUCCESS_CHARS_MAX and lexicon.says_it_works(looked.own):
         said.append("says that it works")
+    elif _only_names_success(shown):
+        said.append("only names success")
     if _IMAGE.match(words[:2000]) is not None:
         said.append("image alone")
     numbers = [number for word, number in NUMBERED_WORDS if word in shown.distinct]
@@ -247,6 +256,21 @@ def _goes_ahead(words: Sequence[str], navigational: str | None) -> bool:
     if navigational != "acknowledgement" or (not lexicon.PRAISE.isdisjoint(words) and "would" not in words):
         return False
     return not (lexicon.GO_AHEADS | lexicon.AGREEING).isdisjoint(words)
+
+
+def _only_names_success(shown: Features) -> bool:
+    """Whether "it works" is the only approving phrase, where it is no statement: "make sure it works"."""
+    if _WORKS not in shown.phrases.get("accepting", ""):
+        return False
+    line = " ".join(shown.words)
+    return not any(" ".join(each) in line for each in lexicon.PHRASE_CUES["accepting"] if not _speaks_of_work(each))
+
+
+_WORKS = "work"
+
+
+def _speaks_of_work(phrase: lexicon.Phrase) -> bool:
+    return any(word.startswith(_WORKS) for word in phrase)
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:

@@ -76,13 +76,24 @@ def _clause(looked: PromptText, patterns: Iterable[re.Pattern[str]]) -> Span | N
     clauses = [_around(own, *place) for place in places]
     if not clauses:
         return None
-    return looked.span(*min(clauses, key=lambda clause: _weakness(own, *clause)))
+    start, end = min(clauses, key=lambda clause: _weakness(own, *clause))
+    return looked.span(*(_below(own, end) if _weakness(own, start, end) == _LEADS_UP else None) or (start, end))
+
+
+def _below(own: str, end: int) -> tuple[int, int] | None:
+    """The first point of what a clause leads up to."""
+    line = _POINT.match(own, end)
+    return None if line is None else (line.start(1), cut_end(own, line.start(1), line.end(1), EVIDENCE_CHARS_MAX))
+
+
+_POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")
+_LEADS_UP = 2
 
 
 def _weakness(own: str, start: int, end: int) -> int:
-    """2 of what only leads up to a list, 1 of a question."""
+    """`_LEADS_UP` of what only leads up to a list, 1 of a question."""
     said, after = own[start:end].rstrip(), own[end : end + 1]
-    return 2 if said.endswith(":") or after == ":" else int(said.endswith("?") or after == "?")
+    return _LEADS_UP if said.endswith(":") or after == ":" else int(said.endswith("?") or after == "?")
 
 
 def _around(own: str, at: int, after: int) -> tuple[int, int]:

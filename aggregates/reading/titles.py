@@ -17,6 +17,8 @@ _SAID_FIRST = re.compile(
     r"(?:(?:now|so|then|and)\b,?\s+)*",
     re.IGNORECASE,
 )
+_ATTACHED = re.compile(r"(?:@\S*[./]\S*\s+)+")
+"""Files that a prompt begins with; what is wanted stands behind them."""
 _COMMANDS = re.compile(r"(?:/[a-z][\w:-]*\s+)+(?=([a-z]+)\b)", re.IGNORECASE)
 _ORDERS = frozenset[str]().union(*VERBS.values())
 _ASKS_FOR = re.compile(
@@ -58,6 +60,9 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     ordered = _COMMANDS.match(source, start, end)
     if ordered is not None and ordered[1].lower() in _ORDERS and len(source[start:end].split()) > _TITLE_WORDS_MIN:
         start = ordered.end()
+    attached = _ATTACHED.match(source, start, end)
+    if attached is not None and len(source[attached.end() : end].split()) > _TITLE_WORDS_MIN:
+        start = attached.end()
     start, end = _after_thanks(source, start, end)
     asks = _ASKS_FOR.match(source, start, end)
     if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:

@@ -121,7 +121,10 @@ class SubSessionEvidence:
     def prompt_piece(self, what: str, turn: Turn) -> EvidencePiece:
         """Evidence that is a prompt, of any turn of the developer's."""
         found = bodies(self.reader.db, PromptBody, "SELECT body FROM prompts WHERE turn_id = ?", (str(turn.turn_id),))
-        quote = one_line(self.text(found[0].prompt if found else None))
+        text = self.text(found[0].prompt if found else None)
+        # What a run came to stands at its end.
+        pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
+        quote = last_line(text) if pasted and text is not None else one_line(text)
         return EvidencePiece(what=what, position=turn.position, quote=quote)
 
     def answer_piece(self, what: str, turn: Turn) -> EvidencePiece:

@@ -59,7 +59,7 @@ _BY_WORK: dict[str, _Shows] = {
     rules.INTERRUPTED_LAST: lambda seen: seen.kind == "interruption",
     rules.REFUSED: lambda seen: seen.kind == "rejection",
 }
-_BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE}
+_BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF}
 _SAID = {rules.SHIPPED, rules.TAKEN_OVER, rules.STILL_FAILING}
 """Told of the prompt at whose position it stands, whatever else that says."""
 _BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.UNSURE_END, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}

@@ -184,7 +184,8 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         doubtful = next((each for each in missed if each.unsure), None)
         nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
-        more = f"; asked of {len(asked)} prompts" if len(asked) > 1 else ""
+        none = "" if doubtful is not None else ", and none of them earned it"
+        more = f"; asked of {len(asked)} prompts{none}" if len(asked) > 1 else ""
         intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
         apart = [kind_of(each) for each in intents if each is not None]
         if apart:

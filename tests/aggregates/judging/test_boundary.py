@@ -5,24 +5,30 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from aggregates.judging.boundary import (
     AFTER_COMMIT,
     BEFORE_ANY,
     COMMITTED,
+    EXPANDED,
+    EXPANSION,
     BoundaryModel,
     OpenArc,
+    as_typed,
     boundary_signals,
     cannot_shift,
     contributions,
+    expands,
     topic_shift,
     verdict_of,
 )
 from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import Evidence
+from aggregates.turns.turn import Turn
 from tests.judges.names import SIGNALS
 from tests.support.judging import turn
-from tests.support.stages import SPAN, prompt, response, turn_at, worked
+from tests.support.stages import MINUTE, SECOND, SPAN, prompt, response, turn_at, worked
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
 
@@ -255,6 +261,48 @@ def test_a_command_that_is_worked_on_may_open_another_topic() -> None:
     assert cannot_shift(arc, turn_at(1, command, answer=response(characters=19))) == "only navigates"
     assert cannot_shift(arc, turn_at(1, command, answer=response())) is None
     assert cannot_shift(arc, turn_at(1, command, work=worked(read=(1,)))) is None
+
+
+def test_commands_that_follow_each_other_are_one_way_to_a_goal() -> None:
+    """Until somebody says in words what is wanted."""
+    command = turn_at(0, prompt(navigational="command"), answer=response())
+    arc, later = OpenArc([command]), turn_at(1, prompt(navigational="command"), answer=response())
+    assert cannot_shift(arc, later) == "no topic before it"
+    arc.add(turn_at(2, prompt(words="a")))
+    assert cannot_shift(arc, turn_at(3, prompt(navigational="command"), answer=response())) is None
+
+
+TYPED = replace(prompt(navigational="command"), characters=12)
+TEXT = replace(prompt("words over 16", words="a b c"), characters=600)
+AT_ONCE = 1 + 4 * SECOND / MINUTE
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "made"),
+    [
+        pytest.param(turn_at(1, TYPED), turn_at(AT_ONCE, TEXT), True, id="four seconds after a command"),
+        pytest.param(turn_at(1, TYPED), turn_at(2, TEXT), False, id="a minute after it"),
+        pytest.param(turn_at(1, TYPED, answer=response()), turn_at(AT_ONCE, TEXT), False, id="it was answered"),
+        pytest.param(turn_at(1, TEXT), turn_at(AT_ONCE, TEXT), False, id="after a prompt"),
+        pytest.param(
+            turn_at(1, replace(TYPED, clears=True)), turn_at(AT_ONCE, TEXT), False, id="after a clear somebody pastes"
+        ),
+        pytest.param(
+            turn_at(1, prompt(navigational="command", opens=("sets up the session",))),
+            turn_at(AT_ONCE, TEXT),
+            False,
+            id="a command that only sets something has no text",
+        ),
+        pytest.param(turn_at(1, TYPED), turn_at(AT_ONCE, replace(TEXT, characters=30)), False, id="hardly longer"),
+    ],
+)
+def test_the_text_of_a_command_is_no_prompt_of_a_person(before: Turn, later: Turn, made: bool) -> None:
+    """And never parted from its command."""
+    assert expands(before, later) is made
+    assert (cannot_shift(OpenArc([turn_at(0, prompt(words="z")), before]), later) == EXPANSION) is made
+    (_, text) = as_typed([before, later])
+    assert text.prompt is not None
+    assert (text.prompt.navigational == EXPANDED) is made
 
 
 WEIGHTS = {"over 6 words": 10, "goes back": 20, "names a step": 20, "names a file": 5, "says what is wrong": 30}

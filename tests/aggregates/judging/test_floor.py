@@ -40,6 +40,25 @@ NAVIGATES = worked("ok")
 
 
 @pytest.mark.parametrize(
+    ("turns", "unseen", "told"),
+    [
+        pytest.param([worked()], False, False, id="all was seen"),
+        pytest.param([turn(ASKED, answer="It parses.")], True, False, id="nothing was observed"),
+        pytest.param([worked(), turn(ASKED, answer="It parses.")], True, False, id="of one turn nothing was"),
+        pytest.param(
+            [worked(), turn("/exit now please", answer=None)], False, False, id="what was not answered did nothing"
+        ),
+        pytest.param([turn(ASKED), turn("commit this, please", answer="Ok.")], True, True, id="a commit was asked for"),
+        pytest.param([turn(ASKED, answer="The notes were created.")], True, True, id="an answer tells of work"),
+    ],
+)
+def test_what_was_not_observed_may_be_work(turns: list[Turn], unseen: bool, told: bool) -> None:
+    """It passes no floor, and nobody says that there was none."""
+    floor = substance(turns, turns)
+    assert (floor.passed, floor.unseen, floor.told) == (False, unseen, told)
+
+
+@pytest.mark.parametrize(
     ("turns", "passed"),
     [
         pytest.param([worked()] * 2, False, id="two countable turns are too few"),

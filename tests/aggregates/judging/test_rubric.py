@@ -196,6 +196,40 @@ def test_words_that_were_not_searched_are_not_called_absent() -> None:
     assert {each.span for each in gone.values()} == {None}
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Write a short `.md` note on `src/fonts.js` and the fonts folder", "`src/fonts.js`"),
+        ("/do:quick move the button in src/bar.ts to the left", "src/bar.ts"),
+        ("See README.md, then fix https://example.com/issues/12.", "https://example.com/issues/12"),
+        ("Look at '../notes/src/', please", "../notes/src/"),
+        ("Make the AOT build smaller", None),
+        ("```\nsome output\n```\nwhat is this", None),
+    ],
+)
+def test_the_most_telling_reference_is_quoted(text: str, quoted: str | None) -> None:
+    """No mere ending, no fence, no command that the prompt begins with, and no word in capitals."""
+    evidence = rubric_evidence(text, Rubric("ok", "bug_fix", 0.5, said_booleans("bug_fix", BOOLEANS)), 7)
+    span = evidence["references_concrete"].span
+    assert (None if span is None else text[span.start : span.end]) == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("We want to make sure that:\n- the list should be sorted by date", "the list should be sorted by date"),
+        ("Should it be red or blue? It should be red on the first page.", "It should be red on the first page"),
+    ],
+)
+def test_a_goal_is_quoted_where_it_is_stated(text: str, quoted: str) -> None:
+    """Rather than where a line leads up to it, or where it is only asked."""
+    span = rubric_evidence(text, Rubric("ok", "feature", 0.5, said_booleans("feature", BOOLEANS)), 7)[
+        "goal_explicit"
+    ].span
+    assert span is not None
+    assert text[span.start : span.end].rstrip(".") == quoted
+
+
 @given(st.text(st.characters(), max_size=400), st.sampled_from(INTENTS))
 def test_evidence_lies_within_its_text(text: str, intent: Intent) -> None:
     """Lone surrogates, NUL bytes, fences that never close; whatever the verdict."""

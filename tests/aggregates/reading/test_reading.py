@@ -59,6 +59,10 @@ def test_four_mebibytes_of_anything_are_read_within_bounds(piece: str) -> None:
         ("yes, and rename the class to Order", None),
         ("<command-name>/clear</command-name>", "command"),
         ("ok, but why is the build red?", None),
+        ("yeah that would be great", "acknowledgement"),
+        ("1 - yes, 2 - absolutely, go ahead", "acknowledgement"),
+        ("ok I saved it", "acknowledgement"),
+        ("yes, that would break the build, keep the lock", None),
     ],
 )
 def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> None:
@@ -93,6 +97,10 @@ def test_a_title_leaves_out_the_thanks_before_what_is_wanted(text: str, title: s
     [
         ("/heavy /forge I would like to add an option to the parser", "add an option to the parser"),
         ("/security:review all of phase 14", "/security:review all of phase 14"),
+        ("/do:quick rename the label of the button", "rename the label of the button"),
+        ("@docs/plan.md:1-20\n\nMake the second step a step of its own", "Make the second step a step of its own"),
+        ("@src/a.py @src/b.py both of these read the file twice", "both of these read the file twice"),
+        ("src/parser.py", "src/parser.py"),
         ("#terminalSelection fix the error in the parser", "fix the error in the parser"),
         ("Can you please check how the parser loads a file?", "check how the parser loads a file?"),
         ("Can you do it?", "Can you do it?"),
@@ -180,6 +188,71 @@ def test_reactions_to_the_work_before_are_told_apart(
     assert said == (accepts, corrects, fails, undoes)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("The importer has started now and is running.", True),
+        ("I put it on the test machine, seems to be working fine. Next: the icons", True),
+        ("Everything's working", True),
+        ("that worked", True),
+        ("Merged. Go on with the next step", True),
+        ("It's merged", True),
+        ("It works, but the icon is wrong", False),
+        ("It is not working", False),
+        ("does it work now?", False),
+        ("make sure it works", False),
+        ("if it works, push it", False),
+        ("the job is running out of memory", False),
+        ("use the one that works", False),
+        ("I am working on the docs", False),
+        ("it was working before", False),
+        ("get the server running", False),
+        ("merge conflicts again", False),
+        ("I merged main into it", False),
+    ],
+)
+def test_that_the_work_works_is_told_from_what_only_names_it(text: str, says: bool) -> None:
+    """No question, no doubt, no order, and no "but" after it."""
+    reading = read_prompt(text, DIGESTER)
+    assert reading.shows("says that it works") is says
+    assert reading.accepts is says
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("commit this", True),
+        ("Great, now push and open a PR", True),
+        ("please merge it", True),
+        ("/rebase main", False),
+        ("rebase onto main", False),
+        ("merge main into this branch", False),
+        ("fix the merge conflicts", False),
+        ("how do I commit all of this?", False),
+        ("did you push it?", False),
+        ("don't commit yet", False),
+        ("look at the last commit", False),
+    ],
+)
+def test_to_ask_for_a_commit_or_a_merge_is_told_from_what_names_one(text: str, asks: bool) -> None:
+    """A question how to, a noun, and what brings others' work in are none."""
+    assert read_prompt(text, DIGESTER).shows("asks to commit or merge") is asks
+
+
+@pytest.mark.parametrize(
+    ("end", "fails"),
+    [
+        ("17 failed, 266 passed in 14.22s", True),
+        ("FAILED tests/test_a.py::test_b", True),
+        ("0 failed, 9 passed", False),
+    ],
+)
+def test_what_a_pasted_run_came_to_stands_at_its_end(end: str, fails: bool) -> None:
+    """However long it is."""
+    run = "```\n" + "collecting tests of the suite\n" * 90 + end + "\n```"
+    assert read_prompt(run, DIGESTER).shows("pastes a failure") is fails
+
+
 def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     """Its end decides."""
     done = read_response("I changed the parser. All tests pass.", DIGESTER)
@@ -188,3 +261,7 @@ def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
     assert (done.reports_done, done.asks) == (True, False)
     assert failing.reports_failure
     assert asking.asks
+    assert not read_response("The list would need to be updated for that.", DIGESTER).reports_done
+    assert read_response("The change is pushed.\n◆ Starting the next run...", DIGESTER).breaks_off
+    assert read_response("All is done. Shall I push it?", DIGESTER).invites
+    assert not read_response("Shall I change the parser as well?", DIGESTER).invites

@@ -123,6 +123,18 @@ def test_the_goal_is_the_prompt_that_gives_the_intent(
     assert concluded(*made, rubrics=rubrics).goal == (None if goal is None else made[goal])
 
 
+def test_the_text_of_a_command_is_not_judged_and_names_no_goal() -> None:
+    """The agent put it there at once; the turn itself stays as it was captured."""
+    text = read_prompt("## Context\n\n- Status: open\n- Review all of it and list what is wrong in it", DIGESTER)
+    picks = read_prompt("address: 8, 12 and 13 of them", DIGESTER)
+    made = [turn_at(1.98, COMMAND), turn_at(2, text, answered=True), turn_at(9, picks, answered=True)]
+    found = concluded(*made)
+    assert [judged.rubric.status for judged in found.prompts] == ["skipped", "skipped", "ok"]
+    assert [judged.turn for judged in found.prompts] == made
+    assert found.goal == made[0]
+    assert found.floor.countable_turns == 1
+
+
 def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
     """Of what applies to the sub-session's intent, in rubric order; a prompt that was not classified has no score."""
     found = concluded(

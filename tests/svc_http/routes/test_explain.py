@@ -56,7 +56,8 @@ async def test_the_words_that_earned_a_boolean(house: House, api: Caller) -> Non
     assert rubric["booleans"]["references_concrete"]["quote"] == "src/parser.py"
     for each in rubric["booleans"].values():
         assert (each["prompt_id"] is not None) == each["earned"]
-        assert each["quote"] in ASK if each["earned"] else each["quote"] is None or each["quote"] in ASK
+        assert each["quote"] is None or each["quote"] in ASK
+        assert (each["quote"] is None) == ("no words" in each["what"])
         assert each["what"]
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
     assert (rubric["letter_grade"], rubric["intent_class"]) == (item["letter_grade"], item["intent_class"])
@@ -159,6 +160,50 @@ async def test_what_was_not_observed_is_said(house: House, intake: Caller, api: 
     ]
     assert "a change was asked for and none was seen" not in whats(shown["outcome"]["evidence_against"])
     assert (shown["floor"]["reason"], shown["floor"]["passed"]) == ("too_few_turns", False)
+
+
+async def test_what_was_not_observed_is_not_said_to_have_been_none(house: House, api: Caller) -> None:
+    """The floor is not passed; whether there was work nobody can tell."""
+    log = Log(ANA_SCOPE)
+    first = log.prompt("a", ASK, MONDAY)
+    log.answer("a", first, "The notes were created.", MONDAY + SECOND)
+    house.has_seen(log)
+    house.passes(MONDAY + DAY)
+    shown = await explained(api, "a")
+    assert shown["verdict"].startswith("Nobody can tell whether it counts as work. What the agent did was not observed")
+    told = " ".join(shown["floor"]["text"])
+    assert "no tool ran" not in told
+    assert "what else the agent did was not observed" in told
+
+
+async def test_nothing_for_it_is_no_balance(house: House, api: Caller) -> None:
+    """What speaks against it stands alone, with the agent's own last words."""
+    log = Log(ANA_SCOPE)
+    for place, asked in enumerate((ADD, "Then add the same flag to src/printer.py", "And one to src/reader.py too")):
+        said = log.prompt("a", asked, MONDAY + place * MINUTE)
+        log.answer("a", said, f"{'It reads well. ' * 40}Now I will write the parser:", MONDAY + place * MINUTE + SECOND)
+    house.has_seen(log)
+    house.passes(MONDAY + DAY)
+    shown = await explained(api, "a")
+    assert "nothing shows that it was reached" in shown["verdict"]
+    (broke_off,) = shown["outcome"]["evidence_against"]
+    assert broke_off["who"] == "the agent"
+    assert broke_off["quote"].startswith("… It reads well.")
+    assert broke_off["quote"].endswith("Now I will write the parser:")
+
+
+async def test_the_text_of_a_command_says_that_it_is_one(house: House, api: Caller) -> None:
+    """An agent put it behind the command at once: it is not judged, and no boundary parts the two."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ADD, MONDAY)
+    log.prompt("a", "/fix-ci", MONDAY + HOUR)
+    log.prompt("a", f"CI fails. Use an agent to find out why, and mend it. {ADD}.", MONDAY + HOUR + 2 * SECOND)
+    log.records("a", request(MONDAY + HOUR + MINUTE), edit(MONDAY + HOUR + MINUTE, path="src/cli.py"))
+    house.has_seen(log)
+    house.passes(MONDAY + 2 * DAY)
+    last = (await explained(api, "a"))["rubric"]["prompts"][-1]
+    assert last["judge_status"] == "skipped"
+    assert last["text"] == "Not judged: it is the text of the command before it, put there by the agent."
 
 
 async def test_tools_without_their_details(house: House, api: Caller) -> None:
@@ -291,7 +336,7 @@ async def test_prompts_that_stayed(house: House, api: Caller) -> None:
     assert weighed["its changes were committed just before"] > 0
     assert (sum(weighed.values()) < 0, last["confidence"] > 0.5) == (True, True)
     assert (boundary["kept_not_shown"], blue["position"] in boundary["positions"]) == (0, True)
-    assert "2 later prompts stayed in it; `kept` tells by whom and why." in boundary["text"]
+    assert "2 later prompts stayed in it." in boundary["text"]
     nearest = next(sentence for sentence in boundary["text"] if sentence.startswith("Nearest to a boundary was"))
     assert "That 119 minutes had passed is not weighed: time counts only where a prompt stands apart" in nearest
 
@@ -307,7 +352,7 @@ async def test_prompts_that_could_not_open_another_topic(house: House, api: Call
     assert (len(boundary["kept"]), boundary["kept_not_shown"]) == (KEPT_MAX, 2)
     assert {each["text"] for each in boundary["kept"]} == {"It opens no other topic, whatever it says: only navigates."}
     assert boundary["kept"][0]["signals"] == []
-    assert f"{KEPT_MAX + 2} later prompts stayed in it; `kept` tells by whom and why." in boundary["text"]
+    assert f"{KEPT_MAX + 2} later prompts stayed in it." in boundary["text"]
 
 
 async def test_a_person_split_it(house: House, api: Caller) -> None:
