@@ -166,8 +166,8 @@ def one_line(text: str | None) -> str | None:
     line = plain(" ".join(text.lstrip()[: 4 * QUOTE_CHARS_MAX].split()))
     if len(line) <= QUOTE_CHARS_MAX:
         return line
-    head = line[: QUOTE_CHARS_MAX - 2]
-    return f"{head[: head.rfind(' ')] if ' ' in head else head} …"
+    head = line[:QUOTE_CHARS_MAX]
+    return head if line[QUOTE_CHARS_MAX] == " " or " " not in head else head[: head.rfind(" ")]
 
 
 _SENTENCE_START = re.compile(r"(?<=[.!?:]) (?=\S)")
@@ -178,9 +178,9 @@ def last_line(text: str) -> str:
     line = plain(" ".join(text[-4 * QUOTE_CHARS_MAX :].split()))
     if len(line) <= QUOTE_CHARS_MAX and len(text) <= 4 * QUOTE_CHARS_MAX:
         return line
-    tail = line[-(QUOTE_CHARS_MAX - 2) :]
+    tail = line[-QUOTE_CHARS_MAX:]
     begun = _SENTENCE_START.search(tail, 0, 2 * QUOTE_CHARS_MAX // 3)
-    return f"… {tail[begun.end() if begun is not None else tail.find(' ') + 1 :]}"
+    return tail[begun.end() if begun is not None else tail.find(" ") + 1 :]
 
 
 def unquoted(piece: EvidencePiece, turn: Turn) -> list[str]:

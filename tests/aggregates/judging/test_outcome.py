@@ -363,7 +363,10 @@ def unknown(calls: int) -> Turn:
         pytest.param(UNCHALLENGED, [work("Ia")], "question", False, id="an answer right after an interruption"),
         pytest.param(UNCHALLENGED, [work("IKa")], "question", True, id="an answer some time after it"),
         pytest.param(CHANGED, [work("C", answer=None)], None, False, id="a change that nobody answered for"),
-        pytest.param(REPORTED, [work(answer="Done. Shall I commit it?")], None, False, id="done, but it asks"),
+        pytest.param(REPORTED, [work(answer="Done. Shall I rename it?")], None, False, id="done, but it asks"),
+        pytest.param(
+            REPORTED, [work(answer="Done. Shall I commit it?")], None, True, id="done, and it may be committed"
+        ),
         pytest.param(REPORTED, [work(answer=None)], None, False, id="nothing was said"),
         pytest.param(ENDED_ON_ERROR, [work("E"), work("a", place=2)], None, False, id="an error in an earlier turn"),
         pytest.param(CHECK_FAILS, [work("kKa")], None, False, id="a check that failed before one that passed"),

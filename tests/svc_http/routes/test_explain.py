@@ -188,7 +188,7 @@ async def test_nothing_for_it_is_no_balance(house: House, api: Caller) -> None:
     assert "nothing shows that it was reached" in shown["verdict"]
     (broke_off,) = shown["outcome"]["evidence_against"]
     assert broke_off["who"] == "the agent"
-    assert broke_off["quote"].startswith("… It reads well.")
+    assert broke_off["quote"].startswith("It reads well.")
     assert broke_off["quote"].endswith("Now I will write the parser:")
 
 
