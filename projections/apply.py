@@ -195,7 +195,8 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        db.execute("ROLLBACK")
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
 
@@ -206,7 +207,8 @@ def _savepoint(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        db.execute("ROLLBACK TO developer")
-        db.execute("RELEASE developer")
+        if db.in_transaction:  # a write that is broken off undoes the whole of it by itself
+            db.execute("ROLLBACK TO developer")
+            db.execute("RELEASE developer")
         raise
     db.execute("RELEASE developer")

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid5
@@ -232,7 +233,14 @@ def request(at_us: int, **fields: Any) -> dict[str, Any]:
 
 
 def empty_views() -> sqlite3.Connection:
-    """Views in memory, with no rows."""
+    """Views in memory, with no rows: a copy, because making them takes four times as long, thousands of times."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    _made().backup(db)
+    return db
+
+
+@cache
+def _made() -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None)
     create(db)
     return db
