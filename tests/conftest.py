@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.cluster.sprayed import NODES
 from tests.support.postgres import Postgres, shared_store_in
+
+# A Python that may keep no compiled modules compiles all of them, and every test, anew in each worker: 15 s of it.
+sys.dont_write_bytecode = False
 
 # A machine that others use as well may take any time for an example: how long one takes proves nothing.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

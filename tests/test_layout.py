@@ -4,7 +4,8 @@ import ast
 import http
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -88,9 +89,9 @@ PRODUCT_LINES_MAX = 51_400
 """An issue that adds to the product raises these two by what it adds, and says so."""
 
 
-def _trees(room: str) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(ROOMS[room].rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def _trees(room: str) -> Sequence[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(ROOMS[room].rglob("*.py"))]
 
 
 def _module(path: Path) -> str:
@@ -98,7 +99,9 @@ def _module(path: Path) -> str:
     return ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
 
 
-MODULES = {_module(path) for room in ROOMS for path, _ in _trees(room)}
+@cache
+def _modules() -> Set[str]:
+    return {_module(path) for room in ROOMS for path, _ in _trees(room)}
 
 
 def _targets(module: str, tree: ast.Module) -> set[str]:
@@ -109,13 +112,13 @@ def _targets(module: str, tree: ast.Module) -> set[str]:
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             names = (f"{node.module}.{alias.name}" for alias in node.names)
-            found.update(name if name in MODULES else node.module for name in names)
+            found.update(name if name in _modules() else node.module for name in names)
     return found - {module}
 
 
-IMPORTS: Mapping[str, set[str]] = {
-    _module(path): _targets(_module(path), tree) for r in ROOMS for path, tree in _trees(r)
-}
+@cache
+def _imports() -> Mapping[str, set[str]]:
+    return {_module(path): _targets(_module(path), tree) for room in ROOMS for path, tree in _trees(room)}
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -123,7 +126,7 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
     """Rules know nothing of the world; the HTTP layer sees the service through its ports only."""
     wrong = {
         module: found
-        for module, targets in IMPORTS.items()
+        for module, targets in _imports().items()
         if module.split(".")[0] == room and (found := {name.split(".")[0] for name in targets} & FORBIDDEN[room])
     }
     assert wrong == {}
@@ -133,13 +136,13 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
 def test_a_folder_imports_only_what_stands_before_it(room: str) -> None:
     """One declared order, so that nobody has to look for circles between folders."""
     place = {name: number for number, name in enumerate(ORDER[room])}
-    here = {module: module.split(".")[1] for module in MODULES if module.startswith(f"{room}.")}
+    here = {module: module.split(".")[1] for module in _modules() if module.startswith(f"{room}.")}
     assert {name for name in here.values() if name not in place} == set()
     assert [name for name in place if name not in here.values()] == []
     wrong = [
         f"{module} -> {target}"
         for module, name in here.items()
-        for target in IMPORTS[module]
+        for target in _imports()[module]
         if target in here and place[here[target]] > place[name]
     ]
     assert wrong == []
@@ -147,7 +150,7 @@ def test_a_folder_imports_only_what_stands_before_it(room: str) -> None:
 
 def test_no_module_imports_itself_by_a_detour() -> None:
     """Within a folder as well, imports form no circle."""
-    assert _circle({module: targets & MODULES for module, targets in IMPORTS.items()}) == []
+    assert _circle({module: targets & _modules() for module, targets in _imports().items()}) == []
 
 
 def _circle(graph: Mapping[str, set[str]]) -> Sequence[str]:
