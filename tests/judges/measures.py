@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -95,13 +96,15 @@ class PromptMeasures(msgspec.Struct, frozen=True):
         return sum(known) / len(known) if known else 0.0
 
 
-def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Cohen's kappa; None of nothing, 1 where both always say the same one thing."""
-    if not pairs:
+def kappa(said: Counter[tuple[bool, bool]]) -> float | None:
+    """Cohen's kappa of how often each pair of verdicts was given; None of nothing, 1 where both always say the same
+    one thing."""
+    total = said.total()
+    if not total:
         return None
-    agreed = sum(a == b for a, b in pairs) / len(pairs)
-    first = sum(a for a, _ in pairs) / len(pairs)
-    second = sum(b for _, b in pairs) / len(pairs)
+    agreed = (said[True, True] + said[False, False]) / total
+    first = (said[True, True] + said[True, False]) / total
+    second = (said[True, True] + said[False, True]) / total
     chance = first * second + (1 - first) * (1 - second)
     return 1.0 if chance == 1 else (agreed - chance) / (1 - chance)
 
@@ -121,34 +124,60 @@ def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
         row = confusion[pair.expert_intent]
         said = pair.judged_intent or pair.judged_status
         row[said] = row.get(said, 0) + 1
-    both = [(score_of_expert(pair), own_score(pair.judged_intent, pair.judged)) for pair in ok if pair.judged_intent]
+    tally = _tally(ok)
     return PromptMeasures(
         prompts=len(ok),
         status_accuracy=Share(sum(p.expert_status == p.judged_status for p in pairs), len(pairs)),
-        intent_accuracy=Share(sum(p.expert_intent == p.judged_intent for p in ok), len(ok)),
-        kappa={name: kappa(_values(ok, name, null_is_false=False)) for name in BOOLEANS},
+        intent_accuracy=Share(tally.right, tally.prompts),
+        kappa={name: kappa(tally.said[name]) for name in BOOLEANS},
         kappa_null_is_false={name: kappa(_values(ok, name, null_is_false=True)) for name in BOOLEANS},
-        score_error=sum(abs(a - b) for a, b in both) / max(len(both), 1),
-        apg_error=abs(sum(a - b for a, b in both)) / max(len(both), 1),
+        score_error=tally.apart / max(tally.scored, 1),
+        apg_error=abs(tally.ahead) / max(tally.scored, 1),
         confusion=confusion,
     )
 
 
+class _Tally(NamedTuple):
+    """What figures are made of; that of several developers is the sum of theirs."""
+
+    prompts: int
+    right: int
+    scored: int
+    apart: float
+    ahead: float
+    said: Mapping[BooleanName, Counter[tuple[bool, bool]]]
+
+
+def _tally(ok: Sequence[Pair]) -> _Tally:
+    """Of prompts that the experts classified."""
+    ahead = [score_of_expert(pair) - own_score(pair.judged_intent, pair.judged) for pair in ok if pair.judged_intent]
+    return _Tally(
+        prompts=len(ok),
+        right=sum(pair.expert_intent == pair.judged_intent for pair in ok),
+        scored=len(ahead),
+        apart=sum(map(abs, ahead)),
+        ahead=sum(ahead),
+        said={name: _values(ok, name, null_is_false=False) for name in BOOLEANS},
+    )
+
+
+def _figures(tallies: Sequence[_Tally]) -> dict[str, float]:
+    scored = max(sum(each.scored for each in tallies), 1)
+    said = [sum((each.said[name] for each in tallies), Counter()) for name in BOOLEANS]
+    kappas = [value for value in map(kappa, said) if value is not None]
+    return {
+        "intent_accuracy": sum(each.right for each in tallies) / max(sum(each.prompts for each in tallies), 1),
+        "mean_kappa": sum(kappas) / max(len(kappas), 1),
+        "score_error": sum(each.apart for each in tallies) / scored,
+        "apg_error": abs(sum(each.ahead for each in tallies)) / scored,
+    }
+
+
 def with_intervals(pairs: Sequence[Pair]) -> PromptMeasures:
     """All measures, each with its interval, and what is told and what is not."""
-    figures: dict[str, Callable[[PromptMeasures], float]] = {
-        "intent_accuracy": lambda each: each.intent_accuracy.value or 0.0,
-        "mean_kappa": lambda each: each.mean_kappa,
-        "score_error": lambda each: each.score_error,
-        "apg_error": lambda each: each.apg_error,
-    }
-    sampled = {
-        name: interval_by_developer(pairs, lambda sample, of=of: of(measure_prompts(sample)))  # type: ignore[misc]
-        for name, of in figures.items()
-    }
     return msgspec.structs.replace(
         measure_prompts(pairs),
-        intervals=sampled,
+        intervals=intervals_by_developer(pairs),
         sure={"all": measure_sure(pairs), **{name: measure_sure(pairs, [name]) for name in BOOLEANS}},
         intents=intent_curve(pairs),
     )
@@ -160,13 +189,12 @@ def score_of_expert(pair: Pair) -> float:
     return own_score(pair.expert_intent, pair.expert)
 
 
-def _values(pairs: Sequence[Pair], name: BooleanName, *, null_is_false: bool) -> list[tuple[bool, bool]]:
-    values = []
+def _values(pairs: Sequence[Pair], name: BooleanName, *, null_is_false: bool) -> Counter[tuple[bool, bool]]:
+    values: Counter[tuple[bool, bool]] = Counter()
     for pair in pairs:
         expert, judged = pair.expert[name], pair.judged.get(name)
-        if expert is None or (judged is None and not null_is_false):
-            continue
-        values.append((expert, judged is True))
+        if expert is not None and (judged is not None or null_is_false):
+            values[expert, judged is True] += 1
     return values
 
 
@@ -203,17 +231,16 @@ def intent_curve(pairs: Sequence[Pair]) -> tuple[tuple[float, float], ...]:
 RESAMPLES = 300
 
 
-def interval_by_developer(pairs: Sequence[Pair], measure: Callable[[Sequence[Pair]], float]) -> tuple[float, float]:
-    """The middle 95 % of a figure over samples of the developers, drawn with replacement by a fixed sequence."""
+def intervals_by_developer(pairs: Sequence[Pair]) -> dict[str, tuple[float, float]]:
+    """The middle 95 % of each figure over samples of the developers, drawn with replacement by a fixed sequence."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
-        groups.setdefault(pair.developer, []).append(pair)
-    names, chance = sorted(groups), Random(17)
-    samples = (
-        [pair for name in chance.choices(names, k=len(names)) for pair in groups[name]] for _ in range(RESAMPLES)
-    )
-    figures = sorted(measure(sample) for sample in samples)
-    return figures[round(0.025 * RESAMPLES)], figures[round(0.975 * RESAMPLES) - 1]
+        groups.setdefault(pair.developer, [])
+        groups[pair.developer] += [pair] if pair.expert_intent is not None else []
+    tallies, chance = [_tally(groups[name]) for name in sorted(groups)], Random(17)
+    drawn = [_figures(chance.choices(tallies, k=len(tallies))) for _ in range(RESAMPLES)]
+    ordered = {name: sorted(each[name] for each in drawn) for name in drawn[0]}
+    return {name: (row[round(0.025 * RESAMPLES)], row[round(0.975 * RESAMPLES) - 1]) for name, row in ordered.items()}
 
 
 def worst_misses(pairs: Sequence[Pair], count: int = 10) -> list[Pair]:

@@ -1,14 +1,15 @@
 """Measure the judges on labelled data (scoring.md, section 9).
 
-    python -m tests.judges.report DATA_DIR [--json] [--shipped] [--locked]
+    python -m tests.judges.report DATA_DIR [--json] [--shipped] [--locked] [--parts 10]
     python -m tests.judges.report DATA_DIR --answers FILE [--answers FILE …] [--json]
     python -m tests.judges.report DATA_DIR --ask FILE [--limit 200] [--yes]
 
 DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. Rubric and boundary judge are
-trained for each of ten parts of the developers without that part, and judge it; `--shipped` uses the shipped weights,
-which have seen the labels. `--answers` measures recorded answers of a text model, `--ask` gets them from the endpoint
-that `SVC_LLM_URL`, `SVC_LLM_MODEL` and `SVC_LLM_KEY` name (`answers.py`). The outcome judge has rules written by hand
-with these sessions known, so its figures are not cross-validated.
+trained for each of ten parts of the developers without that part, and judge it; `--parts` measures on the first so
+many of them, in that share of the time; `--shipped` uses the shipped weights, which have seen the labels. `--answers`
+measures recorded answers of a text model, `--ask` gets them from the endpoint that `SVC_LLM_URL`, `SVC_LLM_MODEL` and
+`SVC_LLM_KEY` name (`answers.py`). The outcome judge has rules written by hand with these sessions known, so its figures
+are not cross-validated.
 """
 
 from collections.abc import Sequence
@@ -72,14 +73,14 @@ class Report(msgspec.Struct, frozen=True):
     commits: AgainstCommits
 
 
-def report(data_dir: Path, *, shipped: bool = False, locked: bool = False) -> Report:
+def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> Report:
     """Measure the judges on DATA_DIR."""
-    pairs = prompt_pairs(data_dir, shipped=shipped, locked=locked)
+    pairs = prompt_pairs(data_dir, shipped=shipped, locked=locked, parts=parts)
     sessions = labelled_sessions(data_dir, locked=locked)
     return Report(
         with_intervals(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries(boundary_pairs(sessions, shipped=shipped or locked)),
+        measure_boundaries(boundary_pairs(sessions, shipped=shipped or locked, parts=parts)),
         measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         measure_decided(unseen_verdicts(sessions)),
         measure_built_cases(),
@@ -87,7 +88,7 @@ def report(data_dir: Path, *, shipped: bool = False, locked: bool = False) -> Re
     )
 
 
-def prompt_pairs(data_dir: Path, *, shipped: bool = False, locked: bool = False) -> list[Pair]:
+def prompt_pairs(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> list[Pair]:
     """Each labelled prompt beside the verdict of a model that has seen nothing of its developer.
 
     `shipped`: beside that of the shipped weights. `locked`: the lock box, which these have not seen either.
@@ -95,21 +96,22 @@ def prompt_pairs(data_dir: Path, *, shipped: bool = False, locked: bool = False)
     raw = labelled_items(data_dir, "prompts", locked=locked)
     if shipped or locked:
         return [_pair(item, SHIPPED) for item in raw]
-    models = models_by_fold(items_of(data_dir))
-    return [_pair(item, models[fold_of(item["developer"])]) for item in raw]
+    models = models_by_fold(items_of(data_dir), parts)
+    folds = ((item, fold_of(item["developer"])) for item in raw)
+    return [_pair(item, models[fold]) for item, fold in folds if fold < parts]
 
 
-def models_by_fold(items: Sequence[TrainingItem]) -> list[RubricModel]:
-    """For each part of the developers a model whose weights, scales and bounds know nothing of that part.
+def models_by_fold(items: Sequence[TrainingItem], parts: int = FOLDS) -> list[RubricModel]:
+    """For each of the first parts of the developers a model whose weights, scales and bounds know nothing of that part.
 
     Which sides of a boolean are said at all is settled by all parts together.
     """
-    weights = [trained_without(items, fold) for fold in range(FOLDS)]
-    weighed = [unseen(items, fold, weights[fold]) for fold in range(FOLDS)]
+    weights = [trained_without(items, fold) for fold in range(parts)]
+    weighed = [unseen(items, fold, weights[fold]) for fold in range(parts)]
     whole = calibration([each for fold in weighed for each in fold])
     models = []
-    for fold in range(FOLDS):
-        found = calibration([each for other in range(FOLDS) if other != fold for each in weighed[other]], whole)
+    for fold in range(parts):
+        found = calibration([each for other in range(parts) if other != fold for each in weighed[other]], whole)
         models.append(RubricModel(calibrated(weights[fold], found), found.bounds))
     return models
 
@@ -136,13 +138,13 @@ def _pair(raw: Item, model: RubricModel) -> Pair:
 
 
 def boundary_pairs(
-    sessions: Sequence[SessionItem], *, shipped: bool = False
+    sessions: Sequence[SessionItem], *, shipped: bool = False, parts: int = FOLDS
 ) -> list[tuple[frozenset[int], frozenset[int]]]:
     """Where arcs start by the experts and by a judge that has not seen the developer, each session's first left out."""
     if shipped:
         return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
     pairs = []
-    for fold in range(FOLDS):
+    for fold in range(parts):
         model = train_boundary([each for each in sessions if fold_of(each.developer) != fold])
         unseen = [each for each in sessions if fold_of(each.developer) == fold]
         pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
@@ -319,6 +321,12 @@ _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--locked", is_flag=True, help="Judge the lock box with the weights of this version: once, at the end.")
 @click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
+@click.option(
+    "--parts",
+    type=click.IntRange(2, FOLDS),
+    default=FOLDS,
+    help="Train and measure on so many parts of the developers.",
+)
 @click.option("--answers", "files", multiple=True, type=_FILE, help="Measure these recorded answers of a text model.")
 @click.option("--ask", "asked", type=_NEW_FILE, help="Ask the configured text model; write its answers to this file.")
 @click.option("--limit", default=200, show_default=True, help="Ask about so many prompts, and so many gaps.")
@@ -328,6 +336,7 @@ def main(
     as_json: bool,
     locked: bool,
     shipped: bool,
+    parts: int,
     files: tuple[Path, ...],
     asked: Path | None,
     limit: int,
@@ -340,7 +349,7 @@ def main(
     if files:
         _print_answers(measured_answers(data_dir, _recorded(files), locked=locked), as_json=as_json)
         return
-    measured = report(data_dir, shipped=shipped, locked=locked)
+    measured = report(data_dir, shipped=shipped, locked=locked, parts=parts)
     if as_json:
         click.echo(msgspec.json.encode(measured).decode())
     else:

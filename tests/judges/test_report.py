@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,11 @@ from tests.judges.labels import (
     examples,
     fold_of,
     labelled_items,
-    labelled_sessions,
     lettered,
     mark_of,
 )
 from tests.judges.measures import (
+    BoundaryMeasures,
     Pair,
     Share,
     correlation,
@@ -38,8 +39,11 @@ from tests.judges.measures import (
     measure_prompts,
     worst_misses,
 )
-from tests.judges.report import boundary_pairs, main, outcomes_of
+from tests.judges.report import main
 from tests.judges.train import NUMBER, source_of, tables, words_and_pairs, written_items
+
+PARTS = 2
+"""Of the ten: what all ten take minutes for, `make judge-report` tells."""
 
 
 def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> Pair:
@@ -61,7 +65,7 @@ def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> P
 )
 def test_kappa_is_agreement_beyond_chance(pairs: list[tuple[bool, bool]], value: float | None) -> None:
     """Hand-computed cases."""
-    assert kappa(pairs) == value
+    assert kappa(Counter(pairs)) == value
 
 
 @given(st.integers(0, 200), st.integers(1, 200))
@@ -264,23 +268,20 @@ def real_data() -> Path:
 
 
 @pytest.mark.real_data
-def test_the_report_runs_over_the_labelled_data(real_data: Path) -> None:
-    """Ten parts of the developers, each judged by a model that has not seen it; figures that may not sink unnoticed."""
-    result = CliRunner().invoke(main, [str(real_data), "--json"])
+def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path) -> None:
+    """On some parts of the developers, each judged by a model that has not seen it; no figure may sink unnoticed."""
+    result = CliRunner().invoke(main, [str(real_data), "--json", "--parts", str(PARTS)])
     assert result.exit_code == 0, result.output
     measured = json.loads(result.output)
-    intents = measured["prompts"]["intent_accuracy"]
-    kappas = measured["prompts"]["kappa"].values()
-    assert intents["hits"] / intents["total"] >= 0.55
-    assert sum(kappas) / len(kappas) >= 0.38
-    assert measured["prompts"]["score_error"] <= 18
-    assert measured["prompts"]["apg_error"] <= 6
+    prompts, boundaries = measured["prompts"], msgspec.convert(measured["boundaries"], BoundaryMeasures)
+    assert prompts["prompts"] > 300
+    assert share_of(prompts["intent_accuracy"]) >= 0.55
+    assert sum(prompts["kappa"].values()) / len(prompts["kappa"]) >= 0.38
+    assert prompts["score_error"] <= 18
+    assert prompts["apg_error"] <= 6
+    assert boundaries.f1 >= 0.4
+    assert share_of(measured["outcomes"]["sensitivity"]) >= 0.4
 
 
-@pytest.mark.real_data
-def test_boundaries_and_outcomes_of_the_labelled_sessions_hold_their_level(real_data: Path) -> None:
-    """As far as the judges of this version come."""
-    sessions = labelled_sessions(real_data)
-    assert measure_boundaries(boundary_pairs(sessions)).f1 >= 0.4
-    outcomes = measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)])
-    assert (outcomes.sensitivity.value or 0) >= 0.4
+def share_of(told: dict[str, int]) -> float:
+    return told["hits"] / told["total"]

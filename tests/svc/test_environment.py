@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "deploy" / "environment.py"
 
 
@@ -20,21 +22,27 @@ def made(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_nothing_to_install_takes_two_sentences(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for both: making an environment takes seconds."""
+    return tmp_path_factory.mktemp("project")
+
+
+def test_nothing_to_install_takes_two_sentences(folder: Path) -> None:
     """The environment is made once; the second time it is there."""
-    (tmp_path / "empty.lock").write_text("")
-    first, second = made(tmp_path, "empty.lock"), made(tmp_path, "empty.lock")
+    (folder / "empty.lock").write_text("")
+    first, second = made(folder, "empty.lock"), made(folder, "empty.lock")
     assert (first.returncode, second.returncode) == (0, 0), first.stderr
     assert "making .venv" in first.stdout
     assert "installing 0 packages from empty.lock" in second.stdout
     assert "making .venv" not in second.stdout
-    assert (tmp_path / ".venv" / "bin" / "python").exists()
+    assert (folder / ".venv" / "bin" / "python").exists()
 
 
-def test_what_cannot_be_installed_ends_with_what_pip_said(tmp_path: Path) -> None:
+def test_what_cannot_be_installed_ends_with_what_pip_said(folder: Path) -> None:
     """Nobody has to search a log for the reason."""
-    (tmp_path / "open.lock").write_text("click==8.5.1\n")
-    done = made(tmp_path, "open.lock")
+    (folder / "open.lock").write_text("click==8.5.1\n")
+    done = made(folder, "open.lock")
     assert done.returncode == 1
     assert "click==8.5.1" in done.stderr
     assert "pip ended with" in done.stderr

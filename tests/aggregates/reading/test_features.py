@@ -3,8 +3,10 @@
 import json
 import re
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,11 +58,17 @@ def test_every_line_is_own_or_pasted(text: str) -> None:
     assert Counter(filter(None, (own + "\n" + pasted).split("\n"))) == Counter(filter(None, text.split("\n")))
 
 
+@cache
+def weights_of_the_file() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RUBRIC.read_text(encoding="utf-8"))
+    return found
+
+
 @given(TEXT)
 def test_what_a_text_weighs_is_the_sum_of_what_its_features_weigh(text: str) -> None:
     """In every class and boolean, beside the bias."""
     names = features_of(text)
-    weights, pasted = json.loads(RUBRIC.read_text(encoding="utf-8")), {name for name in names if name in PASTED}
+    weights, pasted = weights_of_the_file(), {name for name in names if name in PASTED}
     own = [weights["intents"].get(name, [0] * 8) for name in names - pasted]
     assert SHIPPED.logits(names)[:8] == tuple(map(sum, zip(weights["intent_bias"], *own, strict=True)))
     added = [weights["booleans"].get(name, [0] * 7) for name in pasted]
