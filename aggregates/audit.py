@@ -48,6 +48,7 @@ WORDS: Mapping[type[Event], str] = {
     people.CredentialIssued: "made a key",
     people.CredentialRevoked: "revoked a key",
     people.LinkOffered: "made a link that signs in",
+    people.SignInEnded: "signed a browser out",
     people.IdentityLinked: "linked an account of the sign-in provider",
     BackfillRequested: "had a range judged again",
     RequestsRepriced: "had requests priced again",
@@ -56,8 +57,8 @@ WORDS: Mapping[type[Event], str] = {
 }
 """What counts as an act, in words. New prices come by themselves; `svc catalog list` has them."""
 TOPICS = tuple(each.TOPIC for each in WORDS)
-_NAMED_APART = frozenset({"received_at_us", "by", "organization_id", "developer_id", "key_digest"})
-_Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity
+_NAMED_APART = frozenset({"received_at_us", "by", "organization_id", "developer_id", "key_digest", "administered"})
+_Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity | SignIn
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +90,12 @@ class Told(msgspec.Struct, frozen=True):
 
 def acts(told: Iterable[Told], directory: Directory) -> list[Act]:
     """In the order of the log; what is no act is left out."""
-    return [_act(each, directory) for each in told if type(each.event) in WORDS]
+    return [_act(each, directory) for each in told if _is_act(each.event)]
+
+
+def _is_act(event: Event) -> bool:
+    """Signing out oneself is none."""
+    return type(event) in WORDS and (event.administered if isinstance(event, people.SignInEnded) else True)
 
 
 def _act(told: Told, directory: Directory) -> Act:
@@ -119,7 +125,7 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None
     found = directory.record(told.stream_id)
-    return None if isinstance(found, SignIn | ForgetRequest) else found
+    return None if isinstance(found, ForgetRequest) else found
 
 
 def _organization(subject: _Subject | None, directory: Directory) -> UUID | None:

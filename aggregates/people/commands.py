@@ -174,7 +174,10 @@ class SeeSignIn(PeopleCommand, frozen=True, kw_only=True):
 
 
 class EndSignIn(PeopleCommand, frozen=True, kw_only=True):
+    """`administered`: by an owner or the operator, not by who is signed in."""
+
     sign_in_id: UUID
+    administered: bool = False
 
 
 def wrong_in(command: PeopleCommand) -> str | None:

@@ -123,6 +123,8 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     expires_at: str
     used: bool
+    by: UUID | None
+    """The member who made it; None where whoever runs the server did."""
 
     @property
     def scope(self) -> Scope:

@@ -9,6 +9,7 @@ from aggregates.event import Mendable, Scope
 from aggregates.ids import credential_stream, identity_stream
 from aggregates.people.directory import Developer, Directory, Identity, Key, Membership, SignIn
 from aggregates.people.events import Role
+from aggregates.people.uses import KeyUses
 from aggregates.times import US_PER_DAY, parse_instant
 
 
@@ -96,6 +97,20 @@ def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | N
         if key is None or not _opens(key, now_us):
             return None
     return found if directory.membership(found.scope) is not None else None
+
+
+def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[SignIn]:
+    """The browsers that stand for a member now, the newest first."""
+    theirs = (each for each in directory.all(SignIn) if each.scope == scope)
+    return [each for each in theirs if signed_in(directory, each.id, now_us) is not None][::-1]
+
+
+def has_begun(directory: Directory, uses: KeyUses, developer_id: UUID) -> bool:
+    """Whether somebody has signed in, linked an account or used a key: what they have is theirs alone to open."""
+    sign_ins = (each.developer_id for each in directory.all(SignIn))
+    accounts = (each.developer_id for each in directory.all(Identity))
+    used = (each.developer_id for each in directory.all(Key) if uses.shown(each).last_used_on)
+    return developer_id in {*sign_ins, *accounts, *used}
 
 
 def _opens(key: Key, now_us: int) -> bool:

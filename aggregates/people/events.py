@@ -188,3 +188,5 @@ class SignInSeen(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
 class SignInEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "sign-in.ended"
     sign_in_id: UUID
+    administered: bool = False
+    """Whether somebody did it who looks after people: an act of administration, unlike signing out oneself."""

@@ -3,6 +3,7 @@
 Each cell is a request about what belongs to somebody else, sent to the two listeners within this process.
 """
 
+import http
 import logging
 import sys
 from collections import Counter
@@ -91,8 +92,9 @@ async def _cell(world: World, row: Row, caller: str, cell: Wanted, shown: Counte
         faults += [f"stored {type(each).__name__}" for each in flags]
     elif changed and (not cell.let_in or row.method == "GET"):
         faults.append("it changed something")
+    may_know = cell.let_in or cell.status == http.HTTPStatus.CONFLICT
     looks_after = (
-        caller in ("owner", "operator") and cell.let_in and "owner's" in row.kind and row.kind.startswith("pages")
+        caller in ("owner", "operator") and may_know and row.kind.startswith("pages, a") and "owner's" in row.kind
     )
     if (caller in ("none", *OTHERS) or not cell.let_in) and not looks_after:
         faults += _leaks(world, row, asked, answer)

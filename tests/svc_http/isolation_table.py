@@ -47,6 +47,7 @@ pages, a team's             303   303        303      303      303     303    30
 pages, a thing of one's own  303   303        303      303      303     303    303     404        404       404    303        ok        303
 pages, an owner's            303   303        303      303      303     303    303     403        ok        ok     303        403       ok
 pages, a thing of an owner's 303   303        303      303      303     303    303     403        404       ok     303        403       ok
+pages, an owner's link       303   303        303      303      303     303    303     403        404       409    303        403       ok
 pages, the operator's        303   303        303      303      303     303    303     403        403       403    303        403       ok
 pages, an override           303   303        303      303      303     303    303     400        400       400    303        ok        303
 API, administration          401   401        401      401      401     401    ok      403        403       403    403        403       401
@@ -229,12 +230,14 @@ pages, an owner's
 pages, a thing of an owner's
   api    POST   /operator/people 200
   api    POST   /operator/teams 303
-  api    POST   /operator/people/<id>/link 200
   api    POST   /operator/people/<id>/role 303
   api    POST   /operator/people/<id>/end 303
+  api    POST   /operator/people/<id>/sign-out 303
   api    POST   /operator/keys/<id>/revoke 303
   api    POST   /operator/teams/<id>/add 303
   api    POST   /operator/team-memberships/<id>/end 303
+pages, an owner's link
+  api    POST   /operator/people/<id>/link 200
 pages, the operator's
   api    GET    /operator/server 200
   api    POST   /operator/replay 303

@@ -218,6 +218,9 @@ class World:
             case "DELETE", "/v1/admin/teams/<id>":
                 self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
                 self.ids = self.ids._replace(team=str(new))
+            case "POST", "/operator/people/<id>/link" | "/operator/people/<id>/sign-out":
+                self._sign_in()
+                self.ids = self.ids._replace(membership=str(membership_stream(ACME, BEN)))
             case "POST", "/operator/teams/<id>/add":
                 self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
                 self.ids = self.ids._replace(team=str(new), membership=str(membership_stream(ACME, BEN)))

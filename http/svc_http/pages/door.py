@@ -22,7 +22,7 @@ from aggregates.ids import sign_in_stream
 from aggregates.people.budgets import ADDRESS, DEVELOPER
 from aggregates.people.commands import OpenSignIn, PeopleCommand, SeeSignIn
 from aggregates.people.directory import Developer, Record, SignIn
-from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, signed_in
+from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, has_begun, signed_in
 from aggregates.people.operators import OPERATOR_HOURS
 from aggregates.times import US_PER_DAY, parse_instant, zone_named
 from svc_http.bodies import HttpError, check_content_type, read_sent, refusal, release_body
@@ -140,10 +140,9 @@ SAID: dict[str, str] = {
     "back": "Your word is taken back; what was judged counts again.",
     "named": "The new title stands.",
     "saved": "Saved.",
-    "key-revoked": "The key opens nothing any more. Whoever signed in with it is signed out.",
+    "key-revoked": "The key opens nothing any more. Browsers that signed in with it are signed out, others are not.",
     "signed-out": "That browser is signed out.",
     "report-deleted": "The report is deleted.",
-    "member-ended": "The membership has ended. Their keys open nothing any more; what they did stays.",
     "replaying": "The scores are being built anew from the log.",
     "asked": "You asked to be forgotten. Whoever runs this server sees it.",
     "asked-back": "You ask no longer to be forgotten. Nothing was deleted.",
@@ -233,6 +232,16 @@ async def _let_in(request: Request, to: str) -> Response:
     keep back the strict cookie that it was just given."""
     is_here = request.headers.get("Sec-Fetch-Site") in ("none", "same-origin")
     return rendering.redirect(to) if is_here else await rendering.going_on(to)
+
+
+async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> bool:
+    """Whether a link of this maker may sign a developer in. A member's may not once the developer has begun: with it
+    they would read all of a colleague's work."""
+    if by is None or by == developer_id:
+        return True
+    if has_begun(service.directory, service.key_uses, developer_id):
+        return False
+    return developer_id not in await service.activation()
 
 
 def is_secure(request: Request) -> bool:

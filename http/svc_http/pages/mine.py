@@ -19,8 +19,8 @@ from aggregates.people.commands import (
     RevokeKey,
     WithdrawForget,
 )
-from aggregates.people.directory import Key, SignIn, forget_requests
-from aggregates.people.entry import signed_in
+from aggregates.people.directory import Developer, Key, Link, SignIn, forget_requests
+from aggregates.people.entry import sign_ins_of
 from aggregates.times import iso
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
@@ -30,6 +30,7 @@ from svc_http.params import Call, zone_sent
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
+LINKS_SHOWN = 5
 GOALS_MAX = 100_000
 """So many goals are written to one file."""
 routes = Routes()
@@ -41,10 +42,15 @@ def _own_keys(call: BySignIn) -> list[Key]:
 
 
 def _own_sign_ins(call: BySignIn) -> list[SignIn]:
-    """Those that stand, the newest first."""
-    directory, now_us = call.service.directory, call.service.now_us()
-    mine = (each for each in directory.all(SignIn) if each.scope == call.scope)
-    return [each for each in mine if signed_in(directory, each.id, now_us) is not None][::-1]
+    return sign_ins_of(call.service.directory, call.scope, call.service.now_us())
+
+
+def _others_links(call: BySignIn) -> list[tuple[str, Link]]:
+    """Links that signed one in, made by somebody else of the organization, each with its maker's name."""
+    directory = call.service.directory
+    links = (each for each in directory.all(Link) if each.scope == call.scope and each.used)
+    makers = ((directory.get(Developer, each.by), each) for each in links if each.by not in (None, each.developer_id))
+    return [(maker.display_name, link) for maker, link in makers if maker is not None][: -LINKS_SHOWN - 1 : -1]
 
 
 @routes("GET /mine", "What is one's own, and in whose hands.")
@@ -63,6 +69,7 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
         keys=_own_keys(call),
         new_key=key,
         sign_ins=_own_sign_ins(call),
+        links=_others_links(call),
         this=call.sign_in.id,
         provider=call.service.provider,
         languages=LANGUAGES,

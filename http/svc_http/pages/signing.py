@@ -20,6 +20,7 @@ from svc_http.pages.door import (
     forget_cookie,
     form_of,
     local_path,
+    may_let_in,
     open_operator,
     open_sign_in,
 )
@@ -27,7 +28,12 @@ from svc_http.params import Call
 from svc_http.routing import Routes, developer_of, note_wrong
 
 LINK_CHARACTERS_MAX = 64
-_GONE = "This link was used, or its time is over. Type `svc open` where the server runs for a new one."
+_GONE = (
+    "This link was used, or its time is over. Ask whoever sent it to you; who runs the server types `svc open` there."
+)
+_TOO_LATE = (
+    "This link was made before you began, and opens nothing any more. Sign in with a key, or ask whoever runs svc."
+)
 routes = Routes()
 
 
@@ -66,6 +72,8 @@ async def open_by_link(call: Call, token: str) -> Response:
     if len(token) <= LINK_CHARACTERS_MAX and call.service.operators.uses(digest_of(token), call.service.now_us()):
         return await open_operator(call.service, call.request)
     link = None if len(token) > LINK_CHARACTERS_MAX else call.service.directory.get(Link, link_stream(digest_of(token)))
+    if link is not None and not link.used and not await may_let_in(call.service, link.by, link.developer_id):
+        raise HttpError(410, _TOO_LATE)
     if link is None or isinstance(await call.service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)
     who = principal(call.service.directory, link.scope)

@@ -24,7 +24,7 @@ from aggregates.people.commands import (
     PeopleCommand,
 )
 from aggregates.people.decide import RULES
-from aggregates.people.directory import Developer, Key, Link, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import US_PER_SECOND, iso
 from projections.facts.facts import Activation
 from svc_http.bodies import HttpError, found, refusal
@@ -220,9 +220,16 @@ class LinkBody(msgspec.Struct):
     seconds: Annotated[int, msgspec.Meta(ge=1, le=LINK_SECONDS_MAX)] = LINK_SECONDS
 
 
-class LinkShown(Link, frozen=True, kw_only=True):
-    """A new link, whose path on the private listener is shown this once."""
+class LinkShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A new link that signs a developer in once; its path on the private listener is shown this once."""
 
+    id: UUID
+    link_id: UUID
+    organization_id: UUID
+    developer_id: UUID
+    created_at: str
+    expires_at: str
+    used: bool
     path: str
 
 
@@ -237,7 +244,7 @@ async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
         "expires_at_us": call.service.now_us() + body.seconds * US_PER_SECOND,
     }
     record = await _carried_out(call.service, commands.OfferLink, values)
-    return LinkShown(**msgspec.structs.asdict(record), path=f"/open/{token}")
+    return msgspec.convert(msgspec.structs.asdict(record) | {"path": f"/open/{token}"}, LinkShown)
 
 
 AuditForm = Literal["ndjson", "csv"]

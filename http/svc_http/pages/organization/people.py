@@ -2,8 +2,9 @@
 
 import secrets
 import uuid
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
@@ -18,6 +19,7 @@ from aggregates.people.commands import (
     CreateDeveloper,
     CreateTeam,
     EndMembership,
+    EndSignIn,
     OfferLink,
     PeopleCommand,
     RemoveTeamMember,
@@ -34,19 +36,36 @@ from aggregates.people.directory import (
     TeamMembership,
     forget_requests,
 )
+from aggregates.people.entry import has_begun, sign_ins_of
 from aggregates.people.events import Role
 from aggregates.times import US_PER_DAY
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import ByOperator, carried_out
+from svc_http.pages.door import ByOperator, carried_out, may_let_in
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.people import KEY_BYTES
 from svc_http.routing import Routes
 
 INVITATION_DAYS = 3
+NAME_CHARACTERS = 60
 PEOPLE = "/operator/people"
 ROLES: tuple[Role, ...] = get_args(Role)
+SAID: Mapping[str, str] = {
+    "role-set": "The role of {name} is set.",
+    "member-ended": "The membership of {name} has ended. Their keys open nothing any more, and their browsers are "
+    "signed out; what they did stays.",
+    "key-revoked": "The key of {name} opens nothing any more. Browsers that signed in with it are signed out; those "
+    "that signed in by a link or an account are not: “Sign out all browsers of {name}” does that.",
+    "signed-out": "Every browser of {name} is signed out. Their keys still open what they did: revoke those apart.",
+    "put-in": "{name} is in the team from now on.",
+    "taken-out": "{name} is in the team no longer.",
+}
+"""What the page says after a button about a member, by the word in its address."""
 _R = TypeVar("_R", Key, Membership, Team)
+_HAS_BEGUN = (
+    "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only they themself can "
+    "let a browser in, with a key that they make on the page Mine; or whoever runs the server, with `svc open`"
+)
 routes = Routes()
 
 
@@ -67,6 +86,8 @@ class Person(msgspec.Struct, frozen=True):
     """Those that open something, or did so lately."""
     asked_at: str | None
     """Since when they ask to be forgotten."""
+    may_get_link: bool
+    """Whether the caller can make a link for them, as far as people and keys tell."""
 
 
 class House(msgspec.Struct, frozen=True):
@@ -93,6 +114,8 @@ def _houses(call: ByOperator) -> list[House]:
                     developers[each.developer_id],
                     [key for key in keys if key.scope == Scope(organization.id, each.developer_id)],
                     asked.get(each.developer_id),
+                    call.by in (None, each.developer_id)
+                    or not has_begun(directory, call.service.key_uses, each.developer_id),
                 )
                 for each in members
                 if each.organization_id == organization.id
@@ -114,7 +137,21 @@ async def people(call: ByOperator) -> Response:
 
 
 async def _people(call: ByOperator, invitation: Invitation | None = None) -> TrioResponse:
-    return await call.show("organization/people.html", houses=_houses(call), roles=ROLES, invitation=invitation)
+    values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
+    if (said := _said(call)) is not None:
+        values["said"] = said
+    return await call.show("organization/people.html", **values)
+
+
+def _said(call: ByOperator) -> str | None:
+    """About a member whom the caller looks after."""
+    words, about = SAID.get(call.query.get("said", "")), call.query.get("about", "")
+    known = (each for each in call.service.directory.all(Membership) if str(each.id) == about)
+    member = next((each for each in known if call.organization_id in (None, each.organization_id)), None)
+    developer = None if member is None else call.service.directory.get(Developer, member.developer_id)
+    if words is None or developer is None:
+        return None
+    return words.format(name=rendering.cut(developer.display_name, NAME_CHARACTERS))
 
 
 # --- members ----------------------------------------------------------------------------------------------------
@@ -139,6 +176,8 @@ async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
     member = _own(call, membership_id)
     developer = call.service.directory.get(Developer, member.developer_id)
     assert developer is not None, "a member is known"
+    if not await may_let_in(call.service, call.by, developer.id):
+        raise HttpError(409, _HAS_BEGUN.format(name=developer.display_name[:SHOWN_CHARACTERS]))
     made = await _invitation(call, member.organization_id, member.developer_id, developer.display_name)
     return await _people(call, made)
 
@@ -157,21 +196,31 @@ async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUI
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
 async def set_role(call: ByOperator, membership_id: UUID) -> Response:
-    role = _role(await call.form())
-    return await _done(call, ChangeMembership(membership_id=_own(call, membership_id).id, role=role), "saved")
+    role, member = _role(await call.form()), _own(call, membership_id)
+    return await _done(call, ChangeMembership(membership_id=member.id, role=role), "role-set", member)
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
 async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
-    return await _done(call, EndMembership(membership_id=_own(call, membership_id).id), "member-ended")
+    member = _own(call, membership_id)
+    return await _done(call, EndMembership(membership_id=member.id), "member-ended", member)
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
+async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
+    member = _own(call, membership_id)
+    scope = Scope(member.organization_id, member.developer_id)
+    for each in sign_ins_of(call.service.directory, scope, call.service.now_us()):
+        await _carried_out(call, EndSignIn(sign_in_id=each.id, administered=True))
+    return _back("signed-out", member)
 
 
 @routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     directory = call.service.directory
     stream = directory.key_stream(key_id)
-    _looked_after(call, None if stream is None else directory.get(Key, stream), f"no key {key_id} here")
-    return await _done(call, RevokeKey(credential_id=key_id), "key-revoked")
+    key = _looked_after(call, None if stream is None else directory.get(Key, stream), f"no key {key_id} here")
+    return await _done(call, RevokeKey(credential_id=key_id), "key-revoked", directory.membership(key.scope))
 
 
 # --- teams ------------------------------------------------------------------------------------------------------
@@ -190,7 +239,7 @@ async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
     _looked_after(call, call.service.directory.get(Team, team_id), f"no team {team_id} here")
     member = _own(call, _id_sent((await call.form()).get("member", "")))
     stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
-    return await _done(call, stay, "saved")
+    return await _done(call, stay, "put-in", member)
 
 
 @routes("POST /operator/team-memberships/<stay_id>/end", "Take somebody out of a team.")
@@ -198,16 +247,21 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
     directory = call.service.directory
     stay = directory.get(TeamMembership, stay_id)
     team = None if stay is None else directory.get(Team, stay.team_id)
-    _looked_after(call, team, f"no team membership {stay_id} here")
-    return await _done(call, RemoveTeamMember(team_membership_id=stay_id), "saved")
+    house = _looked_after(call, team, f"no team membership {stay_id} here").organization_id
+    member = None if stay is None else directory.membership(Scope(house, stay.developer_id))
+    return await _done(call, RemoveTeamMember(team_membership_id=stay_id), "taken-out", member)
 
 
 # --- what may be named ------------------------------------------------------------------------------------------
 
 
-async def _done(call: ByOperator, command: PeopleCommand, said: str) -> TrioResponse:
+async def _done(call: ByOperator, command: PeopleCommand, said: str, about: Membership | None = None) -> TrioResponse:
     await _carried_out(call, command)
-    return rendering.redirect(f"{PEOPLE}?said={said}")
+    return _back(said, about)
+
+
+def _back(said: str, about: Membership | None) -> TrioResponse:
+    return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
 
 
 async def _carried_out(call: ByOperator, command: PeopleCommand) -> Record:

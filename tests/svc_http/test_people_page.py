@@ -1,0 +1,173 @@
+"""The page of people: an owner looks after them, and comes no nearer to what they did."""
+
+import re
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from aggregates.event import Refused
+from aggregates.ids import link_stream, membership_stream, sign_in_stream
+from aggregates.people.commands import CreateDeveloper, OfferLink, OpenSignIn, StartMembership
+from svc_http.pages.door import digest_of
+from tests.support.facts import DAY
+from tests.support.log import named
+from tests.support.people import ACME, ANA, BEN, BEN_KEY, NOW_US, carry_out, issue, key_of
+from tests.svc_http.house import Answer, Caller, House, bearer
+from tests.svc_http.test_mine_page import ANAS, BENS, OPERATORS, press, words
+
+NORA = named("nora")
+NORA_MEMBER, BEN_MEMBER, ANA_MEMBER = (membership_stream(ACME, each) for each in (NORA, BEN, ANA))
+
+
+@pytest.fixture(autouse=True)
+def _people(house: House) -> None:
+    """Ana is an owner. Ben is a member who did nothing yet, and Nora is new."""
+    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
+    newcomer = CreateDeveloper(developer_id=NORA, display_name="Nora")
+    for command in (sign_in, newcomer, StartMembership(organization_id=ACME, developer_id=NORA)):
+        assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    house.operators.begin(digest_of("operator's"), house.now_us())
+
+
+def signs_in(house: House, developer_id: UUID, cookie: str, key_id: UUID | None = None) -> None:
+    sign_in = OpenSignIn(
+        sign_in_id=sign_in_stream(digest_of(cookie)), organization_id=ACME, developer_id=developer_id, opened_by=key_id
+    )
+    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+
+
+async def link_for(api: Caller, member: UUID, cookie: dict[str, str]) -> Answer:
+    return await press(api, f"/operator/people/{member}/link", cookie)
+
+
+def path_in(answer: Answer) -> str:
+    found = re.search(r"/open/[\w-]+", answer.body.decode())
+    assert found is not None, answer
+    return found[0]
+
+
+def uses_a_key(house: House) -> None:
+    house.key_uses.note(named(BEN_KEY), house.now_us())
+
+
+def is_signed_in(house: House) -> None:
+    signs_in(house, BEN, "ben's")
+
+
+def has_work(house: House) -> None:
+    house.states[BEN] = "first_prompt"
+
+
+@pytest.mark.parametrize("begins", [uses_a_key, is_signed_in, has_work])
+async def test_an_owner_makes_no_link_for_who_has_begun(
+    house: House, api: Caller, begins: Callable[[House], None]
+) -> None:
+    """Whoever follows it reads all that its developer did. Whoever runs the server can read that anyway."""
+    begins(house)
+    refused = await link_for(api, BEN_MEMBER, ANAS)
+    assert refused.status == 409
+    assert b"Ben has begun to use svc" in refused.body
+    assert b"/open/" not in refused.body
+    assert (await link_for(api, BEN_MEMBER, OPERATORS)).status == 200
+
+
+async def test_the_page_offers_no_link_for_who_has_begun(house: House, api: Caller) -> None:
+    offered = (await api.using(ANAS).get("/operator/people")).body.decode()
+    assert f"{BEN_MEMBER}/link" in offered
+    is_signed_in(house)
+    shown = (await api.using(ANAS).get("/operator/people")).body.decode()
+    assert f"{BEN_MEMBER}/link" not in shown
+    assert f"{NORA_MEMBER}/link" in shown
+    assert "Only they themself can let another browser in" in shown
+    assert f"{BEN_MEMBER}/link" in (await api.using(OPERATORS).get("/operator/people")).body.decode()
+
+
+async def test_an_owner_lets_their_own_phone_in(api: Caller) -> None:
+    made = await link_for(api, ANA_MEMBER, ANAS)
+    assert (await api.using({"Sec-Fetch-Site": "none"}).get(path_in(made))).status == 303
+
+
+async def test_a_link_that_an_owner_kept_opens_nothing_once_its_developer_has_begun(house: House, api: Caller) -> None:
+    """The first of two lets Nora in; an owner would come in by the second."""
+    first, second = [path_in(await link_for(api, NORA_MEMBER, ANAS)) for _ in range(2)]
+    others = path_in(await link_for(api, NORA_MEMBER, OPERATORS))
+    newcomer = api.using({"Sec-Fetch-Site": "none"})
+    assert (await newcomer.get(first)).status == 303
+    late = await newcomer.get(second)
+    assert (late.status, b"made before you began" in late.body) == (410, True)
+    assert "Set-Cookie" not in late.headers
+    assert (await newcomer.get(others)).status == 303
+
+
+async def test_who_was_let_in_by_somebodys_link_reads_whose_it_was(house: House, api: Caller) -> None:
+    """Should the maker of the link have followed it themself, this tells."""
+    path = path_in(await link_for(api, BEN_MEMBER, ANAS))
+    assert (await api.using({"Sec-Fetch-Site": "none"}).get(path)).status == 303
+    signs_in(house, BEN, "ben's")
+    shown = await words(api, "/mine", BENS)
+    assert "Ana made a link on" in shown
+    assert "Was that not you?" in shown
+
+
+async def test_a_link_of_ones_own_is_no_news(house: House, api: Caller) -> None:
+    """Nor one of whoever runs the server, and none that nobody followed."""
+    signs_in(house, BEN, "ben's")
+    for name, by in (("own", BEN), ("kept", ANA)):
+        offer = OfferLink(link_id=link_stream(name), organization_id=ACME, developer_id=BEN, expires_at_us=NOW_US + DAY)
+        assert not isinstance(await house.administer(offer, by), Refused)
+    assert "made a link on" not in await words(api, "/mine", BENS)
+
+
+@pytest.mark.parametrize(("cookie", "by"), [(ANAS, "Ana"), (OPERATORS, "operator")])
+async def test_every_browser_of_a_member_is_signed_out(
+    house: House, api: Caller, cookie: dict[str, str], by: str
+) -> None:
+    """Those that came by a link as well; the audit log tells who did it, and of whom."""
+    signs_in(house, BEN, "ben's")
+    signs_in(house, BEN, "phone")
+    assert (await api.using({"Cookie": "svc_session=phone"}).get("/mine")).status == 200
+    answer = await press(api, f"/operator/people/{BEN_MEMBER}/sign-out", cookie)
+    assert answer.status == 303
+    assert "Every browser of Ben is signed out" in await words(api, answer.headers["Location"], cookie)
+    for name in ("ben's", "phone"):
+        assert (await api.using({"Cookie": f"svc_session={name}"}).get("/mine")).status == 303
+    assert (await words(api, "/operator/audit", cookie)).count(f"{by} signed a browser out Ben") == 2
+    assert (await api.using(ANAS).get("/mine")).status == 200
+
+
+async def test_signing_out_oneself_is_no_act_of_administration(house: House, api: Caller) -> None:
+    signs_in(house, BEN, "ben's")
+    await press(api, "/mine/sign-out", BENS)
+    assert "signed a browser out" not in await words(api, "/operator/audit", ANAS)
+
+
+async def test_revoking_a_key_says_whose_and_who_stays_signed_in(house: House, api: Caller) -> None:
+    """A browser that came by the key goes; one that came by a link stays."""
+    signs_in(house, BEN, "ben's", named(BEN_KEY))
+    signs_in(house, BEN, "letin")
+    answer = await press(api, f"/operator/keys/{named(BEN_KEY)}/revoke", ANAS)
+    told = await words(api, answer.headers["Location"], ANAS)
+    assert "The key of Ben opens nothing any more" in told
+    assert "Sign out all browsers of Ben" in told
+    assert (await api.using(BENS).get("/mine")).status == 303
+    assert (await api.using({"Cookie": "svc_session=letin"}).get("/mine")).status == 200
+
+
+async def test_ending_a_membership_says_whose(api: Caller) -> None:
+    answer = await press(api, f"/operator/people/{BEN_MEMBER}/end", ANAS)
+    assert "The membership of Ben has ended" in await words(api, answer.headers["Location"], ANAS)
+
+
+async def test_a_banner_names_nobody_whom_one_does_not_look_after(house: House, api: Caller) -> None:
+    """The address may be made up."""
+    signs_in(house, NORA, "nora's", None)
+    shown = await words(api, f"/operator/people?said=signed-out&about={named('a membership of others')}", ANAS)
+    assert "Every browser" not in shown
+
+
+async def test_a_key_that_was_never_used_is_no_beginning(house: House, api: Caller) -> None:
+    assert not isinstance(carry_out(house.directory, issue(key_of("nora"), ACME, NORA), NOW_US), Refused)
+    assert (await link_for(api, NORA_MEMBER, ANAS)).status == 200
+    await api.using(bearer(key_of("nora"))).get("/v1/score_v3/score")
+    assert (await link_for(api, NORA_MEMBER, ANAS)).status == 409
