@@ -251,6 +251,8 @@ def prompt_verdict(rubric: Rubric, letter: str | None) -> str:
     assert rubric.intent is not None
     earned, sure, unsure = len(rubric.earned), len(rubric.booleans) - len(rubric.unsure), len(rubric.unsure)
     shown = f"it shows {earned} of the {sure} habits that can be told" if sure else "no habit of it can be told"
+    if sure == 1:
+        shown = f"it {'shows' if earned else 'does not show'} the one habit that can be told"
     graded = f", which is {letter}" if letter is not None else ", too few for a grade"
     silent = f"; of {unsure} nobody can tell" if unsure else ""
     return f"Read as {kind_of(rubric.intent)}, {rubric.confidence:.0%} sure; {shown}{graded}{silent}."

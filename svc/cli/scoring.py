@@ -23,7 +23,7 @@ from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.asking.words import Spent, spent_by_model, state
-from svc_http.pages.words import HABITS, KINDS, NEXT_HABIT, plainly
+from svc_http.pages.words import HABITS, KINDS, plainly
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = dict[str, Any]
@@ -137,7 +137,7 @@ def score(server: Server, as_json: bool, days: int) -> None:
             f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(prompts['sample_count'], 'prompt')}."
         )
     if habits["worst_pillar"] in HABITS and habits["sample_count"]:
-        console.print(f"Next habit: [bold]{NEXT_HABIT[habits['worst_pillar']]}[/bold].")
+        console.print(f"Next habit: a prompt that [bold]{HABITS[habits['worst_pillar']]}[/bold].")
     console.print("`svc goals` lists the goals, `svc why 1` explains the newest.", style="dim")
 
 
@@ -331,7 +331,7 @@ def habits(server: Server, as_json: bool, days: int) -> None:
     if unsure := found.get("unsure_count"):
         console.print(f"{counted(unsure, 'verdict')} unsure, and counted neither way.", style="dim")
     if found["worst_pillar"] in HABITS and found["sample_count"]:
-        console.print(f"Next habit: [bold]{NEXT_HABIT[found['worst_pillar']]}[/bold].")
+        console.print(f"Next habit: a prompt that [bold]{HABITS[found['worst_pillar']]}[/bold].")
 
 
 @click.command(cls=Asking, example="svc cost --days 7")

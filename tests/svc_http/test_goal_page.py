@@ -85,6 +85,16 @@ async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> N
     assert "No figure changes by a title" in words(await api.get(f"{goal}/say?word=rename&title=Another"))
 
 
+async def test_its_page_names_who_said_so(house: House, api: Caller) -> None:
+    """Nobody but oneself can, so no person in general did."""
+    works(house, 1)
+    (goal,) = await goals_of(api)
+    page = words(await api.get(await press(api, f"{goal}/say", word="not-reached")))
+    assert "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it." in page
+    assert "You said that it was not reached; that counts." in page
+    assert "person" not in page
+
+
 @pytest.mark.parametrize(
     ("asked", "wrong"),
     [("word=split&turn=1", "one turn"), ("word=kind&kind=poem", "kind must be"), ("word=praise", "word must be")],

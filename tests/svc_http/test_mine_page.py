@@ -4,6 +4,7 @@ import html
 import re
 from urllib.parse import urlencode
 
+import msgspec
 import pytest
 
 from aggregates.event import Refused
@@ -77,3 +78,35 @@ async def test_the_clients_file_is_offered_with_its_digest(api: Caller) -> None:
     answer = await api.get("/client/svc-client.pyz")
     assert (answer.status, answer.body, answer.headers["Content-Type"]) == (200, b"PK", "application/zip")
     assert f"SHA-256 {answer.headers['ETag'].strip(chr(34))}" in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "only_here"),
+    [
+        ("http://127.0.0.1:4318", True),
+        ("http://[::1]:4318", True),
+        ("http://localhost:4318", True),
+        ("http://svc.localhost", True),
+        ("https://ingest.example", False),
+        ("http://10.0.0.7:4318", False),
+    ],
+)
+async def test_an_address_that_no_other_machine_reaches_is_called_so(
+    house: House, api: Caller, url: str, only_here: bool
+) -> None:
+    house.settings = msgspec.structs.replace(house.settings, ingest_url=url)
+    assert ("listens on its own machine only" in await words(api, "/mine", BENS)) is only_here
+
+
+async def test_a_newcomer_reads_both_ways_to_begin(api: Caller) -> None:
+    """On the machine of the server, and on one without svc."""
+    shown = await words(api, "/", BENS)
+    assert "svc import claude-code" in shown
+    assert "make a key" in shown
+    assert "svc-client.pyz" in shown
+
+
+async def test_the_operators_pages_listen_to_no_developers_events(api: Caller) -> None:
+    """They would be refused."""
+    assert "live." not in (await api.using(OPERATORS).get("/operator/people")).body.decode()
+    assert "live." in (await api.using(ANAS).get("/operator/people")).body.decode()

@@ -28,7 +28,7 @@ from svc_http.app import build_api
 from svc_http.pages.door import digest_of
 from tests.projections.scores.test_activity import worked
 from tests.projections.scores.test_throttle import failed
-from tests.support.facts import DAY, HOUR, MINUTE, Log, request
+from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import Answer, Caller, House
@@ -206,6 +206,23 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     await press(api, f"{at}/delete")
     assert "No report yet" in words(await page(api, "/reports"))
     assert (await page(api, at)).status == 404
+
+
+async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(house: Workshop, api: Caller) -> None:
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    missed = log.prompt("missed", "Fix the crash in src/a.py when the file is empty.", NOW_US - DAY)
+    log.records("missed", request(NOW_US - DAY), edit(NOW_US - DAY + MINUTE)).corrects_goal("missed", missed, False)
+    log.prompt("small", "What does src/a.py do?", NOW_US - DAY + HOUR)
+    log.records("small", request(NOW_US - DAY + HOUR))
+    house.has_seen(log)
+    house.passes(NOW_US)
+    at = (await press(api, "/reports", period="daily", date="2026-07-31")).headers["Location"]
+    await house.works()
+    text = words(await page(api, at))
+    assert "bug fix not reached" in text
+    assert "question not counted" in text
+    assert "not reached, or not counted" not in text
 
 
 async def test_a_report_is_cancelled_while_it_waits(house: Workshop, api: Caller) -> None:

@@ -13,6 +13,7 @@ from aggregates.people.commands import (
     CreateTeam,
     OpenSignIn,
     PeopleCommand,
+    RemoveTeamMember,
     StartMembership,
 )
 from svc_http.pages.door import digest_of
@@ -101,3 +102,18 @@ async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Call
 @pytest.mark.parametrize(("path", "status"), [("/team?days=90", 400), ("/team?team=x", 404), ("/team?days=x", 400)])
 async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) -> None:
     assert (await _page(api, path)).status == status
+
+
+async def test_it_says_since_when_it_counts_and_who_takes_people_in(api: Caller) -> None:
+    """So that a team that was filled today does not read as one that did nothing."""
+    shown = (await _page(api)).body.decode()
+    assert "Counts for each member from the day they joined; the first joined on 2 July 2026" in shown
+    assert "Owners of the organization take people in: Ana." in shown
+    assert "from the day they joined on" in shown
+
+
+async def test_who_is_in_no_team_reads_who_forms_one(house: House, api: Caller) -> None:
+    for developer_id in (ANA, BEN, CLEO):
+        stay = RemoveTeamMember(team_membership_id=named(f"in {developer_id}"))
+        assert not isinstance(carry_out(house.directory, stay, NOW_US), Refused)
+    assert "Owners of the organization (Ana) form teams" in (await _page(api)).body.decode()

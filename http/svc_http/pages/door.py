@@ -135,7 +135,7 @@ OPERATOR_NAV: list[tuple[str, str]] = [
     ("/operator/audit", "Audit log"),
 ]
 SAID: dict[str, str] = {
-    "counts": "Your word counts from now on, in every figure.",
+    "counts": "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it.",
     "split": "Another goal begins here from now on, and each of the two counts for itself.",
     "back": "Your word is taken back; what was judged counts again.",
     "named": "The new title stands.",

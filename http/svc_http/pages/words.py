@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
+from ipaddress import ip_address
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from aggregates.judging.evidence import HABIT_WORDS
 from aggregates.times import US_PER_SECOND
@@ -132,16 +134,34 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
     return f"{number(count)} {thing if count == 1 else things or thing + 's'}"
 
 
+def here_only(url: str) -> bool:
+    """Whether an address leads to the machine that it is opened on, and so to this server from no other one."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def state(name: str) -> str:
     return STATES.get(name, name)
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_PERSON = (
+    (re.compile(r"\bA person marked it as complete\b"), "You said that it was reached"),
+    (re.compile(r"\bA person marked it as not complete\b"), "You said that it was not reached"),
+    (re.compile(r"\bA person said\b"), "You said"),
+    (re.compile(r"\ba person said\b"), "you said"),
+)
+"""Only its developer says something of a goal, and only they read it."""
 _HABIT = re.compile(r"\b(?:" + "|".join(HABITS) + r")\b")
 
 
 def plainly(text: str, zone: tzinfo) -> str:
     """A sentence of the API with its times and names as a person reads them."""
+    for said, yours in _PERSON:
+        text = said.sub(yours, text)
     timed = _TIME.sub(lambda found: moment(found[0], zone), text)
     return _HABIT.sub(lambda found: f"“{HABITS[found[0]]}”", timed)
 
@@ -163,5 +183,5 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "kind": lambda name: KINDS.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,
-    "next_habit": lambda name: NEXT_HABIT.get(name, name),
+    "here_only": here_only,
 }

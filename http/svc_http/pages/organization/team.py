@@ -7,7 +7,7 @@ import msgspec
 from quart import Response
 
 from aggregates.event import Scope
-from aggregates.people.directory import Developer, Organization, Team
+from aggregates.people.directory import Developer, Directory, Membership, Organization, Team, TeamMembership
 from aggregates.people.stays import Stay, stays_in
 from aggregates.times import Window, equal_windows
 from projections.prices.spending import Asked, TeamCost, team_cost
@@ -44,6 +44,13 @@ class DayShown(msgspec.Struct, frozen=True):
     """Whether enough were at work for how the day came out."""
 
 
+def _owners(directory: Directory, organization_id: UUID) -> list[str]:
+    """Who can take people in, by name."""
+    owners = [each for each in directory.all(Membership) if each.active and each.role == "owner"]
+    here = (directory.get(Developer, each.developer_id) for each in owners if each.organization_id == organization_id)
+    return [each.display_name for each in here if each is not None]
+
+
 def _look(reader: Reader, scope: Scope, days: Sequence[Sequence[Stay]], stays: Sequence[Stay], window: Window) -> Look:
     impact = team_throttle(reader, scope, stays, window, THROTTLE_REQUESTS_MAX)
     return Look([team_day(reader, scope, each, labels=False) for each in days], impact.summary, impact.is_partial)
@@ -53,8 +60,9 @@ def _look(reader: Reader, scope: Scope, days: Sequence[Sequence[Stay]], stays: S
 async def team(call: BySignIn) -> Response:
     teams = call.service.directory.teams_of(call.scope)
     chosen = team_of(call, _asked(call)) if "team" in call.query else next(iter(teams), None)
+    owners = _owners(call.service.directory, call.scope.organization_id)
     if chosen is None:
-        return await call.show("organization/team.html", team=None)
+        return await call.show("organization/team.html", team=None, owners=owners)
     name, window = period_of(call, PERIODS_SHOWN)
     directory, zone, days = call.service.directory, call.own_zone, days_of(call, window)
     stays = [stays_in(directory, chosen, each, zone) for each in days]
@@ -70,6 +78,8 @@ async def team(call: BySignIn) -> Response:
     return await call.show(
         "organization/team.html",
         team=chosen,
+        owners=owners,
+        since=min(each.started_at for each in directory.all(TeamMembership) if each.team_id == chosen.id),
         period=name,
         periods={each: PERIODS[each] for each in PERIODS_SHOWN},
         days=shown[::-1],

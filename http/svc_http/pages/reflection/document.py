@@ -45,6 +45,7 @@ class Coached(msgspec.Struct, frozen=True, rename="camel"):
     habit: str
     share: float
     prompt_count: int
+    boolean: str = ""
     example: Example | None = None
     best_example: Example | None = None
 

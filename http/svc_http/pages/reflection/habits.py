@@ -47,7 +47,7 @@ class Shown(msgspec.Struct, frozen=True):
     unsure: int
     bar: Markup
     weeks: list[tuple[str, int, int, int, int]]
-    """Label, shown, of so many; sure on one side only, unsure."""
+    """Label, shown, of so many; seen where the judge can say no more than that; unsure."""
     chart: Markup
     best: ShownHabit | None
     missed: ShownHabit | None
@@ -112,7 +112,7 @@ def _shown(look: Look, name: BooleanName, labels: Sequence[str]) -> Shown:
 
 
 def _sentence(shown: int, sure: int, one_sided: int, unsure: int) -> str:
-    more = f", {number(one_sided)} more sure on one side only" if one_sided else ""
+    more = f", {number(one_sided)} more seen, without a rate" if one_sided else ""
     more += f", {number(unsure)} more unsure" if unsure else ""
     return f"{number(shown)} of {counted(sure, 'prompt')}{more}"
 

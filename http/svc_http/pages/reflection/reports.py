@@ -1,12 +1,13 @@
 """Reports: asked for, watched while they are made, read, printed, and made by themselves on a schedule."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 from quart import Response
 
+from aggregates.event import Scope
 from aggregates.people.commands import ChangeDeveloper
 from aggregates.people.events import Channel, Schedule
 from aggregates.reports.decide import ReportStatus
@@ -14,13 +15,15 @@ from aggregates.reports.notices import Try, next_try_us
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
+from projections.reader import Reader
+from projections.sub_sessions.goals import goal_row
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, carried_out
 from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.rates import told
-from svc_http.pages.reflection.document import ROWS_SHOWN, Document, document
-from svc_http.pages.words import HABITS, day, local
+from svc_http.pages.reflection.document import ROWS_SHOWN, Document, Task, document
+from svc_http.pages.words import HABITS, day, local, state
 from svc_http.routes import reports as api
 from svc_http.routes.reports import GenerateBody
 from svc_http.routing import Routes
@@ -32,6 +35,7 @@ STATES: Mapping[ReportStatus, str] = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
+MISSED = ("not_reached", "rework", "not_counted")
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
@@ -91,6 +95,7 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
     read = found(await call.read(rows.report, report_id), "no report of this address is yours")
     shown = document(read.sections)
     values = {} if shown is None else _read(shown)
+    missed = {} if shown is None else await call.read(_missed, values["tasks"])
     return await call.show(
         "reflection/report.html",
         report=read,
@@ -99,6 +104,7 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
         unfinished=read.status in UNFINISHED,
         shown=shown,
         habits=HABITS,
+        missed=missed,
         notices=await _told(call, report_id),
         **values,
     )
@@ -111,6 +117,13 @@ async def _told(call: BySignIn, report_id: UUID) -> list[Told]:
         for channel, found in tries.items()
         if found
     ]
+
+
+def _missed(reader: Reader, scope: Scope, tasks: Sequence[Task]) -> dict[str, str]:
+    """What came of goals that a report has as not reached; without those that count otherwise by now."""
+    asked = (each.sub_session_id for each in tasks if each.crushed is False)
+    rows = ((each, goal_row(reader, scope, UUID(each))) for each in asked)
+    return {each: state(row.outcome) for each, row in rows if row is not None and row.outcome in MISSED}
 
 
 def _read(shown: Document) -> dict[str, Any]:
