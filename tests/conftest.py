@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if NODES > 1 else ():
         for mark in item.iter_markers("one_folder"):
             item.add_marker(pytest.mark.skip(f"one folder: {mark.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: nobody looks for garbage among them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """For `-n auto`: one more than processors, because many tests wait for processes and for the disk."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ memory, files and signals of its own, and it dies of kill -9.
     python -m tests.support.warm SOCKET    (started by `Warm`; SOCKET is the number of an open descriptor)
 """
 
+import gc
 import json
 import os
 import select
@@ -91,6 +92,9 @@ def _main(requests: socket.socket) -> None:
         import_module(f"svc.cli.{module}")
     for module in ("svc.app", "svc_http.app", "svc.observe.logs", "rich.progress"):
         import_module(module)
+    # A fork that looked through all of this for garbage would copy it.
+    gc.collect()
+    gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES_MAX, 4)
