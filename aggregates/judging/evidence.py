@@ -37,7 +37,7 @@ SAID_CHARACTERS_MAX = 100
 _SENTENCE_END = re.compile(r"[.?!] ")
 _SENTENCE_MIN = 12
 """A sentence that ends before so many characters is told with the next one."""
-_ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]|[-*•–])\s*$")
+_ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")
 """Of the first item of a list, left of it where the line was cut."""
 _UNSEARCHED = "missed, as it was judged; words are searched in English only"
 
@@ -79,14 +79,18 @@ def how_to_earn(name: BooleanName, text: str | None) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a prompt's own words on one line, without its full stop; empty where it has none."""
+    """The first sentence of a prompt's own words on one line, without its full stop, cut with an ellipsis where it is
+    long; empty where it has none, or only leads up to what follows."""
     looked = split_pasted(text)
     title, summary = title_and_summary(looked)
     said = text[title.start : max(title.end, min(summary.end, title.start + 2 * SAID_CHARACTERS_MAX))]
     line = plain(" ".join(said.split()))
     first = line[: cut_end(line, 0, len(line), SAID_CHARACTERS_MAX)]
     stop = _SENTENCE_END.search(first, _SENTENCE_MIN)
-    return _ITEM_MARK.sub("", first if stop is None else first[: stop.start()]).rstrip(" .!?:;,")
+    ended = _ITEM_MARK.sub("", first if stop is None else first[: stop.start()]).rstrip()
+    if ended.endswith(":"):
+        return ""
+    return f"{ended} …" if stop is None and len(first) < len(line) else ended.rstrip(" .!?;,")
 
 
 def _earned(name: BooleanName, position: int, span: Span | None) -> Evidence:

@@ -167,7 +167,7 @@ _LOOKED_FOR: dict[BooleanName, frozenset[str]] = {
         {"phrase:scope_limit", "cue:scope", "reference", "path", "code name", "phrase:accepting"}
     ),
     "references_concrete": frozenset({"reference", "pasted", "number"}),
-    "verification_requested": frozenset({"phrase:check_asked"}),
+    "verification_requested": frozenset({"phrase:check_asked", "cue:check", "cue:accept"}),
 }
 """None of these stands in a prompt of which it is surely false."""
 _PLAIN_QUESTIONS = frozenset({"question:wh", "question:how", "question:why"})

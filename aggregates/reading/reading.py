@@ -190,7 +190,7 @@ _INVITES = re.compile(
     r"|(?:want me to|shall i|should i) (?:now |also )?(?:commit|push|open|create|submit|raise|merge)\b[^\n]{0,60}\?\s*$"
 )
 _BREAKS_OFF = re.compile(
-    r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will) )[^\n]{0,120}[:.]?\s*$"
+    r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will| need to) )[^\n]{0,120}[:.]?\s*$"
     r"|(?:^|\n)[^\w\n]{0,8}(?:now )?[a-z]{2,20}ing\b[^\n]{0,120}(?:\.\.\.|…)\s*$"
     r"|(?:^|\n|[.!:] )[^\w\n]{0,8}(?:now |then )?(?:add|apply|commit|continu|creat|deploy|fix|implement"
     r"|investigat|launch|monitor|mov|proceed|push|re-?runn|runn|ship|spawn|start|updat|wait|writ)\w{0,3}ing\b[^\n]{0,100}[:.…]\s*$"

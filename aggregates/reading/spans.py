@@ -28,15 +28,18 @@ _SENTENCE_END = re.compile(r"[.?!] |\n")
 assert {cue for cues in _CUES.values() for cue in cues} <= lexicon.PHRASE_CUES.keys()
 
 
-def _any_of(*lists: str) -> re.Pattern[str]:
-    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists))
+def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
+    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also)
     return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE)
 
 
 _ELSE: dict[BooleanName, re.Pattern[str]] = {
-    "goal_explicit": _any_of("want"),
-    "scope_bounded": _any_of("scope", "where"),
-    "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit) #?\d", re.IGNORECASE),
+    "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)", re.IGNORECASE),
+    "scope_bounded": _any_of("scope", "where", "git", "review"),
+    "references_concrete": re.compile(
+        rf"\b(?:lines?|ticket|issue|pr|commit|option|step|phase) #?\d|\b\d+\b|{_any_of('git', 'where').pattern}",
+        re.IGNORECASE,
+    ),
     "verification_requested": _any_of("test", "check", "accept"),
     "root_cause_oriented": _any_of("cause"),
     "plan_first": _any_of("plan"),

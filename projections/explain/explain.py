@@ -277,7 +277,8 @@ def _view(reader: Reader, sub_session_id: str | None) -> ReworkView | None:
 def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     row, verdict = facts.row, facts.row.detail.outcome
     speaks_for = [_outcome_piece(facts, each) for each in verdict.evidence_for]
-    against = [_outcome_piece(facts, each) for each in verdict.evidence_against]
+    # A doubt about where it ends is told where it was cut: nobody said anything against the work.
+    against = [_outcome_piece(facts, each) for each in verdict.evidence_against if each.what != rules.UNSURE_END]
     goal = facts.prompt_piece("the prompt that says what is wanted", facts.goal)
     read = [at for turn in facts.turns for at in (turn.position, turn.response_position)]
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from aggregates.judging.evidence import how_to_earn
+from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.grades import PromptGrade, grade_text
 
 KINDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
@@ -56,3 +58,41 @@ def test_another_language_is_not_judged(text: str) -> None:
 def test_a_tiny_prompt_is_no_prompt(text: str) -> None:
     """It only navigates."""
     assert grade_text(text).status == "skipped"
+
+
+FOLLOWED = {
+    "goal_explicit": "show the total at once",
+    "scope_bounded": "src/app/login.py",
+    "verification_requested": "make test passes",
+    "root_cause_oriented": "",
+}
+"""What stands for the dots of an advice."""
+SHORT = (
+    "still failing e2e",
+    "the login page is broken",
+    "add a dark mode",
+    "make the table sortable",
+    "fix the date parsing in src/dates.py",
+    "the build fails on windows",
+)
+
+
+@pytest.mark.parametrize("boolean", FOLLOWED)
+def test_who_follows_the_advice_has_the_habit(boolean: BooleanName) -> None:
+    """In no case is it called missing then; mostly it is seen."""
+    seen = []
+    for text in SHORT:
+        advised = how_to_earn(boolean, text).partition("“")[2].partition("”")[0].replace("…", FOLLOWED[boolean])
+        found = next(habit for habit in grade_text(advised).habits if habit.boolean == boolean)
+        assert found.earned or found.unsure or not found.applies, advised
+        seen.append(found.earned)
+    assert sum(seen) >= len(SHORT) // 2
+
+
+@pytest.mark.parametrize(
+    "said", ["Check: npm run e2e passes", "Done when the list is sorted.", "Verify: it exits with 0."]
+)
+def test_a_check_in_few_words_is_not_called_missing(said: str) -> None:
+    habits = grade_text(f"make the table sortable. {said}").habits
+    (check,) = [habit for habit in habits if habit.boolean == "verification_requested"]
+    assert check.earned or check.unsure
