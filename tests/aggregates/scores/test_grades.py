@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, BooleanVerdict, Intent, Rubric, applicable
 from aggregates.scores.grades import (
     DECIDED_MIN,
     RUBRIC_LADDER,
@@ -22,6 +22,7 @@ from aggregates.scores.grades import (
     per_boolean,
     percentile,
     personal_tier,
+    prompt_verdict,
     rubric_letter,
     score_of,
     skill_index,
@@ -280,6 +281,21 @@ def test_a_median(values: list[float], middle: float) -> None:
 def test_a_percentile(values: list[float], share: float, value: float) -> None:
     """By linear interpolation."""
     assert percentile(values, share) == value
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        ([True], "it shows the one habit that can be told"),
+        ([False], "it does not show the one habit that can be told"),
+        ([True, False], "it shows 1 of the 2 habits that can be told"),
+        ([], "no habit of it can be told"),
+    ],
+)
+def test_a_verdict_counts_habits_as_one_says_it(shown: list[bool], told: str) -> None:
+    pairs = zip(BOOLEANS, shown, strict=False)
+    rubric = Rubric("ok", "feature", 0.8, tuple(BooleanVerdict(name, value, value) for name, value in pairs))
+    assert f"; {told}, too few for a grade." in prompt_verdict(rubric, None)
 
 
 # --- grading one text -----------------------------------------------------------------------------------------

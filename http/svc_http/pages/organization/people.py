@@ -63,7 +63,7 @@ SAID: Mapping[str, str] = {
 """What the page says after a button about a member, by the word in its address."""
 _R = TypeVar("_R", Key, Membership, Team)
 _HAS_BEGUN = (
-    "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only they themself can "
+    "{name} has begun to use svc, so a link would open all of their work to whoever follows it. Only {name} can "
     "let a browser in, with a key that they make on the page Mine; or whoever runs the server, with `svc open`"
 )
 routes = Routes()
