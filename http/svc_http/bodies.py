@@ -37,7 +37,7 @@ INLINE_BYTES_MAX = 64 * 1024
 CONTROL_BYTES_MAX = 16 * 1024 * 1024
 """Commands from the command line come in batches."""
 
-BODIES_BYTES_MAX = 64 * 1024 * 1024
+BODIES_BYTES_MAX = 48 * 1024 * 1024
 """All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
 
 SMALL_BYTES_MAX = 64 * 1024

@@ -34,12 +34,10 @@ UNREAD_BYTES_MAX = 64 * 1024 * 1024
 UNREAD_SECONDS_MAX = 10.0
 """How much of a refused body still arrives before the answer, and how long that may take."""
 
-UNREAD_BYTES_PER_SECOND = 32 * 1024 * 1024
-"""How fast refused bodies arrive, all together: at full speed they would leave little time for anybody else."""
-
-UNPACED_BYTES_MAX = 1024 * 1024
-LARGE_BYTES_PER_SECOND = 64 * 1024 * 1024
-"""How fast all other bodies arrive together, each beyond its first bytes: a hundred large ones at once likewise."""
+UNPACED_BYTES_MAX = 64 * 1024
+LARGE_BYTES_PER_SECOND = 24 * 1024 * 1024
+"""How fast all bodies arrive together, each beyond its first bytes. A hundred large ones at full speed would make each
+pass of the loop long, and a capture takes a few dozen passes."""
 
 WRITE_SECONDS_MAX = 20.0
 """How long a client may leave a piece of an answer untaken."""
@@ -214,14 +212,13 @@ class Listener(QuartTrio):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, static_folder=None)
-        self.unread = Pace(UNREAD_BYTES_PER_SECOND)
         self.large = Pace(LARGE_BYTES_PER_SECOND)
 
     async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return await super().asgi_app(scope, receive, send)
         with CancelScope() as whole:
-            exchange = Exchange(receive, send, whole, self)
+            exchange = Exchange(receive, send, whole, self.large)
             if int(dict(scope["headers"]).get(b"content-length", 0)) > UNREAD_BYTES_MAX:
                 exchange.arrived.set()
             await super().asgi_app(scope, exchange.receive, exchange.send)
@@ -234,13 +231,11 @@ class Exchange:
     sees its connection reset, not the answer.
     """
 
-    def __init__(
-        self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope, listener: Listener
-    ) -> None:
+    def __init__(self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope, pace: "Pace") -> None:
         self._receive = receive
         self._send = send
         self._whole = whole
-        self._listener = listener
+        self._pace = pace
         self._received_bytes = 0
         self._answering = False
         self._ending = False
@@ -261,12 +256,9 @@ class Exchange:
         self._received_bytes += size_bytes
         if not message.get("more_body", False) or self._received_bytes > UNREAD_BYTES_MAX:
             self.arrived.set()
-        if self._answering:
-            await self._listener.unread.take_turn(size_bytes)
-            return {**message, "body": b""}
         if self._received_bytes > UNPACED_BYTES_MAX:
-            await self._listener.large.take_turn(size_bytes)
-        return message
+            await self._pace.take_turn(size_bytes)
+        return {**message, "body": b""} if self._answering else message
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send a piece of the answer; give the client up that does not take it."""

@@ -8,7 +8,7 @@ import pytest
 from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
-from svc_http.listener import LARGE_BYTES_PER_SECOND, UNREAD_BYTES_PER_SECOND, Listener, Pace
+from svc_http.listener import LARGE_BYTES_PER_SECOND, Listener, Pace
 from svc_http.ports import Service
 from tests.support.described import faults
 from tests.svc_http.house import Answer, Caller, House, bearer, internal
@@ -53,7 +53,7 @@ def _api() -> QuartTrio:
 def _begun_anew(app: QuartTrio) -> QuartTrio:
     """Each test has a clock of its own, so nobody waits for a turn that another test's clock gave."""
     assert isinstance(app, Listener)
-    app.unread, app.large = Pace(UNREAD_BYTES_PER_SECOND), Pace(LARGE_BYTES_PER_SECOND)
+    app.large = Pace(LARGE_BYTES_PER_SECOND)
     return app
 
 
