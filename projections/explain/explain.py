@@ -62,7 +62,7 @@ _BY_WORK: dict[str, _Shows] = {
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF}
 _SAID = {rules.SHIPPED, rules.TAKEN_OVER, rules.STILL_FAILING}
 """Told of the prompt at whose position it stands, whatever else that says."""
-_BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.UNSURE_END, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
+_BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
 _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
     "gap": ("boundary", "split_at_turn", "merge_with_previous"),
     "goal": ("completion", "mark_complete", "mark_incomplete"),
@@ -328,7 +328,7 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
 def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     """The turns whose prompts say this, in the order in which the judge looks; those of one batch share a position."""
     turns, following = facts.turns, [] if facts.following is None else [facts.following]
-    if what in (rules.MOVED_ON, rules.UNSURE_END):
+    if what == rules.MOVED_ON:
         return iter(following)
     if what == rules.ACCEPTED:
         return filter(rules.accepts, (*turns[1:][-1:], *following))
