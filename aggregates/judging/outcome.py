@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from aggregates.judging.boundary import EXPANDED, asks_the_same
+from aggregates.reading.reading import PromptReading
 from aggregates.reading.verdicts import Bounds, Evidence, Intent, OutcomeVerdict, UndecidedReason
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import (
@@ -276,10 +277,8 @@ def _reports_failure(course: _Course) -> bool:
         return False
     if _says_done(course.last) and not _all_seen([course.last]):
         return False
-    if prompt.shows("pastes a failure") and prompt.shows("no own words", "bare paste"):
-        return True
-    fails = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
-    return fails or prompt.reports_failure
+    reports = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
+    return reports or _fails(prompt)
 
 
 def _taken_over(course: _Course) -> Turn | None:
@@ -312,12 +311,18 @@ def _says_done(turn: Turn) -> bool:
     return answer is not None and answer.reports_done and not answer.reports_failure
 
 
+def _fails(prompt: PromptReading) -> bool:
+    """Whether it says that something does not work, or pastes a failure without a word."""
+    pasted = prompt.shows("pastes a failure") and prompt.shows("no own words", "bare paste")
+    return pasted or prompt.reports_failure
+
+
 def complaint(turn: Turn, earlier: Sequence[Turn]) -> str | None:
     """What a prompt says against the work of the turns before it."""
     prompt = turn.prompt
     if prompt is None or prompt.navigational == EXPANDED:
         return None
-    if prompt.reports_failure or (prompt.shows("pastes a failure") and prompt.shows("no own words", "bare paste")):
+    if _fails(prompt):
         return NOT_WORKING
     if prompt.corrects:
         return CORRECTED
