@@ -105,12 +105,12 @@ def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[SignIn]
     return [each for each in theirs if signed_in(directory, each.id, now_us) is not None][::-1]
 
 
-def has_begun(directory: Directory, uses: KeyUses, developer_id: UUID) -> bool:
-    """Whether somebody has signed in, linked an account or used a key: what they have is theirs alone to open."""
+def begun(directory: Directory, uses: KeyUses) -> set[UUID]:
+    """The developers who have signed in, linked an account or used a key: what they have is theirs alone to open."""
     sign_ins = (each.developer_id for each in directory.all(SignIn))
     accounts = (each.developer_id for each in directory.all(Identity))
     used = (each.developer_id for each in directory.all(Key) if uses.shown(each).last_used_on)
-    return developer_id in {*sign_ins, *accounts, *used}
+    return {*sign_ins, *accounts, *used}
 
 
 def _opens(key: Key, now_us: int) -> bool:

@@ -139,15 +139,17 @@ class ByKey(Call, frozen=True):
         return self.service.read(self.scope, query, *args, **kwargs)
 
     @property
+    def profile(self) -> Developer | None:
+        return self.service.directory.get(Developer, self.scope.developer_id)
+
+    @property
     def notices(self) -> tuple[Channel, ...]:
         """How the caller wants to be told that a report is finished."""
-        developer = self.service.directory.get(Developer, self.scope.developer_id)
-        return () if developer is None else developer.report_notices
+        return () if self.profile is None else self.profile.report_notices
 
     def language(self, asked: str | None = None) -> Language:
         """The language asked for, else that of the caller's profile."""
-        developer = self.service.directory.get(Developer, self.scope.developer_id)
-        return language_of(asked or (None if developer is None else developer.language))
+        return language_of(asked or (None if self.profile is None else self.profile.language))
 
     def asked_zone(self) -> ZoneInfo:
         """The zone of `timezone`, else that of the caller's profile."""

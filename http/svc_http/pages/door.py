@@ -22,7 +22,7 @@ from aggregates.ids import sign_in_stream
 from aggregates.people.budgets import ADDRESS, DEVELOPER
 from aggregates.people.commands import OpenSignIn, PeopleCommand, SeeSignIn
 from aggregates.people.directory import Developer, Record, SignIn
-from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, has_begun, signed_in
+from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
 from aggregates.people.operators import OPERATOR_HOURS
 from aggregates.times import US_PER_DAY, parse_instant, zone_named
 from svc_http.bodies import HttpError, check_content_type, read_sent, refusal, release_body
@@ -49,9 +49,8 @@ class BySignIn(ByKey, frozen=True):
 
     @property
     def developer(self) -> Developer:
-        found = self.service.directory.get(Developer, self.scope.developer_id)
-        assert found is not None, "whoever is signed in is known"
-        return found
+        assert self.profile is not None, "whoever is signed in is known"
+        return self.profile
 
     @property
     def is_owner(self) -> bool:
@@ -239,7 +238,7 @@ async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> b
     they would read all of a colleague's work."""
     if by is None or by == developer_id:
         return True
-    if has_begun(service.directory, service.key_uses, developer_id):
+    if developer_id in begun(service.directory, service.key_uses):
         return False
     return developer_id not in await service.activation()
 

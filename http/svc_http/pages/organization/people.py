@@ -36,7 +36,7 @@ from aggregates.people.directory import (
     TeamMembership,
     forget_requests,
 )
-from aggregates.people.entry import has_begun, sign_ins_of
+from aggregates.people.entry import begun, sign_ins_of
 from aggregates.people.events import Role
 from aggregates.times import US_PER_DAY
 from svc_http.bodies import HttpError, found
@@ -105,6 +105,7 @@ def _houses(call: ByOperator) -> list[House]:
     members = [each for each in directory.all(Membership) if each.active]
     asked = forget_requests(directory)
     stays = [each for each in directory.all(TeamMembership) if each.active]
+    closed = set() if call.by is None else begun(directory, call.service.key_uses) - {call.by}
     return [
         House(
             organization,
@@ -114,8 +115,7 @@ def _houses(call: ByOperator) -> list[House]:
                     developers[each.developer_id],
                     [key for key in keys if key.scope == Scope(organization.id, each.developer_id)],
                     asked.get(each.developer_id),
-                    call.by in (None, each.developer_id)
-                    or not has_begun(directory, call.service.key_uses, each.developer_id),
+                    each.developer_id not in closed,
                 )
                 for each in members
                 if each.organization_id == organization.id
