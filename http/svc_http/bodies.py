@@ -41,7 +41,7 @@ BODIES_BYTES_MAX = 48 * 1024 * 1024
 """All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
 
 SMALL_BYTES_MAX = 64 * 1024
-"""So much of each body is not counted: captures pass while large exports wait for room."""
+"""So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
 
 GZIP_PIECE_BYTES = 1024 * 1024
 """How much is unpacked at once while a body is measured."""

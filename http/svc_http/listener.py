@@ -16,7 +16,7 @@ from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever, sleep_until
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from svc_http.bodies import ErrorBody, HttpError, json_reply, unavailable
+from svc_http.bodies import SMALL_BYTES_MAX, ErrorBody, HttpError, json_reply, unavailable
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import KEY_PATTERN
 
@@ -34,10 +34,9 @@ UNREAD_BYTES_MAX = 64 * 1024 * 1024
 UNREAD_SECONDS_MAX = 10.0
 """How much of a refused body still arrives before the answer, and how long that may take."""
 
-UNPACED_BYTES_MAX = 64 * 1024
 LARGE_BYTES_PER_SECOND = 24 * 1024 * 1024
-"""How fast all bodies arrive together, each beyond its first bytes. A hundred large ones at full speed would make each
-pass of the loop long, and a capture takes a few dozen passes."""
+"""How fast all bodies arrive together, each beyond `SMALL_BYTES_MAX`. A hundred large ones at full speed would make
+each pass of the loop long, and a capture takes a few dozen passes."""
 
 WRITE_SECONDS_MAX = 20.0
 """How long a client may leave a piece of an answer untaken."""
@@ -256,7 +255,7 @@ class Exchange:
         self._received_bytes += size_bytes
         if not message.get("more_body", False) or self._received_bytes > UNREAD_BYTES_MAX:
             self.arrived.set()
-        if self._received_bytes > UNPACED_BYTES_MAX:
+        if self._received_bytes > SMALL_BYTES_MAX:
             await self._pace.take_turn(size_bytes)
         return {**message, "body": b""} if self._answering else message
 

@@ -83,6 +83,7 @@ class Slices:
 
 
 _NEVER = Event()
+"""Waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails."""
 
 
 def new_routes() -> Routes:
