@@ -167,9 +167,9 @@ def _model(settings: Settings, tokens: TokenBudget) -> ModelShown | None:
 
 def telling(settings: Settings, service: RunningService, clock: Clock) -> dict[str, Job]:
     """The job of telling people that their reports are finished, where the settings say by what."""
-    senders = senders_of(settings, clock)
-    notices = ReportNotices(service, service.directory, senders, settings.dashboard_url, clock)
-    return {"notices": notices.run} if senders else {}
+    if not (senders := senders_of(settings, clock)):
+        return {}
+    return {"notices": ReportNotices(service, service.directory, senders, settings.dashboard_url, clock).run}
 
 
 def scheduled(settings: Settings, clock: Clock) -> ScheduledBackups | None:
