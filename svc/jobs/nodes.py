@@ -59,7 +59,7 @@ class Following:
         self.administration: Administration
         self.catalog: Catalog
         self.rebuilding: Rebuilding
-        self.wake_reports: Callable[[], None] = lambda: None
+        self.wake_reports: Callable[[int], None] = lambda _position: None
         self.forgotten_here: set[int] = set()
         """Positions of orders that this node itself has carried out."""
 
@@ -99,7 +99,7 @@ class Following:
         if CatalogPublished.TOPIC in topics:
             await self.catalog.follow()
         if ReportRequested.TOPIC in topics:
-            self.wake_reports()
+            self.wake_reports(found[-1].position)
 
     async def _let_go_of_the_forgotten(self) -> None:
         """Forget the key of who was forgotten, and build the views anew without it, as the node that did it has."""

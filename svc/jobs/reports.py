@@ -58,6 +58,8 @@ class Desk(Protocol):
 
     async def read_all(self, query: Callable[[Reader], T]) -> T: ...
 
+    async def reach(self, position: int) -> None: ...
+
 
 Send = Callable[[AnyCommand], Awaitable[Reply]]
 Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
@@ -84,6 +86,8 @@ class ReportJobs:
         self._jobs: dict[UUID, trio.CancelScope] = {}
         self._news: set[Scope] = set()
         """Whose reports changed since the last look: the views must hold that before the next."""
+        self._elsewhere = 0
+        """The newest position at which a report was asked for on another node."""
         self._wanted = trio.Event()
 
     def note(self, command: RequestReport | CancelReport) -> None:
@@ -93,8 +97,9 @@ class ReportJobs:
         elif command.report_id in self._jobs:
             self._jobs[command.report_id].cancel()
 
-    def wake(self) -> None:
-        """Look soon: somebody asked for a report, perhaps on another node."""
+    def wake(self, position: int) -> None:
+        """Look soon, once the views hold that position: somebody asked for a report there, perhaps on another node."""
+        self._elsewhere = position
         self._wanted.set()
 
     async def run(self) -> None:
@@ -115,6 +120,7 @@ class ReportJobs:
                     await self._wanted.wait()
 
     async def _to_make(self) -> list[OpenReport]:
+        await self._desk.reach(self._elsewhere)
         for scope in list(self._news):
             await self._desk.read(scope, lambda _reader, _scope: None)
             self._news.discard(scope)

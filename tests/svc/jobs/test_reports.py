@@ -39,6 +39,9 @@ class Desk(House):
         self.damage: Exception | None = None
         """What the views raise where spending is read from them."""
         self.level = True
+        self.position = 0
+        self.views_moved = trio.Event()
+        """Up to where the views hold what other nodes wrote."""
         self.refusals = 0
         """How many of the next commands cannot be stored."""
         self.working = 0
@@ -58,6 +61,11 @@ class Desk(House):
         if isinstance(command, RequestReport | CancelReport):
             self.jobs.note(command)
         return reply
+
+    async def reach(self, position: int) -> None:
+        """As a node does that follows others."""
+        while self.position < position:
+            await self.views_moved.wait()
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Once the views are level."""
@@ -120,6 +128,25 @@ async def test_what_is_asked_for_is_made_at_once(desk: Desk, nursery: trio.Nurse
     await wait_all_tasks_blocked()
     started = trio.current_time()
     await desk.asks("one")
+    await wait_all_tasks_blocked()
+    assert await desk.state("one") == "completed"
+    assert trio.current_time() == started
+
+
+async def test_what_is_asked_for_on_another_node_is_made_as_soon_as_the_views_hold_it(
+    desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    """The news comes before the views have it; nobody waits for the next look."""
+    nursery.start_soon(desk.jobs.run)
+    await wait_all_tasks_blocked()
+    started = trio.current_time()
+    desk.jobs.wake(7)
+    await wait_all_tasks_blocked()
+    await House.send(desk, RequestReport(**about("one"), language="en"))
+    await wait_all_tasks_blocked()
+    assert await desk.state("one") == "queued"
+    desk.position = 7
+    desk.views_moved.set()
     await wait_all_tasks_blocked()
     assert await desk.state("one") == "completed"
     assert trio.current_time() == started
