@@ -36,9 +36,9 @@ def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
 _ELSE: dict[BooleanName, re.Pattern[str]] = {
     "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)", re.IGNORECASE),
     "scope_bounded": _any_of("scope", "where", "git", "review"),
+    # What can be found by it, never a mere thing: "the table" and "12 files" name no place.
     "references_concrete": re.compile(
-        rf"\b(?:lines?|ticket|issue|pr|commit|option|step|phase) #?\d|\b\d+\b|{_any_of('git', 'where').pattern}",
-        re.IGNORECASE,
+        r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d", re.IGNORECASE
     ),
     "verification_requested": _any_of("test", "check", "accept"),
     "root_cause_oriented": _any_of("cause"),

@@ -204,11 +204,13 @@ def test_words_that_were_not_searched_are_not_called_absent() -> None:
         ("See README.md, then fix https://example.com/issues/12.", "https://example.com/issues/12"),
         ("Look at '../notes/src/', please", "../notes/src/"),
         ("Make the AOT build smaller", None),
+        ("Add a table with 12 columns to the page, and commit it", None),
+        ("It stops with error 1045, why?", "It stops with error 1045, why?"),
         ("```\nsome output\n```\nwhat is this", None),
     ],
 )
 def test_the_most_telling_reference_is_quoted(text: str, quoted: str | None) -> None:
-    """No mere ending, no fence, no command that the prompt begins with, and no word in capitals."""
+    """No mere ending, thing, fence or word in capitals, and no command that the prompt begins with."""
     evidence = rubric_evidence(text, Rubric("ok", "bug_fix", 0.5, said_booleans("bug_fix", BOOLEANS)), 7)
     span = evidence["references_concrete"].span
     assert (None if span is None else text[span.start : span.end]) == quoted
