@@ -258,12 +258,12 @@ def _rework_sentence(
     if not row.settled:
         return "It is still open; whether it is rework is told when it settles."
     if not row.rework and row.judged_rework_of is not None:
-        return f"By the rules it is rework of {row.judged_rework_of}; a person said that it is none, and that counts."
+        return f"By the rules it is rework of {row.judged_rework_of}; you said that it is none, and that counts."
     if not row.rework:
         days = REWORK_WINDOW_US // US_PER_DAY
         return f"It is no rework: it takes back or repeats no completed work of the {days} days before it."
     if both is None or reason is None:
-        return "It is rework because a person said so; no rule finds of what."
+        return "It is rework because you said so; no rule finds of what."
     mine, earlier = both
     ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, SENTENCES["rework"][reason]
     return f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
@@ -359,7 +359,7 @@ def _outcome_sentences(
     if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
         text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
     if row.goal_complete != verdict.goal_complete:
-        text.append(f"A person marked it as {'complete' if row.goal_complete else 'not complete'}; that counts.")
+        text.append(f"You said that it was {'reached' if row.goal_complete else 'not reached'}; that counts.")
     return text
 
 

@@ -132,7 +132,7 @@ def _sentences(
     intent, judged = facts.row.intent, facts.row.judged_intent
     if intent is None:
         return ["No prompt of it could be classified, so it has no grade and is not counted."]
-    by = "as a person said"
+    by = "as you said"
     if naming is not None:
         first = next(each.turn for each in facts.prompts if each.rubric.intent is not None)
         why = "" if naming is first else ", the first that asks for a change"
@@ -148,7 +148,7 @@ def _sentences(
         *([f"Missed: {', '.join(missed)}."] if missed else []),
         *([f"Nobody can tell: {', '.join(unsure)}."] if unsure else []),
         "That is too little for a grade." if score is None else f"That is {score:.0f} of 100, {rubric_letter(score)}.",
-        *([f"A person said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
+        *([f"You said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
     ]
 
 

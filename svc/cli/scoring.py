@@ -23,7 +23,7 @@ from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.asking.words import Spent, spent_by_model, state
-from svc_http.pages.words import HABITS, KINDS, plainly
+from svc_http.pages.words import HABITS, KINDS, plainly, reason_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = dict[str, Any]
@@ -254,9 +254,9 @@ def _lines_of(part: Found) -> Iterator[str]:
 def _habit_told(habit: str, said: Found) -> str:
     """As in "✗ asks for a check: no words … were found. Write: “…”"."""
     mark = "?" if said["unsure"] else "✓" if said["earned"] else "✗"
-    quoted = f" “{said['quote']}”" if said["quote"] else ""
+    reason = " ".join(filter(None, (reason_of(said["what"], habit), f"“{said['quote']}”" if said["quote"] else "")))
     advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
-    return f"{mark} {HABITS[habit]}: {said['what']}{quoted}.{advice}"
+    return f"{mark} {HABITS[habit]}: {reason}.{advice}"
 
 
 _TAKE_BACK = "clear"

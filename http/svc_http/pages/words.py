@@ -148,22 +148,18 @@ def state(name: str) -> str:
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_PERSON = (
-    (re.compile(r"\bA person marked it as complete\b"), "You said that it was reached"),
-    (re.compile(r"\bA person marked it as not complete\b"), "You said that it was not reached"),
-    (re.compile(r"\bA person said\b"), "You said"),
-    (re.compile(r"\ba person said\b"), "you said"),
-)
-"""Only its developer says something of a goal, and only they read it."""
 _HABIT = re.compile(r"\b(?:" + "|".join(HABITS) + r")\b")
 
 
 def plainly(text: str, zone: tzinfo) -> str:
     """A sentence of the API with its times and names as a person reads them."""
-    for said, yours in _PERSON:
-        text = said.sub(yours, text)
     timed = _TIME.sub(lambda found: moment(found[0], zone), text)
     return _HABIT.sub(lambda found: f"“{HABITS[found[0]]}”", timed)
+
+
+def reason_of(what: str, habit: str) -> str:
+    """Why a habit was shown or missed; empty where that is only its name again, and the words quoted say it."""
+    return "" if what == HABITS.get(habit) else what
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
@@ -180,6 +176,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "counted": counted,
     "state": state,
     "plainly": plainly,
+    "reason_of": reason_of,
     "kind": lambda name: KINDS.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,

@@ -107,6 +107,9 @@ def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str])
     assert listed[0]["title"] in by_number.splitlines()[0]
     assert by_number.index("outcome") < by_number.index("where it begins")
     assert not {name for name in (*HABITS, "`kept`") if name in by_number}
+    shown = [line for line in by_number.splitlines() if line.lstrip().startswith("✓ ")]
+    assert shown, "a habit was shown"
+    assert not [line for line in shown for name in HABITS.values() if line.count(name) > 1], "a name is no reason"
 
 
 def test_saying_otherwise_changes_the_score_and_says_so(ana: tuple[Server, str]) -> None:

@@ -361,7 +361,7 @@ async def test_a_person_split_it(house: House, api: Caller) -> None:
     log.corrects_gap("a", second, boundary=True)
     house.has_seen(log)
     boundary = (await explained(api, "a"))["boundary"]
-    assert (boundary["kind"], boundary["text"][0]) == ("person", "It opens here because a person said so.")
+    assert (boundary["kind"], boundary["text"][0]) == ("person", "It opens here because you said so.")
     (override,) = (await explained(api, "a"))["overrides"]
     assert (override["action"], override["prompt_id"]) == ("split_at_turn", str(second))
 
@@ -394,7 +394,7 @@ async def test_a_merge_by_a_person(house: House, api: Caller) -> None:
     house.passes(MONDAY + 7 * HOUR)
     boundary = (await explained(api, "a"))["boundary"]
     assert boundary["merged"][0]["shared_files"] == 0
-    assert "What began at 2026-01-05T14:00:00Z was joined to it because a person said so." in boundary["text"]
+    assert "What began at 2026-01-05T14:00:00Z was joined to it because you said so." in boundary["text"]
     assert "minutes of the close" not in " ".join(boundary["text"])
 
 
@@ -421,7 +421,7 @@ async def test_rework(house: House, api: Caller) -> None:
     house.has_seen(Log(ANA_SCOPE).corrects_rework("b", prompt_name("b", ADD, MONDAY + DAY), False))
     denied = (await explained(api, "b"))["rework"]
     assert (denied["rework"], denied["rework_of"], denied["reason"]) == (False, None, None)
-    assert "a person said that it is none" in denied["text"][0]
+    assert "you said that it is none" in denied["text"][0]
 
 
 async def test_what_people_said_stands_beside_what_was_judged(house: House, api: Caller) -> None:
@@ -432,12 +432,12 @@ async def test_what_people_said_stands_beside_what_was_judged(house: House, api:
     log.corrects_intent("a", first, "review").corrects_goal("a", first, False).corrects_rework("a", first, True)
     house.has_seen(log)
     shown = await explained(api, "a")
-    assert "A person said that it is a review; without that it was judged as a bug fix." in shown["rubric"]["text"]
+    assert "You said that it is a review; without that it was judged as a bug fix." in shown["rubric"]["text"]
     assert (shown["rubric"]["intent_class"], shown["rubric"]["intent_prompt_id"]) == ("review", None)
-    assert "A person marked it as not complete; that counts." in shown["outcome"]["text"]
+    assert "You said that it was not reached; that counts." in shown["outcome"]["text"]
     assert (shown["outcome"]["goal_complete"], shown["rework"]["rework"]) == (False, True)
     assert (shown["rework"]["rework_of"], shown["rework"]["reason"]) == (None, None)
-    assert shown["rework"]["text"] == ["It is rework because a person said so; no rule finds of what."]
+    assert shown["rework"]["text"] == ["It is rework because you said so; no rule finds of what."]
     said = [(each["field"], each["action"], each["intent_class"]) for each in shown["overrides"]]
     assert said == [
         ("label", "set_intent", "review"),
