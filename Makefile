@@ -88,9 +88,13 @@ explanations: dev
 security-page: dev
 	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_isolation.py
 
-# The fuzz tests of the suite with this many times as many examples; docs/security.md.
+# The fuzz tests of the suite, and others whose examples are dear, with this many times as many; docs/security.md.
+FUZZED := fuzz projections/derive/test_any_order.py projections/derive/test_changes.py projections/derive/test_splitting.py \
+	projections/facts/test_flags.py svc/log/test_codec.py svc/importing/test_import_garbage.py \
+	svc/archive/test_archive_spending.py svc_http/routes/test_explained.py aggregates/telemetry/test_batches.py \
+	aggregates/telemetry/test_splitting.py
 fuzz: dev
-	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q tests/fuzz
+	SVC_FUZZ_TIMES=$${SVC_FUZZ_TIMES:-100} $(BIN)/python -m pytest -q $(addprefix tests/,$(FUZZED))
 
 # Searches everything that reads users' text for super-linear time; docs/security.md.
 fuzz-linear: dev

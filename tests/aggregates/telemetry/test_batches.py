@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.redaction.redaction import redact
 from aggregates.telemetry import batches
 from aggregates.telemetry.envelope import RawRedactor, split
+from tests.fuzz.odd import examples
 from tests.support.otlp import claude, counter, log, logs, metrics, pairs, span, taken, taken_of, traces
 
 KEY = "sk-ant-api03-" + "Zq7" * 20
@@ -206,7 +207,7 @@ _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".joi
 
 @given(_TEXTS, _TEXTS)
 @example([], [f"sk-ant-api03-{'Zq7' * 18}", f'a@corp.io"sk-ant-api03-{"Zq7" * 18}'])
-@settings(max_examples=200)
+@examples(80)
 def test_texts_looked_through_together_are_cleaned_as_if_alone(first: list[str], second: list[str]) -> None:
     """And the JSON around them stays what it was."""
     encode = msgspec.json.Encoder(order="sorted").encode
@@ -226,7 +227,7 @@ def _cleaned(value: Any) -> Any:
 
 
 @given(st.binary(max_size=3))
-@settings(max_examples=50)
+@examples(50)
 def test_what_is_kept_can_be_read_again(noise: bytes) -> None:
     """The kept part of an export becomes the same records."""
     text = noise.decode("latin-1")

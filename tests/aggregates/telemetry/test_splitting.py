@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.telemetry.envelope import CONTAINERS, LEVELS, Levels, NoOtlp, Signal, split
 from aggregates.telemetry.export import RECORD_BYTES_MAX, Export
+from tests.fuzz.odd import examples
 from tests.support.otlp import MEANS, claude, counter, logs, metrics, span, taken, taken_of, traces
 
 Cut = list[tuple[str, list[object], str, list[object]]]
@@ -166,7 +167,7 @@ def _enveloped(signal: Signal) -> st.SearchStrategy[object]:
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]), escaped=st.booleans())
-@settings(max_examples=150)
+@examples(60)
 def test_anything_is_cut_as_it_reads(data: st.DataObject, signal: Signal, escaped: bool) -> None:
     """Or refused where it is no export."""
     value = data.draw(_enveloped(signal) | _JSON)
@@ -174,7 +175,7 @@ def test_anything_is_cut_as_it_reads(data: st.DataObject, signal: Signal, escape
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
-@settings(max_examples=150)
+@examples(60)
 def test_a_damaged_body_is_cut_or_refused(data: st.DataObject, signal: Signal) -> None:
     """A byte lost, changed or added breaks nothing."""
     body = bytearray(json.dumps(data.draw(_enveloped(signal))).encode())
@@ -193,7 +194,7 @@ def _no_number(constant: str) -> object:
 
 
 @given(data=st.data(), signal=st.sampled_from(["logs", "traces", "metrics"]))
-@settings(max_examples=150)
+@examples(60)
 def test_any_export_becomes_commands_or_faults(data: st.DataObject, signal: Signal) -> None:
     """Nothing in a record breaks the reading of the others."""
     body = json.dumps(data.draw(_enveloped(signal))).encode()

@@ -4,13 +4,14 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import Scope
 from aggregates.ids import record_capture_id
 from aggregates.sub_sessions.arcs import Arc
 from projections.reader import unpack
+from tests.fuzz.odd import examples
 from tests.support.facts import (
     ANA,
     HOUR,
@@ -193,7 +194,7 @@ def test_a_word_about_a_sub_agents_session_counts_for_what_is_captured_later() -
     assert tables(project(facts, range(len(facts)))) == tables(project(facts))
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
     """Late, shuffled, doubled and cut anywhere: the tables are those of the facts in order, applied at once."""
@@ -205,7 +206,7 @@ def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, r
     assert tables(project(shuffled, cuts)) == tables(at_once)
 
 
-@settings(max_examples=150)
+@examples(50)
 @given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_what_people_and_models_say_counts_whenever_it_is_read(story: Any, random: Any, cuts: Any) -> None:
     """Before the capture it is about, long after it, twice: the tables are those of the facts in order."""
@@ -224,7 +225,7 @@ _JUDGED = (
 )
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(CORRECTED)
 def test_the_judges_own_drawing_is_that_of_the_same_story_if_nobody_spoke(story: Any) -> None:
     """Whatever is said of boundaries, goals, rework and intents: peers are compared by this."""
@@ -236,7 +237,7 @@ def test_the_judges_own_drawing_is_that_of_the_same_story_if_nobody_spoke(story:
     assert spoken.execute(_JUDGED.format(table)).fetchall() == expected
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(STORIES)
 def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:
     """Batches of one are the live case, one batch the replay."""

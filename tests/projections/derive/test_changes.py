@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import Scope
@@ -15,6 +15,7 @@ from aggregates.topics import TimePassed
 from projections.apply import apply, bookmark
 from projections.derive.changes import KEPT_US, Changes, changes_after_pause, changes_since, latest, start_feed
 from projections.schema import columns_of
+from tests.fuzz.odd import examples
 from tests.projections.derive.test_any_order import CORRECTED
 from tests.projections.derive.test_any_order import told as facts_of
 from tests.support.facts import (
@@ -356,7 +357,7 @@ def shown(db: sqlite3.Connection) -> dict[str, tuple[Any, ...]]:
     return {row[0]: row for row in db.execute(query)}
 
 
-@settings(max_examples=150)
+@examples(60)
 @given(CORRECTED, st.lists(st.integers(0, 90), max_size=12), st.lists(st.integers(0, 40), max_size=4), st.data())
 def test_who_fetches_what_was_told_knows_all(story: Any, cuts: Any, pauses: Any, data: Any) -> None:
     """Any facts in any batches: a follower who fetches only what is named has what a fetch of everything gives."""
@@ -381,7 +382,7 @@ def test_who_fetches_what_was_told_knows_all(story: Any, cuts: Any, pauses: Any,
         assert known == now
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(CORRECTED, st.lists(st.integers(0, 60), max_size=12))
 def test_the_tables_are_the_same_whether_anybody_follows_or_not(story: Any, cuts: Any) -> None:
     """Keeping changes is no part of any conclusion."""

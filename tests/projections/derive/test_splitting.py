@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading.reading import PromptReading, read_prompt
@@ -22,6 +22,7 @@ from projections.reader import Reader
 from projections.scores.score import score
 from projections.scores.skill import insight_summary, skill
 from projections.sub_sessions.listing import realtime
+from tests.fuzz.odd import examples
 from tests.support.facts import ANA, DAY, DIGESTER, MINUTE, MONDAY, SECOND, Log, edit, project, reader, request, shell
 
 WEEK = calendar_windows("weekly", ZoneInfo("UTC"), MONDAY + 2 * DAY, 2)
@@ -133,7 +134,7 @@ def pieces_of(whole: Rubric, shares: Sequence[Set[BooleanName]], name: str = "pi
     ]
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(_verdicts(), st.lists(_earned, min_size=2, max_size=4), st.booleans())
 def test_a_prompt_cut_into_pieces_raises_no_figure(
     whole: Rubric, shares: list[set[BooleanName]], checked: bool
@@ -143,7 +144,7 @@ def test_a_prompt_cut_into_pieces_raises_no_figure(
     assert raised(before, figures(pieces_of(whole, shares), checked=checked)) == []
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(
     st.lists(_verdicts(), max_size=2),
     _verdicts(),

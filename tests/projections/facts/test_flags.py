@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured
@@ -15,6 +15,7 @@ from aggregates.scores.integrity import KINDS
 from projections.apply import apply, bookmark
 from projections.derive.integrity import TextsUnavailable
 from projections.scores.integrity import FlagRow, recent_flags
+from tests.fuzz.odd import examples
 from tests.support.facts import (
     BEN,
     DAY,
@@ -262,7 +263,7 @@ def _differing(facts: list[Placed], cuts: Iterable[int], expected: dict[str, lis
     return [name for name in expected if found[name] != expected[name]]
 
 
-@settings(max_examples=30)
+@examples(15)
 @given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_flags(story: Any, random: Any, cuts: Any) -> None:
     """Late, shuffled, doubled, cut anywhere, claims before or among them: the tables are those of all at once."""

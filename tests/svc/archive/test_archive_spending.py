@@ -10,7 +10,7 @@ from uuid import UUID
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -20,6 +20,7 @@ from projections.prices.spending import Asked, Reading, live_part
 from svc.archive import lane
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, compact_one_day, spending
+from tests.fuzz.odd import examples
 from tests.support.archives import archive_all, fingerprint
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, empty_views
 from tests.support.requests import ACME, put, request_row
@@ -88,7 +89,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=25)
+@examples(12)
 @given(CHANGES)
 def test_wherever_a_row_lies_it_counts_once(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, dict[str, Any], str]]
@@ -227,7 +228,7 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
     assert found.coverage.unreadable_files == found.coverage.dropped_files == 8
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(st.randoms(use_true_random=False))
 def test_no_damage_makes_a_read_fail(tmp_path_factory: pytest.TempPathFactory, chance: random.Random) -> None:
     """Bytes that somebody changed: what is told is never more than there was."""

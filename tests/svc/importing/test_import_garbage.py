@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.importing.codex import RolloutReader
 from svc.importing.exchange import Memory
 from svc.importing.gemini import SessionReader
+from tests.fuzz.odd import examples
 from tests.support import chats, rollouts
 from tests.support.transcripts import at
 
@@ -62,7 +63,7 @@ CHAT = [
 MANGLED = st.lists(st.integers(0, 10_000), max_size=4), st.lists(JSON, min_size=4, max_size=4)
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(*MANGLED)
 def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
     """Every line is counted, none stops the others."""
@@ -73,7 +74,7 @@ def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], v
     assert all(draft.record.record_id for exchange in found for draft in exchange.drafts)
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(*MANGLED)
 def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
     """As lines and as a document."""

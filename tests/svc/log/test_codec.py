@@ -11,7 +11,7 @@ import msgpack
 import msgspec
 import pytest
 from eventsourcing.persistence import Notification
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
@@ -20,6 +20,7 @@ from aggregates.prices.catalog import Snapshot
 from aggregates.topics import TOPICS, UPCASTS, TimePassed
 from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent
 from svc.log.vault import Vault
+from tests.fuzz.odd import examples
 from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
 from tests.support.log import ANA, named, new, passed, prompt
 from tests.support.memory import MemoryKeys
@@ -81,7 +82,7 @@ def _stored(codec: Codec, event: NewEvent, position: int = 7) -> Notification:
 
 @pytest.mark.parametrize("topic", TOPICS)
 @given(data=st.data(), version=st.integers(1, 2**40), stream_id=st.uuids(), position=st.integers(1, 2**62))
-@settings(max_examples=25)
+@examples(12)
 def test_every_event_comes_back_as_it_was(
     topic: str, data: st.DataObject, version: int, stream_id: UUID, position: int
 ) -> None:
@@ -94,7 +95,7 @@ def test_every_event_comes_back_as_it_was(
 
 @pytest.mark.parametrize("topic", TOPICS)
 @given(data=st.data())
-@settings(max_examples=10)
+@examples(5)
 def test_msgpack_reads_every_stored_byte(topic: str, data: st.DataObject) -> None:
     """A stored event is a head, a checksum and one or two values of msgpack, with no byte between or after them."""
     event = data.draw(_events(topic))

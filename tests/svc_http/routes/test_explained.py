@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import Event, Words
 from svc_http.app import build_api
+from tests.fuzz.odd import examples
 from tests.projections.derive.test_any_order import CORRECTED, told
 from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, request
@@ -103,7 +104,7 @@ async def test_each_of_the_demo_quotes_a_prompt_and_a_fact_for_every_judge(
         check(house.events, shown)
 
 
-@settings(max_examples=25)
+@examples(12)
 @given(CORRECTED)
 async def test_each_of_any_story_quotes_a_prompt_and_a_fact_for_every_judge(story: Any) -> None:
     """Prompts seen by plugin and log, work named and unnamed, ends, errors, and what people said of it."""
