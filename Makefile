@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
+# A shell may forbid Python to keep compiled modules: then pytest, its workers and each program compile all they import.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: venv dev serve demo test lint types bench cluster cluster-tests agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
 

@@ -3,7 +3,9 @@
 import gc
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -19,9 +21,34 @@ sys.dont_write_bytecode = False
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
 
-# Whoever uses svc as the README says has these in the shell; a test means its own server and keys.
-for name in ("SVC_KEY", "SVC_API_URL"):
+# Whoever uses svc as the README says has these in the shell; a test means its own server and keys. A bundle of
+# authorities of one's own would be read again by each of some hundred clients, none of which goes anywhere by TLS.
+for name in ("SVC_KEY", "SVC_API_URL", "SSL_CERT_FILE", "SSL_CERT_DIR"):
     os.environ.pop(name, None)
+
+# Where no program has set up its logs, tracebacks are Python's own: rich's print what each name of each frame holds,
+# which takes seconds for one error.
+for part in structlog.get_config()["processors"]:
+    if isinstance(part, structlog.dev.ConsoleRenderer):
+        part.exception_formatter = structlog.dev.plain_traceback
+
+MEMORY = Path("/dev/shm")
+ROOM_BYTES_MIN = 2 * 2**30
+
+
+def _in_memory() -> bool:
+    """Whether what tests write may lie there: each fsync of a disk is waited for, thousands of times.
+
+    A process that is killed loses nothing there either; what a power cut takes, tests/faults asks of each write.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return False
+    found = os.statvfs(MEMORY)
+    return not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize > ROOM_BYTES_MIN
+
+
+if _in_memory():
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
