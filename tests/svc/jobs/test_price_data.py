@@ -1,6 +1,7 @@
 """The maintained price data as a catalog: the same prices to the nano-dollar, by the same names."""
 
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,12 @@ from svc.jobs.price_data import compiled, data_date_us, packaged, parsed
 from tests.support.catalogs import snapshot
 
 NOW_US = parse_instant("2026-11-20")
-PACKAGED = compiled(packaged())
+
+
+@cache
+def shipped() -> tuple[ExactLookup, ...]:
+    """The data that comes with the package; compiled where it is asked for, and not by every worker that collects."""
+    return compiled(packaged())
 
 
 def book_of(lookups: tuple[ExactLookup, ...]) -> PriceBook:
@@ -23,7 +29,10 @@ def book_of(lookups: tuple[ExactLookup, ...]) -> PriceBook:
     return PriceBook(msgspec.structs.replace(snapshot(), exact_lookups=lookups))
 
 
-BOOK = book_of(PACKAGED)
+@cache
+def book() -> PriceBook:
+    """Its prices."""
+    return book_of(shipped())
 
 
 class Asked(NamedTuple):
@@ -95,7 +104,7 @@ def test_a_request_costs_what_the_data_themselves_make_of_it(asked: Asked) -> No
 def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
     hour = asked.hour if hour_is_known else None
     tokens = prices.Usage(asked.input, asked.output, asked.read, asked.write, hour)
-    return BOOK.price(asked.model, parse_instant(asked.day), tokens)
+    return book().price(asked.model, parse_instant(asked.day), tokens)
 
 
 def test_writes_of_unknown_duration_cost_as_much_as_short_ones_at_least() -> None:
@@ -109,7 +118,7 @@ def test_writes_of_unknown_duration_cost_as_much_as_short_ones_at_least() -> Non
 def test_every_listed_id_is_what_the_data_say_it_is() -> None:
     """No id was made up on the way, and all that is listed is valid."""
     data = packaged()
-    for each in PACKAGED:
+    for each in shipped():
         name = each.provider.provider
         if each.provider.status == "catalog_inferred":
             provider, model = data.find_provider_model(each.external_model_id, None, None, None)
@@ -117,17 +126,17 @@ def test_every_listed_id_is_what_the_data_say_it_is() -> None:
         else:
             _, model = data.find_provider_model(each.external_model_id, None, name, None)
         assert model.id == each.model.canonical_model_id
-    assert content_fault(PACKAGED) is None
-    assert len(PACKAGED) > 500
+    assert content_fault(shipped()) is None
+    assert len(shipped()) > 500
 
 
 @pytest.mark.parametrize("suffix", ["-20260101", "-2026-01-01", "-latest"])
 def test_a_date_taken_off_an_id_leads_where_the_data_lead_with_it(suffix: str) -> None:
     """Whatever maker's id it is hung on: where the data know the dated id, the catalog says the same, or nothing."""
     data = packaged()
-    for each in PACKAGED:
+    for each in shipped():
         dated = each.external_model_id + suffix
-        ours = BOOK.lookup(dated)
+        ours = book().lookup(dated)
         try:
             _, theirs = data.find_provider_model(dated, None, None, None)
         except LookupError:
