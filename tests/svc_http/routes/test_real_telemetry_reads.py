@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 from tests.svc_http.house import Caller, House
+from tests.svc_http.routes.test_otlp_real import taken_as_a_whole
 
 LONG_AFTER_US = 1_900_000_000 * 1_000_000
 
@@ -77,11 +78,9 @@ async def test_every_record_is_read_back(house: House, intake: Caller, api: Call
 
 
 async def test_logs_and_counters_of_an_agent_tell_the_same(house: House, intake: Caller, api: Caller) -> None:
-    """Session by session, to the token and to the nano-dollar."""
+    """Its exports are taken as a whole, and then told session by session, to the token and to the nano-dollar."""
     house.clock_us = LONG_AFTER_US
-    for signal, body in bodies("claude-code-replay/*/*.jsonl"):
-        if signal != "traces" and b'"resource' in body:
-            assert (await intake.post(f"/v1/{signal}", body)).json == {}
+    await taken_as_a_whole(house, intake, "claude-code-replay/*/*.jsonl")
     told = []
     for signal in ("logs", "metrics"):
         query = f"signal={signal}&group_by=session_id&from=1970-01-01"
