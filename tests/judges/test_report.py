@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading.model import RubricWeights
+from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.sentences import PAIRS, WORDS
 from aggregates.reading.verdicts import BOOLEANS, applicable
 from tests.judges import labels, regression, train
@@ -268,8 +270,11 @@ def real_data() -> Path:
 
 
 @pytest.mark.real_data
-def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path) -> None:
+def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On some parts of the developers, each judged by a model that has not seen it; no figure may sink unnoticed."""
+    # Most turns stand in more than one item, as those before a prompt do.
+    for read in (read_prompt, read_response):
+        monkeypatch.setattr(f"svc.cli.judging.{read.__name__}", cache(read))
     result = CliRunner().invoke(main, [str(real_data), "--json", "--parts", str(PARTS)])
     assert result.exit_code == 0, result.output
     measured = json.loads(result.output)
