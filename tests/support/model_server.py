@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-AT_ONCE = {"retry-after-ms": "1"}
-"""The client library waits no longer before it tries again."""
+AT_ONCE = {"Retry-After": "0.001"}
+"""The client waits no longer before it tries again."""
 ENDLESS_BYTES_MAX = 64 * 1024 * 1024
 
 
