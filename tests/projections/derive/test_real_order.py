@@ -15,7 +15,7 @@ from projections.sub_sessions.listing import realtime
 from tests.support.facts import ANA, Placed, project, reader, tables
 from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, captured_turns, imported_transcripts
 
-SHUFFLES = 6
+SHUFFLES = 4
 ALL_TIME = (Window(0, 1), Window(1, LONG_AFTER_US + US_PER_DAY))
 
 pytestmark = NEEDS_REAL_DATA

@@ -21,7 +21,7 @@ from svc.log.vault import FileKeys, Vault
 
 SCOPE = Scope(UUID(int=1), UUID(int=2))
 SPACE = UUID(int=3)
-NEW, OLD = 100, 15_000
+NEW, OLD = 100, 6_000
 CAPTURES = 40
 
 
@@ -97,7 +97,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Log, Log]]:
 
 
 def test_a_capture_costs_an_old_log_what_it_costs_a_new_one(logs: tuple[Log, Log]) -> None:
-    """A hundred and fifty times as many events lie before it; it takes as many steps and pages."""
+    """Sixty times as many events lie before it; it takes as many steps and pages."""
     (new_steps, new_bytes), (old_steps, old_bytes) = (log.work_of_captures() for log in logs)
 
     assert new_steps > CAPTURES
