@@ -160,6 +160,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     developers: list[DeveloperStatus]
     disk_bytes: dict[str, int]
     """What each part of the data folder takes."""
+    disk_free_bytes: int | None = None
+    """What may still be written beside it."""
     budgets: list[BudgetShown] = []
     missing_keys: list[str] = []
     """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""

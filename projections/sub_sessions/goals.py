@@ -48,6 +48,8 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
     sub_session_id: str
     title: str | None
     """None where its words were not captured, or were forgotten."""
+    title_source: str
+    summary: str | None
     kind: str
     agent: str | None
     outcome: Outcome
@@ -151,6 +153,8 @@ def _shown(row: SubSessionRow, said: bool, agent: str | None) -> GoalRow:
     return GoalRow(
         sub_session_id=row.sub_session_id,
         title=row.title,
+        title_source=row.title_source,
+        summary=row.summary,
         kind=row.intent_class,
         agent=agent,
         outcome=outcome_of(row),

@@ -23,7 +23,7 @@ from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.asking.words import Spent, spent_by_model, state
-from svc_http.pages.words import HABITS, KINDS, plainly, reason_of
+from svc_http.pages.words import HABITS, KINDS, plainly, reason_of, titled
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = dict[str, Any]
@@ -148,14 +148,21 @@ def rate_told(figures: Found, days: int) -> str:
         newest = figures.get("newest_at")
         if newest is None:
             return "No goal yet. `svc import claude-code` reads what you have done so far."
-        return (
-            f"No goal counts in the last {days} days; your newest work is of {newest[:10]}: svc score --days {DAYS_MAX}"
-        )
+        return f"No goal counts in the last {days} days; {_newest_told(newest, days)}"
     said = f"{figures['crushed_count']} of {counted(decided, 'goal')} reached"
     if fits is not None:
         few = ", too few to tell: " if decided < TOLD_MIN else "; "
         said += f"{few}likely between {fits['low']:.0f} and {fits['high']:.0f} percent"
     return f"{said}. {undecided} more {'is' if undecided == 1 else 'are'} undecided." if undecided else f"{said}."
+
+
+def _newest_told(newest: str, days: int) -> str:
+    """What to ask for instead; more days only where these hold more."""
+    age = datetime.now(UTC) - datetime.fromisoformat(newest)
+    if age <= timedelta(days=days):
+        return f"your newest work, of {newest[:10]}, goes on or does not count: svc goals"
+    more = f"score --days {DAYS_MAX}" if age <= timedelta(days=DAYS_MAX) else "goals"
+    return f"your newest work is of {newest[:10]}: svc {more}"
 
 
 # --- goals ----------------------------------------------------------------------------------------------------
@@ -187,7 +194,11 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
 def _of_goal(goal: Found) -> tuple[str, ...]:
     cost = "–" if goal["cost_usd"] is None else f"${goal['cost_usd']:.2f}"
     kind = (goal["intent_class"] or "–").replace("_", " ")
-    return kind, goal["letter_grade"] or "–", cost, goal["title"] or ""
+    return kind, goal["letter_grade"] or "–", cost, _title(goal)
+
+
+def _title(goal: Found) -> str:
+    return titled(goal["title"], goal["summary"], goal["title_source"]) if goal["title"] else ""
 
 
 def chosen_goal(server: Server, named: str) -> Found:
@@ -224,7 +235,7 @@ def why(server: Server, as_json: bool, goal: str) -> None:
         return
     console, told = Shown(highlight=False, soft_wrap=True), state(found) if "is_preview" in found else ""
     style = _STYLES.get(told, "yellow")
-    console.print(f"[bold]{escape(found['title'] or '')}[/bold]  [{style}]{told}[/{style}]")
+    console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{told}[/{style}]")
     console.print(escape(explained["verdict"]))
     for gap in explained["unsure_gaps"]:
         where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"

@@ -157,6 +157,7 @@ def _show(found: Status) -> None:
         "last replay": replayed,
         "backups": _backups(found.backups),
         "disk": ", ".join(f"{name} {_size(size)}" for name, size in found.disk_bytes.items()),
+        "disk free": "" if found.disk_free_bytes is None else _size(found.disk_free_bytes),
     }
     show_fields(shown.items())
     rows = [

@@ -15,6 +15,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 from uuid import UUID
 
@@ -243,6 +244,7 @@ class Instruments(Collector):
             replay=self._rebuilding.status,
             developers=_developers(directory, activation),
             disk_bytes=sizes,
+            disk_free_bytes=(await trio.to_thread.run_sync(disk_usage, self._var)).free,
             budgets=[
                 BudgetShown(name=name, most=most, used=fullest, used_by=of, refused=refused)
                 for name, most, refused, fullest, of in self._budgets.shown(self._clock.now_us())

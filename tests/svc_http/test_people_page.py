@@ -136,6 +136,29 @@ async def test_every_browser_of_a_member_is_signed_out(
     assert (await api.using(ANAS).get("/mine")).status == 200
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("", ["Ben", "Nora"]),
+        ("?from=2026-08-01&to=2026-08-01", ["Ben"]),
+        ("?from=2026-08-02&to=", ["Nora"]),
+        ("?from=2026-08-04&to=2026-08-05", []),
+    ],
+)
+async def test_the_audit_log_tells_of_the_days_asked_for(
+    house: House, api: Caller, asked: str, told: list[str]
+) -> None:
+    """The page and its two files alike; the last day too. An empty date is none."""
+    await press(api, f"/operator/people/{BEN_MEMBER}/role", ANAS, role="owner")
+    house.clock_us += 2 * DAY
+    await press(api, f"/operator/people/{NORA_MEMBER}/role", ANAS, role="owner")
+    shown = await words(api, f"/operator/audit{asked}", ANAS)
+    table, lines = [(await api.using(ANAS).get(f"/operator/audit.{end}{asked}")).body for end in ("csv", "ndjson")]
+    for name in ("Ben", "Nora"):
+        assert [name in each for each in (shown, table.decode(), lines.decode())] == [name in told] * 3
+    assert (await api.using(ANAS).get("/operator/audit.csv?from=soon")).status == 400
+
+
 async def test_signing_out_oneself_is_no_act_of_administration(house: House, api: Caller) -> None:
     signs_in(house, BEN, "ben's")
     await press(api, "/mine/sign-out", BENS)

@@ -99,6 +99,20 @@ async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Call
     assert "1 of 1" in answer.body.decode()
 
 
+async def test_a_calendar_month_is_told_whole(house: House, api: Caller) -> None:
+    """The one before, and the one that runs up to today; none before these. Cost and Time too."""
+    for at_us in (NOW_US - 40 * DAY, NOW_US - 3 * DAY, NOW_US):
+        _works(house, ANA_SCOPE, at_us)
+    house.passes(NOW_US)
+    for month, label, days in (("2026-07", "July", ["29 Jul"]), ("2026-08", "August", ["1 Aug"])):
+        answer = await _page(api, f"/team?days={month}")
+        assert f'aria-current="true">{label}</a>' in answer.body.decode()
+        assert [row[0] for row in _rows(answer, "Work by day")] == days
+        for path in ("/cost", "/limits"):
+            assert f'aria-current="true">{label}</a>' in (await _page(api, f"{path}?days={month}")).body.decode()
+    assert (await _page(api, "/cost?days=2026-06")).status == 400
+
+
 @pytest.mark.parametrize(("path", "status"), [("/team?days=90", 400), ("/team?team=x", 404), ("/team?days=x", 400)])
 async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) -> None:
     assert (await _page(api, path)).status == status

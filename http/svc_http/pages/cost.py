@@ -12,7 +12,7 @@ from projections.prices.spending import Spent
 from projections.reader import Reader
 from projections.sub_sessions.goals import GoalRow, Outcome
 from svc_http.pages.door import BySignIn
-from svc_http.pages.home import PERIODS, cost_chart, days_of, period_of
+from svc_http.pages.home import cost_chart, days_of, period_or_month
 from svc_http.pages.words import STATES, short_day
 from svc_http.routing import Routes
 
@@ -39,7 +39,7 @@ def _look(reader: Reader, scope: Scope, window: Window, days: Sequence[Window]) 
 
 @routes("GET /cost", "What the work cost.")
 async def cost(call: BySignIn) -> Response:
-    name, window = period_of(call)
+    name, window, periods = period_or_month(call)
     days = days_of(call, window)
     look = await call.read(_look, window, days)
     parts = [spent for _, spent in look.outcomes.values()]
@@ -47,7 +47,7 @@ async def cost(call: BySignIn) -> Response:
     return await call.show(
         "cost.html",
         period=name,
-        periods=PERIODS,
+        periods=periods,
         look=look,
         outcomes=[name for name in STATES if name != "live"] + ["live"],
         days=days,

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import structlog
 from quart import Request, Response
@@ -85,6 +86,11 @@ class ByOperator(Call, frozen=True):
     by: UUID | None = None
     """The owner; None: whoever holds the internal secret."""
 
+    @property
+    def own_zone(self) -> ZoneInfo:
+        """The owner's; UTC for whoever runs the server."""
+        return zone_named("UTC" if self.by is None else self.service.directory.timezone(self.by))
+
     def check_runs_the_server(self) -> None:
         """Raises `HttpError` 403."""
         if self.organization_id is not None:
@@ -100,7 +106,7 @@ class ByOperator(Call, frozen=True):
             "is_owner": owner is not None,
             "is_operator": owner is None,
             "teams": teams,
-            "zone": zone_named("UTC" if owner is None else directory.timezone(owner.id)),
+            "zone": self.own_zone,
             "path": self.request.path,
             "version": self.service.settings.version,
             "said": SAID.get(self.query.get("said", "")),

@@ -1,6 +1,6 @@
 """The first page of whoever is scored: three sentences, weeks, costs, and what goes on today."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from quart import Response
 
 from aggregates.event import Scope
 from aggregates.scores.grades import Tally
-from aggregates.times import US_PER_DAY, Window, local_date, midnight_us
+from aggregates.times import US_PER_DAY, Window, calendar_windows, local_date, midnight_us
 from projections.prices.goals import spent_in
 from projections.prices.spending import Spent
 from projections.reader import Reader
@@ -58,6 +58,24 @@ def period_of(call: BySignIn, shown: Collection[str] = PERIODS) -> tuple[str, Wi
     if name == "all":
         return name, Window(0, end_us)
     return name, Window(midnight_us(today - timedelta(days=int(name) - 1), zone), end_us)
+
+
+def months_of(call: BySignIn) -> dict[str, tuple[str, Window]]:
+    """The calendar month before and the one that runs, up to today: by name, as in 2026-10, its label and its days."""
+    zone, now_us = call.own_zone, call.service.now_us()
+    tomorrow_us = midnight_us(local_date(now_us, zone) + timedelta(days=1), zone)
+    months = calendar_windows("monthly", zone, now_us, 2)
+    windows = [Window(each.start_us, min(each.end_us, tomorrow_us)) for each in months]
+    firsts = [local_date(each.start_us, zone) for each in windows]
+    return {f"{first:%Y-%m}": (f"{first:%B}", window) for first, window in zip(firsts, windows, strict=True)}
+
+
+def period_or_month(call: BySignIn, shown: Mapping[str, str] = PERIODS) -> tuple[str, Window, dict[str, str]]:
+    """As `period_of`, or a calendar month; and what may be chosen, each with its label. Raises `HttpError` 400."""
+    months = months_of(call)
+    choices = {**shown, **{name: label for name, (label, _) in months.items()}}
+    name = call.query.get("days", "")
+    return (name, months[name][1], choices) if name in months else (*period_of(call, shown), choices)
 
 
 def days_of(call: BySignIn, window: Window) -> list[Window]:

@@ -143,6 +143,13 @@ def here_only(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def titled(title: str, summary: str | None, source: str) -> str:
+    """A title, with an ellipsis where its sentence goes on, as the summary shows; never behind one that was given."""
+    after = (summary or "").partition(title)[2]
+    is_cut = source != "user_edited" and after.strip() and not title.endswith((".", "?", "!"))
+    return title.rstrip(" ,;:") + "…" if is_cut else title
+
+
 def state(name: str) -> str:
     return STATES.get(name, name)
 
@@ -177,6 +184,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "state": state,
     "plainly": plainly,
     "reason_of": reason_of,
+    "titled": titled,
     "kind": lambda name: KINDS.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from svc.cli import main
 from svc.cli.scoring import rate_told
 from svc.demo import write_transcripts
 from svc_http.asking.words import NOT_REPORTED, spent_by_model
-from svc_http.pages.words import HABITS
+from svc_http.pages.words import HABITS, titled
 from tests.support.process import Server, init, serving, svc
 
 DAYS = 366
@@ -83,19 +84,39 @@ def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: tuple
 
 
 @pytest.mark.parametrize(
-    ("newest", "sentence"),
+    ("days_ago", "sentence"),
     [
         (None, "No goal yet. `svc import claude-code` reads what you have done so far."),
-        (
-            "2026-02-14T09:00:00Z",
-            "No goal counts in the last 30 days; your newest work is of 2026-02-14: svc score --days 366",
-        ),
+        (0, "No goal counts in the last 30 days; your newest work, of {day}, goes on or does not count: svc goals"),
+        (40, "No goal counts in the last 30 days; your newest work is of {day}: svc score --days 366"),
+        (500, "No goal counts in the last 30 days; your newest work is of {day}: svc goals"),
     ],
 )
-def test_no_goal_says_what_to_do(newest: str | None, sentence: str) -> None:
-    """Never a zero."""
+def test_no_goal_says_what_to_do(days_ago: int | None, sentence: str) -> None:
+    """Never a zero, and never more days that hold no more."""
     none = {"crushed_count": 0, "decided_count": 0, "undecided_count": 0, "total_count": 0, "interval": None}
-    assert rate_told({**none, "newest_at": newest}, 30) == sentence
+    newest = None if days_ago is None else (datetime.now(UTC) - timedelta(days=days_ago)).isoformat()
+    assert rate_told({**none, "newest_at": newest}, 30) == sentence.format(day=(newest or "")[:10])
+
+
+@pytest.mark.parametrize(
+    ("title", "summary", "source", "shown"),
+    [
+        (
+            "Write the migration with exactly that,",
+            "Write the migration with exactly that, and no more",
+            "rubric",
+            True,
+        ),
+        ("Fix the login.", "Fix the login. Then run the tests", "rubric", False),
+        ("Fix the login", "Please fix it", "rubric", False),
+        ("Fix the login", None, "heuristic", False),
+        ("Fix", "Fix the login", "user_edited", False),
+    ],
+)
+def test_a_title_shows_where_it_is_cut(title: str, summary: str | None, source: str, shown: bool) -> None:
+    """As the line that it begins goes on; a whole sentence, and one that somebody gave, stand as they are."""
+    assert titled(title, summary, source) == ("Write the migration with exactly that…" if shown else title)
 
 
 def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str]) -> None:
@@ -104,7 +125,7 @@ def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str])
     assert listed[0]["sub_session_id"][:8] in told(ana, "goals")
     by_number, by_id = told(ana, "why", "1"), told(ana, "why", listed[0]["sub_session_id"][:8])
     assert by_number.splitlines()[0] == by_id.splitlines()[0]
-    assert listed[0]["title"] in by_number.splitlines()[0]
+    assert listed[0]["title"].rstrip(",:") in by_number.splitlines()[0]
     assert by_number.index("outcome") < by_number.index("where it begins")
     assert not {name for name in (*HABITS, "`kept`") if name in by_number}
     shown = [line for line in by_number.splitlines() if line.lstrip().startswith("✓ ")]

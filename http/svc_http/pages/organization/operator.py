@@ -1,9 +1,12 @@
 """How the server is, and every act of administration, for whoever runs it."""
 
+from urllib.parse import urlencode
+
 from quart import Response
 
 from aggregates.audit import Act, within
 from aggregates.people.directory import Developer, Organization, forget_requests
+from aggregates.times import INSTANT_MAX_US, parse_instant
 from svc_http.pages import rendering
 from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, digest_of, operator_text
 from svc_http.routes.people import audit_file
@@ -41,9 +44,17 @@ async def sign_out(call: ByOperator) -> Response:
 @routes("GET /operator/audit", "Who changed what when.")
 async def audit(call: ByOperator) -> Response:
     found = await _acts(call)
+    asked = {name: call.query.get(name, "") for name in ("from", "to")}
     organizations = {str(each.id): each.name for each in call.service.directory.all(Organization)}
     shown = found[: -ACTS_SHOWN - 1 : -1]
-    return await call.show("organization/audit.html", acts=shown, total=len(found), organizations=organizations)
+    return await call.show(
+        "organization/audit.html",
+        acts=shown,
+        total=len(found),
+        organizations=organizations,
+        asked=asked,
+        query=f"?{urlencode(asked)}" if any(asked.values()) else "",
+    )
 
 
 @routes("GET /operator/audit.csv", "Every act, as a table.")
@@ -57,7 +68,11 @@ async def audit_lines(call: ByOperator) -> Response:
 
 
 async def _acts(call: ByOperator) -> list[Act]:
+    """Those of the days that were asked for, all without; oldest first."""
     found = await call.service.acts()
-    if call.organization_id is None:
-        return list(found)
-    return within(found, call.organization_id, call.service.directory)
+    if call.organization_id is not None:
+        found = within(found, call.organization_id, call.service.directory)
+    zone, asked = call.own_zone, call.query
+    start_us = (call.time("from", zone) if asked.get("from") else None) or 0
+    end_us = (call.time("to", zone) if asked.get("to") else None) or INSTANT_MAX_US
+    return [each for each in found if start_us <= parse_instant(each.at) < end_us]

@@ -16,14 +16,14 @@ from projections.reports.days import TeamDay, team_day, withheld
 from projections.scores.throttle import ThrottleSummary, team_throttle
 from svc_http.bodies import HttpError
 from svc_http.pages.door import BySignIn
-from svc_http.pages.home import PERIODS, days_of, period_of
+from svc_http.pages.home import PERIODS, days_of, period_or_month
 from svc_http.pages.rendering import text_of
 from svc_http.pages.words import CAUSES
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.scores import team_of
 from svc_http.routing import Routes
 
-PERIODS_SHOWN = ("7", "30")
+PERIODS_SHOWN = {name: PERIODS[name] for name in ("7", "30")}
 """Each day is a read for each member."""
 THROTTLE_REQUESTS_MAX = 30_000
 """Of the newest of all members, so that nobody waits for the page; the API looks at more."""
@@ -63,7 +63,7 @@ async def team(call: BySignIn) -> Response:
     owners = _owners(call.service.directory, call.scope.organization_id)
     if chosen is None:
         return await call.show("organization/team.html", team=None, owners=owners)
-    name, window = period_of(call, PERIODS_SHOWN)
+    name, window, periods = period_or_month(call, PERIODS_SHOWN)
     directory, zone, days = call.service.directory, call.own_zone, days_of(call, window)
     stays = [stays_in(directory, chosen, each, zone) for each in days]
     look = await call.read(_look, stays, stays_in(directory, chosen, window, zone), window)
@@ -81,7 +81,7 @@ async def team(call: BySignIn) -> Response:
         owners=owners,
         since=min(each.started_at for each in directory.all(TeamMembership) if each.team_id == chosen.id),
         period=name,
-        periods={each: PERIODS[each] for each in PERIODS_SHOWN},
+        periods=periods,
         days=shown[::-1],
         told=[each.counts for each in shown if each.told],
         minimum=minimum,

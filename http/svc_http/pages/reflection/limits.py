@@ -10,7 +10,7 @@ from aggregates.times import Window, parse_instant
 from projections.scores.throttle import ShownEvent, personal_throttle
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn
-from svc_http.pages.home import PERIODS, days_of, period_of
+from svc_http.pages.home import PERIODS, days_of, period_or_month
 from svc_http.pages.words import CAUSES, counted, duration, short_day
 from svc_http.routing import Routes
 
@@ -22,7 +22,7 @@ routes = Routes()
 
 @routes("GET /limits", "Time lost to limits and failures.")
 async def limits(call: BySignIn) -> Response:
-    name, window = period_of(call, PERIODS_SHOWN)
+    name, window, periods = period_or_month(call, PERIODS_SHOWN)
     days = days_of(call, window)
     found = await call.read(personal_throttle, window)
     events = [] if found is None else found.events
@@ -33,7 +33,7 @@ async def limits(call: BySignIn) -> Response:
     return await call.show(
         "reflection/limits.html",
         period=name,
-        periods=PERIODS_SHOWN,
+        periods=periods,
         found=found,
         causes=CAUSES,
         lost=lost,
