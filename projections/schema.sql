@@ -235,6 +235,12 @@ CREATE TABLE IF NOT EXISTS setups (
     developer_id TEXT PRIMARY KEY
 ) STRICT;
 
+-- When each agent's signals last came, imports aside.
+CREATE TABLE IF NOT EXISTS arrivals (
+    organization_id TEXT, developer_id TEXT, source TEXT, signal TEXT, last_us INTEGER,
+    PRIMARY KEY (organization_id, developer_id, source, signal)
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS corrections (
     agent_session_id TEXT, capture_id TEXT, topic TEXT, position INTEGER, said TEXT,
     PRIMARY KEY (agent_session_id, capture_id, topic)

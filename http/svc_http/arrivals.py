@@ -1,15 +1,15 @@
 """What each developer's agents sent lately, and what was refused."""
 
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
 
 from aggregates.telemetry.export import UNKNOWN_SENDER
 from aggregates.times import iso
+from projections.facts.facts import ARRIVALS_MAX
 
-ARRIVALS_MAX = 32
-"""Of a developer so many pairs of agent and signal are remembered, the newest; an agent names itself as it likes."""
 REFUSALS_MAX = 8
 REFUSAL_CHARACTERS_MAX = 300
 
@@ -51,6 +51,12 @@ class Arrivals:
     def refused(self, developer_id: UUID, path: str, status: int, message: str, at_us: int) -> None:
         refusal = Refusal(iso(at_us), path, status, message)
         self._refused.setdefault(developer_id, deque(maxlen=REFUSALS_MAX)).append(refusal)
+
+    def with_known(self, developer_id: UUID, known: Iterable[tuple[str, str, int]]) -> list[Arrival]:
+        """By agent and signal, with what the log knows from before: of that no requests are counted."""
+        before = {(source, signal): Arrival(source, signal, iso(at_us), 0) for source, signal, at_us in known}
+        taken, _ = self.of(developer_id)
+        return [each for _, each in sorted((before | {(each.source, each.signal): each for each in taken}).items())]
 
     def unread(self, developer_id: UUID) -> tuple[str, ...]:
         """Which agents sent what svc cannot read, in words."""

@@ -16,6 +16,7 @@ from aggregates.capture.events import (
     RecordsCaptured,
     SessionClaimed,
     SetupCompleted,
+    TracesCaptured,
 )
 from aggregates.event import Digester, Event, Scope
 from aggregates.judging.rubric import JudgeAnswered
@@ -39,12 +40,13 @@ from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted
 from projections.facts.telemetry import add_points, add_records
-from projections.reader import Reader, owner, pack
+from projections.reader import Reader, bound, owner, pack
 
 
 def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, prices: PriceBook | None) -> None:
     """The rows one fact stands for; `prices` is the newest valid catalog at the fact's place in the log."""
     add_flags(rows, position, event)
+    _add_arrival(rows, event)
     match event:
         case SessionClaimed():
             owner = (event.agent_session_id, str(event.organization_id), str(event.developer_id))
@@ -64,6 +66,22 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
             rows.catalogs.append((snapshot.catalog_revision, snapshot.checksum_sha256, position, pack(snapshot)))
         case _:
             _add_said(rows, position, event)
+
+
+def _add_arrival(rows: Rows, event: Event) -> None:
+    """That an agent sent something just now; what an import read of old is none."""
+    match event:
+        case PromptCaptured():
+            signal = "prompts"
+        case RecordsCaptured() if event.raw is not None:  # lines of a transcript have none
+            signal = "traces" if isinstance(event, TracesCaptured) else "logs"
+        case MetricsCaptured():
+            signal = "metrics"
+        case _:
+            return
+    if not event.source.endswith(TRANSCRIPT_SUFFIX):
+        owned = str(event.organization_id), str(event.developer_id)
+        rows.arrivals.append((*owned, event.source, signal, event.received_at_us))
 
 
 def _add_said(rows: Rows, position: int, event: Event) -> None:
@@ -228,6 +246,19 @@ _OWNED = (
 )
 _ANSWERED_ALIKE = f"{_OWNED} AND a.content_digest = ? ORDER BY c.at_us DESC LIMIT 1"
 _LATEST_UNANSWERED = f"{_OWNED} AND a.capture_id IS NULL ORDER BY c.at_us DESC, c.capture_id LIMIT 1"
+ARRIVALS_MAX = 32
+"""Of a developer so many pairs of agent and signal are shown, the newest; an agent names itself as it likes."""
+
+
+def arrivals(reader: Reader, scope: Scope) -> list[tuple[str, str, int]]:
+    """Each agent and signal, and when it last came; by name."""
+    query = (
+        "SELECT source, signal, last_us FROM arrivals WHERE organization_id = :organization "
+        "AND developer_id = :developer ORDER BY last_us DESC LIMIT :limit"
+    )
+    return sorted(reader.db.execute(query, bound(scope, limit=ARRIVALS_MAX)).fetchall())
+
+
 Activation = Literal["waiting", "key_configured", "first_prompt"]
 """Nothing yet; the plugin's setup is complete; a prompt was captured."""
 

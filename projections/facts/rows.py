@@ -52,6 +52,7 @@ class Rows(msgspec.Struct):
     corrections: list[Row] = []
     judge_answers: list[Row] = []
     setups: list[Row] = []
+    arrivals: list[Row] = []
     catalogs: list[Row] = []
     report_steps: list[Row] = []
     repricings: list[Reprice] = []
@@ -96,6 +97,7 @@ _CONFLICTS = {
     "metric_points": None,
     "titles": None,
     "setups": None,
+    "arrivals": _replacing("last_us", "excluded.last_us > last_us"),
     "catalogs": None,
     "skews": None,
     "observations": _replacing("prompt_id position body price twin rank", "excluded.body > body"),

@@ -2,9 +2,15 @@
 
 import pytest
 
-from svc_http.arrivals import ARRIVALS_MAX, REFUSALS_MAX, Arrivals
+from aggregates.event import Refused, Scope
+from aggregates.ids import sign_in_stream
+from aggregates.people.commands import OpenSignIn
+from projections.facts.facts import ARRIVALS_MAX
+from svc_http.arrivals import REFUSALS_MAX, Arrivals
+from svc_http.pages.door import digest_of
+from tests.support.facts import Log, edit
 from tests.support.otlp import claude, logs, span, traces
-from tests.support.people import ANA, BEN, BEN_KEY
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, NOW_US, carry_out
 from tests.svc_http.house import Caller, House, bearer
 
 CONFIG = "/v1/plugin/config"
@@ -23,6 +29,22 @@ async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Calle
     ]
     assert told["refusals"] == []
     assert (await intake.using(bearer(BEN_KEY)).get(CONFIG)).json["arrivals"] == []
+
+
+async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
+    """The log knows when each signal last came; an import of old work is none, and others' are others'."""
+    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
+    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    for scope, source in ((ANA_SCOPE, "codex"), (Scope(ACME, BEN), "gemini")):
+        log = Log(scope)
+        log.now_us = NOW_US
+        log.prompt(f"s of {source}", "Add a test", NOW_US, source=source)
+        log.records(f"s of {source}", edit(NOW_US))  # as an import reads it
+        house.has_seen(log)
+    shown = (await api.using({"Cookie": "svc_session=ana's"}).get("/mine")).body.decode()
+    assert "codex</th><td>prompts</td>" in shown
+    assert "gemini" not in shown
+    assert "<td>logs</td>" not in shown
 
 
 async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(intake: Caller) -> None:

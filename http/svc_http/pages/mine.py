@@ -2,6 +2,7 @@
 
 import secrets
 import uuid
+from contextlib import suppress
 from hashlib import sha256
 from uuid import UUID
 
@@ -22,11 +23,13 @@ from aggregates.people.commands import (
 from aggregates.people.directory import Developer, Key, Link, SignIn, forget_requests
 from aggregates.people.entry import sign_ins_of
 from aggregates.times import iso
+from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, forget_cookie
 from svc_http.params import Call, zone_sent
+from svc_http.ports import Unavailable
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
@@ -59,13 +62,16 @@ async def mine(call: BySignIn) -> Response:
 
 
 async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
-    arrivals, refusals = call.service.arrivals.of(call.scope.developer_id)
+    came, developer_id = call.service.arrivals, call.scope.developer_id
+    known: list[tuple[str, str, int]] = []
+    with suppress(Unavailable):  # keys and browsers are looked after also while the views are built
+        known = await call.read(arrivals)
     return await call.show(
         "mine.html",
         captured=rendering.text_of("captured"),
-        arrivals=arrivals,
-        refusals=refusals,
-        since=iso(call.service.arrivals.since_us),
+        arrivals=came.with_known(developer_id, known),
+        refusals=came.of(developer_id)[1],
+        since=iso(came.since_us),
         keys=_own_keys(call),
         new_key=key,
         sign_ins=_own_sign_ins(call),
