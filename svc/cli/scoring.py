@@ -265,9 +265,10 @@ def _lines_of(part: Found) -> Iterator[str]:
 def _habit_told(habit: str, said: Found) -> str:
     """As in "✗ asks for a check: no words … were found. Write: “…”"."""
     mark = "?" if said["unsure"] else "✓" if said["earned"] else "✗"
-    reason = " ".join(filter(None, (reason_of(said["what"], habit), f"“{said['quote']}”" if said["quote"] else "")))
+    quoted = f"“{said['quote']}”" if said["quote"] else ""
+    reason = " ".join(part for part in (reason_of(said["what"], habit), quoted) if part)
     advice = f" Write: {said['how_to_earn']}" if said["how_to_earn"] else ""
-    return f"{mark} {HABITS[habit]}: {reason}.{advice}"
+    return f"{mark} {HABITS[habit]}{': ' if reason else ''}{reason}.{advice}"
 
 
 _TAKE_BACK = "clear"
