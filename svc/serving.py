@@ -159,20 +159,20 @@ def browsable(url: str) -> str:
 
 @asynccontextmanager
 async def listening(settings: Settings, service: RunningService) -> AsyncIterator[Listening]:
-    """Both listeners and the socket, open during the block."""
-    stop = trio.Event()
+    """Both listeners and the socket, open during the block. The API is built once: its routes are a third of a start."""
+    stop, api = trio.Event(), build_api(service)
     try:
-        async with _api(settings, service) as private, trio.open_nursery() as nursery:
+        async with _private(api, settings, service) as private, trio.open_nursery() as nursery:
             intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
-            api = await _start(nursery, private, settings, settings.api, stop)
-            await _start_socket(nursery, build_api(service), settings, stop)
+            url = await _start(nursery, private, settings, settings.api, stop)
+            await _start_socket(nursery, api, settings, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
-            note_running(settings.var_path, intake, api)
+            note_running(settings.var_path, intake, url)
             look_seldom()
             sys.setswitchinterval(SWITCH_SECONDS)
             try:
-                yield Listening(intake, api)
+                yield Listening(intake, url)
             finally:
                 service.stop_following()
                 stop.set()
@@ -181,9 +181,8 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
 
 
 @asynccontextmanager
-async def _api(settings: Settings, service: RunningService) -> AsyncIterator[Any]:
-    """The private listener's application, with the tools of agents where the settings want them."""
-    api = build_api(service)
+async def _private(api: Any, settings: Settings, service: RunningService) -> AsyncIterator[Any]:
+    """The private listener's application: the API, with the tools of agents where the settings want them."""
     if not settings.mcp:
         yield api
         return

@@ -2,7 +2,9 @@
 
 import gc
 import inspect
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import click
@@ -70,16 +72,24 @@ class Command(click.Command):
         super().__init__(help=f"{inspect.cleandoc(help)}\n\nExample: {example}", **kwargs)
 
 
+def _loaded(name: str) -> ModuleType:
+    """A command's module, with all that it imports: a hundred thousand objects, of which none ever is garbage."""
+    if name not in sys.modules:
+        gc.disable()
+        try:
+            import_module(name)
+        finally:
+            gc.freeze()
+            gc.enable()
+    return sys.modules[name]
+
+
 class _Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        gc.disable()  # a command's modules are some hundred thousand objects, and none of them is garbage
-        try:
-            made = vars(import_module(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
-        finally:
-            gc.enable()
+        made = vars(_loaded(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
         return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
