@@ -15,9 +15,7 @@ import msgspec
 
 from aggregates.event import DeveloperEvent, Digester, Event, Words
 from aggregates.judging.rubric import JoinedReading
-from aggregates.reading.features import NAMED
-from aggregates.reading.pasted import OPENINGS
-from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response, text_digest
+from aggregates.reading.readings import NAMED, OPENINGS, PromptReading, ResponseReading
 from aggregates.records.record import Record
 from aggregates.turns.observation import Observation, observe
 
@@ -115,6 +113,8 @@ def retain_prompt(position: int, words: Words, digester: Digester) -> RetainedRe
         return words.standing
     if words.text is None:
         return None
+    from aggregates.reading.reading import read_prompt, text_digest  # late: loaded with the first text
+
     digest = text_digest(words.text, digester)
     return RetainedReading(position, text_digest=digest, prompt=read_prompt(words.text, digester))
 
@@ -122,6 +122,8 @@ def retain_prompt(position: int, words: Words, digester: Digester) -> RetainedRe
 def retain_response(position: int, words: Words | None, digester: Digester) -> RetainedReading | None:
     if isinstance(words, RetainedWords):
         return words.standing
+    from aggregates.reading.reading import read_response  # late: loaded with the first text
+
     text = None if words is None else words.text
     return None if text is None else RetainedReading(position, response=read_response(text, digester))
 

@@ -1,8 +1,5 @@
 """Every bound of the process: units in the names, the reason beside each, asserted against each other."""
 
-from aggregates.telemetry.batches import PART_BYTES_MAX
-from aggregates.telemetry.export import RECORD_BYTES_MAX
-
 KIB_BYTES = 1024
 MIB_BYTES = 1024 * KIB_BYTES
 
@@ -117,8 +114,6 @@ JOURNAL_PROBE_INTERVAL_S = 1.0
 """How often a journal whose last write failed looks whether the store can be written again."""
 assert FRAME_BYTES_MAX < COMMIT_BYTES_MAX, "the largest capture fits into one commit"
 assert FRAME_BYTES_MAX < READ_BYTES_MAX, "the largest capture fits into one read"
-assert 2 * RECORD_BYTES_MAX < COMMIT_BYTES_MAX, "so does the largest record of an export with its texts"
-assert 2 * PART_BYTES_MAX < COMMIT_BYTES_MAX, "so does the largest part of an export with its texts"
 assert COMMIT_BYTES_MAX <= JOURNAL_BYTES_MAX, "a full commit may wait"
 assert COMMIT_APPENDS_MAX <= JOURNAL_APPENDS_MAX, "a full commit may wait"
 

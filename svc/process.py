@@ -51,7 +51,7 @@ def typed(*arguments: str) -> str:
 
 def look_seldom() -> None:
     """Freeze what a started process holds, and let Python collect garbage seldom."""
-    from svc.limits import GC_ALLOCATIONS  # late: limits know the rooms of rules
+    from svc.limits import GC_ALLOCATIONS  # late: a client of its own has no limits
 
     gc.collect()
     gc.freeze()

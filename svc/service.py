@@ -22,6 +22,7 @@ from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
+from aggregates.people.directory import Activation
 from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import Served
@@ -29,7 +30,7 @@ from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillReply
 from aggregates.reports.events import BackfillRequested, CancelReport, RequestReport
 from aggregates.scores.grades import PeerRanges
-from projections.facts.facts import Activation, activation
+from projections.facts.facts import activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader, is_passing
 from svc.actors.actors import ActorContext, Actors, usable_digester

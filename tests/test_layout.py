@@ -84,8 +84,8 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
 TOO_LONG_YET: set[str] = set()
 FOLDER_ENTRIES_MAX = 20
-PRODUCT_FILES_MAX = 296
-PRODUCT_LINES_MAX = 51_560
+PRODUCT_FILES_MAX = 298
+PRODUCT_LINES_MAX = 51_741
 """An issue that adds to the product raises these two by what it adds, and says so."""
 
 

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import inspect
 
 from aggregates.event import Context
-from aggregates.redaction.redaction import redact_among
 
 CLEAR_CHARACTERS_MAX = 1_024
 """Of a name or an id; the contract's bound for those of a prompt. A longer name is cut, a longer id digested."""
@@ -29,6 +28,8 @@ class _Fields(NamedTuple):
 
 def cleared(fact: S, context: Context) -> S:
     """The same fact, with its names and ids as they may be kept."""
+    from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
+
     texts = sorted({text for text in _told(fact) if _MADE.fullmatch(text) is None})
     found = redact_among(texts) if context.redaction else {}
     redacted = {texts[index]: each.text for index, each in found.items()}

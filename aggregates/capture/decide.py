@@ -1,6 +1,7 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
 from hashlib import blake2b, sha256
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -19,7 +20,9 @@ from aggregates.capture.commands import (
 )
 from aggregates.event import Command, Context, Decision, Done, Event, Reason, Refused, Scope, Streams, Words, origin
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
-from aggregates.redaction.redaction import Redacted, redact
+
+if TYPE_CHECKING:
+    from aggregates.redaction.redaction import Redacted
 
 
 class AnswerState(msgspec.Struct, frozen=True):
@@ -252,5 +255,7 @@ def content_hash(content: ResponseContent) -> str:
     return sha256(canonical_bytes(content)).hexdigest()
 
 
-def cleaned(text: str, context: Context) -> Redacted:
+def cleaned(text: str, context: Context) -> "Redacted":
+    from aggregates.redaction.redaction import Redacted, redact  # late: loaded with the first text
+
     return redact(text) if context.redaction else Redacted(text, {})

@@ -13,7 +13,7 @@ from pkgutil import get_data
 import msgspec
 
 from aggregates.event import unpacked
-from aggregates.reading.reading import PromptReading, ResponseReading
+from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.reading.verdicts import BoundaryVerdict, Bounds, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 

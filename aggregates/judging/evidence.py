@@ -9,10 +9,6 @@ import msgspec
 
 from aggregates.characters import plain
 from aggregates.event import Span
-from aggregates.reading.features import extract
-from aggregates.reading.pasted import split_pasted
-from aggregates.reading.spans import evidence_spans
-from aggregates.reading.titles import cut_end, title_and_summary
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 
 
@@ -54,6 +50,10 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         told = {each.name: _TOLD[each.value] for each in rubric.booleans}
         gone = "as it was judged while its words were there"
         return {name: Evidence(f"{said}, {gone}", position) for name, said in told.items()}
+    from aggregates.reading.features import extract  # late: loaded with the first text
+    from aggregates.reading.pasted import split_pasted
+    from aggregates.reading.spans import evidence_spans
+
     looked = split_pasted(text)
     shown = extract(looked)
     spans = evidence_spans(looked, shown.phrases)
@@ -81,6 +81,9 @@ def how_to_earn(name: BooleanName, text: str | None) -> str:
 def first_sentence(text: str) -> str:
     """The first sentence of a prompt's own words on one line, without its full stop, cut with an ellipsis where it is
     long; empty where it has none, or only leads up to what follows."""
+    from aggregates.reading.pasted import split_pasted  # late: loaded with the first text
+    from aggregates.reading.titles import cut_end, title_and_summary
+
     looked = split_pasted(text)
     title, summary = title_and_summary(looked)
     said = text[title.start : max(title.end, min(summary.end, title.start + 2 * SAID_CHARACTERS_MAX))]

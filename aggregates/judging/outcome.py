@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from aggregates.judging.boundary import EXPANDED, asks_the_same
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import Bounds, Evidence, Intent, OutcomeVerdict, UndecidedReason
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import (

@@ -5,11 +5,13 @@ A file of its own, for a prompt is also judged while a person waits for it, and 
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from aggregates.reading.model import SHIPPED, Logits, RubricModel
-from aggregates.reading.reading import SHORT_WEIGHT, PromptReading, ResponseReading
+from aggregates.reading.readings import SHORT_WEIGHT, PromptReading, ResponseReading
 from aggregates.reading.verdicts import Rubric
+
+if TYPE_CHECKING:
+    from aggregates.reading.model import Logits, RubricModel
 
 LEANS = (
     *("phrase:accepting", "phrase:correcting", "phrase:answered", "links back at once", "picks from a list"),
@@ -28,8 +30,9 @@ class Asked(Protocol):
     def response(self) -> ResponseReading | None: ...
 
 
-def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Asked], model: RubricModel = SHIPPED) -> Rubric:
-    """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`."""
+def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Asked], model: "RubricModel | None" = None) -> Rubric:
+    """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`,
+    the shipped one unless another is given."""
     # An image or a lone mark holds no word, and nothing pasted to judge by.
     wordless = prompt is not None and (
         prompt.shows("image alone") or (prompt.shows("no own words") and not prompt.pasted_characters)
@@ -39,17 +42,19 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Asked], model: 
     return forced_rubric(prompt, earlier, model)
 
 
-def forced_rubric(prompt: PromptReading | None, earlier: Sequence[Asked], model: RubricModel = SHIPPED) -> Rubric:
+def forced_rubric(prompt: PromptReading | None, earlier: Sequence[Asked], model: "RubricModel | None" = None) -> Rubric:
     """What would be said of a prompt in whatever language, if something had to be."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
+    from aggregates.reading.model import SHIPPED  # late: loaded with the first text
+
     own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
-    return _rubric(model, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
+    return _rubric(model or SHIPPED, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
 
 
 @lru_cache(maxsize=2_048)
 def _rubric(
-    model: RubricModel, logits: Logits, context: tuple[str, ...], shown: tuple[int, ...], own_words: bool
+    model: "RubricModel", logits: "Logits", context: tuple[str, ...], shown: tuple[int, ...], own_words: bool
 ) -> Rubric:
     """An open sub-session is judged anew with every turn; what was found of its earlier prompts is kept here."""
     return Rubric("ok", *model.verdict(logits, context, shown, own_words=own_words))

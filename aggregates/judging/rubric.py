@@ -18,9 +18,9 @@ from aggregates.judging.boundary import EXPANDED, OpenArc, as_typed, cannot_shif
 from aggregates.judging.floor import countable
 from aggregates.judging.outcome import never_complete
 from aggregates.judging.prompt import LEANS
-from aggregates.reading.model import BOTH_WAYS
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import (
+    BOTH_WAYS,
     CHANGE_INTENTS,
     EMBEDDED,
     BooleanName,

@@ -4,7 +4,7 @@ A few hundred people make a few thousand events, so all of it fits in memory. Ev
 its key and its membership as they stand now; nothing positive is ever cached.
 """
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -38,6 +38,10 @@ class Organization(msgspec.Struct, frozen=True, kw_only=True):
     team_minimum: int
     """Of members at work on a day: with fewer, how their work came out is nobody else's business."""
     created_at: str
+
+
+Activation = Literal["waiting", "key_configured", "first_prompt"]
+"""How far a developer has come: nothing yet; the plugin's setup is complete; a prompt was captured."""
 
 
 class Developer(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.pasted import OPENINGS, PromptText
+from aggregates.reading.pasted import PromptText
+from aggregates.reading.readings import NUMBER
 from aggregates.reading.sentences import Cutter, Phrase, RawSentence, opening, traits
 
 _OWN_HEAD_CHARS = 1600
@@ -222,28 +223,6 @@ _SIGNS_MIN = 3
 """Fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words."""
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
 _LENGTH_NAMES = [f"words over {bound}" for bound in LENGTHS]
-CROSSED = (
-    *("phrase:goal_given", "phrase:check_asked", "phrase:cause_asked", "phrase:symptom_only", "phrase:scope_limit"),
-    *("reference", "references 2", "begins:request", "ends:request", "only question", "has report", "prose", "bare"),
-    *("pasted", "words over 10", "words over 25", "words over 70"),
-)
-NAMED: tuple[str, ...] = (
-    *CROSSED,
-    *("phrase:accepting", "phrase:correcting", "phrase:failing", "phrase:undoing"),
-    *("words over 6", "words over 16", "no own words", "bare paste", "cue:review", "word:review"),
-    *("phrase:shifting", "phrase:continuing", "phrase:review_asked", "phrase:look_asked", "phrase:answered"),
-    *("begins:question", "begins:statement", "open first:conditional", "plan handed over"),
-    *("word:still", "word:now", "word:also", "cue:where", "cue:vague", "path", "reference first", "words over 40"),
-    *OPENINGS,
-    *("says nothing", "word list", "number", "only strong report", "only weak report", "url", "symbol", "code name"),
-    *("cue:test", "cue:check", "cue:accept", "cue:cause", "cue:plan", "cue:git", "cue:scope", "cue:symptom"),
-    *("phrase:plan_given", "phrase:plan_asked", "mention", "flagged", "asks ?", "cue:want", "image alone"),
-    *("phrase:check_wanted", "references 8", "question:wh", "question:how", "question:why"),
-    *("goes ahead", "says that it works", "words over 3", "only names success"),
-)
-"""Features and openings that rules ask for by name. A reading keeps their places here, and sealed readings stand in
-logs: new ones go to the end."""
-NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 _REFERENCES_MAX = 12
 _FIRST_CHARS = 60
 NUMBERED_WORDS = [(name.partition(":")[2], place) for name, place in NUMBER.items() if name.startswith("word:")]

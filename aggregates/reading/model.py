@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from aggregates.reading.features import CROSSED, NAMED, NUMBER, PAIR_NAMES, WORD_NAMES, Features
+from aggregates.reading.features import PAIR_NAMES, WORD_NAMES, Features
+from aggregates.reading.readings import CROSSED, NAMED, NUMBER
 from aggregates.reading.verdicts import (
     APPLIES_TO,
     BOOLEANS,
+    BOUNDS,
     INTENTS,
     BooleanName,
     BooleanVerdict,
@@ -274,8 +276,4 @@ def _options(
         yield missed + WRONG_BOOLEAN_POINTS * wrong, ordered[:count]
 
 
-BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
-"""Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights), BOUNDS)
-BOTH_WAYS: frozenset[BooleanName] = frozenset(name for name, bounds in BOUNDS.items() if bounds.both_ways)
-"""Those that the embedded judge can call true as well as false. A rate over the others would lie at an end."""

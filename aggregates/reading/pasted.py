@@ -10,9 +10,8 @@ from itertools import accumulate, compress
 import msgspec
 
 from aggregates.event import Span
+from aggregates.reading.readings import HEAD_CHARS, OPENINGS, TAIL_CHARS
 
-HEAD_CHARS = 24_576
-TAIL_CHARS = 8_192
 _FENCES = ("```", "~~~", '"""')
 _LINE_OF_MACHINE = re.compile(
     r"""\s*(?:
@@ -286,16 +285,6 @@ _TEMPLATE = re.compile(
 )
 _SHIP_WORDS_MAX = 15
 _SEVERITY = re.compile(r"^(?:low|medium|high|critical) severity", re.MULTILINE)
-OPENINGS: tuple[str, ...] = (
-    *("names a new task", "goes back", "picks from a list", "goes on after a yes", "begins with now"),
-    *("asks like a first prompt", "links back at once", "points back at once", "speaks of nobody"),
-    *("rates a severity", "pastes a failure", "adds to what is there", "passes on a comment"),
-    *("remarks like a reviewer", "asks to commit or merge", "names a step", "speaks of the agent's work"),
-    *("wants or reports something", "leans on what was said", "sets up the session", "takes it over"),
-    "opens with a template",
-)
-
-
 _OTHER_LETTERS = re.compile(r"[^\W\x00-\x7f]")
 
 

@@ -7,20 +7,16 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-import msgspec
-
-from aggregates.event import Digester, Span, packed, unpacked
+from aggregates.event import Digester, Span, packed
 from aggregates.reading import sentences as lexicon
 from aggregates.reading.authors import maker_of_own, own_span, own_words
-from aggregates.reading.features import NUMBER, NUMBERED_WORDS, Features, extract
+from aggregates.reading.features import NUMBERED_WORDS, Features, extract
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.pasted import prompt_opening, split_pasted
+from aggregates.reading.readings import NUMBER, SHORT_WEIGHT, TOKENS_MAX, TOPIC_MAX, PromptReading, ResponseReading
 from aggregates.reading.sentences import Cutter
 from aggregates.reading.titles import title_and_summary
 
-TOKENS_MAX = 512
-TOPIC_MAX = 48
-SHORT_WEIGHT = 10
 _SUCCESS_CHARS_MAX = 400
 """In longer words of a person, that something works is no more than a part of what is told."""
 _WORD = re.compile(r"\w+")
@@ -33,95 +29,6 @@ _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")
 _IMAGE = re.compile(r"\s*(?:\[Image[^\]]{0,300}\]\s*)+$")
 _COMMON = lexicon.VOCABULARY.union(*lexicon.WORD_CUES.values())
-
-
-class PromptReading(msgspec.Struct, frozen=True, array_like=True):
-    weight: int
-    """Characters, a CJK character counting as three; pasted text left out."""
-    navigational: str | None
-    """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
-    clears: bool
-    token_digests: bytes
-    """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
-    title: Span
-    summary: Span
-    characters: int = 0
-    """Of the person's own words, pasted ones too."""
-    pasted_characters: int = 0
-    """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
-    shown: tuple[int, ...] = ()
-    """The features and openings of `features.NAMED` that it shows, by their places."""
-    logits: tuple[int, ...] = ()
-    """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
-    else: a reading outlives its text, and must not spell it."""
-    topic_digests: bytes = b""
-    """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
-    foreign: bool = False
-    """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
-    maker: str | None = None
-    """What an agent put in a person's place here (`authors.maker_of`); None for a person's own prompt."""
-    start: int = 0
-    """Where the person's own words begin in the text."""
-
-    def shows(self, *names: str) -> bool:
-        return any(map(self.shown.__contains__, map(NUMBER.__getitem__, names)))
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        return unpacked(self.token_digests)
-
-    @property
-    def topic(self) -> tuple[int, ...]:
-        return unpacked(self.topic_digests)
-
-    @property
-    def accepts(self) -> bool:
-        """Thanks, praise or a bare acknowledgement, without a complaint."""
-        if self.corrects or self.reports_failure:
-            return False
-        return self.navigational == "acknowledgement" or self.approves
-
-    @property
-    def approves(self) -> bool:
-        """Thanks, praise, or that it works."""
-        return self.shows("says that it works") or (
-            self.shows("phrase:accepting") and not self.shows("only names success")
-        )
-
-    @property
-    def corrects(self) -> bool:
-        """Says that the work or the answer before is not what was wanted."""
-        return self.shows("phrase:correcting")
-
-    @property
-    def reports_failure(self) -> bool:
-        return self.shows("phrase:failing")
-
-    @property
-    def asks_to_revert(self) -> bool:
-        return self.shows("phrase:undoing")
-
-
-class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
-    topic_digests: bytes = b""
-    """Keyed digests of the words at its end that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
-    characters: int = 0
-    asks: bool = False
-    """Ends by asking or offering: the next prompt may answer it."""
-    reports_done: bool = False
-    """Says that the work is done or that checks pass."""
-    reports_failure: bool = False
-    """Says that something still fails, or that it could not be done."""
-    closes: bool = False
-    """Says that the work is complete, ready, committed or merged."""
-    invites: bool = False
-    """Ends with a general offer of more help, or asks what is next."""
-    breaks_off: bool = False
-    """Ends by saying what comes next, as an answer does that was cut off."""
-
-    @property
-    def topic(self) -> tuple[int, ...]:
-        return unpacked(self.topic_digests)
 
 
 def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> PromptReading:

@@ -1,6 +1,7 @@
 """What judges say, of which classes and booleans, and how sure they are of it (scoring.md, 3 and 4)."""
 
 from collections.abc import Container
+from pkgutil import get_data
 from typing import Literal, get_args
 
 import msgspec
@@ -136,6 +137,12 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def boolean(self, name: BooleanName, chance: float, *, forced: bool) -> BooleanVerdict:
         chance = round(chance, 3)
         return BooleanVerdict(name, self.value(chance, forced=forced), forced, chance)
+
+
+BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
+"""Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
+BOTH_WAYS: frozenset[BooleanName] = frozenset(name for name, bounds in BOUNDS.items() if bounds.both_ways)
+"""Those that the embedded judge can call true as well as false. A rate over the others would lie at an end."""
 
 
 class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):

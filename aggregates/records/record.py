@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 
 from aggregates.event import Span
-from aggregates.redaction.redaction import redact_among
 
 COUNT_MAX = 10**12
 """Tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits."""
@@ -149,6 +148,8 @@ class TextPool:
 
     def add_all(self, texts: Iterable[str | None]) -> None:
         """Put many texts in, looked through for secrets at once; `add` then answers where each one stands."""
+        from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
+
         new = [text for text in dict.fromkeys(texts) if text is not None and text not in self._spans]
         found = redact_among(new) if self._redaction else {}
         for index, text in enumerate(new):

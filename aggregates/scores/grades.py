@@ -13,7 +13,6 @@ from aggregates.judging.evidence import HABIT_WORDS, how_to_earn, rubric_evidenc
 from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import own_standing
 from aggregates.people.directory import Directory, TeamMembership
-from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import (
     BOOLEANS,
     BooleanName,
@@ -226,6 +225,8 @@ class PromptGrade(msgspec.Struct, frozen=True):
 
 def grade_text(text: str) -> PromptGrade:
     """Grade a prompt's text. Never raises."""
+    from aggregates.reading.reading import read_prompt  # late: loaded with the first text
+
     reading = read_prompt(text, _ONE_KEY)
     rubric = judge_prompt(reading, ())
     if rubric.intent is None:

@@ -5,10 +5,8 @@ from typing import Literal, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
-from rapidfuzz.distance import Levenshtein
 
-from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS
-from aggregates.reading.reading import SHORT_WEIGHT
+from aggregates.reading.readings import HEAD_CHARS, SHORT_WEIGHT, TAIL_CHARS
 from aggregates.scores.throttle import bursts
 from aggregates.sub_sessions.arcs import shares_half
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso
@@ -111,6 +109,8 @@ def may_be_alike(earlier: TurnEvidence, later: TurnEvidence) -> bool:
 
 def alike(one: str, other: str) -> bool:
     """Whether 1 - Levenshtein distance / longer length is 0.8 or more; of a text over 32 KiB, over head and tail."""
+    from rapidfuzz.distance import Levenshtein  # late: loaded with the first two texts that may be alike
+
     shorter, longer = sorted((_bounded(one), _bounded(other)), key=len)
     distance_max = len(longer) // UNLIKE_SHARE
     return Levenshtein.distance(shorter, longer, score_cutoff=distance_max) <= distance_max

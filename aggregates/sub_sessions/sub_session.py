@@ -32,7 +32,7 @@ from aggregates.judging.rubric import (
     sub_session_intent,
     sub_session_standing,
 )
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.observation import Parts

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.redaction.redaction import redact_among
 from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, repaired
 
 T = TypeVar("T")
@@ -150,6 +149,8 @@ class RawRedactor:
         """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
         if not self._redaction:
             return texts
+        from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
+
         escaped = list(_strings(texts))
         plain = msgspec.json.decode(b"[" + _literal(b'","'.join(escaped)) + b"]", type=list[str]) if escaped else []
         dirty = {

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.reading.authors import BUTTON
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 
 ALIKE_MAX = 64
 """Of the prompts of one text within the window so many are looked at."""

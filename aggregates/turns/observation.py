@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from aggregates.event import Digester, Span, Words, cut
-from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response, text_digest
+from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_effect
@@ -72,6 +72,18 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:
     text = cut(words, record.text)
+    prompt = response = digest = None
+    if text is not None and record.kind in ("prompt", "response"):
+        from aggregates.reading.reading import (  # late: loaded with the first text
+            read_prompt,
+            read_response,
+            text_digest,
+        )
+
+        if record.kind == "prompt":
+            prompt, digest = read_prompt(text, digester), text_digest(text, digester)
+        else:
+            response = read_response(text, digester)
     return Observation(
         kind=record.kind,
         # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
@@ -87,9 +99,9 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
         status_code=record.status_code,
         sidechain=record.sidechain,
         tool=_tool_use(record, words, digester) if record.kind == "tool" else None,
-        prompt=read_prompt(text, digester) if record.kind == "prompt" and text is not None else None,
-        response=read_response(text, digester) if record.kind == "response" and text is not None else None,
-        text_digest=text_digest(text, digester) if record.kind == "prompt" and text is not None else None,
+        prompt=prompt,
+        response=response,
+        text_digest=digest,
         text=record.text,
     )
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Span
-from aggregates.reading.reading import PromptReading, ResponseReading
+from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.times import US_PER_SECOND
 from aggregates.turns.observation import Observation, Parts, ToolUse
 

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
-from aggregates.reading.reading import ResponseReading
+from aggregates.reading.readings import ResponseReading
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
 from aggregates.turns.observation import Observation

@@ -13,7 +13,7 @@ from aggregates.event import Digester, Mendable, Reply, Scope
 from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
-from aggregates.people.directory import Directory
+from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account
 from aggregates.people.events import Channel
 from aggregates.people.operators import Operators
@@ -24,7 +24,6 @@ from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
-from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals

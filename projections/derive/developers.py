@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JoinedReading, joined_prompts, unit_turns
-from aggregates.reading.reading import read_prompt
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
 from aggregates.sub_sessions.sub_session import NO_OVERRIDES, SubSession, conclude
 from aggregates.turns.turn import Turn
@@ -264,6 +263,8 @@ def _joined_reading(
     words = [text for ref in refs if ref is not None and (text := read[ref]) is not None]
     if len(words) < len(prompts):
         return texts.reader.stood_joined(prompts)
+    from aggregates.reading.reading import read_prompt  # late: loaded with the first text
+
     return JoinedReading(prompts, read_prompt(BLANK_LINE.join(words), texts.digesters(scope.developer_id)))
 
 

@@ -5,7 +5,7 @@ Readings are made here, outside any transaction, so that a fact that cannot be r
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from aggregates.capture.commands import TRANSCRIPT_SUFFIX
@@ -20,6 +20,7 @@ from aggregates.capture.events import (
 )
 from aggregates.event import Digester, Event, Scope
 from aggregates.judging.rubric import JudgeAnswered
+from aggregates.people.directory import Activation
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
@@ -257,10 +258,6 @@ def arrivals(reader: Reader, scope: Scope) -> list[tuple[str, str, int]]:
         "AND developer_id = :developer ORDER BY last_us DESC LIMIT :limit"
     )
     return sorted(reader.db.execute(query, bound(scope, limit=ARRIVALS_MAX)).fetchall())
-
-
-Activation = Literal["waiting", "key_configured", "first_prompt"]
-"""Nothing yet; the plugin's setup is complete; a prompt was captured."""
 
 
 def activation(db: sqlite3.Connection) -> dict[UUID, Activation]:

@@ -13,7 +13,6 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
-from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import (
@@ -205,6 +204,8 @@ def _answered(
 
 def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
     """These turns with their words, one read of the log for all."""
+    from aggregates.reading.pasted import pasted_lines, split_pasted  # late: loaded with the first text
+
     query = "SELECT body FROM prompts WHERE turn_id = ?"
     found = [reader.db.execute(query, (str(turn.turn_id),)).fetchone() for turn in turns]
     bodies = [None if row is None else unpack(row[0], PromptBody) for row in found]

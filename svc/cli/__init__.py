@@ -3,8 +3,9 @@
 import gc
 import inspect
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import click
@@ -72,16 +73,17 @@ class Command(click.Command):
         super().__init__(help=f"{inspect.cleandoc(help)}\n\nExample: {example}", **kwargs)
 
 
-def _loaded(name: str) -> ModuleType:
-    """A command's module, with all that it imports: a hundred thousand objects, of which none ever is garbage."""
-    if name not in sys.modules:
-        gc.disable()
-        try:
-            import_module(name)
-        finally:
+@contextmanager
+def kept() -> Iterator[None]:
+    """For imports: they make a hundred thousand objects, of which none is garbage, and none is looked at again."""
+    known = len(sys.modules)
+    gc.disable()
+    try:
+        yield
+    finally:
+        if len(sys.modules) > known:
             gc.freeze()
-            gc.enable()
-    return sys.modules[name]
+        gc.enable()
 
 
 class _Program(click.Group):
@@ -89,7 +91,8 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        made = vars(_loaded(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
+        with kept():
+            made = vars(import_module(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
         return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

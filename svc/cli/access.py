@@ -2,26 +2,29 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
-import httpx
 import msgspec
-import trio
 
-from aggregates.decide import AnyCommand
-from aggregates.event import Mendable, Reply
+from aggregates.event import Mendable
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from svc.cli import kept
 from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
-from svc.log.opening import holds_data
 from svc.settings import Settings
-from svc_http.ports import ReplayStatus
-from svc_http.routes.people import DeveloperShown, KeyShown
+from svc_http.records import DeveloperShown, KeyShown
+
+if TYPE_CHECKING:
+    import httpx
+
+    from aggregates.decide import AnyCommand
+    from aggregates.event import Reply
+    from svc_http.ports import ReplayStatus
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-Send = Callable[[AnyCommand], Awaitable[Reply]]
+Send = Callable[["AnyCommand"], Awaitable["Reply"]]
 SHOWN_CHARACTERS = 80
 """Of an unexpected answer."""
 NAMES_SHOWN = 10
@@ -49,13 +52,18 @@ class NotFound(Mendable):
 @contextlib.asynccontextmanager
 async def reach(settings: Settings) -> AsyncIterator["Access"]:
     """Hold the folder, or talk to the server that does. Raises `NotReached`."""
+    import httpx  # late, as all that takes long to import: a list of commands, and help, wait for none of it
+
+    from svc.log.opening import holds_data
+
     var = settings.var_path
     if not holds_data(settings.place) and not (var / SOCKET).exists():
         raise NotReached(f"{var} holds no data yet; run `svc init --var {var}` or `svc serve --var {var}` first")
     try:
         with held(var):
-            from svc.app import open_service  # late: a running server has all of it loaded
-            from svc_http.app import build_api
+            with kept():
+                from svc.app import open_service  # late: a running server has all of it loaded
+                from svc_http.app import build_api
 
             async with open_service(settings) as service:
                 # Cast: httpx and quart write the same ASGI in different types.
@@ -82,14 +90,17 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
 class Access:
     """The routes of administration. People are named by their id or, where that is the only one, by their name."""
 
-    def __init__(self, client: httpx.AsyncClient, tries: int = BUSY_TRIES, send: Send | None = None) -> None:
+    def __init__(self, client: "httpx.AsyncClient", tries: int = BUSY_TRIES, send: Send | None = None) -> None:
         """`tries`: how often a busy server is asked; `send`: without a route, which doubles the time of an import."""
         self._client = client
         self._tries = tries
         self._send = send
 
-    async def admin(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+    async def admin(self, method: str, path: str, **arguments: Any) -> "httpx.Response":
         """What a route answers. Raises `NotReached` where it refuses."""
+        import httpx
+        import trio
+
         for left in reversed(range(self._tries)):
             try:
                 answer = await self._client.request(method, path, **arguments)
@@ -106,8 +117,10 @@ class Access:
         answer = await self.admin(method, path, params=query, json=msgspec.to_builtins(body))
         return msgspec.json.decode(answer.content, type=kind)
 
-    async def send(self, command: AnyCommand) -> Reply:
+    async def send(self, command: "AnyCommand") -> "Reply":
         """Have a developer's command carried out."""
+        from aggregates.event import Reply
+
         if self._send is not None:
             return await self._send(command)
         headers = {"Content-Type": "application/msgpack"}
@@ -115,8 +128,10 @@ class Access:
         answer = await self.admin("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
-    async def replay_status(self) -> ReplayStatus:
+    async def replay_status(self) -> "ReplayStatus":
         """How far the newest replay is."""
+        from svc_http.ports import ReplayStatus
+
         return await self.ask(ReplayStatus, "GET", "/v1/admin/control/replay")
 
     async def listed(self, kind: type[R], **ids: UUID | None) -> list[R]:
@@ -179,7 +194,7 @@ class Access:
         )
 
 
-def checked_answer(answer: httpx.Response) -> httpx.Response:
+def checked_answer(answer: "httpx.Response") -> "httpx.Response":
     """The answer of a route, unless it is an error, or none of svc. Raises `NotReached`, which says what came."""
     kind = answer.headers.get("Content-Type", "no content type")
     by_svc = not kind.startswith("text/html")

@@ -8,7 +8,7 @@ from svc.cli import Command
 from svc.cli.access import reach
 from svc.cli.common import run, say, settings_option
 from svc.settings import Settings
-from svc_http.routes.people import AuditForm
+from svc_http.records import AuditForm
 
 
 @click.command(name="audit", cls=Command, example="svc audit --format csv > acts.csv")

@@ -10,10 +10,8 @@ from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rate
 from aggregates.prices.decide import Published, Repriced
 from aggregates.prices.prices import spellings
 from aggregates.times import iso
-from svc.actors.actors import SystemClock
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Family, Names, Shown, columns, minute, say, show_table
-from svc.jobs.catalog import read_file
 
 REVISIONS_SHOWN = 20
 _CONTROL = "/v1/admin/control/catalog"
@@ -32,6 +30,8 @@ async def publish(access: Access, file: Path) -> Published:
 
     A faulty one changes nothing.
     """
+    from svc.jobs.catalog import read_file
+
     found = await read_file(file)
     return await access.ask(Published, "POST", _CONTROL, {"document": found.document, "source": found.source})
 
@@ -115,6 +115,8 @@ async def reprice(access: Access, since: str, until: str | None, organization: s
 
     Those that have a price keep it.
     """
+    from svc.actors.actors import SystemClock
+
     times = {"from": since, "to": until or iso(SystemClock().now_us())}
     bodies = [{"organization_id": each} | times for each in await access.organizations(organization)]
     return [await access.ask(Repriced, "POST", f"{_CONTROL}/reprice", each) for each in bodies]

@@ -10,17 +10,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from projections.reader import is_damage, is_passing
-from svc.cli import Command
+from svc.cli import Command, kept
 from svc.hook.captures import AGENTS
 from svc.hook.main import call
 from svc.limits import REPLAY_EVENTS_MAX
-from svc.log.store import StoreUnavailable
-from svc.observe.logs import set_up_logs
 from svc.process import look_seldom, place_of_child
-from svc.views.projector import DAMAGED, NOT_OPENED, work
-from svc.views.replay import BuildStep
-from svc.views.replay import build_views as build
 
 _folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 
@@ -32,12 +26,17 @@ _folder = click.option("--var", type=click.Path(path_type=Path, exists=True, fil
 @click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
 def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> None:
     """Build a views file anew from the log, with a line of progress for each step. A check starts it."""
+    with kept():
+        from svc.observe.logs import set_up_logs
+        from svc.views.replay import build_views as build
     set_up_logs("warning")
     look_seldom()
     build(place_of_child(var), path, _tell, batch_events=batch_events, up_to=up_to)
 
 
 def _tell(done: int, of: int) -> None:
+    from svc.views.replay import BuildStep
+
     sys.stdout.write(msgspec.json.encode(BuildStep(done, of)).decode() + "\n")
     sys.stdout.flush()
 
@@ -50,6 +49,11 @@ def project(var: Path, views: Path) -> None:
 
     The server starts it.
     """
+    with kept():
+        from projections.reader import is_damage, is_passing
+        from svc.log.store import StoreUnavailable
+        from svc.observe.logs import set_up_logs
+        from svc.views.projector import DAMAGED, NOT_OPENED, work
     set_up_logs("warning")
     look_seldom()
     try:

@@ -1,17 +1,16 @@
 """`svc log`: the log as a whole."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from svc.cli import Command
 from svc.cli.common import hear_warnings, json_option, settings_from, tell, working
-from svc.log.opening import make_missing_master_key
-from svc.log.sqlite import EVENTS_FILE
-from svc.log.store import Conflict
-from svc.maintenance.backup import MaintenanceError
-from svc.maintenance.copying import Copied, copy_log
 from svc.process import Place
+
+if TYPE_CHECKING:
+    from svc.maintenance.copying import Copied
 
 _PLACE = "A data folder, or the address of a store: postgresql://…"
 
@@ -32,6 +31,12 @@ def copy(source: str, target: str, master_key_file: str | None, as_json: bool) -
     Stop the server first. Every event keeps its id and its position, and both logs are compared at the end. The scores
     are built anew at the first start there. Broken off, it goes on when it is run again.
     """
+    from svc.log.opening import make_missing_master_key
+    from svc.log.sqlite import EVENTS_FILE
+    from svc.log.store import Conflict
+    from svc.maintenance.backup import MaintenanceError
+    from svc.maintenance.copying import copy_log
+
     named = settings_from(master_key_file=master_key_file).place.master_key_file
     old, new = _place(source, named), _place(target, named)
     with working("copying", "what was copied so far is kept; run it again for the rest") as heard:
@@ -53,6 +58,6 @@ def _place(text: str, master_key_file: Path | None) -> Place:
     return Place(Path(text).expanduser())
 
 
-def _told(target: str, copied: Copied) -> str:
+def _told(target: str, copied: "Copied") -> str:
     shown = target.rpartition("@")[2]
     return f"{shown} holds {copied.events} events and {copied.keys} keys; sha256 {copied.sha256} of both logs"

@@ -2,30 +2,26 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import click
-import httpx
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from aggregates.event import Refused, Scope
-from aggregates.judging.evidence import HABITS, ONE_SIDED
 from aggregates.people.commands import CreateDeveloper, StartMembership
-from svc.actors.actors import SystemClock
-from svc.app import open_service
 from svc.cli import Command
 from svc.cli.common import Shown, drawn, minute, run, settings_from
-from svc.demo import write_transcripts
-from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.here import import_transcripts
-from svc.importing.importer import ImportReport
 from svc.log.folder import held, new_key
-from svc.service import RunningService
-from svc.serving import initialize, issue_key, listening, stop_signal
 from svc.settings import Settings
+
+if TYPE_CHECKING:
+    import httpx
+
+    from svc.importing.importer import ImportReport
+    from svc.service import RunningService
 
 WINDOW = "monthly"
 PICTURE_COLUMNS = 110
@@ -57,6 +53,11 @@ def demo(var: str | None, keep: bool, picture: Path | None) -> None:
 
 
 async def _demo(settings: Settings, console: Console, keep: bool) -> None:
+    import httpx
+
+    from svc.app import open_service
+    from svc.serving import listening, stop_signal
+
     with held(settings.var_path):
         async with open_service(settings, reporting=True) as service, listening(settings, service) as addresses:
             people = await _people(service, settings.var_path)
@@ -76,7 +77,9 @@ async def _demo(settings: Settings, console: Console, keep: bool) -> None:
                 await stop_signal()
 
 
-async def _people(service: RunningService, var: Path) -> list[Person]:
+async def _people(service: "RunningService", var: Path) -> list[Person]:
+    from svc.serving import initialize, issue_key
+
     made = await initialize(service, var, "Demo team", "Ana")
     if made is None:
         raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
@@ -91,7 +94,12 @@ async def _people(service: RunningService, var: Path) -> list[Person]:
     return [Person("Ana", Scope(made.organization_id, made.developer_id), made.key), Person("Ben", ben, key)]
 
 
-async def _import_all(service: RunningService, people: list[Person], folder: Path, console: Console) -> None:
+async def _import_all(service: "RunningService", people: list[Person], folder: Path, console: Console) -> None:
+    from svc.actors.actors import SystemClock
+    from svc.demo import write_transcripts
+    from svc.importing.claude_code import CLAUDE_CODE
+    from svc.importing.here import import_transcripts
+
     now_us = SystemClock().now_us()
     written = write_transcripts(folder, now_us=now_us)
     for person in people:
@@ -106,7 +114,7 @@ async def _import_all(service: RunningService, people: list[Person], folder: Pat
         )
 
 
-async def _show(client: httpx.AsyncClient, person: Person, console: Console) -> None:
+async def _show(client: "httpx.AsyncClient", person: Person, console: Console) -> None:
     """What a person reads."""
     names = ("score", "speed", "tokens", "skill", "insight/summary", "trivia")
     figures = {name: await _get(client, f"{name}?window={WINDOW}") for name in names}
@@ -126,7 +134,7 @@ async def _show(client: httpx.AsyncClient, person: Person, console: Console) -> 
     console.print(newest)
 
 
-async def _get(client: httpx.AsyncClient, path: str) -> Any:
+async def _get(client: "httpx.AsyncClient", path: str) -> Any:
     answer = await client.get(f"/v1/score_v3/{path}")
     answer.raise_for_status()
     return answer.json()
@@ -154,6 +162,8 @@ def headline(figures: dict[str, Any]) -> Table:
 
 
 def _habits(skill: dict[str, Any]) -> Table:
+    from aggregates.judging.evidence import HABITS, ONE_SIDED
+
     worst = skill["worst_pillar"]
     weakest = f"; weakest habit: {_words(worst)} ({HABITS['en'][worst].label.lower()})" if worst else ""
     title = f"Skill {_number(skill['skill_index'])}, {skill['tier']}{weakest}"

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 
 import click
-import trio
 from click.core import ParameterSource
 from rich.progress import MofNCompleteColumn, TextColumn
 
@@ -82,6 +81,8 @@ def _add_command(agent: str) -> None:
                 "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
                 "--developer and --organization"
             )
+        import trio
+
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds, *_COLUMNS, also=_ELSEWHERE, lines=0, prompts=0) as heard:
             if url is None:

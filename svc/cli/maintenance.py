@@ -3,34 +3,28 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
-import trio
-from rich.status import Status
 
 from aggregates.characters import plain
-from aggregates.decide import ForgetDeveloper
 from aggregates.people.directory import Developer, Membership
-from svc.actors.administration import load_directory
-from svc.app import open_service
 from svc.cli import Command
 from svc.cli.access import Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
-from svc.jobs.nodes import alone
 from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
 from svc.log.folder import LOCK, held
-from svc.log.opening import holds_data, open_log
-from svc.log.store import EventStore
-from svc.maintenance.backup import MaintenanceError, back_up
-from svc.maintenance.export import export
-from svc.maintenance.forget import open_orders
-from svc.maintenance.restore import restore
-from svc.maintenance.upgrading import Upgrade, look
-from svc.maintenance.verify import Verified, verify
-from svc.observe.logs import set_up_logs
 from svc.settings import Settings
-from svc_http.ports import ReplayStatus
+
+if TYPE_CHECKING:
+    import trio
+    from rich.status import Status
+
+    from aggregates.decide import ForgetDeveloper
+    from svc.log.store import EventStore
+    from svc.maintenance.upgrading import Upgrade
+    from svc.maintenance.verify import Verified
 
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
 
@@ -44,6 +38,8 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
     TARGET is a new folder, or a .tar file. A backup holds the keys that open the texts: keep it as safe as the
     folder itself.
     """
+    from svc.maintenance.backup import MaintenanceError, back_up
+
     with working("backing up", "nothing was backed up, and nothing is left of it; run it again") as heard:
         if settings.store is not None:
             raise MaintenanceError(
@@ -62,6 +58,8 @@ def restore_(settings: Settings, as_json: bool, source: Path) -> None:
 
     The scores are built from the log at the next start.
     """
+    from svc.maintenance.restore import restore
+
     path = settings.var_path
     there = path.exists()
     with working("restoring", "nothing was restored; run it again") as heard, held(path):
@@ -84,6 +82,9 @@ def verify_(settings: Settings, as_json: bool) -> None:
     Every event, the scores against a replay, every file of the archive; also while the server runs. Changes nothing.
     Ends with 1 where something is wrong.
     """
+    from svc.maintenance.verify import verify
+    from svc.observe.logs import set_up_logs
+
     set_up_logs("error")
     _check_data(settings)
     with working("verifying", "nothing was changed, and nothing is known; run it again") as heard:
@@ -93,7 +94,7 @@ def verify_(settings: Settings, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _show(verified: Verified) -> None:
+def _show(verified: "Verified") -> None:
     if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
         files = "1 file" if verified.archive_files == 1 else f"{verified.archive_files} files"
@@ -115,6 +116,8 @@ def upgrade_(settings: Settings, as_json: bool, check: bool) -> None:
     """
     if not check:
         raise click.UsageError("`svc upgrade --check` tells; to upgrade, back up, stop, replace the program, start")
+    from svc.maintenance.upgrading import look
+
     with sentences():
         found = look(settings.var_path)
     tell(found, as_json, _show_upgrade)
@@ -122,7 +125,7 @@ def upgrade_(settings: Settings, as_json: bool, check: bool) -> None:
         raise SystemExit(1)
 
 
-def _show_upgrade(found: Upgrade) -> None:
+def _show_upgrade(found: "Upgrade") -> None:
     if found.log == "refused":
         known = f"this version knows form {found.log_form_known} only"
         say(f"log: refused, and left as it is: it is of form {found.log_form}, and {known}")
@@ -148,6 +151,8 @@ def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> 
     events.jsonl    what was captured or decided, in order
     sub_sessions, prompts, requests    what was concluded, .jsonl and .parquet
     """
+    from svc.maintenance.export import export
+
     with working("exporting") as heard, _log_and(settings, developer) as (store, developer_id, _):
         exported = export(settings.var_path, store, developer_id, target, heard)
     counts = f"{exported.events} events, {exported.sub_sessions} sub-sessions, {exported.prompts} prompts"
@@ -165,6 +170,8 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
     that were made before hold their texts and their key: delete those as well. Broken off, it goes on at the next
     start.
     """
+    from svc.observe.logs import set_up_logs
+
     set_up_logs("error")
     with sentences(), _log_and(settings, developer) as (store, developer_id, who):
         if not yes:
@@ -174,8 +181,11 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
 
 
 @contextlib.contextmanager
-def _log_and(settings: Settings, developer: str) -> Iterator[tuple[EventStore, UUID, str]]:
+def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore", UUID, str]]:
     """The log, the developer who was named by id or name, and how to speak of them. Raises `NotFound`."""
+    from svc.actors.administration import load_directory
+    from svc.log.opening import open_log
+
     _check_data(settings)
     with contextlib.closing(open_log(settings.place)[0]) as store:
         names = {each.id: each.display_name for each in load_directory(store).all(Developer)}
@@ -184,12 +194,16 @@ def _log_and(settings: Settings, developer: str) -> Iterator[tuple[EventStore, U
 
 
 def _check_data(settings: Settings) -> None:
+    from svc.log.opening import holds_data
+
     if not holds_data(settings.place):
         raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
 
 
-def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> None:
+def carried_out(settings: Settings, store: "EventStore", developer_id: UUID) -> None:
     """Give the order and wait for it; after Ctrl-C, say that the order stands."""
+    import trio
+
     ordered = trio.Event()
     with Shown(stderr=True, highlight=False).status("forgetting") as status:
         try:
@@ -201,8 +215,11 @@ def carried_out(settings: Settings, store: EventStore, developer_id: UUID) -> No
 
 
 async def _forgotten(
-    settings: Settings, store: EventStore, developer_id: UUID, status: Status, ordered: trio.Event
+    settings: Settings, store: "EventStore", developer_id: UUID, status: "Status", ordered: "trio.Event"
 ) -> None:
+    from aggregates.decide import ForgetDeveloper
+    from svc.actors.administration import load_directory
+
     memberships = load_directory(store).all(Membership)
     mine = [each.organization_id for each in memberships if each.developer_id == developer_id]
     order = ForgetDeveloper(organization_id=mine[-1] if mine else UUID(int=0), developer_id=developer_id)
@@ -210,8 +227,15 @@ async def _forgotten(
         await give(order, access, store, status, ordered)
 
 
-async def give(order: ForgetDeveloper, access: Access, store: EventStore, status: Status, ordered: trio.Event) -> None:
+async def give(
+    order: "ForgetDeveloper", access: Access, store: "EventStore", status: "Status", ordered: "trio.Event"
+) -> None:
     """Give the order; return once it is carried out. Raises `NotReached`, also where builds keep failing."""
+    import trio
+
+    from svc.maintenance.forget import open_orders
+    from svc_http.ports import ReplayStatus
+
     earlier, failed = await access.replay_status(), 0
     await access.send(order)
     ordered.set()
@@ -243,6 +267,8 @@ def retention_(settings: Settings, as_json: bool) -> None:
 
     A running server does so by itself, every hour.
     """
+    from svc.observe.logs import set_up_logs
+
     set_up_logs("error")
     _check_data(settings)
     with Shown(stderr=True).status("looking"):
@@ -251,6 +277,9 @@ def retention_(settings: Settings, as_json: bool) -> None:
 
 
 async def _expired(settings: Settings) -> int:
+    from svc.app import open_service
+    from svc.jobs.nodes import alone
+
     with held(settings.var_path):
         async with open_service(settings) as service, alone(service.store.shared, "retention"):
             return await service.retention.apply()

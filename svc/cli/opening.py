@@ -1,17 +1,13 @@
 """`svc open`: a link that signs a browser in once."""
 
-import webbrowser
-
 import click
 import msgspec
 
 from svc.cli import Command
 from svc.cli.access import Access, NotReached, reach
 from svc.cli.common import json_option, organization_option, print_json, run, say, settings_option
-from svc.serving import browsable
 from svc.settings import Settings
-from svc_http.ports import Status
-from svc_http.routes.people import LINK_SECONDS, LinkShown, OperatorLink
+from svc_http.records import LINK_SECONDS, LinkShown, OperatorLink
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,11 +40,16 @@ def open_pages(
         return
     say(made.url)
     if not only_print:
+        import webbrowser
+
         say(f"This works once, within {LINK_SECONDS} seconds.", err=True)
         webbrowser.open(made.url)
 
 
 async def _link(settings: Settings, developer: str | None, organization: str | None, operator: bool) -> Opened:
+    from svc.serving import browsable
+    from svc_http.ports import Status
+
     async with reach(settings) as access:
         status = await access.ask(Status, "GET", "/v1/admin/control/status")
         if status.api is None or status.state != "serving":

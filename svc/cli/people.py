@@ -13,8 +13,7 @@ from aggregates.people.directory import Developer, Key, Membership, Organization
 from aggregates.people.events import Channel, Role, Schedule
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Family, Names, columns, minute, organization_option, say
-from svc_http.routes.people import DeveloperShown, KeyShown
-from svc_http.routing import KEY_PATTERN
+from svc_http.records import DeveloperShown, KeyShown
 
 FOREVER = "forever"
 KEY_LINE_CHARACTERS_MAX = 1_000
@@ -320,6 +319,8 @@ async def import_key(access: Access, developer: str | None, organization: str | 
     Such as a gck_ key of an older installation. It is read from standard input, or asked for. Only its hash and its
     first characters are kept, or even sent.
     """
+    from svc_http.routing import KEY_PATTERN
+
     typed = sys.stdin is not None and sys.stdin.isatty()
     text = (click.prompt("key", hide_input=True) if typed else sys.stdin.readline(KEY_LINE_CHARACTERS_MAX)).strip()
     if KEY_PATTERN.fullmatch(text) is None:

@@ -8,27 +8,23 @@ import contextlib
 import sqlite3
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
-import trio
 from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
 
 from aggregates.people.directory import Developer
-from aggregates.reports.decide import BackfillRecord
-from projections.apply import bookmark
 from svc.cli import Command
 from svc.cli.access import NotReached, reach
 from svc.cli.common import data_options, print_json, run, say, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
-from svc.log.opening import holds_data, open_log
-from svc.maintenance.keys import ADVICE, lost_keys
-from svc.maintenance.verify import scratch
 from svc.process import Place, look_seldom
 from svc.settings import Settings
-from svc.views.replay import Progress, build_in_child, copy_of, digests
-from svc.views.views import RULES_VERSION, current_file
-from svc_http.ports import ReplayStatus
+
+if TYPE_CHECKING:
+    from aggregates.reports.decide import BackfillRecord
+    from svc.views.replay import Progress
 
 _BACKFILLS = "/v1/admin/control/backfill"
 DIGEST_CHARACTERS = 12
@@ -53,6 +49,9 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
+    from svc.log.opening import holds_data, open_log
+    from svc.maintenance.keys import ADVICE, lost_keys
+
     if only_check:
         with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
             checked = run(_check, settings.place, heard)
@@ -75,7 +74,11 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
         say("the scores were built anew from the log", err=True)
 
 
-async def _replay(settings: Settings, rules: int | None, progress: Progress) -> None:
+async def _replay(settings: Settings, rules: int | None, progress: "Progress") -> None:
+    import trio
+
+    from svc_http.ports import ReplayStatus
+
     async with reach(settings) as access:
         wanted = {} if rules is None else {"rules": rules}
         status = await access.ask(ReplayStatus, "POST", "/v1/admin/control/replay", wanted)
@@ -124,8 +127,16 @@ def _show(checked: Checked) -> None:
         click.secho(f"{checked.failed} facts could not be derived; see the table failed", fg="red")
 
 
-async def _check(place: Place, progress: Progress) -> Checked:
+async def _check(place: Place, progress: "Progress") -> Checked:
     """Build twice beside the serving tables and compare. Raises `NotReached` where there are none."""
+    import trio
+
+    from projections.apply import bookmark
+    from svc.log.opening import holds_data, open_log
+    from svc.maintenance.verify import scratch
+    from svc.views.replay import build_in_child, copy_of
+    from svc.views.views import RULES_VERSION, current_file
+
     var = place.var
     if holds_data(place):
         open_log(place)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
@@ -160,6 +171,8 @@ async def _check(place: Place, progress: Progress) -> Checked:
 
 
 def _compare(live: sqlite3.Connection, paths: list[Path], position: int) -> Checked:
+    from svc.views.replay import digests
+
     builds = []
     for path in paths:
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -194,7 +207,11 @@ def backfill(
 
 async def _backfill(
     settings: Settings, body: dict[str, str], organization: str | None, developer: str | None
-) -> list[BackfillRecord]:
+) -> "list[BackfillRecord]":
+    import trio
+
+    from aggregates.reports.decide import BackfillRecord
+
     async with reach(settings) as access:
         wanted = await access.organizations(organization)
         if developer is not None:

@@ -9,8 +9,7 @@ import click
 from rich.markup import escape
 from rich.panel import Panel
 
-from svc.app import open_service
-from svc.cli import Command
+from svc.cli import Command, kept
 from svc.cli.common import (
     VAR_HELP,
     Reaching,
@@ -29,16 +28,13 @@ from svc.cli.common import (
 )
 from svc.limits import FIRST_LINK_SECONDS
 from svc.log.folder import held
-from svc.log.opening import make_missing_master_key
-from svc.observe.logs import set_up_logs
 from svc.process import typed
-from svc.serving import Initialized, Listening, initialize
-from svc.serving import serve as serve_until_stopped
 from svc.settings import Settings
-from svc_http.ports import BackupsShown, Status
 
 if TYPE_CHECKING:
-    from svc.cli.access import Access  # with it comes a client of HTTP, which no server needs to start
+    from svc.cli.access import Access
+    from svc.serving import Initialized, Listening
+    from svc_http.ports import BackupsShown, Status
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -63,6 +59,8 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
     """
     settings = settings_from(var=var, store=store)
     if settings.master_key_file is not None and settings.store is not None:
+        from svc.log.opening import make_missing_master_key
+
         with sentences():
             hear_warnings()
             if make_missing_master_key(Path(settings.master_key_file).expanduser(), settings.store):
@@ -73,7 +71,10 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
     tell(made, as_json, partial(_welcome, settings))
 
 
-async def _init(settings: Settings, organization: str, owner: str) -> Initialized | None:
+async def _init(settings: Settings, organization: str, owner: str) -> "Initialized | None":
+    from svc.app import open_service
+    from svc.serving import initialize
+
     with held(settings.var_path):
         async with open_service(settings) as service:
             return await initialize(service, settings.var_path, organization, owner)
@@ -96,9 +97,12 @@ def serve(**flags: str | bool | None) -> None:
     Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it.
     """
     settings = settings_from(**flags)
+    with kept():
+        from svc.observe.logs import set_up_logs
+        from svc.serving import serve as serve_until_stopped
     set_up_logs(settings.log_level)
 
-    def ready(addresses: Listening) -> None:
+    def ready(addresses: "Listening") -> None:
         if addresses.link is not None:
             say(f"Open this once within {FIRST_LINK_SECONDS // 60} minutes: {addresses.link}", err=True)
         say(f"ready intake={addresses.intake_url} api={addresses.api_url}")
@@ -106,7 +110,7 @@ def serve(**flags: str | bool | None) -> None:
     run(serve_until_stopped, settings, ready, partial(_welcome, settings))
 
 
-def _welcome(settings: Settings, made: Initialized) -> None:
+def _welcome(settings: Settings, made: "Initialized") -> None:
     """To standard error, so that standard output keeps its one line for scripts."""
     folder = [] if settings.var == Settings().var else ["--var", settings.var]
     text = (
@@ -121,7 +125,7 @@ def _welcome(settings: Settings, made: Initialized) -> None:
     console.print(f"Next: [bold]{following}[/bold] reads what you have done so far.")
 
 
-def _show(found: Status) -> None:
+def _show(found: "Status") -> None:
     waiting, archive, replay = found.waiting, found.archive, found.replay
     unwritable = "" if found.log.writable else "[bold red], cannot be written[/bold red]"
     state = "[yellow]not running[/yellow]; this is the folder"
@@ -177,7 +181,7 @@ def _show(found: Status) -> None:
         show_table(("events", "how many"), ((kind, f"{count:,}") for kind, count in found.log.events.items()))
 
 
-def _scores(found: Status) -> str:
+def _scores(found: "Status") -> str:
     views = found.views
     lag = "level with the log" if not views.lag_events else f"[yellow]{views.lag_events:,} events behind[/yellow]"
     building = "" if views.level or found.state == "stopped" else ", [yellow]being built: reads answer 503[/yellow]"
@@ -185,7 +189,7 @@ def _scores(found: Status) -> str:
     return f"at {views.position:,}, {lag}{building}{failed}; rules {views.rules_version}, {views.file}"
 
 
-def _backups(made: BackupsShown | None) -> str:
+def _backups(made: "BackupsShown | None") -> str:
     if made is None:
         return ""
     newest = "none yet" if made.newest_at is None else f"{made.kept} kept, the newest of {minute(made.newest_at)}"
@@ -193,7 +197,7 @@ def _backups(made: BackupsShown | None) -> str:
     return f"{newest} in {escape(made.folder)}{late}"
 
 
-def _prices(found: Status) -> str:
+def _prices(found: "Status") -> str:
     prices = found.catalog
     if prices is None:
         return "[red]none; the server is not ready[/red]"
@@ -207,9 +211,11 @@ def _size(size: int) -> str:
 
 
 @click.command(cls=Reaching, show=_show, example="svc status --var var")
-async def status(access: "Access") -> Status:
+async def status(access: "Access") -> "Status":
     """Show how the server is: log, scores, people, disk.
 
     Where no server runs, the folder itself is looked at.
     """
+    from svc_http.ports import Status
+
     return await access.ask(Status, "GET", "/v1/admin/control/status")

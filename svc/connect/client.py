@@ -12,9 +12,12 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from svc import __version__
-from svc_http.ports import ClientFile
+
+if TYPE_CHECKING:
+    from svc_http.ports import ClientFile
 
 NAME = "svc-client.pyz"
 COMMANDS = ("connect", "disconnect", "doctor", "hook", "import", "score", "goals", "why", "wrong", "habits", "cost")
@@ -60,8 +63,10 @@ class NotHere(Exception):
 
 
 @cache
-def archive() -> ClientFile:
+def archive() -> "ClientFile":
     """The same bytes whenever it is made of the same modules. Takes a second. Raises `NotHere`."""
+    from svc_http.ports import ClientFile
+
     buffer = io.BytesIO()
     buffer.write(b"#!/usr/bin/env python3\n")
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
@@ -72,7 +77,7 @@ def archive() -> ClientFile:
     return ClientFile(buffer.getvalue(), sha256(buffer.getvalue()).hexdigest())
 
 
-def made_here() -> ClientFile | None:
+def made_here() -> "ClientFile | None":
     """None where it cannot be made."""
     try:
         return archive()

@@ -18,7 +18,7 @@ from svc.hook.main import INPUT_BYTES_MAX
 from svc.hook.outbox import forget_old, session_file
 
 if TYPE_CHECKING:
-    from aggregates.reading.reading import ResponseReading
+    from aggregates.reading.readings import ResponseReading
     from aggregates.reading.verdicts import BooleanName
 
 COACH_SECONDS = 0.25
@@ -87,7 +87,8 @@ def looked_at(text: str, *, first: bool) -> Shown:
     """What a prompt shows and misses, whatever was answered before it, as the embedded judge says."""
     from aggregates.event import Digester
     from aggregates.judging.prompt import LEANS, judge_prompt
-    from aggregates.reading.reading import ResponseReading, read_prompt
+    from aggregates.reading.reading import read_prompt
+    from aggregates.reading.readings import ResponseReading
 
     reading = read_prompt(text, Digester(b""))
     answers = None, ResponseReading(characters=1), ResponseReading(characters=1, asks=True)

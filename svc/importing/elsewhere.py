@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
-import trio
 
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
 from svc.connect.server import Answer, NotAnswered, Server
@@ -153,6 +152,8 @@ class Elsewhere:
 
     async def _answered(self, body: bytes) -> Answer:
         """Asks again while the server is busy or away."""
+        import trio
+
         for tries in range(1, TRIES + 1):
             wait_seconds = min(2.0**tries, WAIT_SECONDS_MAX)
             try:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
-import trio
 from msgspec.structs import replace
 
 from aggregates.records.record import Record
@@ -119,6 +118,8 @@ class Import:
 
     async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
         """Read one file and send what it holds; `tick` is called as it goes."""
+        import trio
+
         reader = self.transcripts.reader(file, name, self.seen)
         exchanges = reader.read(lines_of(file, whole=file.suffix == self.transcripts.document))
         report, lines_before = self.report, self.report.lines
@@ -168,6 +169,8 @@ async def import_into(
     now_us: int,
 ) -> ImportReport:
     """The same to any destination. Raises `FileNotFoundError`, and what the destination raises."""
+    import trio
+
     files = await trio.to_thread.run_sync(files_under, path, transcripts)
     run = Import(transcripts, destination, now_us)
     report = run.report

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
-from aggregates.redaction.redaction import redact
 from svc.llm.budget import ANSWER_BYTES_MAX
 
 T = TypeVar("T")
@@ -201,6 +200,8 @@ _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 
 
 def leaving(value: Json) -> Json:
+    from aggregates.redaction.redaction import redact  # late: loaded with the first text
+
     match value:
         case str():
             return without_addresses(redact(value).text)

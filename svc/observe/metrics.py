@@ -32,9 +32,8 @@ from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRe
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
 from aggregates.people.budgets import Budgets
-from aggregates.people.directory import Developer, Directory, Membership
+from aggregates.people.directory import Activation, Developer, Directory, Membership
 from aggregates.times import iso
-from projections.facts.facts import Activation
 from svc import __version__
 from svc.actors.actors import Actors, Clock
 from svc.archive.folder import FOLDER as ARCHIVE_FOLDER

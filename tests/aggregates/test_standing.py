@@ -7,8 +7,8 @@ import pytest
 
 from aggregates.event import Digester, Words
 from aggregates.judging.prompt import judge_prompt
-from aggregates.reading.features import NAMED
-from aggregates.reading.reading import PromptReading, ResponseReading, read_prompt, read_response
+from aggregates.reading.reading import read_prompt, read_response
+from aggregates.reading.readings import NAMED, PromptReading, ResponseReading
 from aggregates.reading.verdicts import BOOLEANS
 from aggregates.records.record import Record, TextPool
 from aggregates.retained import (

@@ -18,8 +18,9 @@ import svc
 import svc_http
 from aggregates.reading.authors import own_words
 from aggregates.reading.features import extract
-from aggregates.reading.pasted import HEAD_CHARS, TAIL_CHARS, prompt_opening, split_pasted
+from aggregates.reading.pasted import prompt_opening, split_pasted
 from aggregates.reading.reading import read_prompt, read_response
+from aggregates.reading.readings import HEAD_CHARS, TAIL_CHARS
 from aggregates.reading.spans import evidence_spans
 from aggregates.reading.titles import title_and_summary
 from aggregates.records.shell import read_command

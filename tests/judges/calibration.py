@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregates.reading.features import NUMBER
 from aggregates.reading.model import RubricModel, RubricWeights, borne_out, chance_of
+from aggregates.reading.readings import NUMBER
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, BooleanVerdict, Bounds, Intent
 from tests.judges.names import ALL_FEATURES
 

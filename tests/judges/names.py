@@ -1,9 +1,10 @@
 """The names of all features of a prompt, and all signals of a boundary, in the order in which training numbers them."""
 
 from aggregates.judging.boundary import OPENS, SAID
-from aggregates.reading.features import CROSSED, LENGTHS, WORD_NAMES, extract
+from aggregates.reading.features import LENGTHS, WORD_NAMES, extract
 from aggregates.reading.model import of_pasted
 from aggregates.reading.pasted import split_pasted
+from aggregates.reading.readings import CROSSED
 from aggregates.reading.sentences import ABOUT, FINDINGS, OPENERS, PAIRS, PHRASE_CUES, VERBS, VOCABULARY, WORD_CUES
 from aggregates.reading.verdicts import INTENTS
 

@@ -5,8 +5,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from aggregates.event import Digester, Span, packed
-from aggregates.reading.features import NUMBER
-from aggregates.reading.reading import PromptReading, ResponseReading
+from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
 from aggregates.turns.captures import Capture, CaptureKind

@@ -19,7 +19,7 @@ from aggregates.ids import operation_stream
 from aggregates.people.budgets import Budgets
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
-from aggregates.people.directory import Organization
+from aggregates.people.directory import Activation, Organization
 from aggregates.people.operators import Operators
 from aggregates.people.uses import KeyUses
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
@@ -31,7 +31,6 @@ from aggregates.scores.grades import PeerRanges
 from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.derive.changes import start_feed
-from projections.facts.facts import Activation
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals

@@ -26,34 +26,20 @@ from aggregates.people.commands import (
 from aggregates.people.decide import RULES
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import US_PER_SECOND, iso
-from projections.facts.facts import Activation
 from svc_http.bodies import HttpError, found, refusal
 from svc_http.params import PAGE, BySecret, Choice, choice, text_parameter, time_sent
 from svc_http.ports import Service
+from svc_http.records import LINK_SECONDS, AuditForm, DeveloperShown, KeyShown, LinkShown, OperatorLink
 from svc_http.routing import Plain, Routes
 
 _R = TypeVar("_R", bound=Record)
 
 KEY_BYTES = 32
-LINK_SECONDS = 60
-"""How long a link waits to be followed, unless another time is asked for."""
 LINK_SECONDS_MAX = 14 * 24 * 3_600
 """An invitation waits some days for its reader."""
 _KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
 
 _FILTERS = ("organization_id", "developer_id", "team_id")
-
-
-class DeveloperShown(Developer, frozen=True, kw_only=True):
-    """A developer, and how far they have come."""
-
-    activation: Activation
-
-
-class KeyShown(Key, frozen=True, kw_only=True):
-    """A new key, with its text, this once; that of an existing one was not sent."""
-
-    key: str | None
 
 
 class KeyBody(msgspec.Struct):
@@ -220,19 +206,6 @@ class LinkBody(msgspec.Struct):
     seconds: Annotated[int, msgspec.Meta(ge=1, le=LINK_SECONDS_MAX)] = LINK_SECONDS
 
 
-class LinkShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A new link that signs a developer in once; its path on the private listener is shown this once."""
-
-    id: UUID
-    link_id: UUID
-    organization_id: UUID
-    developer_id: UUID
-    created_at: str
-    expires_at: str
-    used: bool
-    path: str
-
-
 @routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201, refuses=_NO_KEY)
 async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
     found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
@@ -247,7 +220,6 @@ async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
     return msgspec.convert(msgspec.structs.asdict(record) | {"path": f"/open/{token}"}, LinkShown)
 
 
-AuditForm = Literal["ndjson", "csv"]
 FORM: Choice[AuditForm] = choice("format", get_args(AuditForm), "ndjson", "One act a line as JSON, or a table.")
 _FILES = (Plain("application/x-ndjson", {"type": "string"}), Plain("text/csv", {"type": "string"}))
 
@@ -283,13 +255,6 @@ def as_table(found: Iterable[Act]) -> bytes:
 
 def _harmless(cell: str) -> str:
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
-
-
-class OperatorLink(msgspec.Struct):
-    """A link that opens the operator's pages once; its path is shown this once."""
-
-    path: str
-    expires_at: str
 
 
 @routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)

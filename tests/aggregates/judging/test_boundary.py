@@ -23,7 +23,7 @@ from aggregates.judging.boundary import (
     topic_shift,
     verdict_of,
 )
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import Evidence
 from aggregates.turns.turn import Turn
 from tests.judges.names import SIGNALS

@@ -3,7 +3,7 @@
 import pytest
 
 from aggregates.judging.boundary import OPENS, OpenArc, asks_the_same, boundary_signals, repeats
-from aggregates.reading.reading import PromptReading, ResponseReading
+from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
 from tests.support.stages import HOUR, MINUTE, prompt, response, turn_at, worked

@@ -13,17 +13,11 @@ from hypothesis import strategies as st
 
 from aggregates.event import packed, unpacked
 from aggregates.reading import pasted, verdicts
-from aggregates.reading.features import (
-    KNOWN_PAIRS,
-    NAMED,
-    find_references,
-    known_pairs,
-    phrase_cues,
-    sentences_of,
-)
+from aggregates.reading.features import KNOWN_PAIRS, find_references, known_pairs, phrase_cues, sentences_of
 from aggregates.reading.model import SHIPPED
 from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.reading.reading import read_prompt
+from aggregates.reading.readings import NAMED
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
 from aggregates.reading.spans import best_reference
 from tests.judges.names import FEATURES, PASTED, features_of

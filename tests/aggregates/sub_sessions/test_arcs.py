@@ -7,7 +7,7 @@ import pytest
 
 from aggregates.judging.boundary import OpenArc, topic_shift
 from aggregates.judging.rubric import GapAnswer, JudgeAnswered
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind, cut_arcs, unsure_gaps
 from aggregates.turns.turn import Turn, Work
 from tests.support.stages import HOUR, MINUTE, arc_of, prompt, response, turn_at, uuid, worked

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.reading.reading import ResponseReading
+from aggregates.reading.readings import ResponseReading
 from aggregates.turns.captures import Capture, CaptureKind
 from aggregates.turns.turn import ModelUsage, Turn
 from aggregates.turns.turns import Answer, PlacedObservation, build_turns

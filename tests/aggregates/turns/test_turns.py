@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.authors import BUTTON
-from aggregates.reading.reading import PromptReading
+from aggregates.reading.readings import PromptReading
 from aggregates.turns.captures import Capture, join_captures
 from aggregates.turns.turn import Opening, Turn
 from aggregates.turns.turns import Aliases, Answer, PlacedObservation, build_turns

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.reading import PromptReading, read_prompt
+from aggregates.reading.reading import read_prompt
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, Rubric, said_booleans
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import calendar_windows

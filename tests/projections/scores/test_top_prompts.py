@@ -1,7 +1,7 @@
 """The best prompts of a range, against hand-computed figures."""
 
 from aggregates.capture.events import PromptCaptured
-from aggregates.reading.model import BOTH_WAYS
+from aggregates.reading.verdicts import BOTH_WAYS
 from aggregates.times import iso
 from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, skill, top_prompts
 from tests.projections.scores.test_activity import FIX, TODAY, seen, worked
