@@ -39,6 +39,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     ),
     "svc_http": (
         "arrivals",
+        "records",
         "ports",
         "bodies",
         "params",

@@ -1,6 +1,7 @@
-"""The time that `svc hook` takes as a process, next to a Python that does nothing."""
+"""The time that `svc hook`, commands and the start of a server take, next to a Python that does nothing."""
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.results import Result
-from tests.bench.servers import Serving, fresh_service, svc_command
+from tests.bench.servers import Serving, fresh_service, ready_server, svc_command
 
 WITHOUT = {"PYTHONDONTWRITEBYTECODE", "CLAUDE_CONFIG_DIR"}
 """Variables that are none of the agent's."""
@@ -37,6 +38,43 @@ def compare_hooks(calls: int, console: Console) -> list[Result]:
         Result(f"hook, {when}, p50", times[len(times) // 2], "ms", baseline=beside)
         for when, times in (("server up", up), ("server gone", gone))
     ]
+
+
+READY = "svc serve, ready"
+COMMAND_MS, READY_MS, IDLE_MIB = 300.0, 1_000.0, 90.0
+"""Each at most."""
+SETTLED_SECONDS = 2.0
+"""After its start a server loads what reads texts."""
+STARTS = ("--help", "score --help", "doctor --help", "open --help", "serve --help")
+
+
+def compare_starts(rounds: int, console: Console) -> list[Result]:
+    """Print medians: milliseconds of commands and until a server is ready, MiB of the idle server; in turns."""
+    table = Table("start", "median", "beside")
+    commands = {"Python": [sys.executable, "-c", "pass"]} | {
+        f"svc {each}": svc_command(*each.split()) for each in STARTS
+    }
+    times: dict[str, list[float]] = {name: [] for name in (*commands, READY)}
+    memory: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
+        for number in range(rounds + 1):
+            for name, command in commands.items():
+                times[name] += _times(command, Path(folder), 1)
+            with ready_server(Path(folder) / "var") as server:
+                times[READY].append(server.ready_seconds * 1000)
+                time.sleep(SETTLED_SECONDS)
+                memory.append(server.resident().server)
+            if not number:  # the first one compiles modules, and makes the folder
+                times, memory = {name: [] for name in times}, []
+    found = {name: statistics.median(each) for name, each in times.items()}
+    beside = f"python -c pass: {found.pop('Python'):.0f} ms"
+    targets = dict.fromkeys(found, COMMAND_MS) | {READY: READY_MS}
+    results = [Result(name, value, "ms", targets[name], True, beside) for name, value in found.items()]
+    results.append(Result("svc serve, idle", statistics.median(memory), "MiB", IDLE_MIB, True, beside))
+    for each in results:
+        table.add_row(each.what, f"{each.measured:.0f} {each.unit}", each.baseline)
+    console.print(table)
+    return results
 
 
 def _connect(service: Serving, home: Path) -> list[str]:

@@ -61,8 +61,8 @@ def test_a_restore_of_no_backup_is_one_sentence_and_leaves_nothing(tmp_path: Pat
 @pytest.mark.parametrize(
     ("command", "arguments", "place", "said"),
     [
-        (main, ["backup", "B"], "svc.cli.maintenance.back_up", "nothing was backed up"),
-        (main, ["verify"], "svc.cli.maintenance.verify", "nothing was changed"),
+        (main, ["backup", "B"], "svc.maintenance.backup.back_up", "nothing was backed up"),
+        (main, ["verify"], "svc.maintenance.verify.verify", "nothing was changed"),
         (main, ["replay", "--without-keys"], "svc.cli.replaying._replay", "Under a running server the build goes on"),
         (main, ["import", "claude-code", "."], "svc.cli.importing._import", "nothing counts twice"),
     ],
