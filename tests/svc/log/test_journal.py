@@ -10,6 +10,8 @@ from eventsourcing.persistence import OperationalError, StoredEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.telemetry.batches import PART_BYTES_MAX
+from aggregates.telemetry.export import RECORD_BYTES_MAX
 from svc import limits
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
 from svc.log.fences import Fence
@@ -129,6 +131,11 @@ async def test_a_transaction_is_bounded_in_bytes(disk: Disk, nursery: trio.Nurse
     await nursery.start(journal.run)
     await trio.testing.wait_all_tasks_blocked()
     assert disk.transactions == [1, 1]
+
+
+def test_the_largest_piece_of_an_export_fits_into_one_transaction() -> None:
+    """A record, or a part of it, with its texts; `svc.limits` loads nothing, so it cannot say so itself."""
+    assert 2 * max(RECORD_BYTES_MAX, PART_BYTES_MAX) < limits.COMMIT_BYTES_MAX
 
 
 async def test_a_conflict_refuses_nobody_else(disk: Disk, nursery: trio.Nursery) -> None:
