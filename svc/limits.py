@@ -12,6 +12,8 @@ FRAME_BYTES_MAX = 4 * MIB_BYTES
 
 STORE_BUSY_TIMEOUT_MS = 5_000
 """How long a write waits for another process's lock (a backup, a shell) before it is given up."""
+VIEWS_WAL_BYTES = 8 * MIB_BYTES
+"""What the views' write-ahead log is cut to once its readers let it; a long read beside a rebuild lets it grow."""
 STORE_READERS_MAX = 8
 """Read connections to the log: projector, requests that show words, actors that load; about 2 MiB each."""
 READ_EVENTS_MAX = 1_000

@@ -13,7 +13,7 @@ from threading import Lock
 
 from projections.reader import BodyDamaged, is_damage
 from projections.schema import SCHEMA_VERSION, create
-from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS
+from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS, VIEWS_WAL_BYTES
 from svc.log.vault import sync
 from svc_http.ports import UnknownRules
 
@@ -69,6 +69,7 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
     # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
     db.execute("PRAGMA synchronous=NORMAL")
     db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
+    db.execute(f"PRAGMA journal_size_limit={VIEWS_WAL_BYTES}")
     db.execute("PRAGMA cache_size=-32768")
     create(db)
     return db

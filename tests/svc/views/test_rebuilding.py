@@ -8,6 +8,7 @@ import trio
 
 from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
+from svc.limits import VIEWS_WAL_BYTES
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.process import Place
@@ -173,6 +174,25 @@ def _claim(number: int) -> SessionClaimed:
         developer_id=ANA.developer_id,
         agent_session_id=f"s{number}",
     )
+
+
+def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_path: Path) -> None:
+    """What it took of the disk meanwhile is given back with the next writes."""
+    path = new_file(tmp_path, RULES_VERSION)
+    writer, reader = open_writer(path), open_writer(path)
+    beside = path.with_name(path.name + "-wal")
+    writer.execute("INSERT INTO setups VALUES ('Ana')")
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM setups").fetchone() == (1,)
+    grown_bytes = 2 * VIEWS_WAL_BYTES
+    writer.execute("INSERT INTO setups SELECT hex(randomblob(?))", (grown_bytes // 2,))
+    assert beside.stat().st_size > grown_bytes
+    reader.execute("COMMIT")
+    for name in ("Ben", "Kim"):  # the first write copies the log into the file, the second begins it again
+        writer.execute("INSERT INTO setups VALUES (?)", (name,))
+    assert beside.stat().st_size <= VIEWS_WAL_BYTES
+    reader.close()
+    writer.close()
 
 
 async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
