@@ -4,7 +4,7 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import httpx
 import pytest
@@ -123,15 +123,21 @@ TAKEN: tuple[tuple[Literal["light", "dark"], int, str, str], ...] = (
 
 
 @pytest.mark.skipif(not os.environ.get("SVC_WRITE_PAGES"), reason="SVC_WRITE_PAGES=1 takes the pictures anew")
-def test_the_pictures(running: Running, browser: Browser, cookies: list[Any]) -> None:
-    for scheme, width, name, path in TAKEN:
-        context = browser.new_context(
-            base_url=running.api, color_scheme=scheme, viewport={"width": width, "height": 860}
-        )
-        context.add_cookies(cookies)
-        page = context.new_page()
-        page.goto(path)
-        if name == "goal":
-            page.locator(".goals tbody a").nth(1).click()
-        page.screenshot(path=PICTURES / f"{name}-{scheme}.png")
-        context.close()
+def test_the_pictures(browser: Browser) -> None:
+    """Of a server with a month of work and nothing hostile."""
+    with serving() as fresh:
+        import_work(fresh)
+        signed_in = browser.new_context(base_url=fresh.api)
+        signed_in.new_page().goto(fresh.link)
+        for scheme, width, name, path in TAKEN:
+            context = browser.new_context(
+                base_url=fresh.api, color_scheme=scheme, viewport={"width": width, "height": 860}
+            )
+            context.add_cookies(signed_in.cookies())  # type: ignore[arg-type]  # what is given is not what is taken
+            page = context.new_page()
+            page.goto(path)
+            if name == "goal":
+                page.locator(".goals tbody a").nth(1).click()
+            page.screenshot(path=PICTURES / f"{name}-{scheme}.png")
+            context.close()
+        signed_in.close()
