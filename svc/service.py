@@ -328,11 +328,11 @@ class RunningService:
         except (Busy, Saturated, StoreUnavailable) as error:
             raise Unavailable(f"the catalog cannot be stored at present: {error}") from error
 
-    async def status(self) -> Status:
+    async def status(self, *, by_kind: bool = True) -> Status:
         writable = await self.store_is_writable()
         activated = await self.activation()
         with self._unreadable_is_unavailable():
-            shown = await self._instruments.status(self.directory, activated, writable=writable)
+            shown = await self._instruments.status(self.directory, activated, writable=writable, by_kind=by_kind)
         developers = [
             replace(each, unknown_agents=self.arrivals.unread(UUID(each.developer_id))) for each in shown.developers
         ]

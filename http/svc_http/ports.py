@@ -321,7 +321,9 @@ class Service(Protocol):
     async def client(self) -> ClientFile | None:
         """None where this program cannot make it."""
 
-    async def status(self) -> Status: ...
+    async def status(self, *, by_kind: bool = True) -> Status:
+        """`by_kind`: with the events of each kind, which takes longer the longer the log is."""
+        ...
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
         """What was counted since the start, for Prometheus, as Accept allows it: the text and its media type."""

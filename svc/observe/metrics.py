@@ -44,7 +44,7 @@ from svc.log.folder import running
 from svc.log.journal import Journal
 from svc.log.opening import listed_keys
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
-from svc.log.store import EventStore, SharedRecorder
+from svc.log.store import EventStore
 from svc.maintenance.scheduled import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
@@ -222,10 +222,13 @@ class Instruments(Collector):
     def _lag(self) -> int:
         return max(self._journal.head - self._projector.position, 0)
 
-    async def status(self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool) -> Status:
+    async def status(
+        self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool, by_kind: bool
+    ) -> Status:
         server = running(self._var)
         serves = server is not None and server.pid == os.getpid()
-        events, archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var, self._store)
+        events = await trio.to_thread.run_sync(_counted, self._var, self._store) if by_kind else None
+        archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var, self._store)
         waiting = self._actors.waiting()
         return Status(
             state="serving" if serves else "stopped",
@@ -291,12 +294,8 @@ def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> 
     ]
 
 
-def _looked_up(
-    var: Path, store: EventStore
-) -> tuple[dict[str, int] | None, ArchiveShown | None, dict[str, int], list[str]]:
-    """Events by kind, the archive, what each part of the folder takes, and whose keys are missing."""
-    query = "SELECT topic, count(*) FROM stored_events GROUP BY topic ORDER BY topic"
-    topics = _asked(var / EVENTS_FILE, query) if store.shared is None else _counted(store.shared)
+def _looked_up(var: Path, store: EventStore) -> tuple[ArchiveShown | None, dict[str, int], list[str]]:
+    """The archive, what each part of the folder takes, and whose keys are missing."""
     query = (
         "SELECT coalesce((SELECT position FROM state), 0), count(*), coalesce(sum(row_count), 0), "
         "coalesce(sum(byte_count), 0) FROM files"
@@ -317,16 +316,20 @@ def _looked_up(
                 sizes[part] += path.stat().st_size
     keys = listed_keys(var, store)
     missing = sorted((keys.listed() or frozenset()) - keys.there())
-    return None if topics is None else dict(topics), archive, sizes, [str(each) for each in missing]
+    return archive, sizes, [str(each) for each in missing]
 
 
-def _counted(shared: SharedRecorder) -> list[Any] | None:
-    """None where the store cannot count just now, or it takes too long."""
+def _counted(var: Path, store: EventStore) -> dict[str, int] | None:
+    """Events by kind; None where the store cannot count just now, or it takes too long."""
+    if store.shared is None:
+        counts = _asked(var / EVENTS_FILE, "SELECT topic, count(*) FROM stored_events GROUP BY topic ORDER BY topic")
+        return None if counts is None else dict(counts)
     try:
-        rows = shared.rows("SELECT topic, count(*) AS events FROM {schema}.stored_events GROUP BY topic ORDER BY topic")
+        query = "SELECT topic, count(*) AS events FROM {schema}.stored_events GROUP BY topic ORDER BY topic"
+        rows = store.shared.rows(query)
     except EventSourcingError:
         return None
-    return [(row["topic"], row["events"]) for row in rows]
+    return {row["topic"]: row["events"] for row in rows}
 
 
 def _asked(path: Path, query: str) -> list[Any] | None:

@@ -274,7 +274,7 @@ class House:
         newest_first = [each.catalog_revision for each in reversed(published)]
         return [RevisionRecord(catalog_revision=revision, valid=True) for revision in newest_first[:limit]]
 
-    async def status(self) -> Status:
+    async def status(self, *, by_kind: bool = True) -> Status:
         """Nobody listens, and nothing lies on disk."""
         head = len(self.events)
         views = ViewsShown(file="memory", rules_version=2, position=head, lag_events=0, level=True, failed_events=0)

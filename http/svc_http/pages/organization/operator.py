@@ -21,7 +21,7 @@ routes = Routes()
 @routes(f"GET {SERVER}", "How the server is: intake, lag, disk, backups, what failed.")
 async def server(call: ByOperator) -> Response:
     call.check_runs_the_server()
-    shown = await call.service.status()
+    shown = await call.service.status(by_kind=False)
     asked, directory = forget_requests(call.service.directory), call.service.directory
     asking = [(each, asked[each.id]) for each in directory.all(Developer) if each.id in asked]
     return await call.show("organization/server.html", shown=shown, asking=asking)
