@@ -61,17 +61,21 @@ class ThrottleImpact(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     recommendations: list[rules.Recommendation]
 
 
-def personal_throttle(reader: Reader, scope: Scope, window: Window) -> ThrottleImpact | None:
-    """Of one developer, newest event first; None where the range holds more than may be read at once."""
+def personal_throttle(reader: Reader, scope: Scope, window: Window, newest: int | None = None) -> ThrottleImpact | None:
+    """Of one developer, newest event first; None where the range holds more than may be read at once.
+
+    newest: look at no more requests than so many, the newest; it is partial where there are more.
+    """
+    most = PERSONAL_REQUESTS_MAX if newest is None else newest
     reach = _reach(reader.db, scope, window)
-    requests = _requests(reader.db, scope, reach, PERSONAL_REQUESTS_MAX + 1)
+    requests = _requests(reader.db, scope, reach, most + 1)
     failures = _server_failures(reader.db, scope, reach)
-    if len(requests) > PERSONAL_REQUESTS_MAX or len(failures) > OUTSIDE_FAILURES_MAX:
+    is_partial = len(requests) > most
+    if (is_partial and newest is None) or len(failures) > OUTSIDE_FAILURES_MAX:
         return None
-    events = _events(reader.db, scope, requests, failures, window)
-    return _impact(
-        events, sum(window.start_us <= request.at_us < window.end_us for request in requests), is_partial=False
-    )
+    events = _events(reader.db, scope, requests[:most], failures, window)
+    count = sum(window.start_us <= request.at_us < window.end_us for request in requests[:most])
+    return _impact(events, count, is_partial=is_partial)
 
 
 def team_throttle(

@@ -26,6 +26,7 @@ from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from svc_http.app import build_api
 from svc_http.pages.door import digest_of
+from svc_http.pages.reflection import limits
 from tests.projections.scores.test_activity import worked
 from tests.projections.scores.test_throttle import failed
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
@@ -135,6 +136,20 @@ async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> 
     assert "Run fewer agents at once" in text
     assert "rate limit the provider refused a request for being one too many 1 30 min" in text
     assert "1 Aug 1 30 min" in text
+    assert "Only the newest" not in text
+
+
+async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
+    house: House, api: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REQUESTS_MAX", 2)
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US
+    log.records("s", failed(NOW_US - 3 * HOUR, 429), request(NOW_US - 2 * HOUR), request(NOW_US - HOUR))
+    house.has_seen(log)
+    text = words(await page(api, "/limits"))
+    assert "Nothing held you up that svc could see. 2 requests" in text
+    assert "Only the newest 2 requests of this time were looked at." in text
 
 
 async def test_without_requests_no_time_is_called_lost_or_saved(house: House, api: Caller) -> None:

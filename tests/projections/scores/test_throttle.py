@@ -179,6 +179,14 @@ def test_a_read_over_its_budget_is_refused_or_says_that_it_is_partial(monkeypatc
     assert personal_throttle(views(log.records("s1", failed(MONDAY + 1))), ANA, WEEK) is None
 
 
+def test_a_look_at_the_newest_requests_says_where_there_are_more() -> None:
+    """What lies before them is neither counted nor told of."""
+    log = Log().claim("s1").records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE), request(MONDAY + 2 * MINUTE))
+    found = [personal_throttle(views(log), ANA, WEEK, newest) for newest in (3, 2)]
+    told = [each and (each.is_partial, fired(each), each.summary.total_api_requests) for each in found]
+    assert told == [(False, [("rate_limit", 60)], 3), (True, [], 2)]
+
+
 def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
     """Half-open by when an event began; neither another developer's nor another organization's."""
     log = Log().claim("s1").records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE))
