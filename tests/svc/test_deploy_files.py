@@ -13,7 +13,7 @@ from svc_http.bodies import EXPORT_BYTES_MAX
 from tests.support.process import ROOT
 
 DEPLOY = ROOT / "deploy"
-FILES = sorted(path.name for path in DEPLOY.iterdir())
+FILES = sorted(path.name for path in DEPLOY.iterdir() if path.is_file())
 SETTINGS = {ENVIRONMENT_PREFIX + name.upper() for name in Settings.__struct_fields__}
 NO_SETTINGS = {"SVC_HOST"}
 """What the compose file asks of whoever calls it."""

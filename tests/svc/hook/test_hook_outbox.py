@@ -249,6 +249,9 @@ def test_every_answer_is_taken_for_what_it_is(tmp_path: Path, answer: bytes, lef
             with connection, suppress(OSError):
                 connection.recv(65_536)
                 connection.sendall(answer)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65_536):  # closed on what was not read, it would break off its own answer
+                    pass
 
         thread = Thread(target=serve)
         thread.start()
