@@ -61,7 +61,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     pasted_characters: int = 0
     """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
     shown: tuple[int, ...] = ()
-    """The features and openings of `features.NAMED` that it shows, by their places."""
+    """The features and openings of `NAMED` that it shows, by their places."""
     logits: tuple[int, ...] = ()
     """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
     else: a reading outlives its text, and must not spell it."""
