@@ -97,8 +97,6 @@ LEASE_RENEW_SECONDS = 4.0
 """How often leases are renewed, and those that nobody holds taken: three tries before one ends."""
 FENCED_TRIES_MAX = 5
 """How often a change of people is decided again because another node decided at the same time."""
-COPY_EVENTS = 1_000
-"""Events that a copy of a log takes at a time."""
 assert SHARED_STATEMENT_MS < SHARED_ANSWER_SECONDS * 1_000, "the server gives up first, and says why"
 assert 3 * LEASE_RENEW_SECONDS < LEASE_SECONDS, "a lease outlives two renewals that failed"
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from aggregates.decide import ForgetDeveloper
     from svc.log.store import EventStore
-    from svc.maintenance.upgrading import Upgrade
     from svc.maintenance.verify import Verified
 
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
@@ -104,38 +103,6 @@ def _show(verified: "Verified") -> None:
     show_table(("part", "where", "what is wrong", "what to do"), rows)
     if verified.more:
         say(f"and {verified.more} more")
-
-
-@click.command("upgrade", cls=Command, example="svc upgrade --check --var /srv/svc")
-@click.option("--check", is_flag=True, help="Look, and change nothing; the only thing it does.")
-@data_options
-def upgrade_(settings: Settings, as_json: bool, check: bool) -> None:
-    """Say what this version will do with the folder (--check).
-
-    Run it with the new program before the old one is stopped. The exit code is 1 where the log would be refused.
-    """
-    if not check:
-        raise click.UsageError("`svc upgrade --check` tells; to upgrade, back up, stop, replace the program, start")
-    from svc.maintenance.upgrading import look
-
-    with sentences():
-        found = look(settings.var_path)
-    tell(found, as_json, _show_upgrade)
-    if found.log == "refused":
-        raise SystemExit(1)
-
-
-def _show_upgrade(found: "Upgrade") -> None:
-    if found.log == "refused":
-        known = f"this version knows form {found.log_form_known} only"
-        say(f"log: refused, and left as it is: it is of form {found.log_form}, and {known}")
-        return
-    say(f"log: kept, {found.positions:,} positions")
-    minutes = max(1, round(found.build_seconds_max / 60))
-    built = f"built anew from the log, some {minutes} min at most; captures are taken meanwhile, reads wait"
-    say(f"tables: {built if found.tables == 'built anew' else 'kept'}")
-    say(f"archive: {found.archive}")
-    say(f"{found.version} changes nothing here" if found.changes_nothing else "`svc backup` first, then start it")
 
 
 @click.command("export", cls=Command, example="svc export Ana ./ana")

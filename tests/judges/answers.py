@@ -22,7 +22,6 @@ from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
 from aggregates.turns.turn import Turn
 from projections.judging.unjudged import EARLIER_MAX, PASTED_CHARACTERS_MAX, PROMPT_CHARACTERS_MAX, TurnWords
-from svc.cli.judging import Item, prompt_turns, read_lines, session_turns
 from svc.jobs.questions import JUDGE_VERSION
 from svc.llm.answers import (
     BoundaryAnswer,
@@ -37,6 +36,7 @@ from svc.llm.answers import (
 from svc.llm.budget import ANSWER_TOKENS_MAX, Budget
 from svc.llm.client import Gateway
 from svc.llm.endpoint import Endpoint
+from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 from tests.judges.labels import labelled_items
 from tests.judges.measures import BoundaryMeasures, Pair, PromptMeasures, with_intervals
 

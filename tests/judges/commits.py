@@ -17,7 +17,7 @@ from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import standings, sub_session_intent
 from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.turn import Turn
-from svc.cli.judging import Item, judge_arc, read_lines, session_turns
+from tests.judges.judge import Item, judge_arc, read_lines, session_turns
 from tests.judges.labels import as_labelled_turn
 from tests.judges.measures import Share, correlation, number_text, share_text
 

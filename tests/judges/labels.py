@@ -16,7 +16,7 @@ import msgspec
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, JudgeStatus, applicable
 from aggregates.turns.turn import Turn
-from svc.cli.judging import Item, prompt_turns, read_lines, session_turns
+from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 
 UNNAMED = "unnamed"
 """The developer of a session of whom the data do not tell."""

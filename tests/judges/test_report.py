@@ -274,7 +274,7 @@ def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monke
     """On some parts of the developers, each judged by a model that has not seen it; no figure may sink unnoticed."""
     # Most turns stand in more than one item, as those before a prompt do.
     for read in (read_prompt, read_response):
-        monkeypatch.setattr(f"svc.cli.judging.{read.__name__}", cache(read))
+        monkeypatch.setattr(f"tests.judges.judge.{read.__name__}", cache(read))
     result = CliRunner().invoke(main, [str(real_data), "--json", "--parts", str(PARTS)])
     assert result.exit_code == 0, result.output
     measured = json.loads(result.output)

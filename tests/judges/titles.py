@@ -19,7 +19,7 @@ from aggregates.reading.titles import TITLE_CHARS_MAX
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import conclude
 from aggregates.turns.turn import Turn
-from svc.cli.judging import Item, session_turns
+from tests.judges.judge import Item, session_turns
 from tests.judges.labels import ArcLabel, labelled_items
 from tests.judges.measures import Share, share_text
 

@@ -27,9 +27,9 @@ from aggregates.reading.pasted import split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.readings import CROSSED
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
-from svc.cli.judging import Item as RawItem
 from tests.judges import regression, train_boundary, train_outcome
 from tests.judges.calibration import Calibration, Unseen, calibrated, calibration, weighed
+from tests.judges.judge import Item as RawItem
 from tests.judges.labels import (
     FOLDS,
     INTENT_LETTERS,

@@ -10,9 +10,9 @@ import pytest
 
 from aggregates.event import Scope
 from aggregates.times import parse_instant
-from svc.cli.judging import read_lines
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.here import import_transcripts
+from tests.judges.judge import read_lines
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, SECOND, Log, Placed
 

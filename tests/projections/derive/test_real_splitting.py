@@ -6,7 +6,7 @@ from random import Random
 
 from aggregates.reading.authors import maker_of
 from aggregates.reading.verdicts import BOOLEANS, Rubric
-from svc.cli.judging import read_lines
+from tests.judges.judge import read_lines
 from tests.projections.derive.test_splitting import Judged, figures, ok, raised
 from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 

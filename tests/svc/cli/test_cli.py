@@ -87,41 +87,6 @@ def test_grade_of_bytes_that_are_no_text_does_not_break() -> None:
     assert result.exit_code == 0
 
 
-def test_judge_answers_in_the_shape_of_labels(tmp_path: Path) -> None:
-    """One JSON line an item: prompts with status, intent and booleans; sessions with their arcs."""
-    prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text(json.dumps({"id": "p1", "earlier_turns": [], "prompt": PROMPT}) + "\n")
-    label = json.loads(run("judge", "prompts", str(prompts), "--json"))
-    assert label["id"] == "p1"
-    assert label["label"]["status"] == "ok"
-    assert set(label["label"]) == {"status", "intent", *_BOOLEANS}
-    sessions = tmp_path / "sessions.jsonl"
-    sessions.write_text(json.dumps({"session": "s1", "turns": [{"turn": 1, "prompt": PROMPT}]}) + "\n")
-    judged = json.loads(run("judge", "sessions", str(sessions), "--json"))
-    assert [(arc["start"], arc["end"]) for arc in judged["arcs"]] == [(1, 1)]
-
-
-_BOOLEANS = (
-    "goal_explicit",
-    "scope_bounded",
-    "references_concrete",
-    "context_sufficient",
-    "verification_requested",
-    "root_cause_oriented",
-    "plan_first",
-)
-
-
-def test_judge_names_the_line_it_cannot_read(tmp_path: Path) -> None:
-    """What came before is answered; then one sentence and exit code 1."""
-    prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text(json.dumps({"id": "p1", "prompt": PROMPT}) + "\n{torn\n")
-    result = CliRunner().invoke(main, ["judge", "prompts", str(prompts)])
-    assert result.exit_code == 1
-    assert '"p1"' in result.stdout
-    assert "2" in result.stderr
-
-
 def test_a_folder_without_data_is_said_so(tmp_path: Path) -> None:
     """Commands that need data say what to run first."""
     result = CliRunner().invoke(main, ["key", "list", "--var", str(tmp_path / "none")])

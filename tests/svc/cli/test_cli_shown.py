@@ -138,7 +138,6 @@ def test_a_prompt_is_graded_without_its_control_characters(tmp_path: Path) -> No
     [
         ["import", "claude-code", HOSTILE],
         ["grade", HOSTILE],
-        ["judge", "prompts", HOSTILE],
         [HOSTILE],
         ["restore", HOSTILE, HOSTILE],
         ["status", "--var", HOSTILE],

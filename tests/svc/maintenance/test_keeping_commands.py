@@ -101,14 +101,6 @@ def test_what_this_user_may_not_do_is_said_with_whose_it_is(tmp_path: Path) -> N
     )
 
 
-def test_a_file_of_no_items_is_named_once(tmp_path: Path) -> None:
-    """With the line."""
-    (tmp_path / "README.md").write_text("# no items\n")
-    said = CliRunner().invoke(main, ["judge", "prompts", str(tmp_path / "README.md")]).output
-    assert said.count("README.md") == 1
-    assert "line 1" in said
-
-
 async def test_a_range_that_is_none_is_refused_without_the_place_in_a_body(var: Path) -> None:
     """Nobody who types a command knows what `$` is."""
     said_ = await said(main, "backfill", "--from", "2026-13-01", "--to", "2026-12-31", "--var", var)

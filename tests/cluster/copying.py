@@ -1,4 +1,4 @@
-"""Copying a log to another place: from a folder into PostgreSQL, or back.
+"""Copy a log into PostgreSQL, or back: `python -m tests.cluster.copying SOURCE TARGET --master-key-file FILE`.
 
 Every event keeps its position, its id and its bytes; data keys go along, and are wrapped or unwrapped on the way. The
 tables are built anew from the copy. What is copied is compared by a digest of both. A copy that was broken off goes on.
@@ -10,16 +10,21 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import click
 import msgspec
 
-from svc.limits import COPY_EVENTS, READ_BYTES_MAX
+from svc.cli.common import tell, working
+from svc.limits import READ_BYTES_MAX
 from svc.log.folder import held
-from svc.log.opening import listed_keys, open_log
+from svc.log.opening import listed_keys, make_missing_master_key, open_log
+from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.keys import OnProgress, forgotten, settle
 from svc.process import Place
+
+COPY_EVENTS = 1_000
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,3 +101,29 @@ def _digest(store: EventStore, heard: Callable[[int], None]) -> tuple[int, str]:
         events, position = events + len(rows), rows[-1].id
         heard(position)
     return events, digest.hexdigest()
+
+
+@click.command()
+@click.argument("source")
+@click.argument("target")
+@click.option("--master-key-file", metavar="FILE", type=click.Path(path_type=Path), help="Made where it is missing.")
+def main(source: str, target: str, master_key_file: Path | None) -> None:
+    """Copy the log of SOURCE to TARGET: a data folder each, or an address of PostgreSQL. Stop the server first."""
+    old, new = _place(source, master_key_file), _place(target, master_key_file)
+    with working("copying", "what was copied so far is kept; run it again for the rest") as heard:
+        if old.store is None and not (old.var / EVENTS_FILE).exists():
+            raise MaintenanceError(f"{source} holds no data; name the folder of a server, or its store")
+        if new.store is not None and master_key_file is not None:
+            make_missing_master_key(master_key_file, new.store)
+        copied = copy_log(old, new, heard)
+    tell(copied, True, "")
+
+
+def _place(text: str, master_key_file: Path | None) -> Place:
+    if text.startswith(("postgresql://", "postgres://")):
+        return Place(Path(), text, master_key_file)
+    return Place(Path(text).expanduser())
+
+
+if __name__ == "__main__":
+    main()

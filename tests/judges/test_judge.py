@@ -1,12 +1,14 @@
-"""Items of `svc judge`: what is read of them, and the labels they get."""
+"""The tool of the judges: what is read of its items, and the labels they get."""
 
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
 from aggregates.reading.verdicts import BOOLEANS, INTENTS
-from svc.cli.judging import judge_prompt_item, judge_session_item, read_lines, session_turns
+from tests.judges.judge import judge, judge_prompt_item, judge_session_item, read_lines, session_turns
 
 
 def session(*turns: dict[str, Any]) -> dict[str, Any]:
@@ -85,3 +87,15 @@ def test_a_torn_line_is_refused_by_number(line: str, tmp_path: Path) -> None:
     path.write_text("\n" + line + "\n")
     with pytest.raises(ValueError, match="line 2"):
         list(read_lines(path))
+
+
+def test_the_tool_answers_a_line_for_an_item_until_one_cannot_be_read(tmp_path: Path) -> None:
+    """What came before is answered; then one sentence that names file and line once, and exit code 1."""
+    prompts, sessions = tmp_path / "prompts.jsonl", tmp_path / "sessions.jsonl"
+    prompts.write_text('{"id": "p1", "prompt": "Fix the login bug in auth.py."}\n{torn\n')
+    sessions.write_text('{"session": "s1", "turns": [{"turn": 1, "prompt": "Fix the login bug in auth.py."}]}\n')
+    torn = CliRunner().invoke(judge, ["prompts", str(prompts), "--json"])
+    assert (torn.exit_code, msgspec.json.decode(torn.stdout)["label"]["status"]) == (1, "ok")
+    assert torn.stderr.count("prompts.jsonl, line 2") == torn.stderr.count("prompts.jsonl") == 1
+    judged = msgspec.json.decode(CliRunner().invoke(judge, ["sessions", str(sessions), "--json"]).stdout)
+    assert [(arc["start"], arc["end"]) for arc in judged["arcs"]] == [(1, 1)]

@@ -9,11 +9,11 @@ from svc.limits import READ_BYTES_MAX
 from svc.log.folder import held
 from svc.log.opening import open_log
 from svc.log.shared import make_master_key
-from svc.maintenance import copying
 from svc.maintenance.backup import MaintenanceError
-from svc.maintenance.copying import copy_log
 from svc.maintenance.verify import verify
 from svc.process import Place
+from tests.cluster import copying
+from tests.cluster.copying import copy_log
 from tests.support.household import household, no_progress, rebuilt
 from tests.support.log import new, prompt
 
