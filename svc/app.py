@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import trio
@@ -36,7 +35,7 @@ from svc.observe.metrics import Instruments, Metrics
 from svc.service import Acknowledged, RunningService
 from svc.settings import Settings
 from svc.views.projecting import Cost, serving_file
-from svc.views.projector import ChildWorker, Pace, Projector, ThreadWorker, Worker
+from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
 from svc_http.ports import ModelShown, PublicSettings
@@ -61,7 +60,7 @@ async def open_service(
 ) -> AsyncIterator[RunningService]:
     """The running service over a var folder that this process holds, without any listener.
 
-    `lasting`: it is to run for long, so prices are asked for again and again, and a child process may keep the views.
+    `lasting`: it is to run for long, so prices are asked for again and again.
     `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
@@ -83,7 +82,7 @@ async def open_service(
             nursery.cancel_scope.cancel()
         await built.gateway.close()
         built.service.archive.close()
-        await built.service.projector.close()
+        built.service.projector.close()
     finally:
         store.close()
 
@@ -102,18 +101,12 @@ def build(
     acknowledged = Acknowledged()
     actors = Actors(context, acknowledged.note)
     path = serving_file(var, RULES_VERSION, store)
-    beside = lasting and settings.projector == "process"
 
     def charge(cost: Cost) -> None:
         budgets.use(DERIVING, *cost, clock.now_us())
 
-    def worker(views: Path, captures_first: Callable[[], bool]) -> Worker:
-        if beside:
-            return ChildWorker(settings.place, views, charge)
-        return ThreadWorker(views, store, vault.known_digester, Pace(captures_first), charge)
-
-    projector = Projector(path, journal, worker)
-    rebuilding = Rebuilding(settings.place, projector, journal, beside=beside)
+    projector = Projector(path, journal, store, vault.known_digester, charge)
+    rebuilding = Rebuilding(settings.place, projector, journal)
     projector.damaged = rebuilding.mend
     read_budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
     archive = ArchiveLane(var, lambda: projector.readers, store.fingerprint, read_budget)

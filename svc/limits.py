@@ -195,12 +195,6 @@ REPLAY_EVENTS_MAX = 1_000
 """The same where the views are built anew, and nobody reads them yet."""
 CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES
 """What is kept of a child process's output while a line is not complete."""
-
-CHILD_NICENESS = 10
-"""By so much the process that keeps the views yields the processor to its server, and so to captures."""
-
-CHILD_STOP_SECONDS = 1.0
-"""How long the child process that keeps the views may take to end, which it does at once unless it is frozen."""
 STOP_SECONDS = 3.0
 """How long open requests may take once the server is asked to stop; all is over within 5 s."""
 HEADER_BYTES_MAX = 32 * KIB_BYTES

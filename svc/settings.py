@@ -2,10 +2,10 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -25,6 +25,8 @@ OTHER_VARIABLES = frozenset(
     for name in ("URL", "API_URL", "KEY", "HOST", "REAL_DATA", "FUZZ_TIMES", "WRITE_PAGES", "TEST_POSTGRES")
 )
 """That are no settings: of `svc connect`, of deployments and of tests."""
+GONE = {"projector": "a thread keeps the views of every server. Take it out; for heavy load see docs/cluster.md"}
+"""Settings of former versions, which are told and ignored, and what there is instead."""
 SECRETS = frozenset({"llm_key", "store", "smtp_url", "webhook_url", "webhook_secret"})
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SECRET_BYTES_MAX = 4_096
@@ -94,8 +96,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Shown nowhere; give it by the environment."""
     llm_daily_tokens: Amount = DAILY_TOKENS
     """What the text model may be asked for in a day of UTC, both ways counted."""
-    projector: Literal["thread", "process"] = "thread"
-    """Who keeps the server's views: a thread, or for heavy load a child process on a second core."""
     backup_every: Amount = 0
     """Hours between two backups that the server makes by itself; 0: it makes none."""
     backup_keep: Annotated[int, msgspec.Meta(ge=1)] = 7
@@ -179,10 +179,15 @@ def is_safe(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
 
 
+_GONE_VARIABLES = {ENVIRONMENT_PREFIX + field.upper(): instead for field, instead in GONE.items()}
 VARIABLES = {ENVIRONMENT_PREFIX + field.upper(): field for field in Settings.__struct_fields__}
 
 
-def load_settings(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str] = os.environ,
+    warn: Callable[[str], object] = lambda _warning: None,
+) -> Settings:
     """Read every source; a later one wins. `flags`: only those that were given. Raises `SettingsError`."""
     of_file: dict[str, Any] = {}
     # A folder we may not look into holds no settings: `sudo -u svc` keeps people's own folder.
@@ -191,6 +196,11 @@ def load_settings(flags: Mapping[str, Any], environment: Mapping[str, str] = os.
             of_file = tomllib.loads(Path(CONFIG_FILE).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise SettingsError(f"{CONFIG_FILE} cannot be used: {error}") from error
+    for name in GONE.keys() & of_file.keys():
+        del of_file[name]
+        warn(f"{CONFIG_FILE}: the setting {name} is gone: {GONE[name]}")
+    for name in _GONE_VARIABLES.keys() & environment.keys():
+        warn(f"{name} in the environment is gone: {_GONE_VARIABLES[name]}")
     of_environment = {field: environment[name] for name, field in VARIABLES.items() if name in environment}
     of_flags = {name: value for name, value in flags.items() if value is not None}
     for values, source in ((of_file, f"{CONFIG_FILE}: "), (of_environment, ENVIRONMENT_PREFIX), (of_flags, "")):
@@ -203,7 +213,7 @@ def load_settings(flags: Mapping[str, Any], environment: Mapping[str, str] = os.
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Variables that look like misspelt settings."""
     named = {name for name in environment if name.startswith(ENVIRONMENT_PREFIX)}
-    return sorted(named - VARIABLES.keys() - OTHER_VARIABLES)
+    return sorted(named - VARIABLES.keys() - OTHER_VARIABLES - _GONE_VARIABLES.keys())
 
 
 def listening_address(text: str) -> tuple[str, int]:

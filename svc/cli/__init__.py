@@ -57,7 +57,6 @@ COMMANDS = {
     "forget": Entry("maintenance", "Take the texts of DEVELOPER away for good; counts stay."),
     "retention": Entry("maintenance", "Take away now what has outlived its organization's retention."),
     "demo": Entry("demo", "Show the scores of two imaginary developers."),
-    "project": Entry("children", "Keep a views file up to the log, one step a line.", hidden=True),
     "build-views": Entry("children", "Build a views file anew from the log.", hidden=True),
 }
 """In the order of the help."""

@@ -1,9 +1,8 @@
-"""Commands that svc runs as children of itself, and the hook that agents call; nothing for a person to type.
+"""What `svc replay --check` runs as a child, and the hook that agents call; nothing for a person to type.
 
 They import no more than they need.
 """
 
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -39,39 +38,6 @@ def _tell(done: int, of: int) -> None:
 
     sys.stdout.write(msgspec.json.encode(BuildStep(done, of)).decode() + "\n")
     sys.stdout.flush()
-
-
-@click.command(cls=Command, hidden=True, example="svc project --var var --views var/views-1-r1-1.db")
-@_folder
-@click.option("--views", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=True)
-def project(var: Path, views: Path) -> None:
-    """Keep a views file up to the log, one step for each line of standard input.
-
-    The server starts it.
-    """
-    with kept():
-        from projections.reader import is_damage, is_passing
-        from svc.log.store import StoreUnavailable
-        from svc.observe.logs import set_up_logs
-        from svc.views.projector import DAMAGED, NOT_OPENED, work
-    set_up_logs("warning")
-    look_seldom()
-    try:
-        work(place_of_child(var), views)
-    except StoreUnavailable as error:
-        raise _ended(f"the log cannot be opened: {error}", NOT_OPENED) from error
-    except sqlite3.Error as error:
-        if is_damage(error):
-            raise _ended(f"{views.name} is damaged: {error}", DAMAGED) from error
-        if is_passing(error):
-            raise _ended(f"{views.name} cannot be opened: {error}", NOT_OPENED) from error
-        raise
-
-
-def _ended(sentence: str, code: int) -> SystemExit:
-    """One sentence on standard error, and a code that the server understands."""
-    click.echo(f"Error: {sentence}", err=True)
-    return SystemExit(code)
 
 
 @click.command(

@@ -42,7 +42,7 @@ def settings_from(**flags: Any) -> Settings:
     if ignored := unknown_variables():  # by name only: a value may be a secret
         say(f"warning: {', '.join(ignored)} in the environment: no settings of svc, and ignored", err=True)
     with sentences():
-        return load_settings(flags)
+        return load_settings(flags, warn=lambda warning: say(f"warning: {warning}", err=True))
 
 
 VAR_HELP = "The folder that holds the data. [default: var]"

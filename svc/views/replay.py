@@ -176,12 +176,10 @@ class NotRebuilt(Exception):
 class Rebuilding:
     """Starts at most one build at a time and exchanges the views when it is done."""
 
-    def __init__(self, place: Place, projector: Projector, journal: Journal, *, beside: bool) -> None:
-        """`beside`: in a child process."""
+    def __init__(self, place: Place, projector: Projector, journal: Journal) -> None:
         self._place = place
         self._projector = projector
         self._journal = journal
-        self._beside = beside
         self._nursery: trio.Nursery | None = None
         self._ended = trio.Event()
         self._ended.set()
@@ -231,7 +229,7 @@ class Rebuilding:
         try:
             await self._build(path)
             await self._projector.exchange(path)
-        except Exception:  # of the build, of the process that was to keep the new views, or of a full disk
+        except Exception:  # of the build, or of a full disk
             log.exception("a replay failed; the old views go on serving")
             self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
             if path != self._projector.readers.path:
@@ -246,9 +244,6 @@ class Rebuilding:
         def report(done: int, of: int) -> None:
             self.status = ReplayStatus(state="running", done=done, of=of)
 
-        if self._beside:
-            await build_in_child(self._place, path, report)
-        else:
-            # Captures, and readers of the views that serve, go before the new ones.
-            pace = Pace(lambda: self._journal.busy or self._projector.wanted)
-            await build_in_thread(self._place, path, report, give_way=pace)
+        # Captures, and readers of the views that serve, go before the new ones.
+        pace = Pace(lambda: self._journal.busy or self._projector.wanted)
+        await build_in_thread(self._place, path, report, give_way=pace)

@@ -38,8 +38,6 @@ def main(
     """Durable captures (16 connections, 1 KB prompts), log records and replayed events a second, events to pages, hooks
     and starts, each beside a baseline. Reads over long histories: `python -m tests.bench.reads`.
 
-    Each in one process, and with the projector in a process of its own.
-
     Example: python -m tests.bench --requests 4000 --own 0 --batches 0 --events 0 --told 0 --hooks 0 --starts 0
     """
     console = Console(width=150)

@@ -1,4 +1,4 @@
-"""Durable captures a second through /v1/prompts, next to a bare route: in one process and in two."""
+"""Durable captures a second through /v1/prompts, next to a bare route: in one process."""
 
 import msgspec
 import trio
@@ -7,10 +7,10 @@ from rich.table import Table
 
 from tests.bench.load import Measured, prompt_body, put_load
 from tests.bench.results import Result
-from tests.bench.servers import MODES, NAMES, Mode, Resident, bare_route, fresh_service
+from tests.bench.servers import bare_route, fresh_service
 
 CONNECTIONS = 16
-RATIO_MIN = {"thread": 0.4, "process": 0.7}
+RATIO_MIN = 0.4
 P99_TIMES_MAX = 4.0
 """A capture's p99 over that of the bare route, in one process."""
 LEVEL_SECONDS_MAX = 5.0
@@ -23,7 +23,7 @@ class Compared(msgspec.Struct, frozen=True):
     captured: Measured
     behind_events: int
     level_seconds: float
-    most: Resident
+    most_mib: float
 
     @property
     def ratio(self) -> float:
@@ -37,17 +37,15 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 def compare_captures(requests: int, rounds: int, console: Console) -> list[Result]:
-    """Print durable captures a second beside a bare route, for both modes."""
+    """Print durable captures a second beside a bare route."""
     columns = ("bare/s", "p50/p99 ms", "captures/s", "p50/p99 ms", "ratio", "p99", "views behind", "level after", "MiB")
-    table = Table("round", "", *columns)
-    found: dict[Mode, list[Compared]] = {mode: [] for mode in MODES}
+    table = Table("round", *columns)
+    found = []
     for number in range(rounds):
-        for mode in MODES:
-            compared = _round(mode, requests)
-            found[mode].append(compared)
-            table.add_row(str(number + 1), NAMES[mode], *_row(compared))
+        found.append(_round(requests))
+        table.add_row(str(number + 1), *_row(found[-1]))
     console.print(table)
-    return [result for mode in MODES for result in _results(mode, _middle(found[mode]))]
+    return _results(_middle(found))
 
 
 def _row(compared: Compared) -> list[str]:
@@ -60,7 +58,7 @@ def _row(compared: Compared) -> list[str]:
         f"{compared.p99_times:.1f} times",
         f"{compared.behind_events:,} events",
         f"{compared.level_seconds:.2f} s",
-        " + ".join(f"{size:.0f}" for size in compared.most if size),
+        f"{compared.most_mib:.0f}",
     ]
 
 
@@ -69,19 +67,18 @@ def _middle(all_rounds: list[Compared]) -> Compared:
     return sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
 
 
-def _results(mode: Mode, middle: Compared) -> list[Result]:
-    where = NAMES[mode]
+def _results(middle: Compared) -> list[Result]:
+    where = "one process"
     bare = f"bare route: {middle.bare.per_second:,.0f}/s; durable captures: {middle.captured.per_second:,.0f}/s"
     p99 = f"bare route: {middle.bare.p99_ms:.0f} ms; durable captures: {middle.captured.p99_ms:.0f} ms"
     level = f"{middle.behind_events:,} events behind after {middle.captured.requests:,} captures"
-    one = mode == "thread"
     return [
-        Result(f"captures, of the bare route, {where}", middle.ratio, "", RATIO_MIN[mode], baseline=bare),
+        Result(f"captures, of the bare route, {where}", middle.ratio, "", RATIO_MIN, baseline=bare),
         Result(
             f"a capture's p99, of the bare route's, {where}",
             middle.p99_times,
             "",
-            P99_TIMES_MAX if one else None,
+            P99_TIMES_MAX,
             at_most=True,
             baseline=p99,
         ),
@@ -89,21 +86,21 @@ def _results(mode: Mode, middle: Compared) -> list[Result]:
             f"views level after captures, {where}",
             middle.level_seconds,
             "s",
-            LEVEL_SECONDS_MAX if one else None,
+            LEVEL_SECONDS_MAX,
             at_most=True,
             baseline=level,
         ),
-        Result(f"memory under captures, {where}", sum(middle.most), "MiB", 300, at_most=True, baseline="the most"),
+        Result(f"memory under captures, {where}", middle.most_mib, "MiB", 300, at_most=True, baseline="the most"),
     ]
 
 
-def _round(mode: Mode, requests: int) -> Compared:
+def _round(requests: int) -> Compared:
     with bare_route() as port:
         bare = _load(port, {}, requests)
-    with fresh_service(mode) as service:
+    with fresh_service() as service:
         captured = _load(service.port, service.headers, requests)
         behind = service.behind_events()
-        return Compared(bare, captured, behind, service.level_seconds(), service.server.most_resident())
+        return Compared(bare, captured, behind, service.level_seconds(), service.server.most_resident_mib())
 
 
 def _load(port: int, headers: dict[str, str], requests: int) -> Measured:

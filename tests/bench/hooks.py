@@ -64,7 +64,7 @@ def compare_starts(rounds: int, console: Console) -> list[Result]:
             with ready_server(Path(folder) / "var") as server:
                 times[READY].append(server.ready_seconds * 1000)
                 time.sleep(SETTLED_SECONDS)
-                memory.append(server.resident().server)
+                memory.append(server.resident_mib())
             if not number:  # the first one compiles modules, and makes the folder
                 times, memory = {name: [] for name in times}, []
     found = {name: statistics.median(each) for name, each in times.items()}

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from tests.bench.load import prompt_body
 from tests.bench.results import Result
-from tests.bench.servers import MODES, NAMES, Mode, Serving, fresh_service
+from tests.bench.servers import Serving, fresh_service
 
 PER_SECOND = 20
 CONNECTIONS = 16
@@ -27,23 +27,19 @@ class Took(NamedTuple):
 
 
 def compare_own_writes(captures: int, console: Console) -> list[Result]:
-    """Print how long a read of one's own write takes, for both modes."""
-    table = Table("", "captured p50/p99 ms", "read of it p50/p99 ms", "the same read again p50/p99 ms")
-    results = []
-    for mode in MODES:
-        with fresh_service(mode) as service:
-            took = Took(*map(sorted, _paced(service, captures)))
-        table.add_row(NAMES[mode], *(f"{_at(part, 0.5):.1f} / {_at(part, 0.99):.1f}" for part in took))
-        results.append(_result(mode, took))
+    """Print how long a read of one's own write takes."""
+    table = Table("captured p50/p99 ms", "read of it p50/p99 ms", "the same read again p50/p99 ms")
+    with fresh_service() as service:
+        took = Took(*map(sorted, _paced(service, captures)))
+    table.add_row(*(f"{_at(part, 0.5):.1f} / {_at(part, 0.99):.1f}" for part in took))
     console.print(table)
-    return results
+    return [_result(took)]
 
 
-def _result(mode: Mode, took: Took) -> Result:
-    what = f"a read of one's own write, p99 at {PER_SECOND} captures a second, {NAMES[mode]}"
+def _result(took: Took) -> Result:
+    what = f"a read of one's own write, p99 at {PER_SECOND} captures a second, one process"
     beside = f"p50 {_at(took.shown, 0.5):.0f} ms; the same read again, p99: {_at(took.again, 0.99):.0f} ms"
-    target = P99_MS_MAX if mode == "thread" else None
-    return Result(what, _at(took.shown, 0.99), "ms", target, at_most=True, baseline=beside)
+    return Result(what, _at(took.shown, 0.99), "ms", P99_MS_MAX, at_most=True, baseline=beside)
 
 
 def _paced(service: Serving, captures: int) -> Took:

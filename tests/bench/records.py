@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tests.bench.load import put_load
 from tests.bench.results import Result
-from tests.bench.servers import MODES, NAMES, Mode, Resident, bare_route, fresh_service
+from tests.bench.servers import bare_route, fresh_service
 from tests.bench.telemetry import BATCH_RECORDS, export
 
 CONNECTIONS = 4
@@ -31,7 +31,7 @@ class Compared(msgspec.Struct, frozen=True):
     bare: float
     captured: float
     level_seconds: float
-    most: Resident
+    most_mib: float
 
     @property
     def ratio(self) -> float:
@@ -42,15 +42,13 @@ class Compared(msgspec.Struct, frozen=True):
 def compare_records(batches: int, rounds: int, console: Console) -> list[Result]:
     """Print durable log records a second beside both baselines."""
     bodies = [msgspec.json.encode(export(number)) for number in range(batches)]
-    table = Table("round", "", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
-    found: dict[Mode, list[Compared]] = {mode: [] for mode in MODES}
+    table = Table("round", "(a) decode + SQLite", "(b) bare route", "records/s", "to (a)", "to (b)", "level after")
+    found = []
     for number in range(rounds):
-        for mode in MODES:
-            compared = _round(mode, bodies)
-            found[mode].append(compared)
-            table.add_row(str(number + 1), NAMES[mode], *_row(compared))
+        found.append(_round(bodies))
+        table.add_row(str(number + 1), *_row(found[-1]))
     console.print(table)
-    return [result for mode in MODES for result in _results(mode, _middle(found[mode]))]
+    return _results(_middle(found))
 
 
 def _row(compared: Compared) -> list[str]:
@@ -69,28 +67,21 @@ def _middle(all_rounds: list[Compared]) -> Compared:
     return sorted(all_rounds, key=lambda each: each.ratio)[len(all_rounds) // 2]
 
 
-def _results(mode: Mode, middle: Compared) -> list[Result]:
+def _results(middle: Compared) -> list[Result]:
     beside = f"decoding into SQLite: {middle.raw:,.0f}/s, of which it is {middle.ratio:.2f}"
     return [
-        Result(f"log records, durable, {NAMES[mode]}", middle.captured, "/s", 10_000, baseline=beside),
-        Result(
-            f"memory under log records, {NAMES[mode]}",
-            sum(middle.most),
-            "MiB",
-            300,
-            at_most=True,
-            baseline="the most",
-        ),
+        Result("log records, durable, one process", middle.captured, "/s", 10_000, baseline=beside),
+        Result("memory under log records, one process", middle.most_mib, "MiB", 300, at_most=True, baseline="the most"),
     ]
 
 
-def _round(mode: Mode, bodies: Sequence[bytes]) -> Compared:
+def _round(bodies: Sequence[bytes]) -> Compared:
     raw = _raw(bodies)
     with bare_route() as port:
         bare = _load(port, {}, bodies)
-    with fresh_service(mode) as service:
+    with fresh_service() as service:
         captured = _load(service.port, service.headers, bodies)
-        return Compared(raw, bare, captured, service.level_seconds(), service.server.most_resident())
+        return Compared(raw, bare, captured, service.level_seconds(), service.server.most_resident_mib())
 
 
 def _load(port: int, headers: dict[str, str], bodies: Sequence[bytes]) -> float:

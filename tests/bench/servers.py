@@ -11,25 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from aggregates.people import budgets
 
-Mode = Literal["thread", "process"]
-"""Who keeps the views: the setting `projector`."""
-MODES: tuple[Mode, ...] = ("thread", "process")
-NAMES = {"thread": "one process", "process": "with the projector process"}
-
 _READY = re.compile(r"ready intake=\S*?:(\d+) api=\S*?:?(\d*)$")
-
-
-class Resident(NamedTuple):
-    """Resident memory in MiB: of the server, and of the child that writes its views where there is one."""
-
-    server: float
-    child: float
 
 
 class Ready(NamedTuple):
@@ -42,18 +30,13 @@ class Ready(NamedTuple):
     ready_seconds: float
     """From its start to its `ready` line."""
 
-    def resident(self) -> Resident:
+    def resident_mib(self) -> float:
         """What it takes just now."""
-        return self._of_both("VmRSS:")
+        return _mib(self.pid, "VmRSS:")
 
-    def most_resident(self) -> Resident:
-        """The most that each of the two has taken since its start."""
-        return self._of_both("VmHWM:")
-
-    def _of_both(self, kind: str) -> Resident:
-        threads = Path(f"/proc/{self.pid}/task").glob("*/children")
-        children = [child for thread in threads for child in thread.read_text().split()]
-        return Resident(_mib(self.pid, kind), sum(_mib(int(child), kind) for child in children))
+    def most_resident_mib(self) -> float:
+        """The most that it has taken since its start."""
+        return _mib(self.pid, "VmHWM:")
 
 
 def _mib(pid: int, kind: str) -> float:
@@ -86,11 +69,11 @@ class Serving(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def ready_server(var: Path, mode: Mode = "thread", more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Ready]:
+def ready_server(var: Path, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Ready]:
     """A server over a folder, as an operator starts it."""
     listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
     command = svc_command("serve", "--var", str(var), *listeners, "--log-level", "warning")
-    with _started(command, SVC_PROJECTOR=mode, **more) as server:
+    with _started(command, **more) as server:
         yield server
 
 
@@ -112,12 +95,12 @@ NO_BUDGETS = {f"SVC_{name.upper()}": "0" for name in budgets.NAMES}
 
 
 @contextmanager
-def fresh_service(mode: Mode = "thread", more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Serving]:
+def fresh_service(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Serving]:
     """The service as an operator starts it, on a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
         headers = {"Authorization": f"Bearer {set_up(var)['key']}"}
-        with ready_server(var, mode, more) as server:
+        with ready_server(var, more) as server:
             yield Serving(server, headers, var)
 
 

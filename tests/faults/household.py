@@ -12,7 +12,7 @@ from tests.faults.captures import Capture
 from tests.faults.ledger import LogReader
 from tests.faults.load import TIMEOUT_SECONDS, Load, get, load_of, post
 from tests.faults.outcome import Outcome
-from tests.faults.program import NO_MORE, Owner, Program, Server, kill_processes, processes_of
+from tests.faults.program import Owner, Program, Server, kill_processes, processes_of
 
 LEVEL_SECONDS = 600.0
 """How long views may take to hold everything, on a machine that may stand still for minutes."""
@@ -30,13 +30,12 @@ class House:
         self.var = var
         self.owners = owners
         self.load = load
-        self.settings = NO_MORE
         """Of its servers, as environment."""
         self._reader = LogReader(var)
 
     def serve(self) -> Server:
         """A server over it."""
-        return self.program.serve(self.var, more=self.settings)
+        return self.program.serve(self.var)
 
     def look(self, outcome: Outcome, where: str) -> None:
         """What was acknowledged until now stands in the log, once; only news are read. The load must be paused."""

@@ -1,11 +1,11 @@
-"""kill -9 under load: of the server, of its projector process, of both, and again during the start."""
+"""kill -9 under load: of the server, and again during the start."""
 
 import random
 import time
 from collections.abc import Callable
 
-from tests.faults.household import House, wait_level
-from tests.faults.program import Server, kill_processes
+from tests.faults.household import House
+from tests.faults.program import Server
 from tests.faults.trial import Trial
 
 FOLDER_ROUNDS = 20
@@ -13,7 +13,6 @@ FOLDER_ROUNDS = 20
 LOAD_CAPTURES = (1, 200)
 """How many more are acknowledged before the blow falls, and some milliseconds later it does."""
 LATER_SECONDS = (0.0, 0.05)
-WITH_A_CHILD = {"SVC_PROJECTOR": "process"}
 START_SECONDS = (0.0, 2.5)
 """When a blow falls that is meant for a server that starts."""
 
@@ -26,14 +25,13 @@ def kill_rounds(trial: Trial) -> None:
     for first in range(0, trial.times, FOLDER_ROUNDS):
         name = f"kills-{first}"
         with trial.house(name) as house:
-            house.settings = WITH_A_CHILD
             _rounds(trial, house, range(first, min(first + FOLDER_ROUNDS, trial.times)), trial.chance(name))
 
 
 def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> None:
     server, outcome = house.serve(), trial.outcome
     for number in some:
-        name, blow = chance.choices(BLOWS, weights=(8, 3, 3, 4, 2))[0]
+        name, blow = chance.choices(BLOWS, weights=(14, 4, 2))[0]
         house.load.resume(server)
         house.load.wait_for(chance.randint(*LOAD_CAPTURES))
         time.sleep(chance.uniform(*LATER_SECONDS))
@@ -49,32 +47,15 @@ def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> N
 
 
 def _server(house: House, server: Server, _chance: random.Random) -> Server:
-    """As after an accident: what it left behind still runs while the next one starts."""
+    """As after an accident."""
     server.kill()
-    return house.serve()
-
-
-def _child(house: House, server: Server, _chance: random.Random) -> Server:
-    """The server starts another one, and goes on."""
-    kill_processes(house.var, "project")
-    wait_level(server, house.owners)
-    return server
-
-
-def _both(house: House, server: Server, chance: random.Random) -> Server:
-    """Either of them first."""
-    if chance.random() < 0.5:
-        kill_processes(house.var, "project")
-        server.kill()
-    else:
-        server.end()
     return house.serve()
 
 
 def _while_starting(house: House, server: Server, chance: random.Random) -> Server:
     """The next one does not get to where it answers, or just so."""
     server.kill()
-    starting = house.program.begin(house.var, more=house.settings)
+    starting = house.program.begin(house.var)
     time.sleep(chance.uniform(*START_SECONDS))
     starting.kill()
     return house.serve()
@@ -84,7 +65,7 @@ def _twice_while_starting(house: House, server: Server, chance: random.Random) -
     """Nor does the one after it."""
     server.kill()
     for _ in range(2):
-        starting = house.program.begin(house.var, more=house.settings)
+        starting = house.program.begin(house.var)
         time.sleep(chance.uniform(*START_SECONDS))
         starting.end()
     return house.serve()
@@ -92,8 +73,6 @@ def _twice_while_starting(house: House, server: Server, chance: random.Random) -
 
 BLOWS: tuple[tuple[str, Round], ...] = (
     ("the server", _server),
-    ("the child alone", _child),
-    ("both", _both),
     ("again while starting", _while_starting),
     ("twice while starting", _twice_while_starting),
 )

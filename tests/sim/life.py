@@ -67,7 +67,7 @@ class Life:
     async def _close(self, built: Built) -> None:
         await built.gateway.close()
         built.service.archive.close()
-        await built.service.projector.close()
+        built.service.projector.close()
         self.store.close()
 
     def connection(self, side: Side, chance: Random) -> Connection:

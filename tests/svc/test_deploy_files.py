@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli import COMMANDS
-from svc.limits import CHILD_STOP_SECONDS, MIB_BYTES, STOP_SECONDS
+from svc.limits import MIB_BYTES, STOP_SECONDS
 from svc.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 from svc_http.bodies import EXPORT_BYTES_MAX
 from tests.support.process import ROOT
@@ -71,8 +71,8 @@ def test_the_data_lie_where_the_service_may_write() -> None:
 
 
 def test_nobody_kills_a_server_that_is_stopping() -> None:
-    """It takes five seconds at most: the bound of the requests, the child's, and some for the last commit."""
-    stop = STOP_SECONDS + CHILD_STOP_SECONDS
+    """It takes five seconds at most: the bound of the requests, and some for the last commit."""
+    stop = STOP_SECONDS + 2
     assert stop < float(unit()["TimeoutStopSec"])
     assert stop < float(re.findall(r"stop_grace_period: (\d+)s", text("compose.yaml"))[0])
     assert unit()["KillMode"] == "mixed"

@@ -97,3 +97,18 @@ def test_a_working_folder_that_may_not_be_looked_into_holds_no_settings(
         patch.setattr(os, "stat", refused)
         assert load_settings({}, {}) == Settings()
     assert load_settings({}, {}).var == "another's"
+
+
+def test_a_setting_of_former_versions_is_told_and_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the file and in the environment, with what there is instead; the rest of the file counts."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / CONFIG_FILE).write_text('projector = "process"\nlog_level = "debug"\n')
+    warned: list[str] = []
+    environment = {"SVC_PROJECTOR": "process"}
+    assert load_settings({}, environment, warned.append).log_level == "debug"
+    assert [warning.partition(" is gone")[0] for warning in warned] == [
+        "svc.toml: the setting projector",
+        "SVC_PROJECTOR in the environment",
+    ]
+    assert all("docs/cluster.md" in warning for warning in warned)
+    assert unknown_variables(environment) == []

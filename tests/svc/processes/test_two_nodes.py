@@ -35,10 +35,10 @@ def made(told: dict[str, str], tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def nodes(made: dict[str, Any], told: dict[str, str], tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """Both, serving; the views of one are kept by a child process."""
+    """Both, serving."""
     with (
         serving(tmp_path / "a", made["key"], told=told) as first,
-        serving(tmp_path / "b", made["key"], told=told | {"SVC_PROJECTOR": "process"}) as second,
+        serving(tmp_path / "b", made["key"], told=told) as second,
     ):
         yield first, second
 

@@ -24,12 +24,10 @@ from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
-from svc.process import Place
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
 from svc.views.projecting import serving_file
-from svc.views.projector import DAMAGED, NOT_OPENED, ChildWorker, WorkerGone
 from svc.views.replay import Progress
 from svc.views.views import RULES_VERSION, ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to
 from svc_http.ports import Unavailable
@@ -255,22 +253,3 @@ async def test_a_start_that_needs_a_corrupt_event_ends_with_its_place_and_what_t
         async with open_service(settings):
             pass
     assert issubclass(CorruptEvent, EXPECTED), "shown as one sentence"
-
-
-@pytest.mark.parametrize(("which", "code"), [("log", NOT_OPENED), ("views", DAMAGED)])
-async def test_a_child_that_cannot_read_its_files_says_so_in_one_sentence(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], which: str, code: int
-) -> None:
-    """And its server knows which it was."""
-    store, _ = open_log(tmp_path)
-    store.close()
-    views = new_file(tmp_path, RULES_VERSION)
-    open_writer(views).close()
-    (tmp_path / EVENTS_FILE if which == "log" else views).write_bytes(b"no database at all" * 400)
-    worker = ChildWorker(Place(tmp_path), views)
-    with pytest.raises(WorkerGone if code == NOT_OPENED else ViewsDamaged) as caught:
-        await worker.start()
-    assert ("open the log" if which == "log" else views.name) in str(caught.value)
-    said = capfd.readouterr().err.strip()
-    assert said.startswith("Error: ")
-    assert "\n" not in said

@@ -1,5 +1,6 @@
 """Who goes first while one process does everything: captures before the views, and a waiting reader before captures."""
 
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from itertools import count
 from pathlib import Path
@@ -9,10 +10,13 @@ import trio
 import trio.testing
 
 from aggregates.capture.events import SessionClaimed
+from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.journal import Journal
 from svc.log.opening import open_log
-from svc.views.projector import Pace, Projector, ThreadWorker, Worker
+from svc.views.projecting import Cost
+from svc.views.projector import Pace, Projector, ViewsWriter
 from svc.views.views import RULES_VERSION, new_file, open_writer
+from tests.support import facts
 from tests.support.facts import ANA, MONDAY
 from tests.support.log import new
 
@@ -40,12 +44,11 @@ class Place:
         self.journal = Journal(self.store)
         self.rests = 0
         self.at_rest: Callable[[], None] = lambda: None
-        self.projector = Projector(path, self.journal, self._worker)
+        self.projector = Projector(path, self.journal, self.store, self.vault.digester, pace_for=self._pace)
 
-    def _worker(self, path: Path, captures_first: Callable[[], bool]) -> Worker:
+    def _pace(self, captures_first: Callable[[], bool]) -> Pace:
         looks = count()
-        pace = Pace(captures_first, lambda: next(looks) / 1_000, self._rest)
-        return ThreadWorker(path, self.store, self.vault.digester, pace)
+        return Pace(captures_first, lambda: next(looks) / 1_000, self._rest)
 
     def _rest(self, _seconds: float) -> None:
         self.rests += 1
@@ -61,7 +64,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     """See `Place`."""
     made = Place(tmp_path)
     yield made
-    await made.projector.close()
+    made.projector.close()
     made.store.close()
 
 
@@ -125,3 +128,110 @@ async def test_views_that_are_far_behind_are_brought_up_without_rest(
         monkeypatch.setattr("svc.views.projector.LAG_EVENTS_MAX", FACTS + 1)
         assert place.projector.gives_way()
         nursery.cancel_scope.cancel()
+
+
+class Log:
+    """A folder with a log that grows when the test says so, and an empty views file."""
+
+    def __init__(self, var: Path) -> None:
+        self.store, self.vault = open_log(var)
+        self.views = new_file(var, RULES_VERSION)
+
+    def grow(self, *sessions: str) -> int:
+        """One more fact of each session; the last one's position."""
+        self.store.append([new(session, event=claim(session)) for session in sessions])
+        return self.store.head()
+
+    def at_one_instant(self, session: str, count: int) -> None:
+        """So many prompts more, all of one time."""
+        story, begun = facts.Log(ANA), self.store.head()
+        for number in range(count):
+            story.prompt(session, f"go on with part {begun + number}", MONDAY)
+        self.store.append(
+            [new(f"{session}-{begun + number}", event=each.event) for number, each in enumerate(story.facts[1:])]
+        )
+
+    def sessions(self) -> list[str]:
+        """What the views hold."""
+        with contextlib.closing(open_writer(self.views)) as db:
+            return [row[0] for row in db.execute("SELECT agent_session_id FROM sessions ORDER BY 1")]
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[Log]:
+    """An empty one."""
+    made = Log(tmp_path)
+    yield made
+    made.store.close()
+
+
+async def test_a_step_brings_the_views_up_to_the_log(log: Log) -> None:
+    """Each step answers with the position reached; one without new facts changes nothing."""
+    writer = ViewsWriter(log.views, log.store, log.vault.digester)
+    first = log.grow("s1")
+    assert await writer.step() == first
+    assert await writer.step() == first
+    second = log.grow("s2")
+    assert await writer.step() == second
+    writer.close()
+    assert log.sessions() == ["s1", "s2"]
+
+
+async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log) -> None:
+    """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
+    costs: list[Cost] = []
+    writer = ViewsWriter(log.views, log.store, log.vault.digester, charge=costs.append)
+    log.grow("s1")
+    await writer.step()
+    assert costs == [], "three small facts"
+    log.grow("s2")
+    log.at_one_instant("s2", 300)
+    await writer.step()
+    log.at_one_instant("s2", 1)
+    await writer.step()
+    writer.close()
+    assert [developer_id for developer_id, _ in costs] == [ANA.developer_id]
+    assert 0 < costs[0][1] < 60
+
+
+class Shift:
+    """A thread's work under a clock that moves by a millisecond at each look, and whoever counts its rests."""
+
+    def __init__(self, *, captures_wait: bool) -> None:
+        self.captures_wait = captures_wait
+        self.looks = 0
+        self.rests: list[float] = []
+        self.pace = Pace(lambda: self.captures_wait, self._now, self.rests.append)
+
+    def _now(self) -> float:
+        self.looks += 1
+        return self.looks / 1_000
+
+
+@pytest.mark.parametrize("captures_wait", [True, False])
+async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wait(
+    log: Log, captures_wait: bool
+) -> None:
+    """One transaction, many slices: the views are as they are without any rest."""
+    sessions = [f"s{number:03}" for number in range(200)]
+    log.grow(*sessions)
+    shift = Shift(captures_wait=captures_wait)
+    writer = ViewsWriter(log.views, log.store, log.vault.digester, shift.pace)
+    assert await writer.step() == len(sessions)
+    writer.close()
+    assert log.sessions() == sessions
+    slices = shift.looks / (SLICE_SECONDS * 1_000)
+    assert slices > 30
+    assert len(shift.rests) > slices / 2 if captures_wait else shift.rests == []
+
+
+async def test_a_rest_ends_nothing_of_a_slice(log: Log) -> None:
+    """Captures that stop waiting are not rested for again."""
+    shift = Shift(captures_wait=True)
+    shift.pace()
+    rests = len(shift.rests)
+    assert 0 < sum(shift.rests) <= REST_SECONDS
+    shift.captures_wait = False
+    for _ in range(100):
+        shift.pace()
+    assert len(shift.rests) == rests

@@ -1,6 +1,6 @@
 """A replay under a running server that fails: whatever broke, the server goes on and serves from the old views."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,52 +13,25 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.process import Place
 from svc.views import replay as module
-from svc.views.projector import Projector, Worker, WorkerGone
+from svc.views.projector import Projector, ViewsWriter
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread
 from svc.views.views import RULES_VERSION, current_file, new_file, open_writer, point_to, remove_others
 from tests.support.facts import ANA
 from tests.support.log import new
 
 
-class Hand:
-    """A worker that finds nothing to do, or one whose process has ended."""
-
-    def __init__(self, *, gone: bool) -> None:
-        self._gone = gone
-        self.closed = False
-
-    async def start(self) -> None:
-        """Nothing."""
-
-    async def step(self) -> int:
-        """There are no facts."""
-        if self._gone:
-            raise WorkerGone("killed")
-        return 0
-
-    async def close(self) -> None:
-        """Noted."""
-        self.closed = True
-
-
 class Kept:
-    """Views of an empty log, and who keeps each file: all but the first are kept by a process that has ended."""
+    """Views of an empty log, and who keeps them."""
 
-    def __init__(self, var: Path, *, gone: bool) -> None:
+    def __init__(self, var: Path) -> None:
         self.var = var
-        self.hands: list[Hand] = []
-        self._gone = gone
-        self.store, _ = open_log(var)
+        self.store, vault = open_log(var)
         self.first = new_file(var, RULES_VERSION)
         open_writer(self.first).close()
         point_to(self.first)
         journal = Journal(self.store)
-        self.projector = Projector(self.first, journal, self._hand)
-        self.rebuilding = Rebuilding(Place(var), self.projector, journal, beside=False)
-
-    def _hand(self, _path: Path, _captures_first: Callable[[], bool]) -> Worker:
-        self.hands.append(Hand(gone=self._gone and bool(self.hands)))
-        return self.hands[-1]
+        self.projector = Projector(self.first, journal, self.store, vault.digester)
+        self.rebuilding = Rebuilding(Place(var), self.projector, journal)
 
     async def replayed(self) -> str:
         """How a replay ended."""
@@ -82,11 +55,11 @@ def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def kept(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Kept]:
+async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
     """See `Kept`."""
-    found = Kept(tmp_path, gone=getattr(request, "param", False))
+    found = Kept(tmp_path)
     yield found
-    await found.projector.close()
+    found.projector.close()
     found.store.close()
 
 
@@ -100,18 +73,27 @@ def serves(kept: Kept) -> bool:
     return current_file(kept.var, RULES_VERSION) == kept.first == kept.projector.readers.path
 
 
-@pytest.mark.parametrize("kept", [True], indirect=True)
-async def test_a_replay_whose_new_keeper_is_killed_ends_nothing_but_itself(kept: Kept) -> None:
-    """The new child ended while it caught up with what came during the build."""
+@pytest.fixture
+def catching_up_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New views cannot take in what came during their build."""
+
+    async def full(_writer: ViewsWriter) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ViewsWriter, "step", full)
+
+
+@pytest.mark.usefixtures("catching_up_fails")
+async def test_a_replay_that_cannot_catch_up_ends_nothing_but_itself(kept: Kept) -> None:
+    """The old views go on serving."""
     assert await kept.replayed() == "failed"
     assert serves(kept)
-    assert [hand.closed for hand in kept.hands] == [False, True]
 
 
 async def test_a_pointer_that_cannot_be_written_leaves_the_old_views(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that is full just then: memory and disk still name the same file, and the new worker is let go."""
+    """A disk that is full just then: memory and disk still name the same file."""
 
     def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
@@ -119,10 +101,9 @@ async def test_a_pointer_that_cannot_be_written_leaves_the_old_views(
     monkeypatch.setattr("svc.views.projector.point_to", full)
     assert await kept.replayed() == "failed"
     assert serves(kept)
-    assert [hand.closed for hand in kept.hands] == [False, True]
 
 
-@pytest.mark.parametrize("kept", [True], indirect=True)
+@pytest.mark.usefixtures("catching_up_fails")
 async def test_who_needs_new_views_hears_that_there_are_none(kept: Kept) -> None:
     """Nobody is told to be forgotten while the tables of before go on serving."""
     async with trio.open_nursery() as nursery:
@@ -147,10 +128,9 @@ async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothin
 
 
 async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> None:
-    """The file, and who kept it."""
+    """Their file is deleted."""
     assert await kept.replayed() == "completed"
     assert not kept.first.exists()
-    assert [hand.closed for hand in kept.hands] == [True, False]
 
 
 def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
