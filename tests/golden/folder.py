@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import lzma
 import sqlite3
 import tarfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,6 +20,7 @@ from quart_trio import QuartTrio
 
 from svc.app import open_service
 from svc.log.opening import open_log
+from svc.process import Place
 from svc.service import RunningService
 from svc.settings import Settings
 from svc.views.replay import build, digests
@@ -26,6 +29,8 @@ from tests.support.memory import FixedClock
 
 HERE = Path(__file__).parent
 PACKED = HERE / "var.tar.xz"
+SHARED, SHARED_SCHEMA = HERE / "shared.sql.xz", "golden_shared_log"
+MASTER_KEY = HERE / "master.key"
 EXPECTED = HERE / "expected.json"
 TOPICS = HERE.parent / "topics.txt"
 VIEWS = "views*"
@@ -69,6 +74,11 @@ def unpacked(target: Path) -> Path:
     return target / "var"
 
 
+def shared_log(schema: str) -> str:
+    """SQL that makes the same log in a schema of PostgreSQL."""
+    return lzma.decompress(SHARED.read_bytes()).decode().replace(SHARED_SCHEMA, schema)
+
+
 # --- the log --------------------------------------------------------------------------------------------------
 
 
@@ -85,9 +95,9 @@ def topics_of(var: Path) -> dict[str, int]:
     return dict(sorted(Counter(each.topic for each in stored_events(var)).items()))
 
 
-def words_of(var: Path, developers: Mapping[str, UUID]) -> dict[str, dict[str, Json]]:
+def words_of(at: Place | Path, developers: Mapping[str, UUID]) -> dict[str, dict[str, Json]]:
     """Of each developer how many texts can be read and how many cannot, and a digest of all that can."""
-    store, _ = open_log(var)
+    store, _ = open_log(at)
     try:
         events = [each.event for each in store.read_after(0, limit_events=100_000, limit_bytes=2**40)]
     finally:
@@ -116,9 +126,9 @@ def _told(texts: Sequence[str | None]) -> dict[str, Json]:
 # --- the tables -----------------------------------------------------------------------------------------------
 
 
-def rebuilt_tables(var: Path, path: Path) -> dict[str, dict[str, Json]]:
+def rebuilt_tables(at: Place | Path, path: Path) -> dict[str, dict[str, Json]]:
     """The tables as the log gives them from its first event, as `svc replay` builds them."""
-    store, vault = open_log(var)
+    store, vault = open_log(at)
     try:
         build(path, store, vault.known_digester, lambda _done, _of: None)
     finally:
@@ -173,7 +183,10 @@ async def call(
     response = await client.open(path, method=method, data=data, headers=sent)  # type: ignore[call-arg]
     answer = await response.get_data(as_text=False)
     assert (response.status_code >= 400) == refused, f"{method} {path}: {response.status_code} {answer!r}"
-    return json.loads(answer, object_hook=_compared) if answer else None
+    read = partial(json.loads, object_hook=_compared)
+    if response.mimetype == "application/x-ndjson":
+        return [read(line) for line in answer.splitlines()]
+    return read(answer) if answer else None
 
 
 def _compared(found: dict[str, Json]) -> dict[str, Json]:

@@ -1,7 +1,8 @@
 """`python -m tests.golden.write`: renew what is expected of the golden folder, for a change that an issue asks for.
 
-The folder itself stays as commit 35e5f08 wrote it, with the program of 102b59e: five weeks of an invented company, sent
-over HTTP. List every difference of `expected.json` in CHANGELOG.md.
+The folder itself stays as it was written: five weeks of an invented company, sent over HTTP to the program of 102b59e,
+and another day, sent to that of 397a4f18, which then copied the log into PostgreSQL (`shared.sql.xz`, by pg_dump).
+List every difference of `expected.json` in CHANGELOG.md.
 """
 
 import tempfile
