@@ -13,10 +13,8 @@ from aggregates.event import Event, Scope
 from projections.derive.changes import keep_changes, watch
 from projections.derive.developers import (
     PromptTexts,
-    is_drawn_twice,
     link_rework,
     owners_of,
-    rebuild_as_judged,
     rebuild_sub_sessions,
     refresh_title,
 )
@@ -182,11 +180,8 @@ def _derive_developer(
 ) -> None:
     rebuilt: list[RebuiltSession] = [rebuild_session(db, session, from_us) for session, from_us in sessions]
     flag_sessions(db, scope, rebuilt, texts.reader)
-    twice = is_drawn_twice(db, scope, rebuilt)
     rewritten = rebuild_sub_sessions(db, scope, rebuilt, texts)
     link_rework(db, rewritten.names, rewritten.dependents)
-    if twice:
-        rebuild_as_judged(db, scope, rebuilt, texts)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from contextlib import closing
 from functools import cache
 from pkgutil import get_data
 
-SCHEMA_VERSION = 45
+SCHEMA_VERSION = 46
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 _SQL = (get_data(__name__, "schema.sql") or b"").decode()
 _FEED = ("change_feed", "changes")

@@ -101,14 +101,14 @@ CREATE TABLE IF NOT EXISTS sub_sessions (
     lower_bound_requests INTEGER, unmeasured_requests INTEGER, active_us INTEGER, ended_us INTEGER, models BLOB, rework_view BLOB, detail BLOB,
     judged_intent TEXT,
     judged_goal_complete INTEGER, judged_rework_of TEXT, said_rework INTEGER, overridden INTEGER, reviewed INTEGER,
-    sure INTEGER
+    sure INTEGER, drawn INTEGER
 ) STRICT;
 -- The figures of a month of a whole team are read from this index alone, without touching the rows.
 CREATE INDEX IF NOT EXISTS idx_sub_sessions_figures ON sub_sessions (
     organization_id, developer_id, started_us, settles_at_us, floor_passed, judged_intent, judged_goal_complete,
     judged_rework_of, intent, goal_complete, rework_of, overridden, ended_us, turns, input_tokens,
     output_tokens, cache_read_tokens, cache_write_tokens, cost_usd_nano, requests, unpriced_requests,
-    lower_bound_requests, unmeasured_requests
+    lower_bound_requests, unmeasured_requests, drawn
 );
 CREATE INDEX IF NOT EXISTS idx_sub_sessions_last_agent_session_id_started_us ON sub_sessions (
     last_agent_session_id, started_us
@@ -132,48 +132,6 @@ CREATE TABLE IF NOT EXISTS sub_session_reverts (
     sub_session_id TEXT, name INTEGER, started_us INTEGER, PRIMARY KEY (sub_session_id, name)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS idx_sub_session_reverts_name_started_us ON sub_session_reverts (name, started_us);
-
--- As the judges alone would draw the sub-sessions of whoever drew a boundary themself: for the comparison with peers.
-CREATE TABLE IF NOT EXISTS judged_arcs (
-    arc_id TEXT PRIMARY KEY, organization_id TEXT, developer_id TEXT, agent_session_id TEXT, started_us INTEGER,
-    sub_session_id TEXT, body BLOB
-) STRICT;
-CREATE INDEX IF NOT EXISTS idx_judged_arcs_organization_id_developer_id_started_us ON judged_arcs (
-    organization_id, developer_id, started_us
-);
-CREATE INDEX IF NOT EXISTS idx_judged_arcs_agent_session_id_started_us ON judged_arcs (agent_session_id, started_us);
-CREATE INDEX IF NOT EXISTS idx_judged_arcs_sub_session_id ON judged_arcs (sub_session_id);
-
-CREATE TABLE IF NOT EXISTS judged_sub_sessions (
-    sub_session_id TEXT PRIMARY KEY, organization_id TEXT, developer_id TEXT, last_agent_session_id TEXT,
-    started_us INTEGER, last_activity_us INTEGER, settles_at_us INTEGER, floor_passed INTEGER, reverts INTEGER,
-    goal_complete INTEGER, rework_of TEXT, judged_intent TEXT, judged_goal_complete INTEGER, judged_rework_of TEXT,
-    said_rework INTEGER, rework_view BLOB
-) STRICT;
-CREATE INDEX IF NOT EXISTS idx_judged_sub_sessions_organization_id_developer_id_started_us ON judged_sub_sessions (
-    organization_id, developer_id, started_us
-);
-CREATE INDEX IF NOT EXISTS idx_judged_sub_sessions_last_agent_session_id_started_us ON judged_sub_sessions (
-    last_agent_session_id, started_us
-);
-
-CREATE TABLE IF NOT EXISTS judged_sub_session_files (
-    sub_session_id TEXT, digest INTEGER, changed INTEGER, ended_us INTEGER, name INTEGER,
-    PRIMARY KEY (sub_session_id, digest)
-) STRICT;
-CREATE INDEX IF NOT EXISTS idx_judged_sub_session_files_digest_ended_us ON judged_sub_session_files (
-    digest, ended_us, changed
-);
-CREATE INDEX IF NOT EXISTS idx_judged_sub_session_files_name_ended_us ON judged_sub_session_files (
-    name, ended_us
-) WHERE changed;
-
-CREATE TABLE IF NOT EXISTS judged_sub_session_reverts (
-    sub_session_id TEXT, name INTEGER, started_us INTEGER, PRIMARY KEY (sub_session_id, name)
-) STRICT;
-CREATE INDEX IF NOT EXISTS idx_judged_sub_session_reverts_name_started_us ON judged_sub_session_reverts (
-    name, started_us
-);
 
 CREATE TABLE IF NOT EXISTS prompts (
     turn_id TEXT PRIMARY KEY, sub_session_id TEXT, organization_id TEXT, developer_id TEXT, at_us INTEGER,

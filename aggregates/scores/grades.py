@@ -7,6 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.event import Digester, Scope, Words, cut
 from aggregates.judging.evidence import HABIT_WORDS, how_to_earn, rubric_evidence
@@ -306,6 +307,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """None without any scored sub-session."""
     interval: Interval | None = None
     """Of `my_score`; never of a cohort's figure."""
+    left_out: int = 0
+    """Own sub-sessions whose boundary a person drew: they are compared with nobody's."""
     basis: Basis
     distribution: Distribution | None = None
     my_percentile: float | None = None
@@ -344,24 +347,24 @@ class PeerRanges:
 
 
 def compare(
-    mine: float | None, peers: Sequence[float], daily: Sequence[float], interval: Interval | None = None
+    mine: float | None,
+    peers: Sequence[float],
+    daily: Sequence[float],
+    interval: Interval | None = None,
+    left_out: int = 0,
 ) -> Comparison:
     """The caller's rate against those of the scored peers, else against the own days, oldest first."""
+    own = Comparison(my_score=mine, interval=interval, left_out=left_out, basis="insufficient")
     if len(peers) >= PEERS_MIN:
         rates = sorted(peers if mine is None else (*peers, mine))
+        p25, p50, p75 = (percentile(rates, share) for share in (0.25, 0.50, 0.75))
         distribution = Distribution(
-            peer_count=len(peers),
-            cohort_mean=sum(rates) / len(rates),
-            p25=percentile(rates, 0.25),
-            p50=percentile(rates, 0.50),
-            p75=percentile(rates, 0.75),
+            peer_count=len(peers), cohort_mean=sum(rates) / len(rates), p25=p25, p50=p50, p75=p75
         )
         below = None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers)
-        return Comparison(
-            my_score=mine, interval=interval, basis="peers", distribution=distribution, my_percentile=below
-        )
+        return replace(own, basis="peers", distribution=distribution, my_percentile=below)
     if len(daily) >= REQUIRED_DAYS:
         typical = median(daily)
         baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
-        return Comparison(my_score=mine, interval=interval, basis="selfHistory", baseline=baseline)
-    return Comparison(my_score=mine, interval=interval, basis="insufficient")
+        return replace(own, basis="selfHistory", baseline=baseline)
+    return own

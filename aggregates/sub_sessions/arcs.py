@@ -50,6 +50,8 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     """The turns within it before which the embedded judge hardly saw no boundary, with the chance that there is one."""
     end_chance: float | None = None
     """Where the embedded judge hardly saw a boundary behind it: the chance that there is one."""
+    parted: bool = False
+    """Whether a person said that the session's next turn opens another one."""
 
     @property
     def settles_at_us(self) -> int:
@@ -149,6 +151,7 @@ def _close(
         continuations=tuple(current.continuations),
         unsure=tuple(current.unsure),
         end_chance=shift.chance if shift is not None and shift.unsure else None,
+        parted=following is not None and said.get(following.turn_id, False),
     )
 
 

@@ -168,8 +168,8 @@ class Overrides(msgspec.Struct, frozen=True):
 
     boundary: bool = False
     """Whether anybody said otherwise than was cut: that a part begins with a boundary, or goes on across one."""
-    gaps_reviewed: bool = False
-    """Whether anybody spoke of a gap of it at all."""
+    drawn: bool = False  # somebody drew where it begins, is joined or ends: peers leave it out
+    gaps_reviewed: bool = False  # somebody spoke of a gap of it at all
     complete: bool | None = None
     rework: bool | None = None
     intent: Intent | None = None
@@ -220,14 +220,16 @@ def gap_overrides(words: Iterable[OverrideWord]) -> dict[UUID, bool]:
     return {turn_id: word == YES for turn_id, word in said.items() if word != CLEARED}
 
 
-def overrides_of(words: Sequence[OverrideWord], openings: Container[UUID] = ()) -> Overrides:
-    """The last word in each respect about the turns of one sub-session. `openings`: the turns that open its arcs."""
+def overrides_of(words: Sequence[OverrideWord], openings: Container[UUID] = (), *, parted: bool = False) -> Overrides:
+    """The last word in each respect, of turns where `openings` open arcs; `parted`: a person drew its end."""
     spoken = sorted(words, key=lambda word: word.position)
     latest = {word.topic: word.said for word in spoken}
     latest = {topic: said for topic, said in latest.items() if said != CLEARED}
     gaps = gap_overrides(words)
+    boundary = any(said or turn_id in openings for turn_id, said in gaps.items())
     return Overrides(
-        boundary=any(said or turn_id in openings for turn_id, said in gaps.items()),
+        boundary=boundary,
+        drawn=boundary or parted,
         gaps_reviewed=bool(gaps),
         complete=latest["goal"] == YES if "goal" in latest else None,
         rework=latest["rework"] == YES if "rework" in latest else None,

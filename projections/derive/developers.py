@@ -15,19 +15,17 @@ from msgspec.structs import replace
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JoinedReading, joined_prompts, unit_turns
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
-from aggregates.sub_sessions.sub_session import NO_OVERRIDES, SubSession, conclude
+from aggregates.sub_sessions.sub_session import SubSession, conclude
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import (
     RebuiltSession,
-    Track,
     answers_of,
     arcs_of,
-    as_judged,
     said_of,
     text_of,
     turns_of,
 )
-from projections.derive.sub_session_rows import copy_as_judged, delete_sub_session, insert_judged, insert_sub_session
+from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
 from projections.facts.rows import Digesters
 from projections.reader import Reader, bodies, json_array, owner, pack, unpack
 
@@ -66,7 +64,7 @@ class PromptTexts(NamedTuple):
 
 
 def rebuild_sub_sessions(
-    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts, track: Track = ""
+    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts
 ) -> ChangedSubSessions:
     """Store the new arcs and conclude every sub-session they may have changed."""
     before = [arc for each in rebuilt for arc in each.before]
@@ -74,44 +72,12 @@ def rebuild_sub_sessions(
     times = [arc.started_us for arc in (*before, *after)]
     if not times:
         return ChangedSubSessions(set(), set())
-    start_us = _group_start_us(db, scope, min(times), track)
+    start_us = _group_start_us(db, scope, min(times))
     # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
-    changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after, track)
-    groups = _groups(_arcs_from(db, scope, start_us, track), max(times))
-    stale = _sub_sessions_between(db, scope, start_us, groups, max(times), track)
-    return _conclude_groups(db, scope, groups, changed, stale, texts, track)
-
-
-def is_drawn_twice(db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession]) -> bool:
-    """Whether the developer drew a boundary themself: the judges' own drawing is then kept beside it, from now on."""
-    query = "SELECT 1 FROM judged_arcs WHERE organization_id = ? AND developer_id = ? LIMIT 1"
-    if db.execute(query, owner(scope)).fetchone() is not None:
-        return True
-    if not any(each.spoken for each in rebuilt) and not _spoke_before_any_arc(db, scope):
-        return False
-    copy_as_judged(db, scope)
-    return True
-
-
-def _spoke_before_any_arc(db: sqlite3.Connection, scope: Scope) -> bool:
-    """Whether they drew a boundary and there is no arc, yet or any more: no row of the judges' drawing tells of it."""
-    query = "SELECT 1 FROM arcs WHERE organization_id = ? AND developer_id = ? LIMIT 1"
-    if db.execute(query, owner(scope)).fetchone() is not None:
-        return False
-    query = (
-        "SELECT 1 FROM corrections c JOIN captures k ON k.capture_id = c.capture_id "
-        "AND k.agent_session_id = c.agent_session_id JOIN sessions s ON s.agent_session_id = c.agent_session_id "
-        "WHERE c.topic = 'gap' AND s.organization_id = ? AND s.developer_id = ? LIMIT 1"
-    )
-    return db.execute(query, owner(scope)).fetchone() is not None
-
-
-def rebuild_as_judged(
-    db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts
-) -> None:
-    """The same sub-sessions as the judges alone draw them."""
-    rewritten = rebuild_sub_sessions(db, scope, [as_judged(db, each) for each in rebuilt], texts, "judged_")
-    link_rework(db, rewritten.names, rewritten.dependents, "judged_")
+    changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
+    groups = _groups(_arcs_from(db, scope, start_us), max(times))
+    stale = _sub_sessions_between(db, scope, start_us, groups, max(times))
+    return _conclude_groups(db, scope, groups, changed, stale, texts)
 
 
 def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> None:
@@ -129,18 +95,18 @@ def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> N
         link_rework(db, {name}, ())
 
 
-def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int, track: Track) -> int:
+def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
     """Where the sub-session before a time starts, so that no sub-session is cut in two."""
     before = (
-        f"SELECT s.started_us FROM {track}arcs a JOIN {track}sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        "SELECT s.started_us FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us < ? "
         "ORDER BY a.started_us DESC, a.arc_id DESC LIMIT 1"
     )
     row = db.execute(before, (*owner(scope), from_us)).fetchone()
     start_us: int = from_us if row is None else row[0]
     at = (
-        f"SELECT min(s.started_us) FROM {track}arcs a "
-        f"JOIN {track}sub_sessions s ON s.sub_session_id = a.sub_session_id "
+        "SELECT min(s.started_us) FROM arcs a "
+        "JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us = ?"
     )
     while True:
@@ -150,16 +116,14 @@ def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int, track: T
         start_us = earliest
 
 
-def _write_arcs(
-    db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc], track: Track
-) -> set[str]:
+def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> set[str]:
     """Replace arcs, those that stay keeping their sub-session's id; the ids of sub-sessions that lost an arc."""
     kept = {str(arc.arc_id) for arc in after}
     gone = [str(arc.arc_id) for arc in before if str(arc.arc_id) not in kept]
-    delete = f"DELETE FROM {track}arcs WHERE arc_id = ? RETURNING sub_session_id"
+    delete = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"
     lost = {row[0] for arc_id in gone for row in db.execute(delete, (arc_id,)) if row[0] is not None}
     db.executemany(
-        f"INSERT INTO {track}arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
+        "INSERT INTO arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (arc_id) DO UPDATE SET "
         "agent_session_id = excluded.agent_session_id, started_us = excluded.started_us, body = excluded.body",
         [(str(arc.arc_id), *owner(scope), arc.agent_session_id, arc.started_us, pack(arc)) for arc in after],
@@ -167,9 +131,9 @@ def _write_arcs(
     return lost
 
 
-def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int, track: Track) -> Iterator[Placed]:
+def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[Placed]:
     query = (
-        f"SELECT body, sub_session_id FROM {track}arcs "
+        "SELECT body, sub_session_id FROM arcs "
         "WHERE organization_id = ? AND developer_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     )
     for body, sub_session_id in db.execute(query, (*owner(scope), start_us)):
@@ -190,11 +154,11 @@ def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]
 
 
 def _sub_sessions_between(
-    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int, track: Track
+    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int
 ) -> set[str]:
     stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
     query = (
-        f"SELECT sub_session_id FROM {track}sub_sessions "
+        "SELECT sub_session_id FROM sub_sessions "
         "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
     )
     return stale.union(row[0] for row in db.execute(query, (*owner(scope), start_us, last_us)))
@@ -207,35 +171,32 @@ def _conclude_groups(
     changed: set[str],
     stale: set[str],
     texts: PromptTexts,
-    track: Track,
 ) -> ChangedSubSessions:
-    kept = {name for group in groups if (name := _unchanged(db, group, changed, track)) is not None}
+    kept = {name for group in groups if (name := _unchanged(db, group, changed)) is not None}
     gone = sorted(stale - kept)
-    dependents = set().union(*(dependents_of(db, name, track) for name in gone))
+    dependents = set().union(*(dependents_of(db, name) for name in gone))
     fresh = [[each.arc for each in group] for group in groups if str(group[0].arc.arc_id) not in kept]
     # What was read of several prompts together stands in the rows that go.
-    concluded = [_conclude(db, scope, arcs, texts, track) for arcs in fresh]
+    concluded = [_conclude(db, scope, arcs, texts) for arcs in fresh]
     for sub_session_id in gone:
-        delete_sub_session(db, sub_session_id, track)
+        delete_sub_session(db, sub_session_id)
     for arcs, each in zip(fresh, concluded, strict=True):
-        _insert(db, scope, arcs, each, track)
+        _insert(db, scope, arcs, each)
     return ChangedSubSessions({str(each.sub_session_id) for each in concluded}.union(gone), dependents)
 
 
-def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str], track: Track) -> str | None:
+def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str]) -> str | None:
     """The sub-session's id where the group holds just the arcs that it held before, and none of them changed."""
     name = str(group[0].arc.arc_id)
     if any(each.sub_session_id != name or str(each.arc.arc_id) in changed for each in group):
         return None
-    count = db.execute(f"SELECT count(*) FROM {track}arcs WHERE sub_session_id = ?", (name,)).fetchone()[0]
+    count = db.execute("SELECT count(*) FROM arcs WHERE sub_session_id = ?", (name,)).fetchone()[0]
     return name if count == len(group) else None
 
 
-def _conclude(
-    db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts, track: Track = ""
-) -> SubSession:
+def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts) -> SubSession:
     turns = turns_of(db, arcs)
-    said = NO_OVERRIDES if track else said_of(db, arcs)
+    said = said_of(db, arcs)
     joined = _joined_readings(db, scope, turns, texts)
     return conclude(arcs, turns, _following(db, turns[-1]), said, answers_of(db, arcs), joined)
 
@@ -277,16 +238,11 @@ def joined_in(db: sqlite3.Connection, session: str) -> list[JoinedReading]:
     return bodies(db, JoinedReading, query, (session,))
 
 
-def _insert(
-    db: sqlite3.Connection, scope: Scope, arcs: Iterable[Arc], concluded: SubSession, track: Track = ""
-) -> None:
+def _insert(db: sqlite3.Connection, scope: Scope, arcs: Iterable[Arc], concluded: SubSession) -> None:
     name = str(concluded.sub_session_id)
-    update = f"UPDATE {track}arcs SET sub_session_id = ? WHERE arc_id = ?"
+    update = "UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?"
     db.executemany(update, [(name, str(arc.arc_id)) for arc in arcs])
-    if track:
-        insert_judged(db, scope, concluded)
-    else:
-        insert_sub_session(db, scope, concluded)
+    insert_sub_session(db, scope, concluded)
 
 
 def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
@@ -309,54 +265,54 @@ OF_NONE_KNOWN = ""
 """`rework_of` where a person says that it is rework, and no rule finds of what."""
 
 
-def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str], track: Track = "") -> None:
+def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
     """Settle again whether these are rework, and all that depend on the rewritten."""
     names = sorted(set(rewritten))
-    affected = set(names).union(dependents, *(dependents_of(db, name, track) for name in names))
+    affected = set(names).union(dependents, *(dependents_of(db, name) for name in names))
     for name in sorted(affected):
-        _settle(db, name, track)
+        _settle(db, name)
 
 
-def dependents_of(db: sqlite3.Connection, sub_session_id: str, track: Track) -> set[str]:
+def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     """Later sub-sessions within reach whose verdict may hang on this one, as it is stored now."""
     query = (
-        f"SELECT l.sub_session_id FROM {track}sub_sessions e "
-        f"CROSS JOIN {track}sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
+        "SELECT l.sub_session_id FROM sub_sessions e "
+        "CROSS JOIN sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
         # What starts after a time also ends after it: the index knows ends.
-        f"CROSS JOIN {track}sub_session_files g ON g.digest = f.digest AND g.ended_us >= e.last_activity_us "
-        f"CROSS JOIN {track}sub_sessions l ON l.sub_session_id = g.sub_session_id "
+        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.ended_us >= e.last_activity_us "
+        "CROSS JOIN sub_sessions l ON l.sub_session_id = g.sub_session_id "
         "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id "
         "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
         "WHERE e.sub_session_id = :id "
-        f"UNION SELECT l.sub_session_id FROM {track}sub_sessions e JOIN {track}sub_sessions l "
+        "UNION SELECT l.sub_session_id FROM sub_sessions e JOIN sub_sessions l "
         "ON l.last_agent_session_id = e.last_agent_session_id AND l.reverts "
         "WHERE e.sub_session_id = :id AND l.organization_id = e.organization_id "
         "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
-        f"UNION SELECT l.sub_session_id FROM {track}sub_sessions e "
-        f"CROSS JOIN {track}sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
-        f"CROSS JOIN {track}sub_session_reverts r ON r.name = f.name "
+        "UNION SELECT l.sub_session_id FROM sub_sessions e "
+        "CROSS JOIN sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
+        "CROSS JOIN sub_session_reverts r ON r.name = f.name "
         "AND r.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
-        f"CROSS JOIN {track}sub_sessions l ON l.sub_session_id = r.sub_session_id "
+        "CROSS JOIN sub_sessions l ON l.sub_session_id = r.sub_session_id "
         "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id WHERE e.sub_session_id = :id"
     )
     rows = db.execute(query, {"id": sub_session_id, "window": REWORK_WINDOW_US})
     return {row[0] for row in rows} - {sub_session_id}
 
 
-def _settle(db: sqlite3.Connection, sub_session_id: str, track: Track) -> None:
+def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
     columns = "rework_view, said_rework, rework_of, judged_rework_of"
-    query = f"SELECT {columns} FROM {track}sub_sessions WHERE sub_session_id = ?"
+    query = f"SELECT {columns} FROM sub_sessions WHERE sub_session_id = ?"
     row = db.execute(query, (sub_session_id,)).fetchone()
     if row is None:
         return
-    view, earlier = unpack(row[0], ReworkView), _earlier(db, sub_session_id, track)
+    view, earlier = unpack(row[0], ReworkView), _earlier(db, sub_session_id)
     found = judged = _name(rework_of(view, (each for each, _ in earlier)))
     if any(each.goal_complete != complete for each, complete in earlier):
         judged = _name(rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier)))
     counted = _as_said(found, row[1], judged)
     if (counted, judged) != row[2:]:
         db.execute(
-            f"UPDATE {track}sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
+            "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
             (counted, judged, sub_session_id),
         )
 
@@ -372,27 +328,27 @@ def _as_said(found: str | None, said: int | None, judged: str | None) -> str | N
     return (found or judged or OF_NONE_KNOWN) if said else None
 
 
-def _earlier(db: sqlite3.Connection, sub_session_id: str, track: Track) -> list[tuple[ReworkView, bool]]:
+def _earlier(db: sqlite3.Connection, sub_session_id: str) -> list[tuple[ReworkView, bool]]:
     """Those it may be rework of, and whether each was judged complete, whatever people said."""
     query = (
-        f"SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM {track}sub_sessions l "
-        f"CROSS JOIN {track}sub_session_files f ON f.sub_session_id = l.sub_session_id "
-        f"CROSS JOIN {track}sub_session_files g ON g.digest = f.digest AND g.changed "
+        "SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
+        "CROSS JOIN sub_session_files f ON f.sub_session_id = l.sub_session_id "
+        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.changed "
         "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
-        f"CROSS JOIN {track}sub_sessions e ON e.sub_session_id = g.sub_session_id "
+        "CROSS JOIN sub_sessions e ON e.sub_session_id = g.sub_session_id "
         "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
         "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete) "
-        f"UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM {track}sub_sessions l "
-        f"JOIN {track}sub_sessions e "
+        "UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
+        "JOIN sub_sessions e "
         "ON e.last_agent_session_id = l.last_agent_session_id "
         "WHERE l.sub_session_id = :id AND l.reverts AND e.organization_id = l.organization_id "
         "AND (e.goal_complete OR e.judged_goal_complete) "
         "AND e.last_activity_us BETWEEN l.started_us - :window AND l.started_us "
-        f"UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM {track}sub_sessions l "
-        f"CROSS JOIN {track}sub_session_reverts r ON r.sub_session_id = l.sub_session_id "
-        f"CROSS JOIN {track}sub_session_files g ON g.name = r.name AND g.changed "
+        "UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
+        "CROSS JOIN sub_session_reverts r ON r.sub_session_id = l.sub_session_id "
+        "CROSS JOIN sub_session_files g ON g.name = r.name AND g.changed "
         "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
-        f"CROSS JOIN {track}sub_sessions e ON e.sub_session_id = g.sub_session_id "
+        "CROSS JOIN sub_sessions e ON e.sub_session_id = g.sub_session_id "
         "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
         "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete)"
     )

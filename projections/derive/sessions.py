@@ -7,14 +7,13 @@ depend on the set of facts, not on their order.
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import itemgetter
-from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Span
 from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
-from aggregates.sub_sessions.arcs import NO_GAP_OVERRIDES, Arc, cut_arcs
+from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.captures import JOIN_WINDOW_US, Capture
 from aggregates.turns.observation import Observation
@@ -31,15 +30,6 @@ class RebuiltSession(msgspec.Struct, frozen=True):
 
     before: tuple[Arc, ...]
     after: tuple[Arc, ...]
-    session: str = ""
-    start_us: int = 0
-    """From when on its turns were built again."""
-    spoken: bool = False
-    """Whether a person drew a boundary in it, or took one away."""
-
-
-Track = Literal["", "judged_"]
-"""Which tables of arcs and sub-sessions: those that count, or those as the judges alone draw them."""
 
 
 def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
@@ -89,36 +79,23 @@ LEFT JOIN turn_alias a ON a.alias_id = c.capture_id LEFT JOIN turns t ON t.turn_
 
 def rebuild_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
     """Build the session's turns and arcs again from the turn before `from_us` on."""
-    start_us, spoken = _anchor_us(db, session, from_us), _is_spoken(db, session)
+    start_us = _anchor_us(db, session, from_us)
     turns, aliases = _tail_turns(db, session, start_us)
     if not turns and not session_turns(db, session, BEGINNING_US):
-        return RebuiltSession((), (), spoken=spoken)
+        return RebuiltSession((), ())
     _write_turns(db, session, start_us, turns, aliases)
-    said = session_gaps(db, session)
-    return RebuiltSession(*_rebuilt_arcs(db, session, start_us, said), session, start_us, spoken)
+    return recut_session(db, session, start_us)
 
 
 def recut_session(db: sqlite3.Connection, session: str, from_us: int) -> RebuiltSession:
     """Cut the session's turns into arcs again from a time on; the turns stay as they are."""
-    arcs = _rebuilt_arcs(db, session, from_us, session_gaps(db, session))
-    return RebuiltSession(*arcs, session, from_us, _is_spoken(db, session))
-
-
-def _is_spoken(db: sqlite3.Connection, session: str) -> bool:
-    """By captures, not by turns: a session may turn out to be a sub-agent's, which has none."""
-    query = (
-        "SELECT 1 FROM corrections c JOIN captures k ON k.capture_id = c.capture_id "
-        "WHERE c.agent_session_id = ? AND k.agent_session_id = c.agent_session_id AND c.topic = 'gap' LIMIT 1"
-    )
-    return db.execute(query, (session,)).fetchone() is not None
-
-
-def as_judged(db: sqlite3.Connection, rebuilt: RebuiltSession) -> RebuiltSession:
-    """The same arcs as the judges alone cut them."""
-    if not (rebuilt.spoken and rebuilt.session):
-        return rebuilt
-    arcs = _rebuilt_arcs(db, rebuilt.session, rebuilt.start_us, NO_GAP_OVERRIDES, "judged_")
-    return RebuiltSession(*arcs, rebuilt.session, rebuilt.start_us)
+    base = _arc_to_start_from(db, session, from_us)
+    base_us = BEGINNING_US if base is None else base.started_us
+    turns = session_turns(db, session, base_us)
+    opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
+    after = cut_arcs(turns, opened_by, shift, session_gaps(db, session), gap_answers(db, session))
+    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
+    return RebuiltSession(tuple(bodies(db, Arc, query, (session, base_us))), tuple(after))
 
 
 def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
@@ -223,29 +200,13 @@ def _write_turns(
     )
 
 
-def _rebuilt_arcs(
-    db: sqlite3.Connection, session: str, start_us: int, said: Mapping[UUID, bool], track: Track = ""
-) -> tuple[tuple[Arc, ...], tuple[Arc, ...]]:
-    """The arcs that have to be cut again: as they were, and as they are."""
-    base = _arc_to_start_from(db, session, start_us, track)
-    base_us = BEGINNING_US if base is None else base.started_us
-    turns = session_turns(db, session, base_us)
-    opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
-    after = cut_arcs(turns, opened_by, shift, said, gap_answers(db, session))
-    query = f"SELECT body FROM {track}arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
-    return tuple(bodies(db, Arc, query, (session, base_us))), tuple(after)
-
-
-def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int, track: Track) -> Arc | None:
+def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
     """The last arc that opens before this time; None where that is the session's beginning.
 
     Its first turn stays as it was, so the arcs before it do, too. It is one at whose start no earlier arc's turn
     stands, so that a look-up by time finds its turns and no others.
     """
-    query = (
-        f"SELECT body FROM {track}arcs WHERE agent_session_id = ? AND started_us < ? "
-        "ORDER BY started_us DESC, arc_id DESC"
-    )
+    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
     for row in db.execute(query, (session, start_us)):
         arc = unpack(row[0], Arc)
         if not _shares_its_start(db, arc):
@@ -377,7 +338,8 @@ def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Overrides:
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     sessions = dict.fromkeys(arc.agent_session_id for arc in arcs)
     words = [word for session in sessions for word in _words(db, session, ("gap", "goal", "rework", "intent"))]
-    return overrides_of([word for word in words if word.turn_id in turns], {arc.arc_id for arc in arcs})
+    words = [word for word in words if word.turn_id in turns]
+    return overrides_of(words, {arc.arc_id for arc in arcs}, parted=arcs[-1].parted)
 
 
 def _words(db: sqlite3.Connection, session: str, topics: Iterable[OverrideTopic]) -> list[OverrideWord]:

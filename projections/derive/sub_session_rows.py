@@ -25,9 +25,8 @@ from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import FILES_MAX, ModelUsage, Turn, active_by_turns_us, file_totals, model_totals
-from projections.derive.sessions import Track, prompt_id, text_of
-from projections.reader import TextRef, json_array, owner, pack, unpack
-from projections.schema import columns_of
+from projections.derive.sessions import prompt_id, text_of
+from projections.reader import TextRef, json_array, owner, pack
 
 
 class Detail(msgspec.Struct, frozen=True, array_like=True):
@@ -77,15 +76,12 @@ def unmask(bits: int) -> tuple[BooleanName, ...]:
     return tuple(name for bit, name in enumerate(BOOLEANS) if bits >> bit & 1)
 
 
-_TABLES: Mapping[Track, tuple[str, ...]] = {
-    "": ("sub_sessions", "sub_session_files", "sub_session_reverts", "prompts"),
-    "judged_": ("judged_sub_sessions", "judged_sub_session_files", "judged_sub_session_reverts"),
-}
+_TABLES = ("sub_sessions", "sub_session_files", "sub_session_reverts", "prompts")
 
 
-def delete_sub_session(db: sqlite3.Connection, sub_session_id: str, track: Track = "") -> None:
+def delete_sub_session(db: sqlite3.Connection, sub_session_id: str) -> None:
     """Take every row of a sub-session away; its arcs and turns stay."""
-    for table in _TABLES[track]:
+    for table in _TABLES:
         db.execute(f"DELETE FROM {table} WHERE sub_session_id = ?", (sub_session_id,))
 
 
@@ -93,82 +89,8 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     """Write every row of a sub-session; whether it is rework is settled afterwards."""
     totals, detail = concluded.totals, _detail(db, concluded)
     turns = [judged.turn for judged in concluded.prompts]
-    row = _compared(scope, concluded) | {
-        "agent_session_id": concluded.agent_session_ids[0],
-        "turns": len(concluded.prompts),
-        "trivia_reason": concluded.floor.reason,
-        "intent": concluded.intent,
-        "earned": mask(concluded.standing.earned),
-        "sure": mask(concluded.standing.sure),
-        "overridden": _overridden(concluded.said, detail),
-        "reviewed": _overridden(replace(concluded.said, boundary=concluded.said.gaps_reviewed), detail),
-        **{field: getattr(totals, field) for field in totals.__struct_fields__},
-        "ended_us": concluded.ended_us,
-        "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
-        "models": pack(model_totals(turns)),
-        "detail": pack(detail),
-    }
-    _insert(db, "sub_sessions", row)
-    _insert_files(db, str(concluded.sub_session_id), turns, concluded.last_activity_us)
-    _insert_reverts(db, concluded, "")
-    _insert_prompts(db, str(concluded.sub_session_id), scope, concluded)
-
-
-def insert_judged(db: sqlite3.Connection, scope: Scope, concluded: SubSession) -> None:
-    """Write a sub-session that the judges draw and a person draws otherwise; it was concluded without overrides."""
-    name, turns = str(concluded.sub_session_id), [judged.turn for judged in concluded.prompts]
-    _insert(db, "judged_sub_sessions", _compared(scope, concluded))
-    ended_us = concluded.last_activity_us
-    files = [(name, file.digest, int(file.edits > 0), ended_us, _last_name(file.parts)) for file in file_totals(turns)]
-    db.executemany("INSERT INTO judged_sub_session_files VALUES (?, ?, ?, ?, ?)", files)
-    _insert_reverts(db, concluded, "judged_")
-
-
-def _insert_reverts(db: sqlite3.Connection, concluded: SubSession, track: Track) -> None:
-    """So that the sub-sessions whose files it takes back are found by name, however the paths were written."""
-    names = dict.fromkeys(map(_last_name, concluded.reverted))
-    rows = [(str(concluded.sub_session_id), name, concluded.started_us) for name in names if name is not None]
-    db.executemany(f"INSERT INTO {track}sub_session_reverts VALUES (?, ?, ?)", rows)
-
-
-def _last_name(parts: Parts) -> int | None:
-    return parts[-1] if parts else None
-
-
-def copy_as_judged(db: sqlite3.Connection, scope: Scope) -> None:
-    """Begin the judges' own drawing of a developer, who drew no boundary until now: so far the two are one."""
-    owned = "WHERE organization_id = ? AND developer_id = ?"
-    said = {"goal_complete": "judged_goal_complete", "rework_of": "judged_rework_of", "said_rework": "NULL"}
-    names = columns_of("judged_sub_sessions")
-    values = ", ".join(said.get(name, name) for name in names)
-    theirs = f"WHERE sub_session_id IN (SELECT sub_session_id FROM sub_sessions {owned})"
-    for statement in (
-        f"INSERT INTO judged_arcs SELECT * FROM arcs {owned}",
-        f"INSERT INTO judged_sub_sessions ({', '.join(names)}) SELECT {values} FROM sub_sessions {owned}",
-        "INSERT INTO judged_sub_session_files SELECT sub_session_id, digest, changed, ended_us, name "
-        f"FROM sub_session_files {theirs}",
-        f"INSERT INTO judged_sub_session_reverts SELECT * FROM sub_session_reverts {theirs}",
-    ):
-        db.execute(statement, owner(scope))
-    query = (
-        "SELECT sub_session_id, rework_view, judged_goal_complete FROM sub_sessions "
-        f"{owned} AND goal_complete IS NOT judged_goal_complete"
-    )
-    for name, body, complete in db.execute(query, owner(scope)).fetchall():
-        view = unpack(body, ReworkView)
-        view = replace(view, goal_complete=bool(complete))
-        db.execute("UPDATE judged_sub_sessions SET rework_view = ? WHERE sub_session_id = ?", (pack(view), name))
-
-
-def _insert(db: sqlite3.Connection, table: str, row: Mapping[str, object]) -> None:
-    marks = ", ".join("?" * len(row))
-    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-
-
-def _compared(scope: Scope, concluded: SubSession) -> dict[str, object]:
-    """What comparisons go by, with other sub-sessions and with peers."""
     said = concluded.said
-    return {
+    row = {
         "sub_session_id": str(concluded.sub_session_id),
         "organization_id": str(scope.organization_id),
         "developer_id": str(scope.developer_id),
@@ -185,7 +107,41 @@ def _compared(scope: Scope, concluded: SubSession) -> dict[str, object]:
         "judged_rework_of": None,
         "said_rework": None if said.rework is None else int(said.rework),
         "rework_view": pack(_rework_view(concluded)),
+        "agent_session_id": concluded.agent_session_ids[0],
+        "turns": len(concluded.prompts),
+        "trivia_reason": concluded.floor.reason,
+        "intent": concluded.intent,
+        "earned": mask(concluded.standing.earned),
+        "sure": mask(concluded.standing.sure),
+        "drawn": int(said.drawn),
+        "overridden": _overridden(said, detail),
+        "reviewed": _overridden(replace(said, boundary=said.gaps_reviewed), detail),
+        **{field: getattr(totals, field) for field in totals.__struct_fields__},
+        "ended_us": concluded.ended_us,
+        "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
+        "models": pack(model_totals(turns)),
+        "detail": pack(detail),
     }
+    _insert(db, "sub_sessions", row)
+    _insert_files(db, str(concluded.sub_session_id), turns, concluded.last_activity_us)
+    _insert_reverts(db, concluded)
+    _insert_prompts(db, str(concluded.sub_session_id), scope, concluded)
+
+
+def _insert_reverts(db: sqlite3.Connection, concluded: SubSession) -> None:
+    """So that the sub-sessions whose files it takes back are found by name, however the paths were written."""
+    names = dict.fromkeys(map(_last_name, concluded.reverted))
+    rows = [(str(concluded.sub_session_id), name, concluded.started_us) for name in names if name is not None]
+    db.executemany("INSERT INTO sub_session_reverts VALUES (?, ?, ?)", rows)
+
+
+def _last_name(parts: Parts) -> int | None:
+    return parts[-1] if parts else None
+
+
+def _insert(db: sqlite3.Connection, table: str, row: Mapping[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
 
 
 def _overridden(said: Overrides, detail: Detail) -> int:

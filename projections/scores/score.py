@@ -302,38 +302,40 @@ def _weights(crushed: Sequence[_CrushedRow]) -> list[int]:
     return [row.tokens for row in crushed if row.tokens is not None]
 
 
-# How the completion rates of a cohort compare. What the judges said counts, without anybody's override: nobody compares
-# better by overriding their own sub-sessions. Of whoever drew a boundary, it is the judges' own drawing that counts.
-# The answer holds no row of a peer; what it tells all the same, docs/security.md says.
+# How the completion rates of a cohort compare: as judged, without what people said of outcomes, rework and kinds. Where
+# somebody drew a boundary, a sub-session is compared with nobody's. What the answer tells: docs/security.md.
 JUDGED_QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.judged_intent IS NOT NULL"
 JUDGED_CRUSHED = f"{JUDGED_QUALIFIES} AND s.judged_goal_complete IS 1 AND s.judged_rework_of IS NULL"
-_DRAWN_TWICE = (
-    "EXISTS (SELECT 1 FROM judged_sub_sessions j WHERE j.organization_id = :organization AND j.developer_id = d.value)"
-)
-_JUDGED = " UNION ALL ".join(
-    f"SELECT d.value AS developer, s.started_us, coalesce({JUDGED_CRUSHED}, 0) AS crushed, "
-    "s.judged_goal_complete IS NULL AS undecided, s.judged_rework_of IS NULL AS first FROM bookmark b "
-    f"CROSS JOIN json_each(:developers) d CROSS JOIN {drawn} AND s.organization_id = :organization "
-    f"AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
-    for drawn in (f"sub_sessions s WHERE NOT {_DRAWN_TWICE}", "judged_sub_sessions s WHERE true")
+_JUDGED = (
+    f"FROM bookmark b CROSS JOIN json_each(:developers) d CROSS JOIN sub_sessions s "
+    f"WHERE s.organization_id = :organization AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
 )
 _TOTALS = (
-    "SELECT developer, count(*), sum(crushed), sum(undecided), sum(undecided AND first) "
-    f"FROM ({_JUDGED}) GROUP BY developer"
+    f"SELECT d.value, sum(s.drawn), count(*) FILTER (WHERE NOT s.drawn), coalesce(sum({JUDGED_CRUSHED}) "
+    "FILTER (WHERE NOT s.drawn), 0), count(*) FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL), count(*) "
+    "FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL AND s.judged_rework_of IS NULL) "
+    f"{_JUDGED} GROUP BY d.value"
 )
-_OWN = f"SELECT started_us, crushed FROM ({_JUDGED})"
+_OWN = f"SELECT s.started_us, {JUDGED_CRUSHED} {_JUDGED} AND NOT s.drawn"
 
 
 def peer_comparison(reader: Reader, scope: Scope, cohort: Sequence[UUID], window: Window, zone: tzinfo) -> Comparison:
     """The caller against the cohort, which does not hold the caller; days are those of the zone."""
     developers = sorted((scope.developer_id, *cohort))
     totals = reader.db.execute(_TOTALS, bound(scope, window, developers=json_array(developers)))
-    tallies = {name: Tally(*counts) for name, *counts in totals}
-    mine = tallies.pop(str(scope.developer_id), Tally(0, 0, 0, 0))
-    rates = [100.0 * each.crushed / each.total for each in tallies.values()]
+    tallies = {name: (left_out, Tally(*counts)) for name, left_out, *counts in totals}
+    left_out, mine = tallies.pop(str(scope.developer_id), (0, Tally(0, 0, 0, 0)))
+    rates = [100.0 * each.crushed / each.total for out, each in tallies.values() if _has_score(out, each)]
+    if not _has_score(left_out, mine):
+        return compare(None, rates, (), left_out=left_out)
     days: defaultdict[date, list[int]] = defaultdict(list)
     own = reader.db.execute(_OWN, bound(scope, window, developers=json_array([scope.developer_id])))
     for started_us, crushed in own:
         days[local_date(started_us, zone)].append(crushed)
     daily = [100.0 * sum(crushed) / len(crushed) for _, crushed in sorted(days.items())]
-    return compare(score_of(mine.crushed, mine.total), sorted(rates), daily, mine.interval())
+    return compare(score_of(mine.crushed, mine.total), rates, daily, mine.interval(), left_out)
+
+
+def _has_score(left_out: int, counted: Tally) -> bool:
+    """Whoever left out more than a tenth is compared with nobody."""
+    return counted.total > 0 and 10 * left_out <= left_out + counted.total

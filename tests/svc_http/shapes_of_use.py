@@ -69,6 +69,7 @@ class Peers(Exact, rename="camel"):
     basis: Literal["peers", "selfHistory", "insufficient"]
     distribution: Distribution | None
     my_percentile: Percent | None
+    left_out: Count
     required_days: Literal[7]
     baseline: Baseline | None
     metric: Literal["completionRate"]

@@ -79,7 +79,7 @@ def test_the_later_word_in_the_log_wins_in_whatever_order_they_are_read(order: t
     ]
     shuffled = [words[index] for index in order]
     assert overrides_of(shuffled, {_TURN}) == Overrides(
-        boundary=True, gaps_reviewed=True, complete=True, rework=None, intent="plan"
+        boundary=True, drawn=True, gaps_reviewed=True, complete=True, rework=None, intent="plan"
     )
     assert gap_overrides(shuffled) == {_TURN: False}
 
@@ -103,7 +103,12 @@ def test_a_word_that_a_turn_goes_on_is_an_override_only_where_a_boundary_was_see
     """Else it confirms what was judged."""
     words = [OverrideWord(_TURN, "gap", "no", 3)]
     assert overrides_of(words) == Overrides(boundary=False, gaps_reviewed=True)
-    assert overrides_of(words, {_TURN}) == Overrides(boundary=True, gaps_reviewed=True)
+    assert overrides_of(words, {_TURN}) == Overrides(boundary=True, drawn=True, gaps_reviewed=True)
+
+
+def test_whose_end_a_person_drew_is_drawn_without_an_override() -> None:
+    """The split is an override of what it opened; peers leave out what it closed, too."""
+    assert overrides_of([], parted=True) == Overrides(drawn=True)
 
 
 def test_clearing_a_label_takes_the_class_and_the_title_back() -> None:

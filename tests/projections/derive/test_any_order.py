@@ -219,24 +219,6 @@ def test_what_people_and_models_say_counts_whenever_it_is_read(story: Any, rando
     assert tables(project(facts, range(len(facts)))) == tables(at_once)
 
 
-_JUDGED = (
-    "SELECT sub_session_id, started_us, last_activity_us, settles_at_us, floor_passed, judged_intent, "
-    "judged_goal_complete, judged_rework_of FROM {} ORDER BY sub_session_id"
-)
-
-
-@examples(60)
-@given(CORRECTED)
-def test_the_judges_own_drawing_is_that_of_the_same_story_if_nobody_spoke(story: Any) -> None:
-    """Whatever is said of boundaries, goals, rework and intents: peers are compared by this."""
-    silent = [(*step[:2], "title", *step[3:]) if step[0] == "said" else step for step in story]
-    spoken = project(told(story), range(len(story)))
-    expected = project(told(silent)).execute(_JUDGED.format("sub_sessions")).fetchall()
-    drawn_twice = spoken.execute("SELECT 1 FROM judged_arcs").fetchone() is not None
-    table = "judged_sub_sessions" if drawn_twice else "sub_sessions"
-    assert spoken.execute(_JUDGED.format(table)).fetchall() == expected
-
-
 @examples(30)
 @given(STORIES)
 def test_one_fact_at_a_time_gives_the_tables_of_all_at_once(story: Any) -> None:

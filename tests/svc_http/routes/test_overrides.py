@@ -180,26 +180,27 @@ async def test_peers_are_compared_by_what_was_judged(busy: House, api: Caller) -
     assert (await api.get(f"{V3}/peer-comparison")).json == before
 
 
-async def test_peers_are_compared_by_boundaries_as_judged(house: House, api: Caller) -> None:
-    """A goal that was missed does not vanish by joining it to one that was reached, nor by splitting that one."""
+async def test_peers_leave_out_what_a_person_drew(house: House, api: Caller) -> None:
+    """Both sides of a split, and what was joined: more than a tenth of one's own leaves no score."""
     log = Log(ANA_SCOPE)
-    for session, at_us, reached in (("s1", NOW, False), ("s2", NOW + HOUR, True)):
+    for number in range(21):
+        session, at_us = f"s{number}", NOW - number * HOUR
         path = f"src/{session}.py"
         log.prompt(session, f"Fix the crash in {path} when the input is empty: return an empty list.", at_us)
         log.records(session, request(at_us + SECOND), edit(at_us + MINUTE, path=path))
         log.prompt(session, "And run pytest", at_us + 5 * MINUTE)
-        broke = {"kind": "error", "status_code": 529, "at_us": at_us + 6 * MINUTE}
-        log.records(session, shell(at_us + 6 * MINUTE, "pytest -q") if reached else broke)
+        log.records(session, shell(at_us + 6 * MINUTE, "pytest -q"))
     house.has_seen(log)
     house.passes(NOW_US)
     before = (await api.get(f"{V3}/peer-comparison")).json
-    assert (before["myScore"], (await score(api))["svc_score"]) == (50.0, 50.0)
-    _, second = await names(api)
-    joined = await taken(api, second, "boundary", "merge_with_previous")
-    assert (await score(api))["svc_score"] == 100.0
-    assert (await api.get(f"{V3}/peer-comparison")).json == before
-    await taken(api, joined, "boundary", "split_at_turn", split_turn_idx=1)
-    assert (await api.get(f"{V3}/peer-comparison")).json == before
+    assert (before["myScore"], before["leftOut"]) == (100.0, 0)
+    shown = await rows(api)
+    await taken(api, shown[0]["sub_session_id"], "boundary", "split_at_turn", split_turn_idx=1)
+    split = (await api.get(f"{V3}/peer-comparison")).json
+    assert (split["myScore"], split["leftOut"]) == (100.0, 2)
+    await taken(api, shown[1]["sub_session_id"], "boundary", "split_at_turn", split_turn_idx=1)
+    more = (await api.get(f"{V3}/peer-comparison")).json
+    assert (more["myScore"], more["interval"], more["basis"], more["leftOut"]) == (None, None, "insufficient", 4)
 
 
 async def test_rework_is_what_a_person_says_it_is(busy: House, api: Caller) -> None:

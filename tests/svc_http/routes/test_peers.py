@@ -16,10 +16,11 @@ TEAM = named("core")
 ASK = "Fix the crash in src/{0}.py when the input is empty: return an empty list. Run pytest before you stop."
 FIELDS = {
     "myScore", "basis", "distribution", "myPercentile", "requiredDays", "baseline", "metric", "unit", "definition",
-    "interval",
+    "interval", "leftOut",
 }  # fmt: skip
 UNUSED = {"distribution": None, "myPercentile": None, "baseline": None}
 METADATA = {
+    "leftOut": 0,
     "requiredDays": 7,
     "metric": "completionRate",
     "unit": "percent",
