@@ -46,8 +46,7 @@ def rubric_letter(score: float) -> str:
     return _step(_LETTERS, _RUBRIC_BOUNDS, score)
 
 
-DECIDED_MIN = 10
-"""Of fewer decided sub-sessions there is no letter and no tier."""
+DECIDED_MIN = 10  # of fewer decided sub-sessions there is no letter and no tier
 
 
 def svc_letter(decided_rate: float | None, decided_count: int) -> str:
@@ -97,8 +96,7 @@ class Tally(msgspec.Struct, frozen=True):
     total: int
     crushed: int
     undecided: int
-    possible: int
-    """Of the undecided ones, those that are no rework: they may prove to be crushed."""
+    possible: int  # of the undecided ones, those that are no rework: they may prove to be crushed
 
     @property
     def decided(self) -> int:
@@ -196,14 +194,10 @@ _ONE_KEY = Digester(b"grade")
 class Habit(msgspec.Struct, frozen=True):
     boolean: BooleanName
     applies: bool
-    earned: bool
-    """Surely shown."""
-    unsure: bool
-    """Nobody can tell; it is in no score."""
-    quoted: str | None
-    """The prompt's own words that earned it, or came nearest; None where no words stand for it."""
-    start: int | None
-    """Where they stand in the prompt, in characters."""
+    earned: bool  # surely shown
+    unsure: bool  # nobody can tell; it is in no score
+    quoted: str | None  # the prompt's own words that earned it, or came nearest; None where no words stand for it
+    start: int | None  # where they stand in the prompt, in characters
     end: int | None
     why: str
     how_to_earn: str
@@ -212,14 +206,12 @@ class Habit(msgspec.Struct, frozen=True):
 class PromptGrade(msgspec.Struct, frozen=True):
     """One prompt, judged by itself as the first of a sub-session."""
 
-    verdict: str
-    """In one sentence, with how sure it is."""
+    verdict: str  # in one sentence, with how sure it is
     status: JudgeStatus
     reason: UnclassifiedReason | None
     intent: Intent | None
     confidence: float
-    score: float | None
-    """0-100 over what is sure; None where that is less than two, and unless the status is ok."""
+    score: float | None  # 0-100 over what is sure; None where that is less than two, and unless the status is ok
     letter: str | None
     habits: tuple[Habit, ...]
 
@@ -275,8 +267,7 @@ def _habit(name: BooleanName, rubric: Rubric, evidence: Evidence | None, text: s
 # from ranges that differ by little, a peer's number may still be worked out: docs/security.md shows how.
 
 PEERS_MIN = 4
-PEER_RANGES_MAX = 20
-"""Different ranges that one person may compare over on a day of UTC."""
+PEER_RANGES_MAX = 20  # different ranges that one person may compare over on a day of UTC
 REQUIRED_DAYS = 7
 Basis = Literal["peers", "selfHistory", "insufficient"]
 
@@ -303,16 +294,12 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a caller is shown; of distribution, percentile and baseline the unused are None."""
 
-    my_score: float | None
-    """None without any scored sub-session."""
-    interval: Interval | None = None
-    """Of `my_score`; never of a cohort's figure."""
-    left_out: int = 0
-    """Own sub-sessions whose boundary a person drew: they are compared with nobody's."""
+    my_score: float | None  # None without any scored sub-session
+    interval: Interval | None = None  # of `my_score`; never of a cohort's figure
+    left_out: int = 0  # own sub-sessions whose boundary a person drew: they are compared with nobody's
     basis: Basis
     distribution: Distribution | None = None
-    my_percentile: float | None = None
-    """The share of scored peers, 0-100, whose rate is at or below the caller's."""
+    my_percentile: float | None = None  # the share of scored peers, 0-100, whose rate is at or below the caller's
     required_days: int = REQUIRED_DAYS
     baseline: Baseline | None = None
     metric: str = "completionRate"

@@ -10,10 +10,8 @@ import msgspec
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.grades import CONFIDENCE, Interval, wilson
 
-PAYS_MIN = 20
-"""Of fewer decided goals, of which the habit is sure, nothing is told."""
-SIDE_MIN = 5
-"""So many of them must stand on either side."""
+PAYS_MIN = 20  # of fewer decided goals, of which the habit is sure, nothing is told
+SIDE_MIN = 5  # so many of them must stand on either side
 USUAL_GOALS = 10
 """Each side is drawn to one's usual rate, as if so many more goals had come out as usual: a handful proves little."""
 _WIDE = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(BOOLEANS))
@@ -43,17 +41,13 @@ class Pay(msgspec.Struct, frozen=True):
     """What can be told of a habit: never that it is the cause."""
 
     boolean: BooleanName
-    decided: int
-    """Decided goals that surely show it, or surely do not."""
-    shown: int
-    """Those that do."""
+    decided: int  # decided goals that surely show it, or surely do not
+    shown: int  # those that do
     tells: Tells
     with_it: Side | None = None
     without: Side | None = None
-    difference: float | None = None
-    """Of the two rates, in points."""
-    interval: Interval | None = None
-    """Of the difference."""
+    difference: float | None = None  # of the two rates, in points
+    interval: Interval | None = None  # of the difference
 
 
 def pays(decided: Iterable[Decided]) -> list[Pay]:

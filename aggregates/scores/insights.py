@@ -14,8 +14,7 @@ import msgspec
 from aggregates.reading.verdicts import Intent
 from aggregates.turns.turn import API_ERROR, CHECK_FAILED, CHECK_OK, COMMIT, INTERRUPTED, Turn
 
-TEXT_CHARACTERS_MAX = 4_000
-"""Of one prompt: what it is about is said early."""
+TEXT_CHARACTERS_MAX = 4_000  # of one prompt: what it is about is said early
 TOPICS_MAX = 2
 LABELS_MAX = 8
 MEMBERS_MAX = 20
@@ -37,8 +36,7 @@ class WorkLabels(msgspec.Struct, frozen=True):
     """The labels of some members, in an order that means nothing."""
 
     members: tuple[tuple[str, ...], ...]
-    clipped: bool
-    """Whether the least busy members, or rarest labels, were left out."""
+    clipped: bool  # whether the least busy members, or rarest labels, were left out
 
 
 NO_WORK = WorkLabels((), clipped=False)

@@ -18,8 +18,7 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 STORM_PROMPTS_MIN = 3
 STORM_GAP_US = 60 * US_PER_SECOND
-UNLIKE_SHARE = 5
-"""Two texts are alike while no more than one in five characters of the longer differs: 80 %."""
+UNLIKE_SHARE = 5  # two texts are alike while no more than one in five characters of the longer differs: 80 %
 BURST_PROMPTS_MIN = 5
 BURST_US = 5 * 60 * US_PER_SECOND
 CLEARS_MIN = 5
@@ -31,15 +30,12 @@ PASTED_TENTHS_OVER = 9
 class TurnEvidence(msgspec.Struct, frozen=True, array_like=True):
     turn_id: UUID
     at_us: int
-    characters: int | None
-    """Of the prompt; None where its text was not captured."""
+    characters: int | None  # of the prompt; None where its text was not captured
     pasted_characters: int
     tiny: bool
     files: tuple[int, ...]
-    cleared_us: int | None
-    """When a clear closed the session after it; None where none did."""
-    alike: bool = False
-    """Whether its prompt follows within a minute on one that is at least 80 % alike."""
+    cleared_us: int | None  # when a clear closed the session after it; None where none did
+    alike: bool = False  # whether its prompt follows within a minute on one that is at least 80 % alike
 
 
 class Clear(msgspec.Struct, frozen=True, array_like=True):
@@ -65,15 +61,13 @@ class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something to flag: what was counted, from the first to the last of it."""
 
     kind: Kind
-    detected_us: int
-    """When there was enough of it to fire."""
+    detected_us: int  # when there was enough of it to fire
     agent_session_id: str | None
     turn_id: UUID | None
     count: int
     first_us: int
     last_us: int
-    more: dict[str, int] = {}
-    """Further numbers about it, by their names on the wire."""
+    more: dict[str, int] = {}  # further numbers about it, by their names on the wire
 
     @property
     def window_seconds(self) -> int:

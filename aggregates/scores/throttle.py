@@ -17,10 +17,8 @@ import msgspec
 from aggregates.scores.grades import median
 from aggregates.times import US_PER_SECOND
 
-WAIT_MAX_US = 30 * 60 * US_PER_SECOND
-"""Where nothing follows for longer, nobody was waiting any more."""
-Interval = tuple[int, int]
-"""From the first microsecond up to, but without, the second."""
+WAIT_MAX_US = 30 * 60 * US_PER_SECOND  # where nothing follows for longer, nobody was waiting any more
+Interval = tuple[int, int]  # from the first microsecond up to, but without, the second
 
 
 def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]) -> Interval:
@@ -79,12 +77,10 @@ _PRECEDENCE: Mapping[Detector, int] = {detector: place for place, detector in en
 _US_PER_MS = 1000
 _MINUTE_US = 60 * US_PER_SECOND
 RATE_LIMITED = 429
-SERVER_ERRORS = (500, 599)
-"""The status codes of an outage, both included; 529 says overloaded."""
+SERVER_ERRORS = (500, 599)  # the status codes of an outage, both included; 529 says overloaded
 BURST_FAILURES_MIN = 3
 BURST_US = 2 * _MINUTE_US
-OUTAGE_ALONE_US = 5 * _MINUTE_US
-"""An outage that only one developer saw has lasted longer."""
+OUTAGE_ALONE_US = 5 * _MINUTE_US  # an outage that only one developer saw has lasted longer
 GAP_MIN_US = 2 * _MINUTE_US
 GAP_MAX_US = 30 * _MINUTE_US
 SPIKE_FACTOR = 3
@@ -136,10 +132,8 @@ class ThrottleEvent(msgspec.Struct, frozen=True):
     at_us: int
     session_id: str | None
     details: str
-    waits: tuple[Interval, ...]
-    """The time it cost, less what an event of higher precedence already stands for."""
-    confidence: float | None = None
-    """Of an outage: the share of the developer's requests during it that failed, 0-1."""
+    waits: tuple[Interval, ...]  # the time it cost, less what an event of higher precedence already stands for
+    confidence: float | None = None  # of an outage: the share of the developer's requests during it that failed, 0-1
     outage_us: int | None = None
     """Of an outage: when the first of those who saw it did; names the same outage for all of them."""
 
@@ -306,8 +300,7 @@ class Recommendation(msgspec.Struct, frozen=True, rename="camel"):
 
     priority: Priority
     action: str
-    estimated_savings_hours: float
-    """All that its cause cost within the range: more cannot be saved."""
+    estimated_savings_hours: float  # all that its cause cost within the range: more cannot be saved
 
 
 _ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (

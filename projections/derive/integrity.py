@@ -27,8 +27,7 @@ from projections.derive.sessions import RebuiltSession, session_turns, text_of
 from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert_flags
 from projections.reader import Reader, TextRef, bodies, json_array, owner, pack, unpack
 
-TEXTS_AT_ONCE = 32
-"""How many prompts are held to be compared; each may be as large as a prompt may be."""
+TEXTS_AT_ONCE = 32  # how many prompts are held to be compared; each may be as large as a prompt may be
 _OF_SESSIONS = "'auto_retry_storm', 'tiny_prompt_burst', 'pasted_inflation'"
 
 

@@ -26,8 +26,7 @@ from projections.explain.evidence import (
 )
 from projections.reader import unpack
 
-KEPT_MAX = 50
-"""So many prompts that stayed are shown; a count tells of the others."""
+KEPT_MAX = 50  # so many prompts that stayed are shown; a count tells of the others
 _NAMED_MAX = 4
 _US_PER_MINUTE = 60 * US_PER_SECOND
 _NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
@@ -42,8 +41,7 @@ class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
     agent_session_id: str
     opened_by: str
     started_at: str
-    gap_seconds: float | None
-    """From the close of the part before; None where it was not closed."""
+    gap_seconds: float | None  # from the close of the part before; None where it was not closed
     shared_files: int
     position: int
 
@@ -52,8 +50,7 @@ class SignalExplained(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that the embedded boundary judge weighed."""
 
     what: str
-    weight: float
-    """In logits; above 0 it speaks for another topic. The sum decides."""
+    weight: float  # in logits; above 0 it speaks for another topic. The sum decides
 
 
 class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +60,7 @@ class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
     submitted_at: str
     judge: str
     confidence: float
-    position: int
-    """Of the prompt; of the answer where a text model was asked."""
+    position: int  # of the prompt; of the answer where a text model was asked
     text: str
     signals: list[SignalExplained]
     """The heaviest first; empty where the prompt cannot open another topic, and where a text model was asked."""
@@ -73,10 +69,8 @@ class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
 class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
     """Where it begins and ends."""
 
-    kind: str
-    """Why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`."""
-    closed_by: str | None
-    """None while nothing but silence ends it."""
+    kind: str  # why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`
+    closed_by: str | None  # None while nothing but silence ends it
     judge: str | None
     """Who judged that it opens here; None where that was said and not judged, and where a session begins with it."""
     confidence: float | None

@@ -31,16 +31,14 @@ SENTENCES = msgspec.convert(
 
 class EvidencePiece(msgspec.Struct, frozen=True, kw_only=True):
     what: str
-    position: int | None
-    """The fact in which it stands; None where it is something that is not there."""
+    position: int | None  # the fact in which it stands; None where it is something that is not there
     quote: str | None
     """Its words: a prompt's, an answer's, a command's, a path. None where there are none, or none are left."""
 
 
 class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
     text: list[str]
-    not_observed: list[str]
-    """What could not be looked at; a rule over it did not fire."""
+    not_observed: list[str]  # what could not be looked at; a rule over it did not fire
     positions: list[int]
 
 
@@ -49,8 +47,7 @@ class PromptEvidence(msgspec.Struct, frozen=True):
     rubric: Rubric
     text: TextRef | None
     standing_score: float | None
-    unit_prompt_id: str | None
-    """The prompt that it was judged with, where that is another one."""
+    unit_prompt_id: str | None  # the prompt that it was judged with, where that is another one
 
 
 class SubSessionEvidence:

@@ -93,16 +93,14 @@ class ReworkExplained(ExplainedPart, frozen=True, kw_only=True):
     rework_of: str | None
     reason: ReworkReason | None
     shared_files: int | None
-    likeness: float | None
-    """Of the two goals' words, 0-1."""
+    likeness: float | None  # of the two goals' words, 0-1
 
 
 class OutcomePiece(EvidencePiece, frozen=True, kw_only=True):
     """What speaks for or against the outcome: who said or did it, and when."""
 
     who: Literal["you", "the agent", "the tools"]
-    at: str | None
-    """The time of its turn; None where it is something that is not there."""
+    at: str | None  # the time of its turn; None where it is something that is not there
 
 
 class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
@@ -113,8 +111,7 @@ class OutcomeExplained(ExplainedPart, frozen=True, kw_only=True):
     completion_floor: float | None
     judge: str
     goal: EvidencePiece
-    undecided_reason: str | None
-    """Why nobody can say; None where somebody can, and while it is open."""
+    undecided_reason: str | None  # why nobody can say; None where somebody can, and while it is open
     evidence_for: list[OutcomePiece]
     evidence_against: list[OutcomePiece]
 
@@ -133,21 +130,17 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     score_v3_sub_session_id: str
     agent_session_ids: list[str]
     is_preview: bool
-    verdict: str
-    """In one sentence, with how sure it is."""
+    verdict: str  # in one sentence, with how sure it is
     rubric: RubricExplained
     outcome: OutcomeExplained
     rework: ReworkExplained
     boundary: BoundaryExplained
-    unsure_gaps: list[UnsureGap]
-    """One goal or two? A person's click settles each."""
+    unsure_gaps: list[UnsureGap]  # one goal or two? A person's click settles each
     floor: FloorExplained
-    overrides: list[OverrideShown]
-    """Those that stand, in the order they were said."""
+    overrides: list[OverrideShown]  # those that stand, in the order they were said
     rules_version: int
     judges: list[str]
-    details: list[str]
-    """The numbers that the judges weighed."""
+    details: list[str]  # the numbers that the judges weighed
     positions: list[int]
 
 

@@ -26,8 +26,7 @@ from projections.explain.evidence import (
 )
 from projections.sub_sessions.rows import UNCLASSIFIED
 
-PROMPTS_MAX = 200
-"""A sub-session of more prompts is explained by its first ones."""
+PROMPTS_MAX = 200  # a sub-session of more prompts is explained by its first ones
 _NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
 
 
@@ -41,17 +40,13 @@ class ExplainedSpan(msgspec.Struct, frozen=True):
 class BooleanExplained(EvidencePiece, frozen=True, kw_only=True):
     """One boolean: the words that earned it, or what was missed."""
 
-    earned: bool
-    """Surely shown; where `unsure`, nobody can tell."""
+    earned: bool  # surely shown; where `unsure`, nobody can tell
     unsure: bool
-    chance: float | None
-    """The calibrated probability that it is true, 0-1; None where a text model judged."""
-    prompt_id: str | None
-    """Which prompt earned it; None where none did."""
+    chance: float | None  # the calibrated probability that it is true, 0-1; None where a text model judged
+    prompt_id: str | None  # which prompt earned it; None where none did
     span: ExplainedSpan | None
     """Where the quoted words stand in the text of the prompt at `position`, to be marked there."""
-    how_to_earn: str | None
-    """Of one that was missed: how this very prompt would earn it."""
+    how_to_earn: str | None  # of one that was missed: how this very prompt would earn it
 
 
 class HabitExplained(BooleanExplained, frozen=True, kw_only=True):
@@ -75,8 +70,7 @@ class PromptExplained(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float | None
     standing_score: float | None
     booleans: dict[BooleanName, BooleanExplained]
-    not_asked: list[BooleanName]
-    """Habits of the sub-session that do not apply to its own intent."""
+    not_asked: list[BooleanName]  # habits of the sub-session that do not apply to its own intent
 
 
 class RubricExplained(ExplainedPart, frozen=True, kw_only=True):

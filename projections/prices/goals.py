@@ -25,8 +25,7 @@ _OUTCOME = (
 
 
 class ModelSpent(msgspec.Struct, frozen=True):
-    model: str | None
-    """None where it was not reported."""
+    model: str | None  # None where it was not reported
     spent: Spent
 
 

@@ -29,8 +29,7 @@ class Spent(msgspec.Struct, frozen=True):
 
     requests: int = 0
     unpriced: int = 0
-    lower_bound: int = 0
-    """Priced, but some of their cache writes may have cost more."""
+    lower_bound: int = 0  # priced, but some of their cache writes may have cost more
     unmeasured: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -100,13 +99,11 @@ class Usage(Spent, frozen=True):
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
 
-USAGE = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
-"""What makes a `Usage` of rows of `requests`."""
+USAGE = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"  # what makes a `Usage` of rows of `requests`
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
 ByDeveloper = dict[UUID, Spent]
-RequestKey = tuple[str, int, str]
-"""Developer, time and record id."""
+RequestKey = tuple[str, int, str]  # developer, time and record id
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -130,8 +127,7 @@ class LivePart(msgspec.Struct, frozen=True):
     """What the views say of a window beyond what is archived."""
 
     spent: ByDeveloper
-    changed: list[RequestKey]
-    """The window's requests that changed since: what the archive says of them is out of date."""
+    changed: list[RequestKey]  # the window's requests that changed since: what the archive says of them is out of date
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -204,8 +200,7 @@ class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_read_tokens: int | None
     cache_creation_tokens: int | None
     request_count: int | None
-    unmeasured_requests: int | None
-    """Requests whose tokens nobody told; where there are any, the token sums are None."""
+    unmeasured_requests: int | None  # requests whose tokens nobody told; where there are any, the token sums are None
     is_estimate: bool = True
 
 
@@ -217,8 +212,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cost_usd: float | None
     total_tokens: int | None
     request_count: int | None
-    share: float | None
-    """Of the team's cost, 0 to 1."""
+    share: float | None  # of the team's cost, 0 to 1
 
 
 class PricingCoverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -226,10 +220,8 @@ class PricingCoverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
     priced_requests: int | None
     unpriced_requests: int | None
-    lower_bound_requests: int | None
-    """Of the priced ones: those whose cache writes may have cost more."""
-    ratio: float | None
-    """Priced of all; None where there are none."""
+    lower_bound_requests: int | None  # of the priced ones: those whose cache writes may have cost more
+    ratio: float | None  # priced of all; None where there are none
 
 
 class TeamCost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -241,8 +233,7 @@ class TeamCost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     prev_read_coverage: Coverage
     cost_ranking_available: bool
     rollup: Rollup
-    members: list[Member]
-    """By cost, the highest first, where everybody's is known; else by name."""
+    members: list[Member]  # by cost, the highest first, where everybody's is known; else by name
     pricing_coverage: PricingCoverage
     prev_cost_usd: float | None
 

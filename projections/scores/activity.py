@@ -37,8 +37,7 @@ class TaskTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How long one sub-session was worked on. What is judged at settling is None while it is open."""
 
     sub_session_id: str
-    title: str | None
-    """None once it has been forgotten."""
+    title: str | None  # None once it has been forgotten
     intent_class: str
     started_at: str
     ended_at: str | None
@@ -56,14 +55,10 @@ class TaskTimes(msgspec.Struct, frozen=True):
 class TouchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What happened to one file in the sub-sessions of a range."""
 
-    path: str | None
-    """None once it has been forgotten."""
-    sub_sessions: int
-    """How many looked at it or changed it."""
-    edits: int
-    """0: only looked at."""
-    lines_added: int | None
-    """None where some edit came without its lines."""
+    path: str | None  # None once it has been forgotten
+    sub_sessions: int  # how many looked at it or changed it
+    edits: int  # 0: only looked at
+    lines_added: int | None  # None where some edit came without its lines
     lines_removed: int | None
     edits_without_lines: int
     """Edits in turns that reported no changed line of this file at all: their lines are unknown."""
@@ -73,28 +68,19 @@ class TouchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class ModelTask(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One model on one kind of task. A sub-session that several models worked on counts for each of them."""
 
-    model: str | None
-    """None where nobody said which model, or whether any, was asked."""
+    model: str | None  # None where nobody said which model, or whether any, was asked
     intent_class: str
     sub_sessions: int
-    qualifying: int
-    """Settled, above the floor and classified."""
+    qualifying: int  # settled, above the floor and classified
     crushed: int
-    undecided: int
-    """Of the qualifying ones, those of which nobody can say whether the goal was reached."""
-    completion_rate: float | None
-    """100 x crushed / qualifying; None where nothing qualifies."""
-    interval: Interval | None
-    """Of the completion rate."""
-    total_tokens: int | None
-    """This model's own; None where some of it is unknown."""
-    unreported_sub_sessions: int
-    """How many have tokens of this model that nobody reported."""
-    cost_usd: float | None
-    """This model's own; None where some of it is unknown."""
+    undecided: int  # of the qualifying ones, those of which nobody can say whether the goal was reached
+    completion_rate: float | None  # 100 x crushed / qualifying; None where nothing qualifies
+    interval: Interval | None  # of the completion rate
+    total_tokens: int | None  # this model's own; None where some of it is unknown
+    unreported_sub_sessions: int  # how many have tokens of this model that nobody reported
+    cost_usd: float | None  # this model's own; None where some of it is unknown
     unpriced_requests: int
-    lower_bound_requests: int
-    """How many of the priced requests may have cost more."""
+    lower_bound_requests: int  # how many of the priced requests may have cost more
 
 
 def task_time(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> TaskTimes:

@@ -16,16 +16,12 @@ from projections.reader import Reader, bound, json_array
 from projections.scores.skill import COUNTED, TopPrompt, graded_bodies
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, owned
 
-EXAMPLES_READ = 5
-"""So many prompts are looked at for one whose text is still there."""
+EXAMPLES_READ = 5  # so many prompts are looked at for one whose text is still there
 _CHUNK = 200
-MARKED_CHARACTERS_MAX = 20_000
-"""In a longer prompt no words are looked for."""
-AROUND_CHARACTERS = 70
-"""So much is shown on either side of the words."""
+MARKED_CHARACTERS_MAX = 20_000  # in a longer prompt no words are looked for
+AROUND_CHARACTERS = 70  # so much is shown on either side of the words
 WORDS_CHARACTERS = 140
-DECIDED_READ_MAX = 5_000
-"""So many decided goals are looked at, the newest."""
+DECIDED_READ_MAX = 5_000  # so many decided goals are looked at, the newest
 
 
 class ShownHabit(msgspec.Struct, frozen=True):
@@ -33,15 +29,12 @@ class ShownHabit(msgspec.Struct, frozen=True):
 
     prompt: TopPrompt
     before: str
-    words: str
-    """Those that show it; empty where no words stand out, and of one that misses it."""
+    words: str  # those that show it; empty where no words stand out, and of one that misses it
     after: str
-    advice: str | None
-    """How this very prompt would show it, where it does not."""
+    advice: str | None  # how this very prompt would show it, where it does not
 
 
-ShownHabits = Mapping[BooleanName, ShownHabit | None]
-"""None where no prompt is one, or its words are gone."""
+ShownHabits = Mapping[BooleanName, ShownHabit | None]  # None where no prompt is one, or its words are gone
 
 
 def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:

@@ -74,15 +74,12 @@ class SubSessionWork(msgspec.Struct, frozen=True):
     intent: Intent | None
     input_tokens: int
     output_tokens: int
-    tokens: int
-    """0 where some are unknown."""
+    tokens: int  # 0 where some are unknown
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
-    asked: bool
-    """Whether anything need have been asked of a model: commands and acknowledgements alone ask nothing."""
-    turns: tuple[tuple[str, int, int], ...]
-    """The agent session, the first and the last moment of each."""
+    asked: bool  # whether anything need have been asked of a model: commands and acknowledgements alone ask nothing
+    turns: tuple[tuple[str, int, int], ...]  # the agent session, the first and the last moment of each
     timed_ms: tuple[int, ...]
     corrected: bool
     friction: bool

@@ -12,22 +12,17 @@ class Camel(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class InsightsMeta(Camel, frozen=True, kw_only=True):
     period_start: str
-    period_end: str
-    """Exclusive."""
+    period_end: str  # exclusive
     timezone: str
     language: str
     total_sessions: int
-    total_messages: int
-    """Prompts of these sessions."""
-    active_days: int
-    """Days of the zone with a prompt."""
+    total_messages: int  # prompts of these sessions
+    active_days: int  # days of the zone with a prompt
 
 
 class SkillSnapshot(Camel, frozen=True, kw_only=True):
-    apg_current: float | None
-    """The average prompt grade, 0-100."""
-    interval: Interval | None
-    """Of it."""
+    apg_current: float | None  # the average prompt grade, 0-100
+    interval: Interval | None  # of it
     skill_index: float | None
     tier: str
     per_boolean: dict[BooleanName, float]
@@ -70,8 +65,7 @@ class Activity(Camel, frozen=True, kw_only=True):
 
 class Stats(Camel, frozen=True, kw_only=True):
     avg_turns_per_session: float | None
-    median_response_time_secs: float | None
-    """Over the prompts whose answer was timed."""
+    median_response_time_secs: float | None  # over the prompts whose answer was timed
     sessions: int
     first_try_rate: float | None
     multi_clauding_events: int
@@ -90,8 +84,7 @@ class Highlight(Camel, frozen=True, kw_only=True):
 
 class ImpressiveThings(Camel, frozen=True, kw_only=True):
     win_rate: float | None
-    interval: Interval | None
-    """Of `win_rate`."""
+    interval: Interval | None  # of `win_rate`
     decided_count: int
     undecided_count: int
     total_win_sessions: int
@@ -126,8 +119,7 @@ class CostOptimization(Camel, frozen=True, kw_only=True):
     """Of what was wasted, what the sub-sessions cost of which nobody can say how they came out."""
     waste_ratio: float | None
     potential_savings_usd: float | None
-    model_rightsizing: list[str]
-    """There for its type; always empty."""
+    model_rightsizing: list[str]  # there for its type; always empty
     waste_actions: list[WasteAction]
     unpriced_requests: int
 
@@ -135,17 +127,13 @@ class CostOptimization(Camel, frozen=True, kw_only=True):
 class WorstPrompt(Camel, frozen=True, kw_only=True):
     """A graded prompt that shows little by itself."""
 
-    score: float
-    """Of the prompt by itself, 0-100; the lowest come first."""
+    score: float  # of the prompt by itself, 0-100; the lowest come first
     standing_score: float | None
-    session_id: str
-    """The agent session."""
+    session_id: str  # the agent session
     sub_session_id: str
     prompt_id: str
-    turn_index: int
-    """Of the sub-session, from 0."""
-    prompt_preview: str | None
-    """None once it has been forgotten."""
+    turn_index: int  # of the sub-session, from 0
+    prompt_preview: str | None  # None once it has been forgotten
 
 
 class TrendPoint(Camel, frozen=True, kw_only=True):

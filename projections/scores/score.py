@@ -33,8 +33,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     decided_count: int
     """Of the qualifying ones, those of which somebody or something can tell whether the goal was reached."""
     undecided_count: int
-    decided_rate: float | None
-    """100 x crushed / decided; None where nothing is decided."""
+    decided_rate: float | None  # 100 x crushed / decided; None where nothing is decided
     unclassified_count: int
     overridden_count: int
 
@@ -43,22 +42,17 @@ class Score(Counts, frozen=True, kw_only=True):
     """The completion rate."""
 
     window: AskedWindow
-    newest_at: str | None
-    """When the newest sub-session of all began; None without any."""
+    newest_at: str | None  # when the newest sub-session of all began; None without any
     svc_score: float
-    interval: Interval | None
-    """Of `svc_score` and of `decided_rate`; an undecided one may be either."""
-    letter_grade: str
-    """Of `decided_rate`, as the tier; `N/A` and `unranked` where fewer than ten are decided."""
+    interval: Interval | None  # of `svc_score` and of `decided_rate`; an undecided one may be either
+    letter_grade: str  # of `decided_rate`, as the tier; `N/A` and `unranked` where fewer than ten are decided
     personal_tier: str
     crush_weight: float
-    crush_weight_count: int
-    """Over how many crushed ones that median is: those whose tokens were seen."""
+    crush_weight_count: int  # over how many crushed ones that median is: those whose tokens were seen
     unmeasured_requests: int
     """Requests of the window's sub-sessions whose tokens nobody told: they are missing from that weight."""
     sparkline: list[float]
-    sparkline_counts: list[int]
-    """Over how many qualifying ones each rate is; a rate over none is 0, and no figure."""
+    sparkline_counts: list[int]  # over how many qualifying ones each rate is; a rate over none is 0, and no figure
 
 
 class Speed(Counts, frozen=True, kw_only=True):
@@ -90,19 +84,15 @@ class TokenFigures(Counts, frozen=True, kw_only=True):
     """
 
     crush_weight: float
-    crush_weight_count: int
-    """Over how many crushed ones it is: those whose tokens were seen."""
+    crush_weight_count: int  # over how many crushed ones it is: those whose tokens were seen
     tet: float
-    tet_count: int
-    """Over how many of the window with the fewer of them; 0: nothing could be compared, and `tet` is 1."""
+    tet_count: int  # over how many of the window with the fewer of them; 0: nothing could be compared, and `tet` is 1
     tpt: float
-    request_count: int
-    """How many requests `tpt` and `breakdown` are sums of; 0: tokens are unknown."""
+    request_count: int  # how many requests `tpt` and `breakdown` are sums of; 0: tokens are unknown
     unmeasured_requests: int
     """Of these, those whose tokens nobody told: `tpt`, `breakdown` and `crush_weight` are of the others."""
     cpcs_estimate: float
-    cpcs_count: int
-    """Over how many crushed ones it is: those whose every request has an exact price."""
+    cpcs_count: int  # over how many crushed ones it is: those whose every request has an exact price
     cpcs_lower_bound_count: int
     """Of the other crushed ones, those whose every request has a price, and some may have cost more."""
     cpcs_unpriced_count: int
@@ -116,8 +106,7 @@ class TokenScore(TokenFigures, frozen=True, kw_only=True):
     window: AskedWindow
     newest_at: str | None
     sparkline: list[float]
-    sparkline_counts: list[int]
-    """The `crush_weight_count` of each."""
+    sparkline_counts: list[int]  # the `crush_weight_count` of each
 
 
 class TokenPoint(TokenFigures, frozen=True, kw_only=True):
@@ -137,8 +126,7 @@ class _CrushedRow(msgspec.Struct, frozen=True):
     """One crushed sub-session: medians need each."""
 
     seconds: float
-    tokens: int | None
-    """None where no request was seen: tokens that nobody reported are unknown, not zero."""
+    tokens: int | None  # None where no request was seen: tokens that nobody reported are unknown, not zero
     cost_usd_nano: int
     price: Literal["exact", "lower bound", "unknown"]
 

@@ -27,25 +27,20 @@ class Skill(Counts, frozen=True, kw_only=True):
     """How many of the seven habits show."""
 
     window: AskedWindow
-    newest_at: str | None
-    """When the newest sub-session of all began; None without any."""
+    newest_at: str | None  # when the newest sub-session of all began; None without any
     skill_index: float | None
     tier: str
     delta_apg: None = None
     per_boolean: dict[BooleanName, float]
     per_boolean_counts: dict[BooleanName, int]
     """How many prompts each share is over; a share over none is shown to nobody."""
-    per_boolean_count: dict[BooleanName, int]
-    """The same under its other name."""
+    per_boolean_count: dict[BooleanName, int]  # the same under its other name
     per_boolean_one_sided: dict[BooleanName, int]
     """Of how many prompts it was sure, by a judge that can say it on one side only; they are in no share."""
-    per_boolean_unsure: dict[BooleanName, int]
-    """Of how many prompts it was unsure; they are in no share."""
-    unsure_count: int
-    """The sum of those."""
+    per_boolean_unsure: dict[BooleanName, int]  # of how many prompts it was unsure; they are in no share
+    unsure_count: int  # the sum of those
     worst_pillar: str
-    sample_count: int
-    """Prompts with a score: at least two booleans of theirs are sure."""
+    sample_count: int  # prompts with a score: at least two booleans of theirs are sure
 
 
 class GradeCount(msgspec.Struct, frozen=True):
@@ -68,13 +63,10 @@ class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
     window: AskedWindow
     newest_at: str | None
     apg_current: float | None
-    interval: Interval | None
-    """Of `apg_current`."""
+    interval: Interval | None  # of `apg_current`
     apg_previous: float | None
-    sample_count: int
-    """Prompts with a score; one with fewer than two sure booleans has none."""
-    unsure_count: int
-    """How many booleans of the window's prompts nobody could say."""
+    sample_count: int  # prompts with a score; one with fewer than two sure booleans has none
+    unsure_count: int  # how many booleans of the window's prompts nobody could say
     grade_distribution: list[GradeCount]
     points: list[ApgPoint]
 
@@ -82,24 +74,18 @@ class InsightSummary(msgspec.Struct, frozen=True, kw_only=True):
 class TopPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One graded prompt. Intent class and `crushed` are those of its sub-session."""
 
-    prompt_id: str
-    """As in the list of its sub-session's prompts."""
+    prompt_id: str  # as in the list of its sub-session's prompts
     sub_session_id: str
     agent_session_id: str
     submitted_at: str
-    preview: str | None
-    """None once it has been forgotten."""
+    preview: str | None  # None once it has been forgotten
     grade: str | None
-    score: float | None
-    """The standing score, 0-100; None where too few booleans of it are sure."""
+    score: float | None  # the standing score, 0-100; None where too few booleans of it are sure
     own_grade: str
-    own_score: float
-    """Of the prompt by itself, 0-100; lists are ordered by it."""
-    unsure_count: int
-    """How many of its own booleans nobody could say."""
+    own_score: float  # of the prompt by itself, 0-100; lists are ordered by it
+    unsure_count: int  # how many of its own booleans nobody could say
     intent_class: str
-    crushed: bool | None
-    """None while the sub-session is open, and where its outcome is undecided."""
+    crushed: bool | None  # None while the sub-session is open, and where its outcome is undecided
 
 
 # SQLite adds up, from an index alone: four months of a busy developer are many thousands of prompts. Counted are the
@@ -121,11 +107,9 @@ class HabitCounts(NamedTuple):
 
     hits: dict[BooleanName, int]
     applied: dict[BooleanName, int]
-    one_sided: dict[BooleanName, int]
-    """Sure, by a judge that can say it on one side only: in no rate."""
+    one_sided: dict[BooleanName, int]  # sure, by a judge that can say it on one side only: in no rate
     unsure: dict[BooleanName, int]
-    sample_count: int
-    """Prompts with a score."""
+    sample_count: int  # prompts with a score
 
     def of(self, name: BooleanName) -> tuple[int, int, int, int]:
         return self.hits[name], self.applied[name], self.one_sided[name], self.unsure[name]

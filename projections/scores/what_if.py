@@ -21,8 +21,7 @@ from projections.sub_sessions.rows import find, select, turns_in
 
 NEIGHBOURS_MAX = 200
 """So many goals are copied, those nearest in time: those farther off may be rework of it, but border on it never."""
-BORDERING = 20
-"""Of these the turns, too: they may be joined with it."""
+BORDERING = 20  # of these the turns, too: they may be joined with it
 _REACH_US = REWORK_WINDOW_US + US_PER_DAY
 _DIGESTER = Digester(b"a key that opens nothing")
 """For prompts that were never graded together before: what is digested of them is compared with nothing."""
@@ -34,10 +33,8 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None
     started_us: int
     before: Outcome
-    after: list[Outcome]
-    """Of the goals that would hold its turns, in time order."""
-    now: Tally
-    """Of a range of time."""
+    after: list[Outcome]  # of the goals that would hold its turns, in time order
+    now: Tally  # of a range of time
     then: Tally
 
 

@@ -36,8 +36,7 @@ class TurnShown(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: int
     tool_errors: int
     answered: bool
-    observed: bool
-    """Whether anybody told of the work; else nothing above is known to be zero."""
+    observed: bool  # whether anybody told of the work; else nothing above is known to be zero
 
 
 def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[TurnShown] | None:

@@ -26,8 +26,7 @@ from projections.sub_sessions.rows import (
     turns_in,
 )
 
-FILES_MAX = 500
-"""Of a sub-session that touched more files, those edited most are shown."""
+FILES_MAX = 500  # of a sub-session that touched more files, those edited most are shown
 PAGE_CHARS_MAX = 16 * 1024 * 1024
 """A page whose texts come to more than this ends early: a prompt alone may be megabytes."""
 
@@ -36,21 +35,16 @@ class FloorShown(msgspec.Struct, frozen=True, kw_only=True):
     """What it holds against the substance floor; `reason` is None above it."""
 
     passed: bool
-    turns: int
-    """Turns that do more than navigate."""
-    lines: int
-    """Added and removed."""
+    turns: int  # turns that do more than navigate
+    lines: int  # added and removed
     mutating_calls: int
     reason: str | None
 
 
 class FileShown(msgspec.Struct, frozen=True):
-    path: str | None
-    """None once it has been forgotten."""
-    edits: int
-    """0: only looked at."""
-    lines_added: int | None
-    """None where some edit came without its lines."""
+    path: str | None  # None once it has been forgotten
+    edits: int  # 0: only looked at
+    lines_added: int | None  # None where some edit came without its lines
     lines_removed: int | None
 
 
@@ -68,14 +62,11 @@ class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
 class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
     """A gap of which a person is asked: one goal or two?"""
 
-    split_turn_idx: int
-    """The turn after the gap, from 0; 0 is the first one, before which the judge saw a boundary."""
+    split_turn_idx: int  # the turn after the gap, from 0; 0 is the first one, before which the judge saw a boundary
     prompt_id: str
     submitted_at: str
-    preview: str | None
-    """None once it has been forgotten."""
-    chance: float
-    """That another goal begins here, 0-1."""
+    preview: str | None  # None once it has been forgotten
+    chance: float  # that another goal begins here, 0-1
 
 
 class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
@@ -87,10 +78,8 @@ class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     judge_status: str
     floor: FloorShown
     agent_session_ids: list[str]
-    files: list[FileShown]
-    """Those edited most first."""
-    models: list[ModelShown]
-    """Those asked most first."""
+    files: list[FileShown]  # those edited most first
+    models: list[ModelShown]  # those asked most first
     unsure_gaps: list[UnsureGap]
     """Where the judge hardly knew whether one goal ends and another begins, and nobody has said."""
 
@@ -101,8 +90,7 @@ class OwnRubric(Booleans, frozen=True, kw_only=True):
     intent_class: Intent
     confidence: float
     score: float | None
-    letter_grade: str | None
-    """100 x true / sure; None where fewer than two booleans are sure."""
+    letter_grade: str | None  # 100 x true / sure; None where fewer than two booleans are sure
     applicability: Applicabilities
     unsure_count: int
     judge_status: str
@@ -113,24 +101,19 @@ class PromptRow(msgspec.Struct, frozen=True, kw_only=True):
     """One prompt of a sub-session. Texts are None where they were not captured or have been forgotten."""
 
     prompt_id: str
-    score_v3_sub_session_id: str
-    """The sub-session's present id, whichever it was asked for by."""
+    score_v3_sub_session_id: str  # the sub-session's present id, whichever it was asked for by
     submitted_at: str
     prompt_text: str | None
     response_text: str | None
     elapsed_ms: int | None
-    tokens: int | None
-    """Of all kinds; None where nobody reported any."""
-    model: str | None
-    """The one asked most."""
-    cost_usd: float | None
-    """None where a request has no price, or none was seen."""
+    tokens: int | None  # of all kinds; None where nobody reported any
+    model: str | None  # the one asked most
+    cost_usd: float | None  # None where a request has no price, or none was seen
     unpriced_requests: int
     unmeasured_requests: int
     judge_status: str
     judge_reason: str | None
-    rubric: OwnRubric | None
-    """None unless it was judged and classified."""
+    rubric: OwnRubric | None  # None unless it was judged and classified
     standing_score: float | None
     unit_prompt_id: str | None
     """The earlier prompt that it was judged with, since nothing was answered between them; its rubric is told there.

@@ -15,8 +15,7 @@ from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, Sub
 Outcome = Literal["reached", "not_reached", "undecided", "rework", "not_counted", "live"]
 SEARCHED_MAX = 2_000
 """So many goals are looked through for words or an agent: what they hold of these is read from the log."""
-_CHUNK = 200
-"""Of these at once."""
+_CHUNK = 200  # of these at once
 _ALL_TIME = Window(0, 2**62)
 _IN_WINDOW = "AND s.started_us >= :start AND s.started_us < :end "
 _BY_OUTCOME: dict[Outcome, str] = {
@@ -37,8 +36,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     kind: Intent | None = None
     outcome: Outcome | None = None
     agent: str | None = None
-    said: bool = False
-    """Only those that a person said something about."""
+    said: bool = False  # only those that a person said something about
     words: str = ""
 
 
@@ -46,15 +44,13 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
     """A goal in a list."""
 
     sub_session_id: str
-    title: str | None
-    """None where its words were not captured, or were forgotten."""
+    title: str | None  # None where its words were not captured, or were forgotten
     title_source: str
     summary: str | None
     kind: str
     agent: str | None
     outcome: Outcome
-    trivia_reason: str | None
-    """Why it does not count, where it is below the floor."""
+    trivia_reason: str | None  # why it does not count, where it is below the floor
     floor_turns: int
     floor_lines: int
     floor_calls: int
@@ -65,19 +61,15 @@ class GoalRow(msgspec.Struct, frozen=True, kw_only=True):
     total_tokens: int | None
     cost_usd: float | None
     unpriced_requests: int
-    said: bool
-    """Whether a person said something about it."""
+    said: bool  # whether a person said something about it
 
 
 class GoalPage(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[GoalRow]
-    total: int | None
-    """How many there are; None where they were looked through."""
+    total: int | None  # how many there are; None where they were looked through
     more: bool
-    searched: int
-    """How many were looked through for words or an agent; 0 without either."""
-    complete: bool
-    """Whether all there are were looked through."""
+    searched: int  # how many were looked through for words or an agent; 0 without either
+    complete: bool  # whether all there are were looked through
 
 
 def outcome_of(row: SubSessionRow) -> Outcome:

@@ -39,10 +39,8 @@ class GradedItem(Booleans, frozen=True, kw_only=True):
     score_v3_sub_session_id: str
     title: str | None
     intent_class: str
-    letter_grade: str | None
-    """None where fewer than two booleans are sure."""
-    unsure_count: int
-    """How many booleans apply and nobody could say; they are null, and in no figure."""
+    letter_grade: str | None  # None where fewer than two booleans are sure
+    unsure_count: int  # how many booleans apply and nobody could say; they are null, and in no figure
 
 
 class RubricItem(GradedItem, frozen=True, kw_only=True):
@@ -53,8 +51,7 @@ class RubricItem(GradedItem, frozen=True, kw_only=True):
     confidence: float | None
     applicability: Applicabilities
     judge_status: str
-    judge_reason: str | None
-    """Why it is unclassified, where that is known: `language`."""
+    judge_reason: str | None  # why it is unclassified, where that is known: `language`
 
 
 class SpeedRow(GradedItem, frozen=True, kw_only=True):
@@ -66,19 +63,15 @@ class SpeedRow(GradedItem, frozen=True, kw_only=True):
     duration_seconds: float | None
     turns: int
     total_tokens: int | None
-    cost_usd: float | None
-    """None where a request has no price."""
+    cost_usd: float | None  # None where a request has no price
     unpriced_requests: int
     unmeasured_requests: int
-    lower_bound_requests: int
-    """Of the requests in `cost_usd`, those that may have cost more."""
-    goal_complete: bool | None
-    """None also where the outcome is undecided; `undecided_reason` then says why."""
+    lower_bound_requests: int  # of the requests in `cost_usd`, those that may have cost more
+    goal_complete: bool | None  # None also where the outcome is undecided; `undecided_reason` then says why
     undecided_reason: str | None
     outcome_confidence: float | None
     rework: bool | None
-    rework_of: str | None
-    """The earlier sub-session that it takes back or repeats."""
+    rework_of: str | None  # the earlier sub-session that it takes back or repeats
     crushed: bool | None
 
 
@@ -192,15 +185,13 @@ class Overridable(msgspec.Struct, frozen=True):
     """One sub-session as it is now, as far as an override must know it."""
 
     sub_session_id: UUID
-    turns: tuple[Place, ...]
-    """In time order; the first opens it."""
+    turns: tuple[Place, ...]  # in time order; the first opens it
     joins_at: Place | None
     """The turn before which a boundary would have to go for it to join the one before; None where nothing is before.
 
     Where the id that was asked for names a part that was joined already, the turn that opens that part.
     """
-    spoken: tuple[Place, ...]
-    """The turns of whose gaps a person spoke, with that of the turn after the last one."""
+    spoken: tuple[Place, ...]  # the turns of whose gaps a person spoke, with that of the turn after the last one
     unsure: tuple[Place, ...]
     """The turns within it before which the judge hardly saw no boundary, and nobody has spoken."""
 
@@ -253,11 +244,9 @@ class Agreement(msgspec.Struct, frozen=True, rename="camel"):
 
     field: OverrideField
     overrides: int
-    reviewed: int
-    """How many of them their owner confirmed by an explicit click, or overrode."""
+    reviewed: int  # how many of them their owner confirmed by an explicit click, or overrode
     sub_sessions: int
-    agreement_rate: float | None
-    """None without any sub-session."""
+    agreement_rate: float | None  # None without any sub-session
 
 
 class Accuracy(msgspec.Struct, frozen=True, rename="camel"):

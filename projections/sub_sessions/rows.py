@@ -19,8 +19,7 @@ from projections.reader import Reader, TextRef, bodies, bound, unpack
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
 NANO = 1_000_000_000
-UNCLASSIFIED = "unclassified"
-"""What stands in the place of an intent where there is none."""
+UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where there is none
 
 # Conditions of a sub-session `s` at the time `b` of the newest fact.
 SETTLED = "s.settles_at_us <= b.log_time_us"
@@ -30,8 +29,7 @@ SHOWN_CRUSHED = f"CASE WHEN {QUALIFIES} AND s.goal_complete IS NULL THEN NULL EL
 """NULL where the outcome is undecided."""
 TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
 TOKENS = "s.input_tokens + s.output_tokens + s.cache_read_tokens + s.cache_write_tokens"
-WHOLE_TOKENS = f"iif(s.unmeasured_requests, NULL, nullif({TOKENS}, 0))"
-"""NULL where a request told none, or nobody any."""
+WHOLE_TOKENS = f"iif(s.unmeasured_requests, NULL, nullif({TOKENS}, 0))"  # NULL where a request told none, or nobody any
 IN_RANGE = "AND s.started_us >= :start AND s.started_us < :end "
 NEWEST_FIRST = "ORDER BY s.started_us DESC, s.sub_session_id LIMIT :limit OFFSET :offset"
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -80,26 +78,20 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     trivia_reason: str | None
     intent: Intent | None
     standing: Standing
-    goal_complete: bool | None
-    """None also where the outcome is undecided."""
+    goal_complete: bool | None  # None also where the outcome is undecided
     rework: bool | None
-    crushed: bool | None
-    """None also where the outcome is undecided."""
-    rework_of: str | None
-    """None also where it is rework and nobody knows of what."""
-    total_tokens: int | None
-    """None where nobody reported any, or a request told none: no request goes without a token."""
+    crushed: bool | None  # None also where the outcome is undecided
+    rework_of: str | None  # None also where it is rework and nobody knows of what
+    total_tokens: int | None  # None where nobody reported any, or a request told none: no request goes without a token
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
     lower_bound_requests: int
     unmeasured_requests: int
-    judged_intent: Intent | None
-    """Without anybody's override, as `judged_rework_of`."""
+    judged_intent: Intent | None  # without anybody's override, as `judged_rework_of`
     judged_rework_of: str | None
     detail: Detail
-    title: str | None = None
-    """None once it has been forgotten, as the summary."""
+    title: str | None = None  # None once it has been forgotten, as the summary
     summary: str | None = None
     title_source: str = ""
 

@@ -17,8 +17,7 @@ from aggregates.times import Window, iso
 from projections.reader import Reader, bound
 from projections.sub_sessions.rows import NANO
 
-PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
-"""A page ends early once its attributes come to more than this."""
+PAGE_CHARACTERS_MAX = 16 * 1024 * 1024  # a page ends early once its attributes come to more than this
 _LEVELS = (
     ("resourceLogs", "scopeLogs", "logRecords"),
     ("resourceSpans", "scopeSpans", "spans"),
@@ -38,13 +37,11 @@ class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
     min: float | None
     max: float | None
     bucket_counts: list[int] | None = None
-    explicit_bounds: list[float] | None = None
-    """Of a histogram: the upper bounds of all buckets but the last."""
+    explicit_bounds: list[float] | None = None  # of a histogram: the upper bounds of all buckets but the last
     scale: int | None = None
     zero_count: int | None = None
     positive: "Buckets | None" = None
-    negative: "Buckets | None" = None
-    """Of an exponential histogram."""
+    negative: "Buckets | None" = None  # those with a scale are of an exponential histogram
     quantiles: "list[Quantile] | None" = None
 
 

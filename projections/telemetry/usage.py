@@ -22,8 +22,7 @@ from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.telemetry.records import Signal
 
 HOURS = 24
-_USD_DIGITS = 9
-"""Nano-dollars: what lies below comes of adding fractions up."""
+_USD_DIGITS = 9  # nano-dollars: what lies below comes of adding fractions up
 
 GroupBy = Literal["hour", "day", "session_id"]
 _OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
@@ -40,8 +39,7 @@ class ToolStats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str | None
     calls: int
     errors: int
-    median_ms: float | None
-    """Over the calls whose duration was reported; None where none was."""
+    median_ms: float | None  # over the calls whose duration was reported; None where none was
 
 
 class ErrorCount(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,8 +58,7 @@ class ModelSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None
-    cache_creation_tokens: int | None
-    """These are None where a request told no tokens at all."""
+    cache_creation_tokens: int | None  # these are None where a request told no tokens at all
     cost_usd: float | None
     unpriced_requests: int
     unmeasured_requests: int
@@ -104,8 +101,7 @@ class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     output_tokens: int | None
     cache_read_tokens: int | None
     cache_creation_tokens: int | None
-    total_tokens: int | None
-    """These are None where a request told no tokens at all."""
+    total_tokens: int | None  # these are None where a request told no tokens at all
     total_cost_usd: float | None
     request_count: int
     active_days: int
@@ -136,10 +132,8 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     prompt_id: str
     requests: int
     tools: int
-    tokens: TurnTokens | None
-    """None where there was no request, or one told none."""
-    cost_usd: float | None
-    """None where there was no request, or one has no price."""
+    tokens: TurnTokens | None  # None where there was no request, or one told none
+    cost_usd: float | None  # None where there was no request, or one has no price
     errors: int
     tool_errors: int
     unpriced_requests: int
@@ -149,13 +143,11 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """One hour, day or agent session in which there was a record. Tokens that a request did not tell are None."""
 
-    key: str | None
-    """When the hour began, in UTC; the day of the zone; the agent session, None where records name none."""
+    key: str | None  # when the hour began, in UTC; the day of the zone; the agent session, None where records name none
     records: int
     input_tokens: int | None
     output_tokens: int | None
-    cost_usd: float | None
-    """Also None where a request has no price."""
+    cost_usd: float | None  # also None where a request has no price
     unpriced_requests: int
     unmeasured_requests: int
 

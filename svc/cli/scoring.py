@@ -34,8 +34,7 @@ GOALS_SHOWN = 20
 GOALS_MAX = 200
 """As many as one page of the API has; among these a goal is looked for by its number or the beginning of its id."""
 ID_CHARACTERS = 8
-TOLD_MIN = 10
-"""Below so many decided goals a rate is told with a warning, and has no letter."""
+TOLD_MIN = 10  # below so many decided goals a rate is told with a warning, and has no letter
 _STYLES = {"reached": "green", "not reached": "red", "done again": "red", "going on": "cyan"}
 
 

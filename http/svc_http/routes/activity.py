@@ -19,8 +19,7 @@ from svc_http.params import DATE, FROM_TO, PAGE, RANGE, TIMEZONE, ByKey, RangeEc
 from svc_http.routing import Routes
 
 DAYS_DEFAULT = 30
-DAYS_MAX = 366
-"""The longest range: every prompt of it is looked at."""
+DAYS_MAX = 366  # the longest range: every prompt of it is looked at
 
 _SCOPE = text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
 _INSIGHTS = "One payload over a range: activity, habits, what went well and wrong; the last 30 days by default."

@@ -21,8 +21,7 @@ from svc_http.params import ByKey, time_sent
 from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
-PLUGIN = "plugin"
-"""Who sends responses, which name no agent."""
+PLUGIN = "plugin"  # who sends responses, which name no agent
 LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
 LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 """Selecting a prompt by its session alone: for plugins before this version, and before this time."""
@@ -75,8 +74,7 @@ class Captured(msgspec.Struct):
     id: UUID
 
 
-METADATA_BYTES_MAX = 1024 * 1024
-"""Its values, once decoded, take up to thirty times their bytes."""
+METADATA_BYTES_MAX = 1024 * 1024  # its values, once decoded, take up to thirty times their bytes
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 _PROMPT = "Capture a prompt: 201 once it is on disk, 200 where it was there before."
 _FOREIGN = {409: "The agent session belongs to another developer, or the id was used for something else."}
@@ -225,8 +223,7 @@ class PluginConfig(msgspec.Struct):
     environment: str
     capture: CaptureConfig
     otlp: OtlpConfig
-    arrivals: list[Arrival]
-    """What the caller's agents sent, and what was refused, since `arrivals_since`."""
+    arrivals: list[Arrival]  # what the caller's agents sent, and what was refused, since `arrivals_since`
     refusals: list[Refusal]
     arrivals_since: str
 

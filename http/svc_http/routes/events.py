@@ -28,23 +28,18 @@ FAMILY = "svc.score_v3.sub_session."
 HEARTBEAT_SECONDS = 15.0
 """How often a client hears a comment, whatever else it hears; the contract's figure. As often, its key is looked up."""
 
-LOOK_SECONDS = 1.0
-"""Between two looks of one stream: what happens meanwhile is told as one."""
+LOOK_SECONDS = 1.0  # between two looks of one stream: what happens meanwhile is told as one
 
-RESUMED_US = 24 * 3_600_000_000
-"""Who was away for longer fetches everything again; the contract's figure."""
+RESUMED_US = 24 * 3_600_000_000  # who was away for longer fetches everything again; the contract's figure
 
-CHANGES_MAX = 500
-"""What is told at once, some 100 KiB; to whom more happened, fetching everything is less."""
+CHANGES_MAX = 500  # what is told at once, some 100 KiB; to whom more happened, fetching everything is less
 
 STREAMS_MAX = 256
 """In the process: each takes a query a second while anything happens, and some 100 KiB while it writes."""
 
-STREAMS_PER_DEVELOPER_MAX = 16
-"""A dashboard in as many tabs and on as many machines."""
+STREAMS_PER_DEVELOPER_MAX = 16  # a dashboard in as many tabs and on as many machines
 
-RECONNECT_MS = 3_000
-"""When a browser tries again after a stream has ended."""
+RECONNECT_MS = 3_000  # when a browser tries again after a stream has ended
 
 _POSITION = re.compile(r"[0-9]{1,19}")
 _ENCODER = msgspec.json.Encoder()

@@ -19,13 +19,11 @@ from svc_http.params import ByKey
 from svc_http.routing import Routes
 
 EXCHANGES_MAX = 1_000
-RECORDS_MAX = 10_000
-"""Of one exchange: the client cuts a longer one."""
+RECORDS_MAX = 10_000  # of one exchange: the client cuts a longer one
 _MAKING = trio.CapacityLimiter(1)
 """Taking secrets out of records takes processor time: one import at a time, beside the loop."""
 _Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
-_Instant = Annotated[int, msgspec.Meta(ge=0, lt=INSTANT_MAX_US)]
-"""Microseconds since 1970."""
+_Instant = Annotated[int, msgspec.Meta(ge=0, lt=INSTANT_MAX_US)]  # microseconds since 1970
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=1_024, pattern=r"\S")]
 _Label = Annotated[str, msgspec.Meta(max_length=1_024)]
 _Folder = Annotated[str, msgspec.Meta(max_length=32_767)]
@@ -74,8 +72,7 @@ class SentDraft(msgspec.Struct):
 
 
 class SentPrompt(msgspec.Struct):
-    line_id: _Id
-    """Of the line it was first written on, whichever file repeats it."""
+    line_id: _Id  # of the line it was first written on, whichever file repeats it
     text: _Words
     at_us: _Instant
     host_prompt_id: _Id | None = None
@@ -103,8 +100,7 @@ class ImportBody(msgspec.Struct):
 
 
 class Imported(msgspec.Struct):
-    exchanges: list[Taken]
-    """One for each, in their order."""
+    exchanges: list[Taken]  # one for each, in their order
 
 
 _ABOUT = "Import exchanges of an agent's session files; each is on disk then, or refused with its reason."

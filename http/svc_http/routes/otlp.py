@@ -32,8 +32,7 @@ from svc_http.routing import Plain, Routes
 INLINE_BYTES_MAX = 16 * 1024
 """Exports, unpacked, that are cut on the loop: one of e-mail addresses alone takes 15 ms, a usual one 1 ms."""
 
-MEDIUM_BYTES_MAX = 256 * 1024
-"""Exports, as sent, that do not wait for larger ones."""
+MEDIUM_BYTES_MAX = 256 * 1024  # exports, as sent, that do not wait for larger ones
 
 RECORDS_MAX = 50_000
 """Records of one export. Real ones have 500 to 10,000; the smallest possible ones would need gigabytes."""
@@ -41,11 +40,9 @@ RECORDS_MAX = 50_000
 VALUES_MAX = 1_000_000
 """Values of one export; real ones have one for 30 bytes. Each takes some 70 bytes while the export is cut."""
 
-COMMANDS_AT_ONCE = 64
-"""How many commands of an export are on their way to the store."""
+COMMANDS_AT_ONCE = 64  # how many commands of an export are on their way to the store
 
-UNBROKEN_SECONDS = 0.03
-"""So long an export is cut without a rest: nearly all are done by then."""
+UNBROKEN_SECONDS = 0.03  # so long an export is cut without a rest: nearly all are done by then
 
 SLICE_SECONDS = 0.005
 REST_SECONDS = 0.004
@@ -82,8 +79,7 @@ class Slices:
         self._ends = time.monotonic() + SLICE_SECONDS
 
 
-_NEVER = Event()
-"""Waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails."""
+_NEVER = Event()  # waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails
 
 
 def new_routes() -> Routes:

@@ -35,8 +35,7 @@ from svc_http.routing import Plain, Routes
 _R = TypeVar("_R", bound=Record)
 
 KEY_BYTES = 32
-LINK_SECONDS_MAX = 14 * 24 * 3_600
-"""An invitation waits some days for its reader."""
+LINK_SECONDS_MAX = 14 * 24 * 3_600  # an invitation waits some days for its reader
 _KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
 
 _FILTERS = ("organization_id", "developer_id", "team_id")

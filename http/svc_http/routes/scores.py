@@ -55,14 +55,11 @@ from svc_http.params import (
 )
 from svc_http.routing import Routes
 
-WINDOWS_SHOWN = 4
-"""A sparkline has this many points; the last is the window asked for."""
+WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the window asked for
 
-POINTS_MAX = 1000
-"""Of one trend: almost three years of days."""
+POINTS_MAX = 1000  # of one trend: almost three years of days
 
-OFFSET_MINUTES = (-12 * 60, 14 * 60)
-"""The zones there are, in minutes east of UTC, both included."""
+OFFSET_MINUTES = (-12 * 60, 14 * 60)  # the zones there are, in minutes east of UTC, both included
 
 RIGHTSIZING_DAYS = 90
 _P = TypeVar("_P")
