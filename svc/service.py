@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -71,15 +71,14 @@ from svc_http.ports import (
     Provider,
     PublicSettings,
     ReplayStatus,
+    Service,
     Status,
     Unavailable,
 )
 
 P = ParamSpec("P")
-C = TypeVar("C")
 T = TypeVar("T")
 log = structlog.get_logger()
-KEY_UNUSABLE = "the developer's key cannot be used; the server's log says why"
 
 
 class Acknowledged:
@@ -104,7 +103,7 @@ class Acknowledged:
         return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
 
 
-class Company:
+class LastSenders:
     """When who else sent something: one alone need not take turns."""
 
     def __init__(self) -> None:
@@ -123,8 +122,8 @@ class Company:
 
 
 @dataclass(eq=False)
-class RunningService:
-    """Implements the port of the HTTP layer, which says what each method does."""
+class RunningService(Service):
+    """Implements what the HTTP layer needs, which says what each method does."""
 
     settings: PublicSettings
     _context: ActorContext
@@ -155,7 +154,7 @@ class RunningService:
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
         self.peer_ranges, self.budgets = PeerRanges(), context.budgets
-        self._company = Company()
+        self._last_senders = LastSenders()
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
@@ -168,15 +167,14 @@ class RunningService:
         self.metrics, self.observe = metrics.text, metrics.observe
 
     def digester(self, scope: Scope) -> Digester:
-        try:
+        with _unavailable():
             return usable_digester(self.vault, scope.developer_id)
-        except KeyUnusable as error:
-            raise Unavailable(KEY_UNUSABLE) from error
 
     async def send(self, command: AnyCommand) -> Reply:
-        self._company.sends(command.developer_id, trio.current_time())
+        self._last_senders.sends(command.developer_id, trio.current_time())
         await self._take_turns(command.developer_id)
-        reply = await _taken(self._actors.send, command)
+        with _unavailable():
+            reply = await self._actors.send(command)
         self._instruments.metrics.carried_out(command, reply)
         if isinstance(command, RequestReport | CancelReport):
             self.ordered_report(command)
@@ -199,15 +197,12 @@ class RunningService:
                     break
 
     async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
-        return await _taken(partial(self._administration.send, by=by), command)
+        with _unavailable():
+            return await self._administration.send(command, by=by)
 
     async def acts(self) -> Sequence[Act]:
-        try:
+        with _unavailable():
             recorded = await trio.to_thread.run_sync(lambda: self.store.read_topics(AUDITED, open_words=False))
-        except CorruptEvent as error:
-            raise _rests_on_damage(error) from error
-        except StoreUnavailable as error:
-            raise Unavailable("the event store cannot be read at present") from error
         return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
     async def read(
@@ -233,64 +228,41 @@ class RunningService:
                 return query(Reader(db, self._fetch))
 
         try:
-            with self._unreadable_is_unavailable():
+            with _unavailable():
                 return await trio.to_thread.run_sync(run, limiter=self._read_limit)
         finally:
             if developer_id is not None:
                 self.budgets.use("cpu_seconds_per_minute", developer_id, took.seconds, self.now_us())
-
-    @contextmanager
-    def _unreadable_is_unavailable(self) -> Iterator[None]:
-        try:
-            yield
-        except ViewsDamaged as error:
-            raise Unavailable(
-                "the views are damaged at this place and are built anew from the log; try again soon, and where that "
-                "does not help, see what `svc verify` says"
-            ) from error
-        except sqlite3.Error as error:
-            if is_passing(error):
-                raise Unavailable(f"the views cannot be read at present: {error}") from error
-            raise
-        except StoreUnavailable as error:
-            raise Unavailable("the event store cannot be read at present") from error
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         await self._caught_up()
         return await self._queried(query)
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
-        return await _taken(self.backfilling.send, asked)
+        with _unavailable():
+            return await self.backfilling.send(asked)
 
     async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         await self._caught_up(self._acknowledged.position(scope.developer_id))
-        with self._unreadable_is_unavailable():
+        with _unavailable():
             return await self.archive.spending(scope.organization_id, asked)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         stream_id = operation_stream(scope.developer_id, response_operation_id)
-        try:
+        with _unavailable():
             recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
-        except CorruptEvent as error:
-            raise _rests_on_damage(error) from error
-        except StoreUnavailable as error:
-            raise Unavailable("the event store cannot be read at present") from error
         claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
         return claims[0].prompt_id if claims else None
 
-    @property
     def shared_position(self) -> int | None:
-        """Where nodes share a log: a position that holds all that this node has acknowledged; else None."""
         return None if self.following is None else self.journal.head
 
     async def reach(self, position: int) -> None:
         """Wait for what another node told a caller is on disk. Raises `Unavailable`."""
         if position <= self.projector.position or self.following is None:
             return
-        try:  # a restored log may end before
+        with _unavailable():  # a restored log may end before
             position = min(position, await trio.to_thread.run_sync(self.store.head))
-        except StoreUnavailable as error:
-            raise Unavailable("the event store cannot be read at present") from error
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.journal.wait_beyond(position - 1)  # with that, people and keys are known
         await self._caught_up(position)
@@ -318,27 +290,27 @@ class RunningService:
         return self.prices.served
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
-        return await _taken(self.prices.send, command)
+        with _unavailable():
+            return await self.prices.send(command)
 
     async def refresh_catalog(self) -> Published:
         try:
-            return await self.prices.refresh()
+            with _unavailable():
+                return await self.prices.refresh()
         except CatalogUnusable as error:
             raise NotRefreshed(str(error)) from error
-        except (Busy, Saturated, StoreUnavailable) as error:
-            raise Unavailable(f"the catalog cannot be stored at present: {error}") from error
 
     async def status(self, *, by_kind: bool = True) -> Status:
         writable = await self.store_is_writable()
         activated = await self.activation()
-        with self._unreadable_is_unavailable():
+        with _unavailable():
             shown = await self._instruments.status(self.directory, activated, writable=writable, by_kind=by_kind)
         developers = [
             replace(each, unknown_agents=self.arrivals.unread(UUID(each.developer_id))) for each in shown.developers
         ]
         return replace(shown, developers=developers, model=self.model())
 
-    async def start_replay(self, rules_version: int | None) -> ReplayStatus:
+    def start_replay(self, rules_version: int | None) -> ReplayStatus:
         return self._rebuilding.start(rules_version)
 
     def replay_status(self) -> ReplayStatus:
@@ -363,7 +335,7 @@ class RunningService:
         """Hold back one who is far ahead of the views, so that what others write is shown soon; refuse nothing."""
         if self._acknowledged.oldest(developer_id) <= self.projector.position or not self.projector.is_level:
             return
-        if trio.current_time() - self._company.others_at(developer_id) < COMPANY_SECONDS:
+        if trio.current_time() - self._last_senders.others_at(developer_id) < COMPANY_SECONDS:
             with trio.move_on_after(AHEAD_SECONDS):
                 await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 
@@ -382,19 +354,25 @@ class RunningService:
         return {position: event for each in wanted for position, event in self._fetch([each]).items()}
 
 
-async def _taken(send: Callable[[C], Awaitable[T]], command: C) -> T:
-    """Turn every reason not to take a command now into `Unavailable`."""
+@contextmanager
+def _unavailable() -> Iterator[None]:
+    """Turn every reason not to do something now into `Unavailable`."""
     try:
-        return await send(command)
+        yield
     except (Busy, Saturated) as error:
         raise Unavailable(f"too much is waiting to be stored: {error}") from error
     except KeyUnusable as error:
-        raise Unavailable(KEY_UNUSABLE) from error
+        raise Unavailable("the developer's key cannot be used; the server's log says why") from error
     except StoreUnavailable as error:
-        raise Unavailable("the event store cannot be written at present") from error
+        raise Unavailable("the event store cannot be used at present") from error
     except CorruptEvent as error:
-        raise _rests_on_damage(error) from error
-
-
-def _rests_on_damage(error: CorruptEvent) -> Unavailable:
-    return Unavailable(f"what this rests on is damaged in the log: {error}")
+        raise Unavailable(f"what this rests on is damaged in the log: {error}") from error
+    except ViewsDamaged as error:
+        raise Unavailable(
+            "the views are damaged at this place and are built anew from the log; try again soon, and where that does "
+            "not help, see what `svc verify` says"
+        ) from error
+    except sqlite3.Error as error:
+        if is_passing(error):
+            raise Unavailable(f"the views cannot be read at present: {error}") from error
+        raise

@@ -121,7 +121,7 @@ async def _reach_position(service: Service, *, captures: bool) -> None:
     An edit speaks of what its sender has seen, and waits as a read does. `captures`: writes of this listener do not.
     """
     asked = request_ctx.request
-    if service.shared_position is None or (captures and asked.method not in _READS):
+    if service.shared_position() is None or (captures and asked.method not in _READS):
         return
     if asked.path.startswith(_OF_THE_NODE):
         return
@@ -132,7 +132,7 @@ async def _reach_position(service: Service, *, captures: bool) -> None:
 
 async def _tell_position(service: Service, response: Response) -> Response:
     """With the answer to a write: programs send the header back with what they read next, browsers the cookie."""
-    position = service.shared_position
+    position = service.shared_position()
     if position is not None and request_ctx.request.method not in _READS and response.status_code < 400:
         response.headers[POSITION_HEADER] = str(position)
         response.set_cookie(

@@ -1,7 +1,7 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
@@ -218,122 +218,6 @@ class NotRefreshed(Exception):
     """The source of prices gave none that can be used; the message says why. Answered as 502."""
 
 
-class Service(Protocol):
-    """The running service as a route sees it."""
-
-    @property
-    def settings(self) -> "PublicSettings": ...
-
-    @property
-    def directory(self) -> Directory:
-        """People, teams and keys as of the last event; never cached by a route."""
-
-    @property
-    def peer_ranges(self) -> PeerRanges: ...
-    @property
-    def budgets(self) -> Budgets: ...
-    @property
-    def key_uses(self) -> KeyUses: ...
-    @property
-    def operators(self) -> Operators: ...
-    @property
-    def provider(self) -> Provider | None: ...
-    @property
-    def arrivals(self) -> Arrivals: ...
-
-    def now_us(self) -> int: ...
-
-    @property
-    def shared_position(self) -> int | None:
-        """Where nodes share a log: a position that holds all that this one has acknowledged; else None."""
-
-    async def reach(self, position: int) -> None:
-        """Wait for the views to hold a position that another node told. Raises `Unavailable`."""
-
-    async def send(self, command: AnyCommand) -> Reply:
-        """Returns once it is on disk. Raises `Unavailable`: the actor's mailbox is full, or the log takes no events."""
-
-    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
-        """`by`: the member who gave it; None where the internal secret did."""
-
-    async def acts(self) -> Sequence[Act]:
-        """Every act of administration, as the log tells it. Raises `Unavailable`."""
-
-    async def read(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Run a query off the loop, on views that hold the scope's own writes. Raises `Unavailable` while they lag."""
-
-    async def look(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """The same, on the views as they stand. Raises `Unavailable` where they are being built."""
-
-    async def moved(self, position: int, views: str | None = None) -> bool:
-        """Wait until the views hold more than this position of the log, or are others than the file of this name.
-
-        False once the server is asked to stop.
-        """
-
-    async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """Run a query over everybody's rows: for administration only. Raises `Unavailable`."""
-
-    async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
-        """Begin a backfill, or join the one that runs; returns once it is on disk. Raises `Unavailable`."""
-
-    async def backfills(self) -> Sequence[BackfillRecord]: ...
-
-    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
-        """What was spent in each window by those who stayed in a team, archived or not. Raises `Unavailable`."""
-
-    def narrates(self, organization_id: UUID) -> bool:
-        """Whether there is a text model, and this organization lets text leave."""
-
-    async def narrate(self, wanted: NarrativeRequest) -> Narration:
-        """A narrative that stands, or that is written within some seconds; else why there is none."""
-
-    def digester(self, scope: Scope) -> Digester:
-        """Keyed digests under the developer's key, for what a capture keeps only the digest of."""
-
-    async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
-        """The prompt that a response operation of this developer belongs to."""
-
-    async def activation(self) -> Mapping[UUID, Activation]:
-        """How far each developer has come; one who is missing is still waiting."""
-
-    async def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        """Begin a replay under these rules, the newest by default, or join the one that runs. Raises `UnknownRules`."""
-
-    def replay_status(self) -> ReplayStatus: ...
-
-    async def store_is_writable(self) -> bool:
-        """Whether a write to the log goes through just now; answers within a few seconds."""
-
-    def catalog(self) -> Served | None:
-        """The newest valid snapshot of list prices; None where there is none."""
-
-    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
-        """Publish a catalog or order requests to be repriced; returns once it is on disk. Raises `Unavailable`."""
-
-    async def refresh_catalog(self) -> Published:
-        """Ask the source of prices now. Raises `NotRefreshed` or `Unavailable`."""
-
-    async def client(self) -> ClientFile | None:
-        """None where this program cannot make it."""
-
-    async def status(self, *, by_kind: bool = True) -> Status:
-        """`by_kind`: with the events of each kind, which takes longer the longer the log is."""
-        ...
-
-    def metrics(self, accept: str) -> tuple[bytes, str]:
-        """What was counted since the start, for Prometheus, as Accept allows it: the text and its media type."""
-
-    def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request; `route` is the path as the table of routes has it, never with an id in it."""
-
-    async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]: ...
-
-
 class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that routes show or obey. No secret is among them but the internal one, for comparing."""
 
@@ -355,3 +239,74 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether every request is a line in the log; else only those that break."""
     rules_version: int
     """The rule set that made the conclusions which are served."""
+
+
+class Service:
+    """What routes may use of the running service; `svc` fills it in. Whatever waits may raise `Unavailable`."""
+
+    settings: PublicSettings
+    directory: Directory  # as of the last event; never cached by a route
+    peer_ranges: PeerRanges
+    budgets: Budgets
+    key_uses: KeyUses
+    operators: Operators
+    provider: Provider | None
+    arrivals: Arrivals
+    now_us: Callable[[], int]
+
+    # Writing: returns once it is on disk.
+    send: Callable[[AnyCommand], Awaitable[Reply]]
+    start_backfill: Callable[[BackfillRequested], Awaitable[BackfillReply]]  # or joins the one that runs
+    change_catalog: Callable[[CatalogCommand], Awaitable[CatalogReply]]
+    refresh_catalog: Callable[[], Awaitable[Published]]  # raises `NotRefreshed`
+
+    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+        """`by`: the member who gave it; None where the internal secret did."""
+        raise NotImplementedError
+
+    # Reading.
+    shared_position: Callable[[], int | None]  # that holds all this node acknowledged, where nodes share a log
+    reach: Callable[[int], Awaitable[None]]  # wait for the views to hold a position that another node told
+
+    async def read(
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query off the loop, on views that hold the scope's own writes."""
+        raise NotImplementedError
+
+    async def look(
+        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same, on the views as they stand."""
+        raise NotImplementedError
+
+    async def read_all(self, query: Callable[[Reader], T]) -> T:
+        """Run a query over everybody's rows: for administration only."""
+        raise NotImplementedError
+
+    async def moved(self, position: int, views: str | None = None) -> bool:
+        """Wait for views beyond a position, or other ones than of this name; False where the server stops."""
+        raise NotImplementedError
+
+    acts: Callable[[], Awaitable[Sequence[Act]]]
+    backfills: Callable[[], Awaitable[Sequence[BackfillRecord]]]
+    team_spending: Callable[[Scope, Sequence[Asked]], Awaitable[Sequence[Reading]]]
+    narrates: Callable[[UUID], bool]  # whether there is a text model, and the organization lets text leave
+    narrate: Callable[[NarrativeRequest], Awaitable[Narration]]
+    digester: Callable[[Scope], Digester]
+    operation_prompt: Callable[[Scope, str], Awaitable[UUID | None]]  # of a response operation
+    activation: Callable[[], Awaitable[Mapping[UUID, Activation]]]  # who is missing is still waiting
+    catalog: Callable[[], Served | None]
+    catalog_revisions: Callable[[int], Awaitable[Sequence[RevisionRecord]]]
+
+    # Running.
+    start_replay: Callable[[int | None], ReplayStatus]  # or joins the one that runs; raises `UnknownRules`
+    replay_status: Callable[[], ReplayStatus]
+    store_is_writable: Callable[[], Awaitable[bool]]  # within a few seconds
+    client: Callable[[], Awaitable[ClientFile | None]]  # None where this program cannot make it
+    metrics: Callable[[str], tuple[bytes, str]]  # for Prometheus, as Accept allows: text and media type
+    observe: Callable[[str, str, str, int, float], None]  # listener, method, route without ids, status, seconds
+
+    async def status(self, *, by_kind: bool = True) -> Status:
+        """`by_kind`: with the events of each kind, which takes longer the longer the log is."""
+        raise NotImplementedError

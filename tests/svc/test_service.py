@@ -19,7 +19,7 @@ from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.limits import AHEAD_EVENTS_MAX, HEALTH_KEPT_SECONDS, KEY_USES_SECONDS
-from svc.service import Acknowledged, Company, RunningService
+from svc.service import Acknowledged, LastSenders, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.ports import Unavailable
@@ -140,8 +140,8 @@ async def test_health_checks_share_a_write_each_second(
     assert looks == outcomes
 
 
-def test_company_is_whoever_else_sent_something() -> None:
-    ana, ben, company = uuid4(), uuid4(), Company()
+def test_last_senders_is_whoever_else_sent_something() -> None:
+    ana, ben, company = uuid4(), uuid4(), LastSenders()
     assert company.others_at(ana) == -inf
     for at_seconds, who in ((1.0, ana), (2.0, ana), (3.0, ben), (4.0, ana), (5.0, ana)):
         company.sends(who, at_seconds)
@@ -149,7 +149,7 @@ def test_company_is_whoever_else_sent_something() -> None:
 
 
 async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(running: Running) -> None:
-    running.service._company.sends(uuid4(), trio.current_time())
+    running.service._last_senders.sends(uuid4(), trio.current_time())
     for number in range(2 * AHEAD_EVENTS_MAX):
         await running.prompt(session=f"s{number}")
         lag = running.service.journal.head - running.service.projector.position

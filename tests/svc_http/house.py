@@ -41,6 +41,7 @@ from svc_http.ports import (
     Provider,
     PublicSettings,
     ReplayStatus,
+    Service,
     Status,
     Unavailable,
     UnknownRules,
@@ -59,7 +60,7 @@ DIGESTER = Digester(b"a key for tests")
 DAY_US = 86_400_000_000
 
 
-class House:
+class House(Service):
     """Implements the port of the HTTP layer; what goes wrong outside can be switched on."""
 
     def __init__(self) -> None:
@@ -108,7 +109,8 @@ class House:
         """Backfills that run; they never end."""
         start_feed(self._views, after=-1)
 
-    shared_position: int | None = None
+    def shared_position(self) -> int | None:
+        return None
 
     async def reach(self, position: int) -> None:
         """Only other nodes tell of positions, and there are none."""
@@ -305,7 +307,7 @@ class House:
         """Count it."""
         self.observed[f"{listener} {method} {route} {status}"] += 1
 
-    async def start_replay(self, rules_version: int | None) -> ReplayStatus:
+    def start_replay(self, rules_version: int | None) -> ReplayStatus:
         """There is one rule set."""
         if rules_version not in (None, 2):
             raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 2")

@@ -252,7 +252,7 @@ async def test_reads_and_edits_wait_for_what_another_node_told_and_captures_do_n
     async def reach(position: int) -> None:
         reached.append(position)
 
-    monkeypatch.setattr(house, "shared_position", 9)
+    monkeypatch.setattr(house, "shared_position", lambda: 9)
     monkeypatch.setattr(house, "reach", reach)
     told = {"X-Svc-Position": "7"}
     assert (await api.call("GET", "/v1/score_v3/score", headers=told)).status == 200

@@ -59,7 +59,7 @@ _NO_RULES = {404: "There is no such rule set."}
 @routes(f"POST {_CONTROL}/replay", "Build the scores anew from the log.", status=202, refuses=_NO_RULES)
 async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
     try:
-        return await call.service.start_replay(body.rules)
+        return call.service.start_replay(body.rules)
     except UnknownRules as error:
         raise HttpError(404, str(error)) from error
 
