@@ -47,7 +47,6 @@ Lane = Callable[[], Awaitable[None]]
 
 class Built(NamedTuple):
     service: RunningService
-    gateway: Gateway
     tasks: Sequence[Task]
     """Run until cancelled, and say when they have begun; each needs those before it."""
     lanes: Sequence[Lane]
@@ -80,7 +79,6 @@ async def open_service(
                 nursery.start_soon(lane)
             yield built.service
             nursery.cancel_scope.cancel()
-        await built.gateway.close()
         built.service.archive.close()
         built.service.projector.close()
     finally:
@@ -144,12 +142,12 @@ def build(
     if lasting and settings.catalog_refresh:
         jobs["prices"] = catalog.keep_fresh
     if store.shared is None:
-        return Built(service, gateway, tasks, [*lanes, *jobs.values()])
+        return Built(service, tasks, [*lanes, *jobs.values()])
     following = Following(var, store, store.shared, journal, vault, projector)
     following.administration, following.catalog, following.rebuilding = administration, catalog, rebuilding
     following.wake_reports, service.following = reports.wake, following
     service.forgetting.carried_out = following.forgotten_here.add
-    return Built(service, gateway, [*tasks, following.run], [*lanes, Leading(store.shared, jobs).run])
+    return Built(service, [*tasks, following.run], [*lanes, Leading(store.shared, jobs).run])
 
 
 def _model(settings: Settings, tokens: TokenBudget) -> ModelShown | None:

@@ -5,18 +5,15 @@ import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from aggregates.event import Mendable
 from aggregates.people.events import Channel
-from svc.llm.budget import DAILY_TOKENS
+from svc.llm.budget import DAILY_TOKENS, Endpoint
 from svc.process import Place
-
-if TYPE_CHECKING:
-    from svc.llm.endpoint import Endpoint
 
 CONFIG_FILE = "svc.toml"
 ENVIRONMENT_PREFIX = "SVC_"
@@ -130,9 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"Settings({', '.join(shown)})"
 
     @property
-    def model_endpoint(self) -> "Endpoint | None":
-        from svc.llm.endpoint import Endpoint  # late: with it comes what asks an endpoint
-
+    def model_endpoint(self) -> Endpoint | None:
         if self.llm_url is None or self.llm_model is None:
             return None
         return Endpoint(self.llm_url, self.llm_model, self.llm_key)

@@ -55,6 +55,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         *(
             "limits",
             "process",
+            "outward",
             "llm",
             "settings",
             "log",

@@ -4,12 +4,12 @@ A revision is validated before it is stored, and again when a process starts; th
 refresh fails, the last snapshot goes on, marked stale. After a restart `refreshed_at` says when it was stored.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
 import msgspec
@@ -36,6 +36,7 @@ from svc.actors.mailbox import Busy, Mailbox
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal, Saturated
 from svc.log.store import VERSION_END, Conflict, EventStore, StoreUnavailable
+from svc.outward import asked
 
 PACKAGE = "genai-prices"
 """The setting for the maintained data, which is installed with this program."""
@@ -92,21 +93,29 @@ async def read_file(path: Path) -> PublishCatalog:
 
 async def fetch(url: str) -> PublishCatalog:
     """The catalog at an address. Raises `CatalogUnusable`."""
-    import httpx  # takes a tenth of a server's start, and most starts fetch nothing
-
-    shown = url
+    shown = _shown_address(url)
     try:
-        # No user name, password or token of an address goes into the log or a message.
-        shown = str(httpx.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
-        with trio.fail_after(limits.CATALOG_FETCH_SECONDS):
-            content = await trio.to_thread.run_sync(_fetched, url, abandon_on_cancel=True)
-    except trio.TooSlowError as error:
-        raise CatalogUnusable(f"{shown}: no answer within {limits.CATALOG_FETCH_SECONDS:.0f} s") from error
-    except httpx.HTTPStatusError as error:
-        raise CatalogUnusable(f"{shown}: answered {error.response.status_code}") from error
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        answer = await asked(
+            "GET",
+            url,
+            seconds=limits.CATALOG_FETCH_SECONDS,
+            bytes_max=limits.CATALOG_SOURCE_BYTES_MAX,
+            redirects_max=limits.CATALOG_REDIRECTS_MAX,
+        )
+    except OSError as error:
         raise CatalogUnusable(f"{shown}: {error or type(error).__name__}") from error
-    return await _in_thread(shown, lambda: PublishCatalog(document=decoded(content), source=shown))
+    if answer.status >= 300:
+        raise CatalogUnusable(f"{shown}: answered {answer.status}")
+    return await _in_thread(shown, lambda: PublishCatalog(document=decoded(answer.content), source=shown))
+
+
+def _shown_address(url: str) -> str:
+    """Without user name, password or token, which go into no log and no message."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "the address of prices"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def decoded(content: bytes) -> CatalogDocument:
@@ -116,28 +125,6 @@ def decoded(content: bytes) -> CatalogDocument:
     from svc.jobs.price_data import compiled, parsed
 
     return CatalogDocument(exact_lookups=compiled(parsed(msgspec.json.decode(content, type=list[object]))))
-
-
-def _fetched(url: str) -> bytes:
-    import httpx
-
-    # In a thread: httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
-    content = bytearray()
-    ends_at = time.monotonic() + limits.CATALOG_FETCH_SECONDS
-    with (
-        httpx.Client(
-            follow_redirects=True, max_redirects=limits.CATALOG_REDIRECTS_MAX, timeout=limits.CATALOG_FETCH_SECONDS
-        ) as client,
-        client.stream("GET", url) as answer,
-    ):
-        answer.raise_for_status()
-        for piece in answer.iter_bytes():
-            content += piece
-            if len(content) > limits.CATALOG_SOURCE_BYTES_MAX:
-                raise OSError(f"the answer is larger than {limits.CATALOG_SOURCE_BYTES_MAX} bytes")
-            if time.monotonic() > ends_at:
-                raise OSError("the answer took too long")
-    return bytes(content)
 
 
 async def _packaged(now_us: int) -> PublishCatalog:

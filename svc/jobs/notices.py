@@ -34,8 +34,8 @@ from aggregates.times import US_PER_SECOND
 from projections.facts.reports import OpenNotice, open_notices
 from svc import limits
 from svc.actors.actors import Clock
-from svc.jobs.outward import asked
 from svc.jobs.reports import Desk
+from svc.outward import asked
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
 from svc_http.ports import Unavailable
 

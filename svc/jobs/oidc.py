@@ -14,7 +14,6 @@ import structlog
 import trio
 
 from aggregates.people.entry import Account, NotProven
-from svc.jobs.outward import Answer, asked
 from svc.limits import (
     PROVIDER_ANSWER_BYTES_MAX,
     PROVIDER_CALLS_MAX,
@@ -23,6 +22,7 @@ from svc.limits import (
     PROVIDER_LEEWAY_SECONDS,
     PROVIDER_SECONDS,
 )
+from svc.outward import Answer, asked
 from svc.settings import Settings, SettingsError, is_safe, secret_in
 from svc_http.ports import Unavailable
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Intent, applicable
-from svc.llm.budget import ANSWER_BYTES_MAX
 
 T = TypeVar("T")
 Reason = Literal[
@@ -66,8 +65,6 @@ class Completion(msgspec.Struct):
 
 def completion_of(body: bytes) -> Completion:
     """The body of a response. Raises `NoAnswer`."""
-    if len(body) > ANSWER_BYTES_MAX:
-        raise NoAnswer("too-large")
     try:
         return msgspec.json.decode(body, type=Completion)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

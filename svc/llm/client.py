@@ -13,13 +13,16 @@ import trio
 
 from svc.llm import budget as bounds
 from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
-from svc.llm.budget import Budget
-from svc.llm.endpoint import Endpoint, EndpointClient
+from svc.llm.budget import Budget, Endpoint
+from svc.outward import Answer as HttpAnswer
+from svc.outward import TooLarge, asked
 
 log = structlog.get_logger()
 T = TypeVar("T")
 MayLeave = Callable[[UUID], bool]
 Count = Callable[[str, str, int], None]
+COMPLETIONS = "/chat/completions"
+_AGAIN = frozenset({408, 409, 429})  # with every 5xx: said of the moment, not of the question
 _NOT_UNDERSTOOD = (400, 422)
 """What an endpoint of the older form says to a question of the newer one."""
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
@@ -35,10 +38,7 @@ class Gateway:
         self._may_leave = may_leave
         self._count = count
         self._turns = trio.CapacityLimiter(bounds.CALLS_MAX)
-        self._loading = trio.Lock()
-        self._client: EndpointClient | None = None
-        self._plain = False
-        """Whether the endpoint refused the newer form of a question."""
+        self._plain = False  # whether the endpoint refused the newer form of a question
         self._rests_until = -math.inf
 
     @property
@@ -70,16 +70,10 @@ class Gateway:
         self._count(kind, "ok", sum(spent))
         return answer
 
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-
     async def _ask(
         self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Json, spent: list[int]
     ) -> Answer[T]:
-        endpoint = self._endpoint
-        self._check(organization_id)
-        assert endpoint is not None
+        endpoint = self._checked(organization_id)
         data = msgspec.json.encode(leaving(payload)).decode()
         if len(data) > bounds.PAYLOAD_CHARACTERS_MAX:
             raise NoAnswer("too-large")
@@ -90,7 +84,7 @@ class Gateway:
         reserved = sum(len(each["content"]) for each in messages) // bounds.CHARACTERS_PER_TOKEN_MIN
         with trio.move_on_after(bounds.ASK_SECONDS):
             async with self._turns:
-                self._check(organization_id)  # it may have been switched off, or begun to rest, meanwhile
+                self._checked(organization_id)  # it may have been switched off, or begun to rest, meanwhile
                 completion = await self._paid(messages, kind, schema, reserved + bounds.ANSWER_TOKENS_MAX, spent)
             value = fitting(completion.text, schema)
             used = completion.usage
@@ -98,30 +92,25 @@ class Gateway:
             return Answer(value, endpoint.model, version, *tokens)
         raise NoAnswer("timeout")
 
-    def _check(self, organization_id: UUID) -> None:
+    def _checked(self, organization_id: UUID) -> Endpoint:
         if self._endpoint is None:
             raise NoAnswer("off")
         if not self._may_leave(organization_id):
             raise NoAnswer("withheld")
         if self.rests:
             raise NoAnswer("resting")
+        return self._endpoint
 
     async def _paid(
         self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
     ) -> Completion:
         """Reserve, send, settle. A question that was sent but not answered stays reserved: it may have cost."""
-        async with self._loading:
-            if self._client is None:
-                assert self._endpoint is not None
-                self._client = await trio.to_thread.run_sync(EndpointClient, self._endpoint)
-            client = self._client
         day = self._budget.reserve(tokens)
         if day is None:
             raise NoAnswer("budget")
         used = tokens
         try:
-            body = await self._sent(client, messages, kind, schema)
-            completion = completion_of(body)
+            completion = completion_of(await self._sent(messages, kind, schema))
             usage = completion.usage
             if usage is not None and usage.prompt_tokens is not None:
                 used = max(usage.prompt_tokens, 0) + max(usage.completion_tokens or 0, 0)
@@ -134,24 +123,56 @@ class Gateway:
             spent.append(used)
         return completion
 
-    async def _sent(
-        self, client: EndpointClient, messages: list[dict[str, str]], kind: str, schema: type[Any]
-    ) -> bytes:
-        question = {"model": str(self.model), "messages": messages}
-        try:
-            body = await client.asked({**question, **_form(kind, schema, plain=self._plain)})
-            if body.status in _NOT_UNDERSTOOD and not self._plain:
-                body = await client.asked({**question, **_form(kind, schema, plain=True)})
-                self._plain = body.status < 300
-        except TimeoutError as error:
-            raise NoAnswer("timeout") from error
-        except ConnectionError as error:
-            raise NoAnswer("unreachable") from error
-        if body.status < 300:
-            return body.content
-        if body.status == 429:
+    async def _sent(self, messages: list[dict[str, str]], kind: str, schema: type[Any]) -> bytes:
+        assert self._endpoint is not None
+        question = {"model": self._endpoint.model, "messages": messages}
+        answer = await _attempts(self._endpoint, {**question, **_form(kind, schema, plain=self._plain)})
+        if answer.status in _NOT_UNDERSTOOD and not self._plain:
+            answer = await _attempts(self._endpoint, {**question, **_form(kind, schema, plain=True)})
+            self._plain = answer.status < 300
+        if answer.status < 300:
+            return answer.content
+        if answer.status == 429:
             raise NoAnswer("overloaded")
-        raise NoAnswer("failing" if body.status >= 500 else "refused")
+        raise NoAnswer("failing" if answer.status >= 500 else "refused")
+
+
+async def _attempts(endpoint: Endpoint, question: Mapping[str, Any]) -> HttpAnswer:
+    """The last answer, whatever its status. Raises `NoAnswer` where there is none."""
+    headers = {"Authorization": f"Bearer {endpoint.key or 'none'}", "Content-Type": "application/json"}
+    pause_seconds = bounds.RETRY_PAUSE_SECONDS
+    for left in reversed(range(bounds.RETRIES_MAX + 1)):
+        wait_seconds = None
+        try:
+            answer = await asked(
+                "POST",
+                endpoint.url.rstrip("/") + COMPLETIONS,
+                seconds=bounds.ATTEMPT_SECONDS,
+                bytes_max=bounds.ANSWER_BYTES_MAX,
+                headers=headers,
+                content=msgspec.json.encode(question),
+            )
+        except TooLarge as error:
+            raise NoAnswer("too-large" if error.status < 300 else "refused") from error
+        except OSError as error:
+            if not left:
+                raise NoAnswer("timeout" if isinstance(error, TimeoutError) else "unreachable") from error
+        else:
+            if not left or not (answer.status in _AGAIN or answer.status >= 500):
+                return answer
+            wait_seconds = _wait_seconds(answer.headers.get("Retry-After"))
+        await trio.sleep(pause_seconds if wait_seconds is None else wait_seconds)
+        pause_seconds *= 2
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _wait_seconds(wanted: str | None) -> float | None:
+    """What `Retry-After` asks for; None where it asks for nothing that is followed."""
+    try:
+        seconds = float(wanted or "")
+    except ValueError:
+        return None
+    return seconds if 0 < seconds <= bounds.RETRY_WAIT_SECONDS_MAX else None
 
 
 def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:

@@ -33,9 +33,8 @@ from svc.llm.answers import (
     believed_rubric,
     leaving,
 )
-from svc.llm.budget import ANSWER_TOKENS_MAX, Budget
+from svc.llm.budget import ANSWER_TOKENS_MAX, Budget, Endpoint
 from svc.llm.client import Gateway
-from svc.llm.endpoint import Endpoint
 from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 from tests.judges.labels import labelled_items
 from tests.judges.measures import BoundaryMeasures, Pair, PromptMeasures, with_intervals
@@ -218,23 +217,20 @@ def ask_all(endpoint: Endpoint, asked: Sequence[LabelledQuestion], file: Path) -
 async def _ask_all(endpoint: Endpoint, asked: Sequence[LabelledQuestion], file: Path) -> int:
     gateway = Gateway(endpoint, Budget(file.with_suffix(".spent"), 2**62, lambda: 0), lambda _: True, lambda *_: None)
     believed = failed = 0
-    try:
-        with Progress(console=Console(stderr=True)) as progress, file.open("a", encoding="utf-8") as out:
-            for each in progress.track(asked, description=endpoint.model):
-                try:
-                    answer = await _answer(gateway, each)
-                except (NoAnswer, Disbelieved) as fault:
-                    progress.console.print(f"{':'.join(map(str, each.names.values()))}: {fault}")
-                    failed += isinstance(fault, NoAnswer)
-                else:
-                    out.write(msgspec.json.encode({**each.names, **answer}).decode() + "\n")
-                    out.flush()
-                    believed, failed = believed + 1, 0
-                if failed >= FAILED_IN_A_ROW_MAX:
-                    progress.console.print(f"{failed} questions in a row had no answer: the rest is left")
-                    break
-    finally:
-        await gateway.close()
+    with Progress(console=Console(stderr=True)) as progress, file.open("a", encoding="utf-8") as out:
+        for each in progress.track(asked, description=endpoint.model):
+            try:
+                answer = await _answer(gateway, each)
+            except (NoAnswer, Disbelieved) as fault:
+                progress.console.print(f"{':'.join(map(str, each.names.values()))}: {fault}")
+                failed += isinstance(fault, NoAnswer)
+            else:
+                out.write(msgspec.json.encode({**each.names, **answer}).decode() + "\n")
+                out.flush()
+                believed, failed = believed + 1, 0
+            if failed >= FAILED_IN_A_ROW_MAX:
+                progress.console.print(f"{failed} questions in a row had no answer: the rest is left")
+                break
     return believed
 
 

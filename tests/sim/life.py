@@ -65,7 +65,6 @@ class Life:
                 await trio.sleep(math.inf)
 
     async def _close(self, built: Built) -> None:
-        await built.gateway.close()
         built.service.archive.close()
         built.service.projector.close()
         self.store.close()

@@ -106,10 +106,10 @@ async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:
 
 @pytest.mark.parametrize(
     ("path", "why"),
-    [("/gone", "answered 500"), ("/text", "holds no usable catalog"), ("/bomb", "larger than 50000 bytes")],
+    [("/gone", "answered 500"), ("/text", "holds no usable catalog"), ("/bomb", "holds no usable catalog")],
 )
 async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the credentials of the address; what is packed is counted unpacked."""
+    """Without the credentials of the address; what is packed is not unpacked."""
     monkeypatch.setattr(limits, "CATALOG_SOURCE_BYTES_MAX", 50_000)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await fetch(web.url(path))

@@ -25,9 +25,8 @@ from svc.app import open_service
 from svc.jobs.questions import JUDGE_VERSION, LlmJudge
 from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
-from svc.llm.budget import Budget
+from svc.llm.budget import Budget, Endpoint
 from svc.llm.client import Gateway
-from svc.llm.endpoint import Endpoint
 from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
@@ -156,7 +155,6 @@ async def opened(folder: Path) -> AsyncIterator[Court]:
             scope = Scope(made.organization_id, made.developer_id)
             court = Court(service, scope, clock, server, folder / "spent.json")
             yield court
-            await court.gateway.close()
 
 
 async def test_verdicts_are_facts(tmp_path: Path) -> None:

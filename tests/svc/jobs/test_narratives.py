@@ -26,9 +26,8 @@ from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, ME
 from projections.reports.days import team_day
 from svc.jobs.questions import Narratives
 from svc.llm import budget as bounds
-from svc.llm.budget import Budget
+from svc.llm.budget import Budget, Endpoint
 from svc.llm.client import Gateway
-from svc.llm.endpoint import Endpoint
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
 from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
@@ -70,7 +69,6 @@ async def opened(folder: Path) -> AsyncIterator[Desk]:
             await nursery.start(desk.narratives.run)
             yield desk
             nursery.cancel_scope.cancel()
-        await desk.gateway.close()
 
 
 async def test_one_is_written_once(tmp_path: Path) -> None:

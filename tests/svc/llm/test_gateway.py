@@ -2,8 +2,7 @@
 
 import gzip
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,9 +15,8 @@ from svc.jobs.questions import JUDGE_VERSION
 from svc.llm import answers
 from svc.llm import budget as bounds
 from svc.llm.answers import Json, NoAnswer, leaving, without_addresses
-from svc.llm.budget import Budget
+from svc.llm.budget import Budget, Endpoint
 from svc.llm.client import Gateway
-from svc.llm.endpoint import Endpoint
 from tests.support.memory import FixedClock
 from tests.support.model_server import ENDLESS_BYTES_MAX, ModelServer, Said, fails, model_server, says, wrote
 
@@ -67,15 +65,6 @@ class Desk:
         return failure.value.reason
 
 
-@asynccontextmanager
-async def opened(desk: Desk) -> AsyncIterator[Desk]:
-    """Its connections are closed in the end."""
-    try:
-        yield desk
-    finally:
-        await desk.gateway.close()
-
-
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     """An endpoint."""
@@ -84,10 +73,9 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-async def desk(server: ModelServer, tmp_path: Path) -> AsyncIterator[Desk]:
+def desk(server: ModelServer, tmp_path: Path) -> Desk:
     """A gateway to it."""
-    async with opened(Desk(server, tmp_path)) as desk:
-        yield desk
+    return Desk(server, tmp_path)
 
 
 async def test_an_answer(server: ModelServer, desk: Desk) -> None:
@@ -187,8 +175,8 @@ async def test_nobody_there(server: ModelServer, tmp_path: Path, monkeypatch: py
     """A port where nobody listens costs nothing."""
     monkeypatch.setattr(bounds, "RETRIES_MAX", 0)
     server.url = "http://127.0.0.1:9/v1"
-    async with opened(Desk(server, tmp_path)) as desk:
-        assert await desk.fails() == "unreachable"
+    desk = Desk(server, tmp_path)
+    assert await desk.fails() == "unreachable"
     assert desk.budget.spent_tokens == 0
 
 
@@ -223,16 +211,16 @@ async def test_concurrency_is_bounded(server: ModelServer, desk: Desk) -> None:
 async def test_the_budget_of_a_day(server: ModelServer, tmp_path: Path) -> None:
     """Nothing leaves beyond it; a restart does not renew it; the next day does."""
     server.answers(says({"complete": True}, 3_000, 500))
-    async with opened(Desk(server, tmp_path, daily_tokens=7_500)) as desk:
-        assert await desk.ask()
-        assert await desk.ask()
-        assert await desk.fails() == "budget"
-    async with opened(Desk(server, tmp_path, daily_tokens=7_500)) as again:
-        assert await again.fails() == "budget"
-        assert len(server.received) == 2
-        again.clock.advance(DAY_US)
-        assert await again.ask()
-        assert again.budget.spent_tokens == 3_500
+    desk = Desk(server, tmp_path, daily_tokens=7_500)
+    assert await desk.ask()
+    assert await desk.ask()
+    assert await desk.fails() == "budget"
+    again = Desk(server, tmp_path, daily_tokens=7_500)
+    assert await again.fails() == "budget"
+    assert len(server.received) == 2
+    again.clock.advance(DAY_US)
+    assert await again.ask()
+    assert again.budget.spent_tokens == 3_500
 
 
 async def test_many_at_once_keep_the_budget(server: ModelServer, tmp_path: Path) -> None:
@@ -247,7 +235,8 @@ async def test_many_at_once_keep_the_budget(server: ModelServer, tmp_path: Path)
         except NoAnswer as failure:
             results.append(failure.reason)
 
-    async with opened(Desk(server, tmp_path, daily_tokens=6_000)) as desk, trio.open_nursery() as nursery:
+    desk = Desk(server, tmp_path, daily_tokens=6_000)
+    async with trio.open_nursery() as nursery:
         for _ in range(20):
             nursery.start_soon(ask, desk)
     assert desk.budget.spent_tokens <= 6_000

@@ -1,7 +1,7 @@
 """A report's prose: asked of a real endpoint by figures alone, and shown where it is believed."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from aggregates.reports.events import ReportCompleted
 from projections.facts.reports import OpenReport
 from svc.jobs.questions import ReportProse
 from svc.llm import budget as bounds
-from svc.llm.budget import Budget
+from svc.llm.budget import Budget, Endpoint
 from svc.llm.client import Gateway
-from svc.llm.endpoint import Endpoint
 from svc_http.app import build_api
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.memory import FixedClock
@@ -58,8 +57,8 @@ class Press:
         return self.server.received[-1].data
 
 
-@asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Press]:
+@contextmanager
+def opened(folder: Path) -> Iterator[Press]:
     """A week of work of which every text bears the mark."""
     with model_server() as server:
         press = Press(server, folder)
@@ -73,12 +72,11 @@ async def opened(folder: Path) -> AsyncIterator[Press]:
         press.shop.passes(MONDAY + 8 * DAY)
         press.shop.clock_us = MONDAY + 9 * DAY
         yield press
-        await press.gateway.close()
 
 
 async def test_prose_is_a_part_of_the_report(tmp_path: Path) -> None:
     """It stands beside the sections; who wrote it, to which prompt text, and what that took, is in the fact."""
-    async with opened(tmp_path) as press:
+    with opened(tmp_path) as press:
         press.server.answer = lambda asked: says({"narrative": f"You did {asked.data['figures'][COUNTED]} things."})
         made = await press.report()
         assert (made["narrative"], made["narrative_source"]) == ("You did 4 things.", "llm")
@@ -99,7 +97,7 @@ COUNTED = "pieces_of_work_that_count"
 
 async def test_what_leaves_are_figures(tmp_path: Path) -> None:
     """And names of habits: no text, id, name, path, model or time; the same figures as the sections show."""
-    async with opened(tmp_path) as press:
+    with opened(tmp_path) as press:
         made = await press.report(language="ko")
         (asked_once,) = press.server.received
         everything = asked_once.raw + str(asked_once.headers)
@@ -126,7 +124,7 @@ async def test_what_leaves_are_figures(tmp_path: Path) -> None:
 )
 async def test_without_prose_a_report_is_as_it_was(tmp_path: Path, said: Said) -> None:
     """Whatever goes wrong there, the report is made; a number that is none of the figures takes all of it away."""
-    async with opened(tmp_path) as press:
+    with opened(tmp_path) as press:
         press.server.answers(said)
         made = await press.report()
         assert (made["status"], made["narrative"], made["narrative_source"]) == ("completed", None, None)
@@ -136,7 +134,7 @@ async def test_without_prose_a_report_is_as_it_was(tmp_path: Path, said: Said) -
 
 async def test_an_organization_that_keeps_its_text_keeps_its_figures(tmp_path: Path) -> None:
     """Nobody is asked."""
-    async with opened(tmp_path) as press:
+    with opened(tmp_path) as press:
         press.leaves = False
         made = await press.report()
         assert (made["status"], made["narrative"]) == ("completed", None)
@@ -149,7 +147,7 @@ async def test_whatever_breaks_in_prose_breaks_no_report(tmp_path: Path) -> None
     async def broken(_wanted: OpenReport, _sections: str) -> None:
         raise AssertionError("a bug")
 
-    async with opened(tmp_path) as press:
+    with opened(tmp_path) as press:
         press.shop.write = broken
         assert (await press.report())["status"] == "completed"
 
@@ -160,7 +158,7 @@ async def test_a_cancel_while_prose_is_written(tmp_path: Path) -> None:
     async def endless(_wanted: OpenReport, _sections: str) -> None:
         await trio.sleep_forever()
 
-    async with opened(tmp_path) as press:
+    with opened(tmp_path) as press:
         press.shop.write = endless
         report_id = await asked(press.ana, period="weekly", date="2026-01-05")
         async with trio.open_nursery() as nursery:

@@ -1,0 +1,82 @@
+"""The one HTTP client: a request to another server takes so much time, and reads so many bytes, and no more."""
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import NamedTuple
+
+import trio
+
+
+class Answer(NamedTuple):
+    status: int
+    content: bytes
+    headers: Mapping[str, str]
+    """By any spelling of a name."""
+
+
+class TooLarge(OSError):
+    """The answer has more bytes than are read."""
+
+    def __init__(self, bytes_max: int, status: int) -> None:
+        super().__init__(f"the answer is larger than {bytes_max} bytes")
+        self.status = status
+
+
+async def asked(
+    method: str,
+    url: str,
+    *,
+    seconds: float,
+    bytes_max: int,
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+    redirects_max: int = 0,
+) -> Answer:
+    """`answered` in a thread."""
+    # httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
+    sent = partial(answered, method, url, seconds=seconds, bytes_max=bytes_max, headers=headers, content=content)
+    try:
+        with trio.fail_after(seconds):
+            return await trio.to_thread.run_sync(partial(sent, redirects_max=redirects_max), abandon_on_cancel=True)
+    except trio.TooSlowError as error:
+        raise TimeoutError(f"no answer within {seconds:.0f} s") from error
+
+
+def answered(
+    method: str,
+    url: str,
+    *,
+    seconds: float,
+    bytes_max: int,
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+    redirects_max: int = 0,
+) -> Answer:
+    """The answer, whatever its status. Raises `OSError`, whose words name no address."""
+    import httpx  # takes a tenth of a server's start, and most starts ask nobody
+
+    read = bytearray()
+    ends_at = time.monotonic() + seconds
+    # A compressed answer may be a thousand times as long: it is not asked for, and stays as it came.
+    plain = {"Accept-Encoding": "identity", **(headers or {})}
+    try:
+        with (
+            httpx.Client(
+                timeout=seconds, follow_redirects=redirects_max > 0, max_redirects=max(redirects_max, 1)
+            ) as client,
+            client.stream(method, url, headers=plain, content=content) as answer,
+        ):
+            for piece in answer.iter_raw():
+                read += piece
+                if len(read) > bytes_max:
+                    raise TooLarge(bytes_max, answer.status_code)
+                if time.monotonic() > ends_at:
+                    raise TimeoutError(f"no whole answer within {seconds:.0f} s")
+            return Answer(answer.status_code, bytes(read), answer.headers)
+    except httpx.TimeoutException as error:
+        raise TimeoutError(f"no answer within {seconds:.0f} s") from error
+    except httpx.ConnectError as error:
+        raise OSError("no connection could be made") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise OSError(f"the exchange failed: {type(error).__name__}") from error
