@@ -66,7 +66,7 @@ ORDER: dict[str, tuple[str, ...]] = {
             "jobs",
             "observe",
         ),
-        *("hook", "connect", "service", "app", "serving", "importing", "demo", "cli", "__main__"),
+        *("hook", "connect", "service", "app", "serving", "importing", "cli", "__main__"),
     ),
 }
 """Files and folders of each room. Each imports only what stands before it; docs/architecture.md says what is in it."""

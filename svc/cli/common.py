@@ -5,7 +5,6 @@ A command must start fast: what takes long to import is imported by the function
 
 import contextlib
 import functools
-import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +33,6 @@ EXPECTED = (Mendable, OSError)
 WIDE_COLUMNS = 10_000
 """As wide as any table wants to be."""
 MINUTE_CHARACTERS = len("2026-01-05T09:30")
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def settings_from(**flags: Any) -> Settings:
@@ -269,8 +267,3 @@ def minute(time: str | None) -> str:
 def counted(count: int, thing: str) -> str:
     """As in `1 file` and `2 files`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def drawn(console: Console, title: str) -> str:
-    """What a recording console showed as SVG, in whatever font its reader has: a picture fetches nothing."""
-    return _FONTS.sub("", console.export_svg(title=title))

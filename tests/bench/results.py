@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from svc.cli.common import drawn
+from tests.support.picture import drawn
 
 BAR_CELLS = 30
 """Of which the first half is the way to the target."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import httpx
 
-from svc.demo import write_transcripts
+from svc.cli.sample import write_transcripts
 from tests.support.process import environment, svc
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -2,20 +2,16 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Digester, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
-from svc.cli.common import drawn
-from svc.cli.demo import headline
-from svc.demo import write_transcripts
+from svc.cli.sample import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
 from svc.importing.exchange import Memory
 from svc.importing.here import import_transcripts
@@ -162,44 +158,3 @@ def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Pa
             part = list(TranscriptReader(Path(), "", Memory()).read(lines[:length]))
             done = [exchange for exchange in part if exchange.finished]
             assert done == whole[: len(done)]
-
-
-def test_a_figure_over_nothing_is_none() -> None:
-    """A month without any work has no rate, a goal of which no cost is known none of nought; a real nought is one."""
-    score = {
-        "svc_score": 0.0,
-        "letter_grade": "F",
-        "personal_tier": "starting",
-        "crushed_count": 0,
-        "total_count": 2,
-        "sparkline": [0.0, 50.0, 0.0, 0.0],
-        "sparkline_counts": [0, 4, 3, 2],
-    }
-    tokens = {"crush_weight": 0.0, "crush_weight_count": 0, "tpt": 0.0, "request_count": 0}
-    figures = {
-        "score": score,
-        "speed": {"ttc_median_seconds": 0.0, "cspw": 0},
-        "tokens": tokens | {"cpcs_estimate": 0.0, "cpcs_count": 0},
-        "insight/summary": {"apg_current": None, "sample_count": 0},
-    }
-    console = Console(record=True, width=100, file=StringIO())
-    console.print(headline(figures))
-    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
-    assert lines == [
-        "Average prompt grade not known over 0 prompts",
-        "Completion rate 0 % F, 0 of 2 goals reached",
-        "Tier starting last four months – 50 0 0",
-        "Median time to goal not known 0 this month",
-        "Tokens per goal not known not known",
-        "Cost per goal not known over 0 of 0 goals",
-    ]
-
-
-def test_a_picture_fetches_nothing() -> None:
-    """No font, no style; who looks at it tells nobody."""
-    console = Console(record=True, width=40, file=StringIO())
-    console.print("[bold]shown[/bold]")
-    picture = drawn(console, "svc demo")
-    assert "shown" in picture
-    assert "@font-face" not in picture
-    assert "cdnjs" not in picture

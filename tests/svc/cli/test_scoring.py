@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from svc.cli import main
+from svc.cli.sample import write_transcripts
 from svc.cli.scoring import rate_told
-from svc.demo import write_transcripts
 from svc_http.asking.words import NOT_REPORTED, spent_by_model
 from svc_http.pages.words import HABITS, titled
 from tests.support.process import Server, init, serving, svc

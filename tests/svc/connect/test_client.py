@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from svc import __version__
+from svc.cli.sample import write_transcripts
 from svc.connect.client import COMMANDS, archive
-from svc.demo import write_transcripts
 from svc.importing.exchange import Memory, files_under, lines_of
 from svc.importing.importer import FORMATS
 from tests.support import chats, rollouts
