@@ -6,11 +6,11 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Event, Scope
-from projections.derive.changes import keep_changes, watch
+from aggregates.event import DeveloperEvent, Event, Scope
 from projections.derive.developers import (
     PromptTexts,
     link_rework,
@@ -60,8 +60,8 @@ def apply(
     after: int | None = None,
     give_way: GiveWay | None = None,
     meter: Meter = nullcontext,
-) -> None:
-    """Apply facts in log order, all in one transaction.
+) -> set[Scope]:
+    """Apply facts in log order, all in one transaction; the developers whose sub-sessions changed.
 
     A fact that breaks a rule, or does not fit its table, is listed in `failed`, and nothing of it is kept. `checksum`:
     that of the last fact's event. `fetch`: reads events whose words are needed again. `after`: where the views stood
@@ -70,19 +70,35 @@ def apply(
     with_prices, position = priced(facts, newest_book(db)), facts[-1].position
     read = read_rows(with_prices, digesters, give_way)
     with _transaction(db):
-        if after is not None and bookmark(db).position != after:
+        before = bookmark(db)
+        if after is not None and before.position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
-        watched = watch(db, position)
         rows, broken = _stored(db, read, with_prices, digesters)
         texts = PromptTexts(Reader(db, _with_batch(facts, fetch)), digesters)
-        _derive(db, rows, position, broken, texts, meter)
+        changed = _derive(db, rows, position, broken, texts, meter)
         db.executemany("INSERT OR REPLACE INTO failed VALUES (?, ?)", broken)
         db.execute(
             "UPDATE bookmark SET position = ?, log_time_us = max(log_time_us, ?), checksum = ?",
             (position, max(fact.event.received_at_us for fact in facts), checksum),
         )
-        if watched is not None:
-            keep_changes(db, rows, watched)
+        if rows.touched_turns:  # titles
+            changed |= {fact.event.scope for fact in facts if isinstance(fact.event, DeveloperEvent)}
+        return changed | _settled_since(db, before.log_time_us)
+
+
+def _settled_since(db: sqlite3.Connection, log_time_us: int) -> set[Scope]:
+    query = (
+        "SELECT DISTINCT s.organization_id, s.developer_id FROM bookmark b "
+        "JOIN sub_sessions s ON s.settles_at_us > ? AND s.settles_at_us <= b.log_time_us"
+    )
+    return {Scope(UUID(organization), UUID(developer)) for organization, developer in db.execute(query, (log_time_us,))}
+
+
+def next_due_us(db: sqlite3.Connection) -> int | None:
+    """The earliest time at which an open sub-session settles if nothing more happens."""
+    query = "SELECT min(s.settles_at_us) FROM bookmark b JOIN sub_sessions s ON s.settles_at_us > b.log_time_us"
+    due_us: int | None = db.execute(query).fetchone()[0]
+    return due_us
 
 
 def _stored(
@@ -149,11 +165,13 @@ _NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.I
 
 def _derive(
     db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, texts: PromptTexts, meter: Meter
-) -> None:
+) -> set[Scope]:
+    changed = set()
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
             with meter(scope), _savepoint(db):
                 _derive_developer(db, scope, sessions, texts)
+            changed.add(scope)
         except TextsUnavailable:
             raise
         except Exception as error:
@@ -162,6 +180,7 @@ def _derive(
             broken.append((position, f"developer {scope.developer_id}: {reason(error)}"))
     for turn_id in sorted(set(rows.touched_turns)):
         refresh_title(db, turn_id, texts)
+    return changed
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:

@@ -5,15 +5,13 @@ from contextlib import closing
 from functools import cache
 from pkgutil import get_data
 
-SCHEMA_VERSION = 46
+SCHEMA_VERSION = 47
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 _SQL = (get_data(__name__, "schema.sql") or b"").decode()
-_FEED = ("change_feed", "changes")
-"""Tables that hold no conclusions."""
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make tables, indexes, an empty bookmark and a feed of changes that has not begun, unless they are there."""
+    """Make tables, indexes and an empty bookmark, unless they are there."""
     if connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,):
         return
     connection.executescript(
@@ -21,7 +19,6 @@ def create(connection: sqlite3.Connection) -> None:
         BEGIN IMMEDIATE;
         {_SQL}
         INSERT OR IGNORE INTO bookmark (id, position, log_time_us, checksum) VALUES (1, 0, 0, x'');
-        INSERT OR IGNORE INTO change_feed (id, from_position) VALUES (1, NULL);
         PRAGMA user_version = {SCHEMA_VERSION};
         COMMIT;
         """
@@ -29,8 +26,8 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def table_names() -> tuple[str, ...]:
-    """Every table of conclusions, in a fixed order, for digests over all of them."""
-    return tuple(sorted(_columns().keys() - set(_FEED)))
+    """Every table, in a fixed order, for digests over all of them."""
+    return tuple(sorted(_columns()))
 
 
 def key_of(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:

@@ -213,17 +213,3 @@ CREATE TABLE IF NOT EXISTS judge_answers (
 CREATE TABLE IF NOT EXISTS titles (
     turn_id TEXT, position INTEGER, has_summary INTEGER, PRIMARY KEY (turn_id, position)
 ) STRICT;
-
--- No conclusions, and no part of any digest; `changes.py` says why.
-CREATE TABLE IF NOT EXISTS change_feed (
-    id INTEGER PRIMARY KEY, from_position INTEGER
-) STRICT;
-
-CREATE TABLE IF NOT EXISTS changes (
-    sub_session_id TEXT, kind TEXT, organization_id TEXT, developer_id TEXT, agent_session_id TEXT, position INTEGER,
-    at_us INTEGER, PRIMARY KEY (sub_session_id, kind)
-) STRICT;
-CREATE INDEX IF NOT EXISTS idx_changes_organization_id_developer_id_position ON changes (
-    organization_id, developer_id, position
-);
-CREATE INDEX IF NOT EXISTS idx_changes_at_us ON changes (at_us);

@@ -72,6 +72,7 @@ from svc_http.ports import (
     PublicSettings,
     ReplayStatus,
     Service,
+    Standing,
     Status,
     Unavailable,
 )
@@ -217,8 +218,12 @@ class RunningService(Service):
         await self._caught_up()
         return await self._queried(lambda reader: query(reader, scope, *args, **kwargs), scope.developer_id)
 
-    async def moved(self, position: int, views: str | None = None) -> bool:
-        return await self._followers.wait(partial(self.projector.wait_beyond, position, views))
+    async def standing(self, scope: Scope) -> Standing:
+        await self._caught_up()
+        return self.projector.standing(scope)
+
+    async def moved(self, steps: int) -> bool:
+        return await self._followers.wait(partial(self.projector.wait_stepped, steps))
 
     async def _queried(self, query: Callable[[Reader], T], developer_id: UUID | None = None) -> T:
         took = CpuTime()

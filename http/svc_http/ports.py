@@ -31,6 +31,14 @@ from svc_http.arrivals import Arrivals
 # The running server as it is shown to the one who looks after it.
 
 
+class Standing(NamedTuple):
+    """How far the views stand."""
+
+    position: int  # of the log
+    steps: int  # batches that they took in, and exchanges of their file
+    changed: int  # the step that last changed a sub-session of who follows
+
+
 class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How far the newest replay has come."""
 
@@ -284,8 +292,12 @@ class Service:
         """Run a query over everybody's rows: for administration only."""
         raise NotImplementedError
 
-    async def moved(self, position: int, views: str | None = None) -> bool:
-        """Wait for views beyond a position, or other ones than of this name; False where the server stops."""
+    async def standing(self, scope: Scope) -> Standing:
+        """How far the views stand, for one who follows them."""
+        raise NotImplementedError
+
+    async def moved(self, steps: int) -> bool:
+        """Wait until the views have moved beyond so many steps; False once the server stops."""
         raise NotImplementedError
 
     acts: Callable[[], Awaitable[Sequence[Act]]]

@@ -6,7 +6,7 @@ import trio
 
 from aggregates.ids import clock_stream
 from aggregates.topics import TimePassed
-from projections.derive.changes import next_due_us
+from projections.apply import next_due_us
 from svc.actors.actors import Clock
 from svc.limits import CLOCK_POLL_SECONDS
 from svc.log.codec import NewEvent

@@ -4,11 +4,12 @@ import sqlite3
 import time
 from bisect import bisect_right
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -44,6 +45,14 @@ Cost = tuple[UUID, float]
 """A developer, and by how many seconds of processor time their facts took longer than usual."""
 
 
+class Stepped(NamedTuple):
+    """What a step came to."""
+
+    position: int  # that the views hold now
+    changed: Collection[Scope] = ()  # whose sub-sessions
+    costs: Sequence[Cost] = ()
+
+
 class DerivingTime:
     """The processor time of deriving what each developer wrote."""
 
@@ -71,9 +80,8 @@ def step(
     digesters: Digesters,
     limit_events: int,
     give_way: GiveWay | None = None,
-    note_cost: Callable[[Cost], object] = lambda _cost: None,
-) -> int:
-    """Apply the next facts after the bookmark, or pass a corrupt one over; the position that the views hold then.
+) -> Stepped:
+    """Apply the next facts after the bookmark, or pass a corrupt one over.
 
     `give_way` is called about once a millisecond: between facts, and from within SQLite's statements.
     """
@@ -89,15 +97,13 @@ def step(
             position = error.position or after + 1
             log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
             pass_over(db, position, "CorruptEvent", store.fingerprint(position))
-            return position
+            return Stepped(position)
     if not facts:
-        return after
+        return Stepped(after)
     position, took = facts[-1].position, DerivingTime()
     known = (store.fingerprint(position), digesters, _fetching(store))
-    apply(db, facts, *known, after=after, give_way=give_way, meter=took.measure)
-    for cost in took.beyond(facts):
-        note_cost(cost)
-    return position
+    changed = apply(db, facts, *known, after=after, give_way=give_way, meter=took.measure)
+    return Stepped(position, changed, took.beyond(facts))
 
 
 def _read_facts(

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -11,8 +11,8 @@ from threading import Event
 import structlog
 import trio
 
+from aggregates.event import Scope
 from projections.apply import bookmark
-from projections.derive.changes import start_feed
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import is_damage
@@ -27,8 +27,9 @@ from svc.limits import (
 )
 from svc.log.journal import Journal
 from svc.log.store import EventStore
-from svc.views.projecting import Cost, step
+from svc.views.projecting import Cost, Stepped, step
 from svc.views.views import ReadPool, ViewsDamaged, open_writer, point_to, remove_others
+from svc_http.ports import Standing
 
 log = structlog.get_logger()
 
@@ -68,40 +69,22 @@ Charge = Callable[[Cost], None]
 class ViewsWriter:
     """Writes one views file in a thread; for one task at a time."""
 
-    def __init__(
-        self,
-        path: Path,
-        store: EventStore,
-        digesters: Digesters,
-        give_way: GiveWay | None = None,
-        charge: Charge = lambda _cost: None,
-    ) -> None:
-        self._store = store
-        self._digesters = digesters
-        self._give_way = give_way
-        self._charge = charge
+    def __init__(self, path: Path, store: EventStore, digesters: Digesters, give_way: GiveWay | None = None) -> None:
+        self._facts = (open_writer(path), store, digesters, PROJECT_EVENTS_MAX, give_way)
         self._thread_limit = trio.CapacityLimiter(1)
-        self._db = open_writer(path)
-        start_feed(self._db, store.head())
 
-    async def step(self) -> int:
-        """Apply the next facts; the position that the views hold then."""
-        costs: list[Cost] = []
-        facts = (self._db, self._store, self._digesters, PROJECT_EVENTS_MAX, self._give_way, costs.append)
-        position = await trio.to_thread.run_sync(step, *facts, limiter=self._thread_limit)
-        for cost in costs:
-            self._charge(cost)
-        return position
+    async def step(self) -> Stepped:
+        return await trio.to_thread.run_sync(step, *self._facts, limiter=self._thread_limit)
 
     async def level(self) -> int:
         """Step until there is nothing more; the position reached."""
         position = -1
-        while position < (reached := await self.step()):
+        while position < (reached := (await self.step()).position):
             position = reached
         return position
 
     def close(self) -> None:
-        self._db.close()
+        self._facts[0].close()
 
 
 class Projector:
@@ -118,8 +101,9 @@ class Projector:
     ) -> None:
         """`path`: a views file that exists."""
         self._journal = journal
+        self._charge = charge
         pace = pace_for(self.gives_way)
-        self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace, charge=charge)
+        self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace)
         self._waiting = 0
         self._wanted = trio.Event()
         self._advanced = trio.Event()
@@ -133,7 +117,9 @@ class Projector:
         self.damaged: Callable[[str], None] = lambda _flaw: None
         """Called whenever a step or a reader meets a damaged page; it must not fail, nor take long."""
         self.steps = 0
-        """Batches that were applied."""
+        """Batches that were applied, and exchanges of the file."""
+        self._changed: dict[Scope, int] = {}
+        self._exchanged = 0
         self.failures = 0
         """Batches that were not, and tried again."""
 
@@ -149,6 +135,10 @@ class Projector:
     @property
     def readers(self) -> ReadPool:
         return self._readers
+
+    def standing(self, scope: Scope) -> Standing:
+        """How far the views stand, and when sub-sessions of a developer last changed."""
+        return Standing(self._position, self.steps, max(self._changed.get(scope, 0), self._exchanged))
 
     @property
     def wanted(self) -> bool:
@@ -187,9 +177,14 @@ class Projector:
         finally:
             self._waiting -= 1
 
-    async def wait_beyond(self, position: int, views: str | None = None) -> None:
-        """Return once the views hold more than this position, or lie in another file, without making haste."""
-        while self._position <= position and views in (None, self._readers.path.name):
+    async def wait_beyond(self, position: int) -> None:
+        """Return once the views hold more than this position, without making haste."""
+        while self._position <= position:
+            await self._advanced.wait()
+
+    async def wait_stepped(self, steps: int) -> None:
+        """Return once more than so many batches were applied."""
+        while self.steps <= steps:
             await self._advanced.wait()
 
     async def exchange(self, path: Path) -> None:
@@ -205,6 +200,7 @@ class Projector:
             old_writer, old_readers = self._writer, self._readers
             self._writer, self._readers = writer, ReadPool(path, self._unreadable)
             self._note(position)
+            self._exchanged = self.steps
         old_readers.close()
         old_writer.close()
         remove_others(path.parent, path)
@@ -218,8 +214,10 @@ class Projector:
         await self._journal.wait_beyond(self._position)
         end = self._journal.head
         async with self._exclusive:
-            while self._position < end and (reached := await self._writer.step()) > self._position:
-                self._note(reached)
+            while self._position < end and (stepped := await self._writer.step()).position > self._position:
+                self._note(stepped.position, stepped.changed)
+                for cost in stepped.costs:
+                    self._charge(cost)
         if not self._waiting:
             self._wanted = trio.Event()
             with trio.move_on_after(PROJECT_INTERVAL_SECONDS):
@@ -231,8 +229,9 @@ class Projector:
             with contextlib.suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self.damaged, flaw)
 
-    def _note(self, position: int) -> None:
+    def _note(self, position: int, changed: Iterable[Scope] = ()) -> None:
         self._position = position
         self.steps += 1
+        self._changed.update(dict.fromkeys(changed, self.steps))
         self._advanced.set()
         self._advanced = trio.Event()

@@ -133,7 +133,7 @@ def build(
         position = 0
         progress(position, end)
         while position < end:
-            position = step(db, store, digesters, min(batch_events, end - position), give_way)
+            position = step(db, store, digesters, min(batch_events, end - position), give_way).position
             progress(position, end)
         db.execute("PRAGMA journal_mode=WAL")
         return position

@@ -10,7 +10,6 @@ from uuid import UUID, uuid5
 from aggregates.event import Event
 from aggregates.prices.decide import CatalogCommand, CatalogReply
 from projections.apply import bookmark
-from projections.derive.changes import start_feed
 from projections.schema import table_names
 from svc.log.codec import Codec, NewEvent
 from svc.log.vault import Vault
@@ -69,14 +68,15 @@ class Mill(House):
         self._streams = {}
         self._views.close()
         self._views = no_views()
-        start_feed(self._views, after=-1)
+        self._changed = {}
         self.store = open_memory_store(self._codec)
         return self
 
     def _append(self, event: Event) -> None:
         self.events.append(event)
         self.store.append([NewEvent(uuid5(NAMESPACE, str(len(self.events))), 1, event)])
-        step(self._views, self.store, lambda _developer_id: DIGESTER, 1_000)
+        stepped = step(self._views, self.store, lambda _developer_id: DIGESTER, 1_000)
+        self._changed.update(dict.fromkeys(stepped.changed, len(self.events)))
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
         """What a house notes is stored here."""

@@ -4,16 +4,13 @@ from typing import Any
 
 import msgspec
 
-FAMILY = "svc.score_v3.sub_session."
+NAME = "svc.score_v3.sub_session.updated"
 
 
 class Told(msgspec.Struct, frozen=True):
-    """One event, as a page gets it."""
+    """One event, as a page gets it: a sub-session of the caller's changed."""
 
-    kind: str
     id: str
-    sub_session_id: str | None
-    agent_session_id: str | None
     at: str
 
 
@@ -35,11 +32,6 @@ class Stream:
         for line in lines:
             self._line(line)
 
-    @property
-    def kinds(self) -> list[str]:
-        """The names of the events, less that of their family."""
-        return [told.kind for told in self.told]
-
     def _line(self, line: str) -> None:
         name, _, value = line.partition(":")
         if not line:
@@ -58,8 +50,8 @@ class Stream:
         self.last_id = fields.get("id", self.last_id)
         if "data" in fields:
             data: dict[str, Any] = msgspec.json.decode(fields["data"])
-            assert fields["event"].startswith(FAMILY)
-            self.told.append(msgspec.convert(data | {"kind": fields["event"][len(FAMILY) :], "id": self.last_id}, Told))
+            assert fields["event"] == NAME
+            self.told.append(msgspec.convert(data | {"id": self.last_id}, Told))
 
 
 def stream_of(body: bytes) -> Stream:

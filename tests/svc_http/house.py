@@ -30,7 +30,6 @@ from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
 from aggregates.topics import TimePassed
 from projections.apply import apply
-from projections.derive.changes import start_feed
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals
@@ -42,6 +41,7 @@ from svc_http.ports import (
     PublicSettings,
     ReplayStatus,
     Service,
+    Standing,
     Status,
     Unavailable,
     UnknownRules,
@@ -107,7 +107,7 @@ class House(Service):
         self._views = empty_views()
         self.filling: list[BackfillRequested] = []
         """Backfills that run; they never end."""
-        start_feed(self._views, after=-1)
+        self._changed: dict[Scope, int] = {}
 
     def shared_position(self) -> int | None:
         return None
@@ -150,7 +150,9 @@ class House(Service):
 
     def _append(self, event: Event) -> None:
         self.events.append(event)
-        apply(self._views, [Placed(len(self.events), event)], b"", lambda _developer_id: DIGESTER, self._fetch)
+        fact = Placed(len(self.events), event)
+        changed = apply(self._views, [fact], b"", lambda _developer_id: DIGESTER, self._fetch)
+        self._changed.update(dict.fromkeys(changed, fact.position))
         self.changed.set()
         self.changed = trio.Event()
 
@@ -181,9 +183,14 @@ class House(Service):
         """The same: they are never behind."""
         return await self.read(scope, query, *args, **kwargs)
 
-    async def moved(self, position: int, views: str | None = None) -> bool:
+    async def standing(self, scope: Scope) -> Standing:
+        """Each event is a step."""
+        self._fail()
+        return Standing(len(self.events), len(self.events), self._changed.get(scope, 0))
+
+    async def moved(self, steps: int) -> bool:
         """Wait for the next event, where the test means to be waited for; others stop at once."""
-        while self.followed and len(self.events) <= position:
+        while self.followed and len(self.events) <= steps:
             await self.changed.wait()
         return self.followed
 

@@ -9,7 +9,6 @@ import trio.testing
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.event import Scope
-from projections.derive.changes import changes_since, latest
 from svc.actors.mailbox import Waits
 from svc.app import open_service
 from svc.service import RunningService
@@ -19,7 +18,6 @@ from svc.views.views import POINTER
 from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
-LIMIT = 100
 
 
 def settings(folder: Path) -> Settings:
@@ -50,41 +48,47 @@ async def filled(folder: Path) -> Scope:
     return scope
 
 
-async def kinds(service: RunningService, scope: Scope, position: int) -> list[str] | None:
-    """What is told from a position on."""
-    told = (await service.look(scope, changes_since, position, LIMIT)).told
-    return None if told is None else [change.kind for change in told]
-
-
 async def test_a_look_just_after_a_start_waits_for_views_that_are_nearly_there(tmp_path: Path) -> None:
-    """They are built from the log; whoever looks at once sees all of it, and no earlier place counts."""
+    """They are built from the log; whoever looks at once sees all of it."""
     scope = await filled(tmp_path)
     (tmp_path / "var" / POINTER).unlink()
     async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
-        head = service.store.head()
-        found = await service.look(scope, latest)
-        assert (found.position, found.told) == (head, ())
-        assert await kinds(service, scope, head) is None
+        assert (await service.standing(scope)).position == service.store.head()
 
 
 async def test_what_is_followed_moves_with_the_log_and_ends_with_the_server(tmp_path: Path) -> None:
-    """A change wakes who waits for it, the same position again does not; after the end nobody waits."""
+    """A change wakes who waits for it, the same step again does not; after the end nobody waits."""
     scope = await filled(tmp_path)
     async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
-        position = (await service.look(scope, latest)).position
+        began = await service.standing(scope)
         with trio.move_on_after(0.05) as waited:
-            await service.moved(position)
+            await service.moved(began.steps)
         assert waited.cancelled_caught
         async with trio.open_nursery() as nursery:
             nursery.start_soon(prompt, service, scope, 2)
             with trio.fail_after(5):
-                assert await service.moved(position)
-        assert await kinds(service, scope, position) == ["opened"]
+                assert await service.moved(began.steps)
+        now = await service.standing(scope)
+        assert now.position > began.position
+        assert now.changed > began.steps
+        assert (await service.standing(Scope(scope.organization_id, uuid4()))).changed == 0
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stopped_soon, service)
             with trio.fail_after(5):
                 assert not await service.moved(10**6)
         assert not await service.moved(0)
+
+
+async def test_a_replay_is_a_change_for_everybody(tmp_path: Path) -> None:
+    """Though the position is the same."""
+    scope = await filled(tmp_path)
+    async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
+        began = await service.standing(scope)
+        service.start_replay(None)
+        with trio.fail_after(10):
+            assert await service.moved(began.steps)
+        now = await service.standing(scope)
+        assert (now.position, now.changed) == (began.position, now.steps)
 
 
 async def _stopped_soon(service: RunningService) -> None:

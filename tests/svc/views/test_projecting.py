@@ -76,7 +76,7 @@ def flags(db: sqlite3.Connection) -> list[tuple[str, int]]:
 def test_texts_of_earlier_batches_are_read_from_the_log(store: EventStore, db: sqlite3.Connection) -> None:
     """One fact at a time: the prompt before was applied long ago."""
     for position in range(1, 5):
-        assert step(db, store, _digester, 1) == position
+        assert step(db, store, _digester, 1).position == position
     assert flags(db) == [("auto_retry_storm", 3)]
 
 
@@ -89,7 +89,7 @@ def test_a_text_that_is_corrupt_by_now_is_not_alike(
     object.__setattr__(recorder._stored_events[2], "state", b"other bytes")
     with pytest.raises(CorruptEvent):
         store.read_positions([3])
-    assert step(db, store, _digester, 1) == 4
+    assert step(db, store, _digester, 1).position == 4
     assert flags(db) == []
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
     assert db.execute("SELECT count(*) FROM turns").fetchone() == (3,)
@@ -111,7 +111,7 @@ def test_a_log_that_cannot_be_read_puts_the_batch_off(
             step(db, store, _digester, 1)
     assert bookmark(db).position == 3
     assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
-    assert step(db, store, _digester, 1) == 4
+    assert step(db, store, _digester, 1).position == 4
     assert flags(db) == [("auto_retry_storm", 3)]
 
 
@@ -143,5 +143,5 @@ def test_a_statement_that_is_broken_off_is_no_facts_fault(
     monkeypatch.setattr("svc.views.projecting.GIVE_WAY_SQLITE_STEPS", 20)
     with suppress(sqlite3.OperationalError, OSError):
         step(db, store, _digester, 10, _failing_at(call))
-    assert step(db, store, _digester, 10) == 4
+    assert step(db, store, _digester, 10).position == 4
     assert db.execute("SELECT * FROM failed").fetchall() == []

@@ -13,7 +13,6 @@ from aggregates.capture.events import SessionClaimed
 from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.journal import Journal
 from svc.log.opening import open_log
-from svc.views.projecting import Cost
 from svc.views.projector import Pace, Projector, ViewsWriter
 from svc.views.views import RULES_VERSION, new_file, open_writer
 from tests.support import facts
@@ -169,26 +168,24 @@ async def test_a_step_brings_the_views_up_to_the_log(log: Log) -> None:
     """Each step answers with the position reached; one without new facts changes nothing."""
     writer = ViewsWriter(log.views, log.store, log.vault.digester)
     first = log.grow("s1")
-    assert await writer.step() == first
-    assert await writer.step() == first
+    assert (await writer.step()).position == first
+    assert (await writer.step()).position == first
     second = log.grow("s2")
-    assert await writer.step() == second
+    assert (await writer.step()).position == second
     writer.close()
     assert log.sessions() == ["s1", "s2"]
 
 
 async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log) -> None:
     """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
-    costs: list[Cost] = []
-    writer = ViewsWriter(log.views, log.store, log.vault.digester, charge=costs.append)
+    writer = ViewsWriter(log.views, log.store, log.vault.digester)
     log.grow("s1")
-    await writer.step()
-    assert costs == [], "three small facts"
+    assert (await writer.step()).costs == [], "three small facts"
     log.grow("s2")
     log.at_one_instant("s2", 300)
-    await writer.step()
+    costs = [*(await writer.step()).costs]
     log.at_one_instant("s2", 1)
-    await writer.step()
+    costs += (await writer.step()).costs
     writer.close()
     assert [developer_id for developer_id, _ in costs] == [ANA.developer_id]
     assert 0 < costs[0][1] < 60
@@ -217,7 +214,7 @@ async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wai
     log.grow(*sessions)
     shift = Shift(captures_wait=captures_wait)
     writer = ViewsWriter(log.views, log.store, log.vault.digester, shift.pace)
-    assert await writer.step() == len(sessions)
+    assert (await writer.step()).position == len(sessions)
     writer.close()
     assert log.sessions() == sessions
     slices = shift.looks / (SLICE_SECONDS * 1_000)

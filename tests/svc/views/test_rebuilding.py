@@ -13,6 +13,7 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.process import Place
 from svc.views import replay as module
+from svc.views.projecting import Stepped
 from svc.views.projector import Projector, ViewsWriter
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread
 from svc.views.views import RULES_VERSION, current_file, new_file, open_writer, point_to, remove_others
@@ -77,7 +78,7 @@ def serves(kept: Kept) -> bool:
 def catching_up_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """New views cannot take in what came during their build."""
 
-    async def full(_writer: ViewsWriter) -> int:
+    async def full(_writer: ViewsWriter) -> Stepped:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(ViewsWriter, "step", full)

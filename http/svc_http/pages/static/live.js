@@ -1,7 +1,6 @@
 // One event stream for all tabs of a browser: the tab that holds the lock listens, and tells the others.
 "use strict";
 (() => {
-  const NAMES = ["opened", "merged", "edited", "overridden", "updated", "settled", "judged"].map((kind) => `svc.score_v3.sub_session.${kind}`);
   const PAUSE_MS = 2000;
   const STALE_MS = 15 * 60 * 1000;
   let waiting = null;
@@ -15,8 +14,7 @@
   channel.onmessage = tell;
   const listen = () => new Promise(() => {
     const stream = new EventSource("/live");
-    const heard = () => { tell(); channel.postMessage("changed"); };
-    for (const name of NAMES) stream.addEventListener(name, heard);
+    stream.addEventListener("svc.score_v3.sub_session.updated", () => { tell(); channel.postMessage("changed"); });
   });
   if (navigator.locks) navigator.locks.request("svc-live", listen); else listen();
   // What depends on the time of day is told by no event: a page that was away, or stands open, asks again.
