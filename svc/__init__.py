@@ -10,10 +10,6 @@ def _told() -> str:
     try:
         with open(place, encoding="ascii") as written:
             return written.read().strip()
-    except NotADirectoryError:  # the client's one file
-        from zipimport import zipimporter
-
-        return zipimporter(__path__[0].removesuffix("/svc")).get_data(place).decode().strip()
     except OSError:
         return f"{NEXT}.dev0"
 

@@ -37,7 +37,7 @@ from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
 from svc.actors.mailbox import Busy, Waits
 from svc.archive.lane import ArchiveLane
-from svc.connect.client import made_here
+from svc.connect.wheel import client_setup
 from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.nodes import Following
@@ -64,7 +64,7 @@ from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
 from svc_http.arrivals import Arrivals
 from svc_http.ports import (
-    ClientFile,
+    ClientSetup,
     CpuTime,
     ModelShown,
     NotRefreshed,
@@ -288,8 +288,8 @@ class RunningService(Service):
                 return True
         return False
 
-    async def client(self) -> ClientFile | None:
-        return await trio.to_thread.run_sync(made_here)
+    async def client_setup(self) -> ClientSetup:
+        return await trio.to_thread.run_sync(client_setup, self.settings.ingest_url)
 
     def catalog(self) -> Served | None:
         return self.prices.served

@@ -6,7 +6,7 @@ in the event's single `Words` value; a record only points at them, so one seal c
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,6 +14,10 @@ from aggregates.event import Span
 
 COUNT_MAX = 10**12
 """Tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
+LABEL_CHARACTERS_MAX = 1_024
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_CHARACTERS_MAX, pattern=r"\S")]
+Label = Annotated[str, msgspec.Meta(max_length=LABEL_CHARACTERS_MAX)]
 USD_MAX = 1_000_000
 """The cost of one request, by whichever road."""
 RecordKind = Literal[

@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from aggregates.records.record import Count
+
 _COMPARED_LINES_MAX = 400
 """Longer texts are not aligned: what differs between their common ends counts as replaced."""
 _STEPS_PER_LINE_MAX = 64
@@ -121,8 +123,8 @@ PATCHED_FILES_MAX = 100
 
 class ChangedFile(NamedTuple):
     path: str
-    lines_added: int
-    lines_removed: int
+    lines_added: Count
+    lines_removed: Count
 
 
 class ToolInput(msgspec.Struct, frozen=True):

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from aggregates.reading.authors import own_words
-from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import NOT_OBSERVED, Changed, ChangedFile, ToolInput
+from aggregates.records.record import Label, Record, RecordKind
+from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, count, name, text
 
 REDACTED = ("<REDACTED>", "[REDACTED]")
@@ -21,9 +21,9 @@ class RecordDraft(msgspec.Struct, frozen=True):
     text: str | None = None
     path: str | None = None
     command: str | None = None
-    input_key: str | None = None
+    input_key: Label | None = None
     """Equal for two calls of one tool with the same input."""
-    more: tuple[ChangedFile, ...] = ()
+    more: Annotated[tuple[ChangedFile, ...], msgspec.Meta(max_length=PATCHED_FILES_MAX)] = ()
     """What the call changed beside `path`."""
 
 

@@ -195,11 +195,28 @@ class CpuTime:
         self.seconds += time.thread_time()
 
 
-class ClientFile(NamedTuple):
-    """`svc-client.pyz`, for machines that have Python alone."""
+class Wheel(NamedTuple):
+    """svc itself, for other machines to install."""
 
+    name: str
     data: bytes
     sha256: str
+
+
+class Pasted(NamedTuple):
+    """What a person puts into a file of an agent where nothing is installed."""
+
+    agent: str
+    path: str
+    text: str
+
+
+class ClientSetup(NamedTuple):
+    """With what another machine sends here."""
+
+    wheel: Wheel | None
+    """None where this program cannot make one."""
+    pasted: list[Pasted]
 
 
 class Unavailable(Mendable):
@@ -315,7 +332,7 @@ class Service:
     start_replay: Callable[[int | None], ReplayStatus]  # or joins the one that runs; raises `UnknownRules`
     replay_status: Callable[[], ReplayStatus]
     store_is_writable: Callable[[], Awaitable[bool]]  # within a few seconds
-    client: Callable[[], Awaitable[ClientFile | None]]  # None where this program cannot make it
+    client_setup: Callable[[], Awaitable[ClientSetup]]
     metrics: Callable[[str], tuple[bytes, str]]  # for Prometheus, as Accept allows: text and media type
     observe: Callable[[str, str, str, int, float], None]  # listener, method, route without ids, status, seconds
 

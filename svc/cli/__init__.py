@@ -28,7 +28,6 @@ COMMANDS = {
     "connect": Entry("connecting", "Have an agent send what it does."),
     "disconnect": Entry("connecting", "Undo `svc connect`: every file as it was, byte for byte."),
     "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
-    "client": Entry("client", "Write svc-client.pyz: connect, doctor, hook, import, score."),
     "hook": Entry("children", "What an agent's hooks call; nothing to type by hand."),
     "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
     "open": Entry("opening", "Open the pages in a browser, without a key."),

@@ -76,10 +76,8 @@ def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] =
 
 def hear_warnings() -> None:
     """On standard error, unless the command has set up its logs otherwise: before its JSON there is nothing."""
-    try:
-        import structlog
-    except ModuleNotFoundError:  # in the client's one file, where nothing logs
-        return
+    import structlog
+
     if not structlog.is_configured():
         from svc.observe.logs import set_up_logs
 

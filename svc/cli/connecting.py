@@ -87,6 +87,10 @@ def connect(
     Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
     switched on. A copy of each file is kept; running it again changes nothing.
     """
+    if ".cache" in Path(sys.prefix).parts and not no_hooks:
+        raise Refused(
+            "uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it first"
+        )
     key = _checked_key(key)
     name = connecting.connection_name(agent, scope, Path.cwd())
     command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))

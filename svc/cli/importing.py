@@ -98,10 +98,8 @@ for _agent in _WHAT:
 
 def _check_folder(settings: Settings, agent: str) -> None:
     """Raises `ClickException` where neither a folder nor a server was named."""
-    try:
-        from svc.log.opening import holds_data
-    except ModuleNotFoundError:
-        raise click.UsageError("name your server's intake and your key: --url URL --key KEY") from None
+    from svc.log.opening import holds_data
+
     if not holds_data(settings.place) and not (settings.var_path / SOCKET).exists():
         raise click.ClickException(
             f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "

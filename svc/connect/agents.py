@@ -2,13 +2,13 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from svc.connect.changes import Append, Change, Format, Put, Refused
+from svc.connect.changes import DOCUMENTS, Append, Change, Format, Put, Refused, apply
 
 AgentName = Literal["claude-code", "codex", "gemini", "copilot", "opencode"]
 Scope = Literal["user", "project"]
@@ -29,7 +29,7 @@ NEVER_FAILS = " || true"
 """How a hook's command ends: should svc be gone one day, the agent hears of no fault."""
 CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
 """The tools whose calls a hook tells: those that change files or run commands."""
-_FOLDERS = {
+_FOLDERS: dict[AgentName, tuple[str, str | None]] = {
     "claude-code": (".claude", "CLAUDE_CONFIG_DIR"),
     "codex": (".codex", "CODEX_HOME"),
     "gemini": (".gemini", None),
@@ -121,6 +121,15 @@ def told(target: Target) -> list[str]:
         ),
         *(["The agent may ask svc about your own work, by MCP; it changes nothing there."] if target.asks else []),
     ]
+
+
+def to_paste(url: str) -> Iterator[tuple[AgentName, str, str]]:
+    """Agent, file and text: the telemetry settings of every agent, for a person to put there."""
+    for agent, (folder, _) in _FOLDERS.items():
+        for plan in plans(Target(agent, url, "YOUR_KEY", (), hooks=False), "user", Path("~") / folder):
+            document = DOCUMENTS[plan.format]("")
+            apply(document, plan.changes)
+            yield agent, str(plan.path), document.render()
 
 
 def plans(target: Target, scope: Scope, folder: Path) -> list[FilePlan]:

@@ -5,7 +5,8 @@ from typing import Any, Literal
 import msgspec
 
 from aggregates.reading.authors import CONTEXT, PRINTED, maker_of, own_words
-from svc.importing.exchange import Count, Timed, text_in
+from aggregates.records.record import Count
+from svc.importing.exchange import Timed, text_in
 
 # What the agent put into the conversation, told apart from what a person typed.
 _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")

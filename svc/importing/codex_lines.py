@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
+from aggregates.records.record import Count
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile
 from aggregates.telemetry.codex import call_arguments
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Count, Timed, microseconds, text_in
+from svc.importing.exchange import Timed, microseconds, text_in
 
 HEAD_CHARACTERS_MAX = 500
 """What a result says of itself stands in so many characters."""

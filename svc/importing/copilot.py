@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from aggregates.reading.authors import own_words
+from aggregates.records.record import Count
 from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Count, Format, Memory, Reader, Timed, ToolCall, by_beginning, note
+from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note
 
 _SPAWNS = "task"
 

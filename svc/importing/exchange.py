@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from errno import EINVAL
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
-from aggregates.records.record import COUNT_MAX, Record, RecordKind
+from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, ToolInput
 from aggregates.telemetry.draft import RecordDraft
 from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
@@ -30,7 +30,6 @@ HEAD_LINES_MAX = 100
 """The first time of a file is looked for in so many lines."""
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
 
 
 class TornLine(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from aggregates.reading.authors import own_words
-from aggregates.records.record import Record
+from aggregates.records.record import Count, Record
 from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
 from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft, status_in
@@ -22,7 +22,7 @@ from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import ToolOutcome, tool_outcome
-from svc.importing.exchange import Count, Format, Memory, Note, Reader, Timed, microseconds, note
+from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note
 
 _TOLD_ITSELF = "System: "
 _CONTINUED = "Please continue."

@@ -34,9 +34,10 @@ from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals
 from svc_http.ports import (
-    ClientFile,
+    ClientSetup,
     LogShown,
     NotRefreshed,
+    Pasted,
     Provider,
     PublicSettings,
     ReplayStatus,
@@ -47,6 +48,7 @@ from svc_http.ports import (
     UnknownRules,
     ViewsShown,
     Waiting,
+    Wheel,
 )
 from tests.support.facts import Log, Placed, empty_views
 from tests.support.people import ANA_KEY, NOW_US, company
@@ -321,8 +323,9 @@ class House(Service):
         self.replay = ReplayStatus(state="running", of=len(self.events))
         return self.replay
 
-    async def client(self) -> ClientFile | None:
-        return ClientFile(b"PK", "5" * 64)
+    async def client_setup(self) -> ClientSetup:
+        wheel = Wheel("svc-1-py3-none-any.whl", b"PK", "5" * 64)
+        return ClientSetup(wheel, [Pasted("codex", "~/.codex/config.toml", "[otel]\n")])
 
     def replay_status(self) -> ReplayStatus:
         """The newest replay."""

@@ -182,11 +182,12 @@ pages, before a sign-in
   api    GET    /sign-in 200
   api    POST   /sign-in/provider 200
   api    GET    /static/<id> 200
-  api    GET    /client/svc-client.pyz 200
+  api    GET    /client/<id> 200
 pages, the way in
   api    POST   /sign-in 303
 pages, a link that is gone
   api    GET    /open/<id> 303
+  api    GET    /client/svc-client.pyz 410
 pages, from elsewhere
   api    GET    /sign-in/back 200
 pages, own data

@@ -369,6 +369,8 @@ def _form(row: Row, ids: Ids) -> bytes:
 
 
 def _path_id(path: str, ids: Ids) -> str:
+    if path == "/client/<id>":
+        return "svc-1-py3-none-any.whl"
     if path == "/static/<id>":
         return file_url("style.css").removeprefix("/static/")
     kinds = {

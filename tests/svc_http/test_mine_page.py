@@ -71,13 +71,19 @@ async def test_nobody_takes_back_what_they_never_asked(api: Caller) -> None:
     assert (await press(api, "/mine/forget/back", BENS)).status == 404
 
 
-async def test_the_clients_file_is_offered_with_its_digest(api: Caller) -> None:
-    """To whoever has the address: nothing of anybody is in it."""
+async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:
+    """To whoever has the address: nothing of anybody is in it. The client that was there before is told as gone."""
     shown = await words(api, "/mine", BENS)
-    assert "python3 svc-client.pyz connect claude-code --url http" in shown
-    answer = await api.get("/client/svc-client.pyz")
+    assert "svc connect claude-code --url http" in shown
+    path = "/client/svc-1-py3-none-any.whl"
+    assert all(f"{program} install http://localhost{path}" in shown for program in ("uv tool", "pipx"))
+    assert "codex: ~/.codex/config.toml [otel]" in shown
+    answer = await api.get(path)
     assert (answer.status, answer.body, answer.headers["Content-Type"]) == (200, b"PK", "application/zip")
-    assert f"SHA-256 {answer.headers['ETag'].strip(chr(34))}" in shown
+    assert f"SHA-256 of the wheel: {answer.headers['ETag'].strip(chr(34))}" in shown
+    old, other = await api.get("/client/svc-client.pyz"), await api.get("/client/svc-0-py3-none-any.whl")
+    assert (old.status, other.status) == (410, 404)
+    assert all(path in each.body.decode() for each in (old, other))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,7 @@ async def test_a_newcomer_reads_both_ways_to_begin(api: Caller) -> None:
     shown = await words(api, "/", BENS)
     assert "svc import claude-code" in shown
     assert "make a key" in shown
-    assert "svc-client.pyz" in shown
+    assert "svc connect claude-code" in shown
 
 
 async def test_the_operators_pages_listen_to_no_developers_events(api: Caller) -> None:

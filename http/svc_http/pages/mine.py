@@ -27,7 +27,7 @@ from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, forget_cookie
+from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, forget_cookie, is_secure
 from svc_http.params import Call, zone_sent
 from svc_http.ports import Unavailable
 from svc_http.routing import Routes
@@ -80,18 +80,37 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
         provider=call.service.provider,
         languages=LANGUAGES,
         asked_at=forget_requests(call.service.directory).get(call.scope.developer_id),
-        client=await call.service.client(),
+        setup=await call.service.client_setup(),
+        address=_address(call),
         ingest_url=call.service.settings.ingest_url,
     )
 
 
-@routes("GET /client/svc-client.pyz", "The client's one file.")
-async def client_file(call: Call) -> Response:
-    made = await call.service.client()
+@routes("GET /client/<name>", "svc itself as a wheel, for `uv tool install` and pipx.")
+async def wheel(call: Call, name: str) -> Response:
+    made = (await call.service.client_setup()).wheel
     if made is None:
-        raise HttpError(404, "this server cannot make the client's file: take it from `svc client` of a package of svc")
+        raise HttpError(404, "this server is svc's one file, which holds no wheel: copy that file instead")
+    if name != made.name:
+        raise HttpError(404, f"this server's wheel is /client/{made.name}")
     headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff", "ETag": f'"{made.sha256}"'}
     return TrioResponse(made.data, 200, headers, content_type="application/zip")
+
+
+@routes("GET /client/svc-client.pyz", "Where the client's one file was.")
+async def old_client(call: Call) -> Response:
+    made = (await call.service.client_setup()).wheel
+    where = "a wheel of svc" if made is None else f"{_address(call)}/client/{made.name}"
+    raise HttpError(
+        410,
+        f"svc-client.pyz is no longer made; one that you have goes on working. To have a newer one: uv tool install "
+        f"{where} (or pipx install), then svc connect AGENT again",
+    )
+
+
+def _address(call: Call) -> str:
+    """Of the API, as this caller knows it."""
+    return f"{'https' if is_secure(call.request) else 'http'}://{call.request.host}"
 
 
 @routes("POST /mine/keys", "Make a key, which is shown this once.")

@@ -12,7 +12,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.capture import commands
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
-from aggregates.records.record import COUNT_MAX, USD_MAX
+from aggregates.records.record import COUNT_MAX, USD_MAX, Count
 from aggregates.times import iso, parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.arrivals import Arrival, Refusal
@@ -26,7 +26,6 @@ LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
 LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 """Selecting a prompt by its session alone: for plugins before this version, and before this time."""
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
 _Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=COUNT_MAX)]
 _Usd = Annotated[float, msgspec.Meta(ge=0, le=USD_MAX)]
 
@@ -45,7 +44,7 @@ class PromptBody(msgspec.Struct):
     client_event_id: UUID | None = None
     host_prompt_id: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)] | None = None
     submitted_at: str | None = None
-    original_char_count: _Count | None = None
+    original_char_count: Count | None = None
     untruncated_sha256: _Sha256 | None = None
     truncated: bool | None = None
 
@@ -60,10 +59,10 @@ class ResponseBody(msgspec.Struct):
     response_content_hash: _Sha256 | None = None
     response_text: str | None = None
     elapsed_ms: _Milliseconds | None = None
-    input_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    cache_read_tokens: _Count | None = None
-    cache_creation_tokens: _Count | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_creation_tokens: Count | None = None
     model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     cost_usd: _Usd | None = None
     cost_catalog_revision: Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)] | None = None

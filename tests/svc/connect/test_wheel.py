@@ -1,0 +1,105 @@
+"""The wheel that a server makes of itself: it installs, and connects a machine from beginning to end."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from svc import __version__
+from svc.cli.sample import write_transcripts
+from svc.connect.agents import to_paste
+from svc.connect.wheel import made_here
+from tests.support.process import init, serving
+
+
+def test_it_holds_every_module_and_the_licence_and_is_the_same_each_time() -> None:
+    """So that its digest can be compared."""
+    made = made_here()
+    assert made is not None
+    names = set(zipfile.ZipFile(BytesIO(made.data)).namelist())
+    assert {"svc/hook/start.py", "svc_http/app.py", "projections/schema.sql", "aggregates/event.py"} <= names
+    assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
+    assert not any("__pycache__" in name or name.startswith("tests") for name in names)
+    assert made_here() == made
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Installed by pip into an environment that finds the libraries which run here, and no source tree."""
+    folder, made = tmp_path_factory.mktemp("wheel"), made_here()
+    assert made is not None
+    (folder / made.name).write_bytes(made.data)
+    subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+    pip: list[str | Path] = [folder / "env/bin/python", "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+    subprocess.run([*pip, folder / made.name], check=True, env=environment(folder))
+    (place,) = folder.glob("env/lib/python*/site-packages")
+    (place / "libraries.pth").write_text(str(Path(str(msgspec.__file__)).parents[1]))
+    return folder / "env/bin/svc"
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": os.environ["PATH"], **more}
+
+
+def typed(program: Path, home: Path, *arguments: str, **more: str) -> str:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, env=environment(home, **more))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def hooked(command: str, home: Path, told: dict[str, Any]) -> str:
+    """What a hook prints; it ends with 0, and no word on standard error."""
+    done = subprocess.run(
+        command, shell=True, input=json.dumps(told), text=True, capture_output=True, env=environment(home)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.process
+def test_from_connect_to_a_score_and_back(program: Path, tmp_path: Path) -> None:
+    """Connect, a hook as the agent runs it, import, doctor, score, disconnect."""
+    made, home = init(tmp_path / "var"), tmp_path / "home"
+    home.mkdir()
+    with serving(tmp_path / "var", made["key"]) as server:
+        assert __version__ in typed(program, home, "--version")
+        typed(program, home, "connect", "claude-code", "--url", server.intake_url, "--coach", SVC_KEY=made["key"])
+        settings = home / ".claude/settings.json"
+        hooks = json.loads(settings.read_text())["hooks"]["UserPromptSubmit"]
+        capturing, coaching = (each["hooks"][0]["command"] for each in hooks)
+        assert str(program.parents[1]) in capturing
+        told = {"session_id": "s1", "hook_event_name": "UserPromptSubmit", "prompt_id": "p1", "prompt": "Fix it"}
+        ended = {"session_id": "s1", "hook_event_name": "SessionEnd"}
+        assert [hooked(capturing, home, each) for each in (told, ended)] == ["", ""]
+        assert hooked(coaching, home, told) == "" or "svc: " in hooked(coaching, home, told | {"session_id": "s2"})
+        write_transcripts(home / ".claude/projects", now_us=time.time_ns() // 1_000)
+        report = json.loads(typed(program, home, "import", "claude-code", "--url", server.intake_url, "--json"))
+        assert report["created"] > 0
+        assert report["refused"] == report["torn"] == []
+        (found,) = json.loads(typed(program, home, "doctor", "--json"))
+        assert {each["level"] for each in found["findings"]} <= {"ok", "warning"}
+        assert "captured and read back" in str(found)
+        score = json.loads(typed(program, home, "score", "--days", "366", "--json", "--api", server.api_url))
+        assert score["score"]["total_count"] > 0
+        typed(program, home, "disconnect", "claude-code")
+        assert not settings.exists()
+
+
+def test_what_a_person_pastes_is_what_connect_writes() -> None:
+    """Of every agent, and without a key."""
+    pasted = {path: text for _, path, text in to_paste("https://svc.example")}
+    assert pasted["~/.gemini/.env"].splitlines() == [
+        "GEMINI_TELEMETRY_OTLP_ENDPOINT=https://svc.example",
+        "OTEL_EXPORTER_OTLP_HEADERS=X-API-Key=YOUR_KEY",
+    ]
+    variables = json.loads(pasted["~/.claude/settings.json"])["env"]
+    assert variables["OTEL_EXPORTER_OTLP_HEADERS"] == "Authorization=Bearer YOUR_KEY"
+    assert {"~/.codex/config.toml", "~/.copilot/svc.env", "~/.config/opencode/svc.env"} <= pasted.keys()
