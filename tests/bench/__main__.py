@@ -1,17 +1,17 @@
-"""`make bench`: figures of the service next to baselines of the same run."""
+"""`make bench`: figures of the service beside baselines of the same run."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from tests.bench.captures import compare_captures
-from tests.bench.fanout import compare_fanout
-from tests.bench.hooks import compare_hooks, compare_starts
-from tests.bench.own_writes import compare_own_writes
-from tests.bench.records import compare_records
-from tests.bench.replay import compare_replay
-from tests.bench.results import Result, keep, table_of
+from tests.bench.fanout import fanout
+from tests.bench.intake import captures, own_writes, records
+from tests.bench.replay import replay
+from tests.bench.results import keep
+from tests.bench.starts import hooks, starts
+from tests.support.results import Result, table_of
 
 
 @click.command()
@@ -20,8 +20,8 @@ from tests.bench.results import Result, keep, table_of
 @click.option("--batches", default=400, show_default=True, help="Exports of 100 log records in each round; likewise.")
 @click.option("--events", default=30000, show_default=True, help="Events of the history that is replayed; 0: none.")
 @click.option("--told", default=200, show_default=True, help="Captures that pages follow by events; likewise.")
-@click.option("--hooks", default=100, show_default=True, help="Calls of a hook; likewise.")
-@click.option("--starts", default=10, help="Starts of commands and of a server; likewise.", show_default=True)
+@click.option("--hooks", "calls", default=100, show_default=True, help="Calls of a hook; likewise.")
+@click.option("--starts", "begun", default=10, show_default=True, help="Starts of commands and of a server; likewise.")
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
 def main(
@@ -30,8 +30,8 @@ def main(
     batches: int,
     events: int,
     told: int,
-    hooks: int,
-    starts: int,
+    calls: int,
+    begun: int,
     rounds: int,
     kept: Path | None,
 ) -> None:
@@ -40,25 +40,19 @@ def main(
 
     Example: python -m tests.bench --requests 4000 --own 0 --batches 0 --events 0 --told 0 --hooks 0 --starts 0
     """
-    console = Console(width=150)
-    results: list[Result] = []
-    if requests:
-        results += compare_captures(requests, rounds, console)
-    if own:
-        results += compare_own_writes(own, console)
-    if batches:
-        results += compare_records(batches, rounds, console)
-    if events:
-        results += compare_replay(events, console)
-    if told:
-        results += compare_fanout(told, console)
-    if hooks:
-        results += compare_hooks(hooks, console)
-    if starts:
-        results += compare_starts(starts, console)
+    parts: list[tuple[int, Callable[[], list[Result]]]] = [
+        (requests, lambda: captures(requests, rounds)),
+        (own, lambda: own_writes(own)),
+        (batches, lambda: records(batches, rounds)),
+        (events, lambda: replay(events)),
+        (told, lambda: fanout(told)),
+        (calls, lambda: hooks(calls)),
+        (begun, lambda: starts(begun)),
+    ]
+    results = [each for wanted, measure in parts if wanted for each in measure()]
     if kept:
         keep(kept, results)
-    console.print(table_of(results))
+    Console(width=150).print(table_of(results))
 
 
 if __name__ == "__main__":

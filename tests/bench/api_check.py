@@ -5,21 +5,17 @@ alone, and as an administrator, who may end memberships and keys. `schemathesis.
 fault. A 500 always is a fault; the server's log says why.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import msgspec
 
-from tests.bench.servers import NO_BUDGETS
+from tests.support.process import NO_BUDGETS, THIS_TREE, log_tail
 
-_SVC = (sys.executable, "-m", "svc")
 _ADMIN = ("--include-path-regex", "^/v1/(admin|model-catalog)")
 _OTHERS = ("--exclude-path-regex", "^/v1/admin")
 _BOTH = ("--include-path-regex", "^/(health$|v1/(insights|telemetry/logs$|score_v3/(today-summary|realtime)))")
@@ -38,7 +34,8 @@ def main(schemathesis: str, max_examples: int, seed: int) -> None:
     command = (schemathesis, "run", *options, "--max-examples", str(max_examples), "--seed", str(seed))
     with tempfile.TemporaryDirectory(prefix="svc-api-check-") as folder:
         demo = Path(folder) / "demo"
-        key = _with_a_key(demo)
+        THIS_TREE.run("demo", "--var", demo)
+        key = THIS_TREE.json("key", "issue", "--var", demo, "--developer", "Ana")["key"]
         bearer = ("-H", f"Authorization: Bearer {key}")
         secret = ("-H", f"X-Internal-Secret: {(demo / 'internal-secret').read_text().strip()}")
         passed = [
@@ -49,38 +46,18 @@ def main(schemathesis: str, max_examples: int, seed: int) -> None:
     sys.exit(0 if all(passed) else 1)
 
 
-def _with_a_key(var: Path) -> str:
-    """Make the folder; a key of one of its developers."""
-    subprocess.run((*_SVC, "demo", "--var", str(var)), check=True, stdout=subprocess.DEVNULL)
-    issue = ("key", "issue", "--var", str(var), "--developer", "Ana", "--json")
-    made = subprocess.run((*_SVC, *issue), check=True, capture_output=True)
-    key: str = msgspec.json.decode(made.stdout)["key"]
-    return key
-
-
 def _run(demo: Path, command: Sequence[str], more: Sequence[str], *, api_only: bool = False) -> bool:
     """One run, on a server over a copy of the folder. `api_only`: whatever the description says, ask the API."""
     var = demo.with_name("var")
     shutil.rmtree(var, ignore_errors=True)
     shutil.copytree(demo, var)
-    with _server(var) as url:
-        where = ("--url", url) if api_only else ()
-        return subprocess.run((*command, f"{url}/openapi.json", *where, *more), check=False).returncode == 0
-
-
-@contextmanager
-def _server(var: Path) -> Iterator[str]:
-    """The URL of the API of a server over a folder."""
-    listeners = ("--intake", "127.0.0.1:0", "--api", "127.0.0.1:0")
-    serve = (*_SVC, "serve", "--var", str(var), *listeners, "--log-level", "warning")
     # It sends wrong keys by the hundred, and is to see what each is told.
-    quiet = os.environ | NO_BUDGETS | {"SVC_CATALOG_REFRESH": "false"}
-    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=quiet) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().rpartition("api=")[2].strip()
-        finally:
-            process.terminate()
+    with THIS_TREE.serving(var, "--log-level", "warning", told=NO_BUDGETS) as server:
+        where = ("--url", server.api_url) if api_only else ()
+        done = subprocess.run((*command, f"{server.api_url}/openapi.json", *where, *more), check=False)
+        if done.returncode:
+            print(log_tail(var))
+        return done.returncode == 0
 
 
 if __name__ == "__main__":

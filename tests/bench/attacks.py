@@ -1,42 +1,42 @@
-"""What one key can do to the others: requests drawn from the shapes that once stopped the server.
+"""What one key can do to the others: requests drawn from the shapes that once stopped the server, and floods.
 
 `python -m tests.bench.attacks --each 11 --seed 1` sends so many of every kind at a fresh server without budgets. A
 second developer asks for `/health` and captures meanwhile, from a process of its own; the server's memory is watched,
-and in the end it is stopped amid the same requests. It ends with 1 where a bound is broken.
+and in the end it is stopped amid the same requests. It ends with 1 where a bound is broken. `--floods` has a colleague
+read their own writes, once a second, while one developer sends many sessions, or one without end.
 """
 
 import gzip
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from random import Random
-from threading import Thread
+from threading import Event, Thread
 from typing import NamedTuple
 
 import click
+import trio
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-from tests.bench.floods import colleague
-from tests.bench.servers import NO_BUDGETS, Serving, fresh_service
+from tests.bench.world import MIDDLE, Service, fresh_service
+from tests.support.driver import BROKEN, Driver, at, bearer, once, put_load
+from tests.support.process import NO_BUDGETS, THIS_TREE, environment
+from tests.support.results import Outcome, Result, all_hold, table_of
+from tests.support.work import prompt, prompt_body, record
 
-WAIT_MS_MAX = 250
-PEAK_MIB_MAX = 300
-STOP_SECONDS_MAX = 5.0
+WAIT_MS_MAX, PEAK_MIB_MAX, STOP_SECONDS_MAX = 250, 300, 5.0
 ATTACK_SECONDS = 12.0
 """No further request is sent after so long."""
-STOP_AFTER_SECONDS = 0.7
-WATCH_PAUSE_SECONDS = 0.05
+STOP_AFTER_SECONDS, WATCH_PAUSE_SECONDS = 0.7, 0.05
 KIB, MIB = 1024, 1024 * 1024
+READ = "/v1/score_v3/realtime/sub-sessions"
+FLOOD_CONNECTIONS = 32
 _LETTERS = ("é", "€", "한", "😀", "\\u00e9", "\\n", "a", " ")
 _FINDINGS = (
     *("a{}@example.com ", "10.1.{}.7 ", "/home/ana{}/src ", "https://u:pw{}@db.example/x ", "AKIA{:016d} "),
@@ -44,25 +44,9 @@ _FINDINGS = (
     *("hvs.{:024d} ", "token{} = 'abc' "),
 )
 _UNITS = (
-    *(
-        "‹",
-        "<",
-        "fix ",
-        "#\n",
-        "`",
-        "```\n",
-        "- a\n",
-        "key=",
-        "a.b.",
-        "/a",
-        "(",
-        "&lt;",
-        "https://",
-        "1. ",
-        "> ",
-        "no, ",
-    ),
+    *("‹", "<", "fix ", "#\n", "`", "```\n", "- a\n", "key=", "a.b.", "/a", "(", "&lt;", "https://", "1. ", "> "),
     *("@@ -1 +1 @@\n", "src/app.py ", '"', "\\", "undo that. ", "+a\n-b\n", "password=", "a@", "\u2028", "--", "'\"`"),
+    "no, ",
 )
 
 
@@ -83,27 +67,11 @@ class Attack(NamedTuple):
     seconds: float = 0.0
 
 
-class Seen(NamedTuple):
-    health_ms: float
-    capture_ms: float
-    refused: int
-    peak_mib: int
-    stop_seconds: float
-
-    @property
-    def holds(self) -> bool:
-        slowest_ms = max(self.health_ms, self.capture_ms)
-        fits = self.peak_mib <= PEAK_MIB_MAX and self.stop_seconds <= STOP_SECONDS_MAX
-        return slowest_ms <= WAIT_MS_MAX and fits and not self.refused
-
-
 # --- what is sent ---------------------------------------------------------------------------------------------
 
 
 def _prompt(text: str, session: str) -> Sent:
-    return Sent(
-        "/v1/prompts", json.dumps({"prompt_text": text, "tool_session_id": session}, ensure_ascii=False).encode()
-    )
+    return Sent("/v1/prompts", prompt(text, session))
 
 
 def _records(items: str, head: str = "", zipped: bool = False) -> Sent:
@@ -111,10 +79,8 @@ def _records(items: str, head: str = "", zipped: bool = False) -> Sent:
     return Sent("/v1/logs", gzip.compress(body) if zipped else body, zipped)
 
 
-def _record(session: str, name: str = "claude_code.user_prompt", **texts: str) -> str:
-    values = {"session.id": session, "event.name": name.rpartition(".")[2]} | texts
-    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
-    return json.dumps({"timeUnixNano": str(time.time_ns()), "body": {"stringValue": name}, "attributes": attributes})
+def _record(session: str, name: str = "user_prompt", **texts: str) -> str:
+    return json.dumps(record(name, time.time_ns() // 1_000, {"session.id": session} | texts))
 
 
 def _findings(chance: Random) -> Attack:
@@ -134,9 +100,8 @@ def _unreadable(chance: Random) -> Attack:
     depth = chance.choice((0, 1, 900, 20_000))
     body = ('{"metadata":' + "[" * depth + f"[{items}]" + "]" * depth + wrong).encode("latin-1")
     path = chance.choice(("/v1/prompts", "/v1/prompts/response", "/v1/logs", "/v1/metrics", "/v1/traces"))
-    return Attack(
-        f"{count} × {item}, depth {depth}, {wrong!r}, {path}", [Sent(path, gzip.compress(body), True)] * 20, 20
-    )
+    sent = Sent(path, gzip.compress(body), True)
+    return Attack(f"{count} × {item}, depth {depth}, {wrong!r}, {path}", [sent] * 20, 20)
 
 
 def _windows(chance: Random) -> Attack:
@@ -154,20 +119,17 @@ def _patterns(chance: Random) -> Attack:
     """Prompts of one piece again and again."""
     unit = "".join(chance.choice(_UNITS) for _ in range(chance.choice((1, 1, 2, 3))))
     before, size = chance.choice(("", 'password="', "fix ", "```\n")), chance.choice((80_000, 600_000, 3_900_000))
-    text = before + unit * (size // len(unit.encode()))
-    return Attack(
-        f"{before!r} + {unit!r} × {size // len(unit.encode())}", [_prompt(text[:size], f"p{n}") for n in range(8)], 8
-    )
+    times = size // len(unit.encode())
+    text = (before + unit * times)[:size]
+    return Attack(f"{before!r} + {unit!r} × {times}", [_prompt(text, f"p{n}") for n in range(8)], 8)
 
 
 def _folds(chance: Random) -> Attack:
     """Many small captures that belong together."""
-    sessions, texts = (
-        chance.choice((1, 1, 2, 50, 2_000)),
-        chance.choice((("go on",), ("no, undo that", "again"), ("x" * 2_000,))),
-    )
+    sessions = chance.choice((1, 1, 2, 50, 2_000))
+    texts = chance.choice((("go on",), ("no, undo that", "again"), ("x" * 2_000,)))
     tools = chance.choice((0, 0, 3, 20))
-    done = _record("S", "claude_code.tool_result", tool_name="Bash", success=chance.choice(("true", "false")))
+    done = _record("S", "tool_result", tool_name="Bash", success=chance.choice(("true", "false")))
 
     def one(number: int) -> Sent:
         session, text = f"f{number % sessions}", f"{texts[number % len(texts)]} {chance.choice(('', number))}"
@@ -183,7 +145,7 @@ def _heads(chance: Random) -> Attack:
     sessions, head = chance.choice((10, 300, 1_000, 2_000, 20_000)), chance.choice((100, 10_000, 160_000, 1_000_000))
     letter = chance.choice(_LETTERS[:5])
     about = f'"attributes":[{{"key":"x","value":{{"stringValue":"{letter * (head // len(letter))}"}}}}]'
-    one = _records(",".join(_record(f"h{n}", "claude_code.api_request") for n in range(sessions)), about)
+    one = _records(",".join(_record(f"h{n}", "api_request") for n in range(sessions)), about)
     return Attack(f"{sessions} sessions, head of {head} {letter!r}", [one] * 4, 2)
 
 
@@ -209,7 +171,7 @@ KINDS: dict[str, Callable[[Random], Attack]] = {
 # --- how it is sent, and what the others see ----------------------------------------------------------------
 
 
-def _put(service: Serving, attack: Attack) -> None:
+def _put(service: Service, attack: Attack) -> None:
     """Send everything; what becomes of it does not matter."""
     until, waiting = time.monotonic() + ATTACK_SECONDS, list(attack.requests)
 
@@ -217,127 +179,170 @@ def _put(service: Serving, attack: Attack) -> None:
         while waiting and time.monotonic() < until:
             try:
                 _send(service, waiting.pop(), attack.seconds)
-            except (OSError, HTTPException, IndexError):
+            except (*BROKEN, IndexError):
                 continue  # hung up, stopped, or another thread took the last one
 
-    threads = [Thread(target=work, daemon=True) for _ in range(attack.connections)]
+    _together([work] * attack.connections, ATTACK_SECONDS + attack.seconds)
+
+
+def _together(works: Sequence[Callable[[], None]], seconds: float) -> None:
+    threads = [Thread(target=work, daemon=True) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(ATTACK_SECONDS + attack.seconds)
+        thread.join(seconds)
 
 
-def _send(service: Serving, sent: Sent, seconds: float) -> None:
-    connection = HTTPConnection("127.0.0.1", service.port, timeout=ATTACK_SECONDS)
-    connection.putrequest("POST", sent.path)
-    more = {"Content-Type": "application/json", "Content-Length": str(len(sent.body))}
-    for name, value in (service.headers | more | ({"Content-Encoding": "gzip"} if sent.zipped else {})).items():
-        connection.putheader(name, value)
-    connection.endheaders()
-    pieces = 80 if seconds else 1
-    size = -(-len(sent.body) // pieces)
+def _send(service: Service, sent: Sent, seconds: float) -> None:
+    more = {"Content-Encoding": "gzip"} if sent.zipped else {}
+    port, headers = service.server.intake_port, bearer(service.key) | more
+    if not seconds:
+        driver = Driver(port, timeout=ATTACK_SECONDS)
+        driver.call("POST", sent.path, sent.body, **headers)
+        return driver.close()
+    driver = Driver(port, timeout=ATTACK_SECONDS)
+    driver.call("POST", sent.path, _dripping(sent.body, seconds), **{"Content-Length": str(len(sent.body))}, **headers)
+    driver.close()
+
+
+def _dripping(body: bytes, seconds: float, pieces: int = 80) -> Iterator[bytes]:
+    size = -(-len(body) // pieces)
     for number in range(pieces):
-        connection.send(sent.body[number * size : (number + 1) * size])
+        yield body[number * size : (number + 1) * size]
         time.sleep(seconds / pieces)
-    connection.getresponse().read()
-    connection.close()
 
 
 @contextmanager
-def _watched(service: Serving, headers: dict[str, str]) -> Iterator[list[tuple[float, float, int]]]:
+def _watched(service: Service, key: str) -> Iterator[list[float]]:
     """Afterwards: the slowest health check and capture, in milliseconds, and how many were refused."""
     command = [sys.executable, "-c", "from tests.bench.attacks import watch; watch()"]
-    found: list[tuple[float, float, int]] = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    found: list[float] = []
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment()) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps([service.port, headers]) + "\n")
+        process.stdin.write(json.dumps([service.server.intake_port, key]) + "\n")
         process.stdin.flush()
         process.stdout.readline()
         try:
             yield found
         finally:
             process.send_signal(signal.SIGINT)
-            found.append(tuple(json.loads(process.stdout.read())))
+            found += json.loads(process.stdout.read())
 
 
 def watch() -> None:
     """The second developer: one round after the other, until interrupted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background work ignores interrupts
-    port, headers = json.loads(sys.stdin.readline())
-    health, captures, refused, number = [0.0], [0.0], 0, 0
+    port, key = json.loads(sys.stdin.readline())
+    slowest, refused, number = [0.0, 0.0], 0, 0
     try:
         while True:
             number += 1
-            for times, one in ((health, None), (captures, _prompt(f"please add test {number}", "colleague"))):
-                began = time.perf_counter()
-                refused += _status(port, headers, one) not in (200, 201)
-                times.append((time.perf_counter() - began) * 1_000)
+            asked = (
+                ("GET", "/health", None),
+                ("POST", "/v1/prompts", prompt(f"please add test {number}", "colleague")),
+            )
+            for place, (method, path, body) in enumerate(asked):
+                answer = once(port, method, path, body, key)
+                refused += answer.status not in (200, 201)
+                slowest[place] = max(slowest[place], answer.ms)
             if number == 2:
-                health, captures, refused = [0.0], [0.0], 0  # the first ones start its actor
+                slowest, refused = [0.0, 0.0], 0  # the first ones start its actor
                 print("watching", flush=True)
             time.sleep(WATCH_PAUSE_SECONDS)
     except KeyboardInterrupt:
-        print(json.dumps([max(health), max(captures), refused]))
+        print(json.dumps([*slowest, refused]))
 
 
-def _status(port: int, headers: dict[str, str], sent: Sent | None) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    if sent is None:
-        connection.request("GET", "/health")
-    else:
-        connection.request("POST", sent.path, sent.body, headers | {"Content-Type": "application/json"})
-    status = connection.getresponse().status
-    connection.close()
-    return status
-
-
-def _tried(attack: Attack) -> Seen:
-    with fresh_service(more=NO_BUDGETS) as service:
-        with _watched(service, colleague(service)) as watched:
+def _tried(attack: Attack, outcome: Outcome) -> None:
+    with fresh_service(NO_BUDGETS) as service:
+        with _watched(service, THIS_TREE.another(service.var, "Ben").key) as watched:
             _put(service, attack)
-        status = Path(f"/proc/{service.server.pid}/status").read_text(encoding="ascii")
-        peak_mib = int(status.partition("VmHWM:")[2].split()[0]) // KIB
+        peak_mib = service.server.mib("VmHWM")
         Thread(target=partial(_put, service, attack), daemon=True).start()
         time.sleep(STOP_AFTER_SECONDS)
-        return Seen(*watched[0], peak_mib, _stopped(service))
+        began = time.perf_counter()
+        service.server.stop(4 * STOP_SECONDS_MAX)
+        stop_seconds = time.perf_counter() - began
+    health_ms, capture_ms, refused = watched
+    told = f"health {health_ms:.0f} ms, capture {capture_ms:.0f} ms, {refused:.0f} refused, {peak_mib:.0f} MiB"
+    fits = peak_mib <= PEAK_MIB_MAX and stop_seconds <= STOP_SECONDS_MAX
+    holds = max(health_ms, capture_ms) <= WAIT_MS_MAX and fits and not refused
+    outcome.check(holds, f"{attack.about}: {told}, stopped in {stop_seconds:.1f} s")
+    outcome.tried += 1
+    worst = {"health ms": health_ms, "capture ms": capture_ms, "MiB": peak_mib, "stop ms": 1000 * stop_seconds}
+    outcome.seen |= {name: max(outcome.seen.get(name, 0), round(value)) for name, value in worst.items()}
 
 
-def _stopped(service: Serving) -> float:
-    """Seconds from SIGTERM until nothing listens any more and the process is gone."""
-    began = time.perf_counter()
-    subprocess.run(["kill", str(service.server.pid)], check=True)
-    while time.perf_counter() - began < 4 * STOP_SECONDS_MAX:
-        if Path(f"/proc/{service.server.pid}/stat").read_text(encoding="ascii").split()[2] == "Z":
-            break
-        time.sleep(0.02)
-    return time.perf_counter() - began
+# --- floods -------------------------------------------------------------------------------------------------------
+
+
+def floods(sessions: int, prompts: int) -> list[Result]:
+    """How long a colleague waits for a read of their own write meanwhile."""
+    return [*_flooded("many sessions", 1, sessions), *_flooded("one session", 0, prompts)]
+
+
+def _flooded(what: str, each: int, count: int) -> list[Result]:
+    def body(connection: int, number: int) -> bytes:
+        session = f"flood-{each * connection}-{each * number}"
+        return prompt_body(connection, number).replace(f"bench-{connection}-{number // 20}".encode(), session.encode())
+
+    times, over = list[float](), Event()
+    with fresh_service(NO_BUDGETS) as service:
+        key = THIS_TREE.another(service.var, "Ben").key
+        visitor = Thread(target=_visit, args=(service, key, over, times))
+        visitor.start()
+        try:
+            port = service.server.intake_port
+            load = trio.run(put_load, port, "/v1/prompts", service.key, body, FLOOD_CONNECTIONS, count)
+        finally:
+            over.set()
+            visitor.join()
+    beside = f"p50 {at(times, MIDDLE):.0f} ms; {load.per_second:,.0f} captures/s"
+    return [
+        Result(
+            f"a colleague's read of their own write, p99, {count:,} prompts in {what}",
+            at(times, 0.99),
+            "ms",
+            baseline=beside,
+        )
+    ]
+
+
+def _visit(service: Service, key: str, over: Event, times: list[float]) -> None:
+    number = 0
+    while not over.wait(1.0):
+        number += 1
+        Driver(service.server.intake_port, key).ask("POST", "/v1/prompts", prompt(f"fix part {number}", "colleague"))
+        times.append(Driver(service.server.api_port, key).ask("GET", READ).ms)
 
 
 @click.command()
 @click.option("--each", default=11, show_default=True, help="Attacks of every kind.")
 @click.option("--seed", default=1, show_default=True)
 @click.option("--kind", type=click.Choice(list(KINDS)), multiple=True, help="Only these.")
-def main(each: int, seed: int, kind: tuple[str, ...]) -> None:
+@click.option("--floods", "flooding", is_flag=True, help="Floods instead.")
+@click.option("--sessions", default=30_000, show_default=True, help="Of a flood.")
+@click.option("--prompts", default=12_000, show_default=True, help="Of a flood in one session.")
+def main(each: int, seed: int, kind: tuple[str, ...], flooding: bool, sessions: int, prompts: int) -> None:
     """Attack a fresh server in many ways, beside a developer who goes on working.
 
     Example: python -m tests.bench.attacks --each 2 --kind "4 patterns"
     """
-    socket.setdefaulttimeout(60)
-    console = Console(width=150)
-    table = Table("attack", "health max ms", "capture max ms", "refused", "peak MiB", "stop s", "")
-    chance = Random(seed)
-    drawn = [(name, KINDS[name](chance)) for name in kind or KINDS for _ in range(each)]
-    broken = 0
-    for name, attack in track(drawn, "attacks", console=Console(stderr=True)):
-        seen = _tried(attack)
-        broken += not seen.holds
-        shown = f"{seen.health_ms:.0f}", f"{seen.capture_ms:.0f}", str(seen.refused), str(seen.peak_mib)
-        table.add_row(f"{name}: {attack.about}", *shown, f"{seen.stop_seconds:.1f}", "" if seen.holds else "BROKEN")
-        if not seen.holds:
-            console.print(f"broken: {name}: {attack.about}: {seen}")
-    console.print(table)
-    raise SystemExit(1 if broken else 0)
+    console, chance = Console(width=150), Random(seed)
+    if flooding:
+        return console.print(table_of(floods(sessions, prompts)))
+    bounds = f"≤ {WAIT_MS_MAX} ms, ≤ {PEAK_MIB_MAX} MiB, stopped in {STOP_SECONDS_MAX:.0f} s"
+    outcomes = {name: Outcome(name, bounds) for name in kind or KINDS}
+    drawn = [(outcome, KINDS[name](chance)) for name, outcome in outcomes.items() for _ in range(each)]
+    for outcome, attack in track(drawn, "attacks", console=Console(stderr=True)):
+        _tried(attack, outcome)
+    console.print(table_of([*outcomes.values()]))
+    for outcome in outcomes.values():
+        for deviation in outcome.deviations:
+            console.print(f"broken: {outcome.fault}: {deviation}", markup=False)
+    raise SystemExit(0 if all_hold([*outcomes.values()]) else 1)
 
 
 if __name__ == "__main__":

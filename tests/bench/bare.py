@@ -43,7 +43,7 @@ async def _main() -> None:
     config.accesslog = None
     async with trio.open_nursery() as nursery:
         bound = await nursery.start(serve, build(), config)
-        sys.stdout.write(f"ready intake={bound[0]} api=\n")
+        sys.stdout.write(f"ready intake={bound[0]} api={bound[0]}\n")
         sys.stdout.flush()
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 import msgspec
+from rich.progress import track
 
 from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
 from aggregates.decide import AnyCommand, decide, touched_streams
@@ -24,57 +25,53 @@ from svc.log.codec import NewEvent
 from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from tests.bench.load import prompt_text
-from tests.bench.telemetry import exported, pairs
+from tests.support.process import THIS_TREE
+from tests.support.work import api_request, export, prompt_text, record, tool_decision, tool_result
 
 TURN_EVENTS = 7
 RECORDS_PER_EXPORT = (6, 5, 5, 5)
 """21 records a turn."""
 COMMIT_EVENTS = 2_000
-
 _NAMESPACE = UUID("5b1f0d52-5a0e-5d6b-9f0e-6d1f0f3a7b52")
+Timed = tuple[int, AnyCommand]
 
 
 class Mix(NamedTuple):
     """Whose the sessions are, and how long."""
 
     developers: int = 10
-    """Who share the sessions in equal parts, the given developer among them."""
+    """Who share the sessions in equal parts, the owner among them."""
     session_turns: tuple[int, ...] = (12,)
     """How many turns sessions have, in turn."""
     turn_us: int = 180_000_000
     """From one turn to the next."""
 
     def session(self, turn: int) -> int:
-        """The number of the session that a turn is of."""
         rounds, rest = divmod(turn, sum(self.session_turns))
-        begun = sum(rest >= end for end in accumulate(self.session_turns))
-        return rounds * len(self.session_turns) + begun
+        return rounds * len(self.session_turns) + sum(rest >= end for end in accumulate(self.session_turns))
 
 
 USUAL = Mix()
 
 
-def write_history(var: Path, events: int, scope: Scope, end_us: int, mix: Mix = USUAL) -> Iterator[int]:
-    """Append about so many events to the log of a folder that was set up; yields how many there are so far.
-
-    One part of the sessions are the given developer's, the others those of further ones of the same organization.
-    """
+def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
+    """Set up a folder, and append about so many events to its log; the owner's key."""
+    made = THIS_TREE.set_up(var)
+    scope = Scope(UUID(made.organization_id), UUID(made.developer_id))
     store, vault = open_log(var)
     try:
-        writer = _Writer(store, vault)
-        turns = events // TURN_EVENTS
-        for turn in range(turns):
+        writer, turns = _Writer(store, vault), events // TURN_EVENTS
+        for turn in track(range(turns), f"writing {events:,} events", transient=True):
             session = mix.session(turn)
-            developer = session % mix.developers
-            whose = scope if developer == 0 else Scope(scope.organization_id, uuid5(_NAMESPACE, f"dev {developer}"))
+            mine = session % mix.developers == 0
+            other = uuid5(_NAMESPACE, f"dev {session % mix.developers}")
+            whose = scope if mine else Scope(scope.organization_id, other)
             at_us = end_us - (turns - turn) * mix.turn_us
             writer.write(_turn(turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, vault, at_us), end_us)
-            if writer.waiting >= COMMIT_EVENTS:
-                yield writer.commit()
-        yield writer.commit()
+        writer.commit()
     finally:
         store.close()
+    return made.key
 
 
 class _Writer:
@@ -85,63 +82,52 @@ class _Writer:
         self._vault = vault
         self._streams = Streams(store)
         self._staged: list[NewEvent] = []
-        self._written = 0
 
-    @property
-    def waiting(self) -> int:
-        """Facts that are decided and not stored yet."""
-        return len(self._staged)
-
-    def write(self, commands: Sequence[tuple[int, AnyCommand]], end_us: int) -> None:
-        """Decide commands, each received at its time."""
+    def write(self, commands: Sequence[Timed], end_us: int) -> None:
         for at_us, command in commands:
             context = Context(min(at_us, end_us), self._vault.digester(command.developer_id), redaction=True)
             decision = decide(command, self._streams.states(touched_streams(command)), context)
             self._staged += self._streams.stage(decision.events)
             self._streams.adopt()
+        if len(self._staged) >= COMMIT_EVENTS:
+            self.commit()
 
-    def commit(self) -> int:
-        """Store what was decided; how many facts were stored in all."""
+    def commit(self) -> None:
         self._store.append(self._staged)
-        self._written += len(self._staged)
         self._staged = []
-        return self._written
 
 
-def _turn(turn: int, session: str, scope: Scope, vault: Vault, at_us: int) -> list[tuple[int, AnyCommand]]:
+def _turn(turn: int, session: str, scope: Scope, vault: Vault, at_us: int) -> list[Timed]:
     """The commands of one turn, each with its time."""
     prompt_id = uuid5(_NAMESPACE, f"prompt {turn}")
+    owner: dict[str, Any] = {"organization_id": scope.organization_id, "developer_id": scope.developer_id}
     prompt = CapturePrompt(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
         prompt_id=prompt_id,
         agent_session_id=session,
         source="claude-code",
         text=prompt_text(turn % 16, turn, 200 + turn * 37 % 900),
         host_prompt_id=str(prompt_id),
         submitted_at_us=at_us,
+        **owner,
     )
     answer = CaptureResponse(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
         prompt_id=prompt_id,
         content=ResponseContent(response_text="All tests pass now; the change is small.", elapsed_ms=90_000),
         response_operation_id=f"op {turn}",
         responded_at_us=at_us + 90_000_000,
+        **owner,
     )
     exports = [
-        (at, each)
+        each
         for number in range(len(RECORDS_PER_EXPORT))
-        for at, each in _exports(turn, number, session, scope, vault, at_us)
+        for each in _exports(turn, number, session, scope, vault, at_us)
     ]
     return [(at_us, prompt), *exports, (at_us + 90_000_000, answer)]
 
 
-def _exports(
-    turn: int, number: int, session: str, scope: Scope, vault: Vault, turn_us: int
-) -> Iterator[tuple[int, AnyCommand]]:
+def _exports(turn: int, number: int, session: str, scope: Scope, vault: Vault, turn_us: int) -> Iterator[Timed]:
     at_us = turn_us + 1_000_000 + number * 15_000_000
-    body = msgspec.json.encode(exported(list(_records(turn, number, session, at_us))))
+    body = msgspec.json.encode(export(_records(turn, number, session, at_us)))
     means = ExportContext(scope, at_us, vault.digester(scope.developer_id), redaction=True)
     for made in Export("logs", means).commands(split(body, "logs")):
         yield at_us, made.command
@@ -149,41 +135,19 @@ def _exports(
 
 def _records(turn: int, number: int, session: str, at_us: int) -> Iterator[dict[str, Any]]:
     kinds = ("api_request", "tool_decision", "tool_result")
+    named = {"session.id": session, "prompt.id": str(uuid5(_NAMESPACE, f"prompt {turn}"))}
     for index in range(RECORDS_PER_EXPORT[number]):
-        name = kinds[index % len(kinds)]
-        call = turn * 100 + number * 10 + index
-        attributes = {
-            "session.id": session,
-            "prompt.id": str(uuid5(_NAMESPACE, f"prompt {turn}")),
-            "event.name": name,
-            "event.sequence": call,
-            **_own(name, turn, call),
-        }
-        nanos = str((at_us + index * 2_000_000) * 1_000)
-        yield {"timeUnixNano": nanos, "body": {"stringValue": f"claude_code.{name}"}, "attributes": pairs(attributes)}
+        name, call = kinds[index % len(kinds)], turn * 100 + number * 10 + index
+        told = {**named, "event.sequence": call, **_own(name, turn, call)}
+        yield record(name, at_us + index * 2_000_000, told)
 
 
 def _own(name: str, turn: int, call: int) -> dict[str, Any]:
     match name:
         case "api_request":
-            return {
-                "model": "claude-opus-4-6",
-                "input_tokens": 3,
-                "output_tokens": 200 + turn % 300,
-                "cache_read_tokens": 44_206,
-                "cache_creation_tokens": 1_234,
-                "cost_usd": 0.0829525,
-                "duration_ms": 4_920,
-                "request_id": f"req_{call:020d}",
-            }
+            return api_request(call, 200 + turn % 300)
         case "tool_decision":
-            return {"tool_name": "Edit", "tool_use_id": f"toolu_{call:020d}", "decision": "accept", "source": "config"}
+            return tool_decision(call)
         case _:
             given = {"file_path": f"src/parser_{turn % 40}.py", "old_string": "a\nb", "new_string": f"a\nb\nc{call}"}
-            return {
-                "tool_name": "Edit",
-                "tool_use_id": f"toolu_{call - 1:020d}",
-                "success": "true",
-                "duration_ms": "1234",
-                "tool_input": msgspec.json.encode(given).decode(),
-            }
+            return tool_result(call - 1, "Edit", given)

@@ -6,60 +6,47 @@ The first baseline of a read is the same read over the shorter history in the sa
 events are three days of ten developers, a tenth of a month of the long history. So the second baseline is a short
 history of one developer, whose three days hold as many prompts as a month of the long one. A read that is slower than
 that grows with the length of the history. Histories are asked in turn, a few times each, so that a slow moment of the
-machine slows all.
-
-Histories stay in the folder, so an interrupted run goes on. A million events take some ten minutes to write and to
-project.
+machine slows all. They stay in the folder, so an interrupted run goes on. A million events take some ten minutes to
+write and to project.
 """
 
 import json
-import subprocess
+import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
-from uuid import UUID
 
 import click
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from aggregates.event import Scope
 from svc.actors.actors import SystemClock
-from tests.bench.history import USUAL, Mix, write_history
-from tests.bench.results import Result, keep
-from tests.bench.servers import Ready, behind_events, ready_server, set_up
+from tests.bench.history import USUAL, Mix, prepared
+from tests.bench.results import keep
+from tests.bench.world import wait_level
+from tests.support.driver import Driver, at
+from tests.support.process import THIS_TREE, Server
+from tests.support.results import Result
 
 WINDOWS = ("daily", "weekly", "monthly")
 MONTH_US = 30 * 86_400 * 1_000_000
 IN_A_ROW = 20
 GROWN_MAX = 1.5
 """How many times as long a read may take over a hundred times as many events."""
-FIGURES = ("score", "speed", "tokens", "skill")
+PAGE_MS_MAX, READ_MS_MAX, READY_SECONDS_MAX, IDLE_MIB_MAX = 200, 20, 1, 100
+_SCORE, _ONE = "/v1/score_v3", "/v1/score_v3/sub-sessions/{sub_session}"
 READS = (
-    *(f"/v1/score_v3/{figure}?window={window}" for figure in FIGURES for window in WINDOWS),
-    "/v1/score_v3/speed/sessions",
-    "/v1/score_v3/tokens/trend",
-    "/v1/score_v3/insight/sessions",
-    "/v1/score_v3/insight/summary?window=monthly",
-    "/v1/score_v3/insight/rubric?window=monthly",
-    "/v1/score_v3/trivia?window=monthly",
-    "/v1/score_v3/trivia/trend",
-    "/v1/score_v3/integrity?window=monthly",
-    "/v1/score_v3/integrity/trend",
-    "/v1/score_v3/integrity/recent",
-    "/v1/score_v3/peer-comparison",
-    "/v1/score_v3/realtime/sub-sessions",
-    *(f"/v1/score_v3/{spent}?{{month}}" for spent in ("files", "prompts/top", "task-time", "model-task")),
-    "/v1/score_v3/today-summary",
-    "/v1/score_v3/sub-sessions/{sub_session}",
-    "/v1/score_v3/sub-sessions/{sub_session}/prompts",
-    "/v1/score_v3/sub-sessions/{sub_session}/explain",
-    "/v1/score_v3/sessions/{sub_session}/prompts",
+    *(f"{_SCORE}/{figure}?window={window}" for figure in ("score", "speed", "tokens", "skill") for window in WINDOWS),
+    *(f"{_SCORE}/{name}" for name in ("speed/sessions", "tokens/trend", "insight/sessions", "trivia/trend")),
+    *(f"{_SCORE}/{name}?window=monthly" for name in ("insight/summary", "insight/rubric", "trivia", "integrity")),
+    *(f"{_SCORE}/{name}" for name in ("integrity/trend", "integrity/recent", "peer-comparison", "today-summary")),
+    f"{_SCORE}/realtime/sub-sessions",
+    *(f"{_SCORE}/{spent}?{{month}}" for spent in ("files", "prompts/top", "task-time", "model-task")),
+    *(_ONE, f"{_ONE}/prompts", f"{_ONE}/explain", f"{_SCORE}/sessions/{{sub_session}}/prompts"),
 )
 """Every scoring read; those with a window in each window where figures are added up over it."""
 PAGES = (
@@ -71,14 +58,6 @@ PAGES = (
 )
 """Every page, over all time where that is the most; a day's, a person's or a goal's is the dearest of its kind."""
 ROUTES = (*READS, *PAGES)
-PAGE_MS_MAX = 200
-
-
-class Took(NamedTuple):
-    """Times of one read, in milliseconds."""
-
-    p50: float
-    p99: float
 
 
 class History(NamedTuple):
@@ -90,17 +69,20 @@ class History(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the tables call it."""
         return f"{self.events:,}" if self.developers == USUAL.developers else f"{self.events:,} of {self.developers}"
+
+    @property
+    def var(self) -> Path:
+        return self.home / "var"
 
 
 class Measured(NamedTuple):
-    """What one history showed."""
+    """What one history showed; of each read p50 and p99, in milliseconds."""
 
     history: str
     ready_seconds: float
-    idle_mib: float
-    reads: dict[str, Took]
+    mib: float
+    reads: dict[str, tuple[float, float]]
 
 
 @click.command()
@@ -130,166 +112,107 @@ def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_js
         keep(kept, _results(measured))
 
 
+def _prepare(history: History) -> None:
+    """Write a history that ends now, and project it."""
+    shutil.rmtree(history.home, ignore_errors=True)
+    history.home.mkdir(parents=True)
+    key = prepared(history.var, history.events, SystemClock().now_us(), Mix(developers=history.developers))
+    (history.home / "key").write_text(key)
+    with THIS_TREE.serving(history.var):  # which projects it; the next start is one like any other
+        wait_level(history.var, 0.5)
+    (history.home / "done").touch()
+
+
 def _measured(histories: Sequence[History], requests: int) -> list[Measured]:
     """Each behind a server of its own."""
     with ExitStack() as stack:
-        servers = []
+        found, readers = [], []
         for history in histories:
-            server = stack.enter_context(ready_server(history.home / "var"))
-            while behind_events(history.home / "var"):
-                time.sleep(0.1)
+            server = stack.enter_context(THIS_TREE.serving(history.var))
+            wait_level(history.var)
             time.sleep(2)
-            servers.append(
-                (server.ready_seconds, server.resident_mib(), stack.enter_context(_calling(server, history)))
-            )
-        calls = [call for *_, call in servers]
-        reads = {route: _took(calls, route, requests) for route in track(ROUTES, transient=True)}
-        return [
-            Measured(history.name, ready, idle, {route: took[number] for route, took in reads.items()})
-            for number, (history, (ready, idle, _)) in enumerate(zip(histories, servers, strict=True))
-        ]
+            found.append(Measured(history.name, server.ready_seconds, server.mib(), {}))
+            readers.append(_Reader(server, (history.home / "key").read_text()))
+        for route in track(ROUTES, transient=True):
+            for measured, times in zip(found, _took(readers, route, requests), strict=True):
+                measured.reads[route] = at(times, 0.5), at(times, 0.99)
+        return found
 
 
-def _prepare(history: History) -> None:
-    """Write a history that ends now, and project it."""
-    home, var = history.home, history.home / "var"
-    subprocess.run(["rm", "-rf", str(home)], check=True)
-    home.mkdir(parents=True)
-    made = set_up(var)
-    (home / "key").write_text(made["key"])
-    scope = Scope(UUID(made["organization_id"]), UUID(made["developer_id"]))
-    written = write_history(var, history.events, scope, SystemClock().now_us(), Mix(developers=history.developers))
-    for _ in track(written, f"writing {history.name} events", transient=True):
-        pass
-    with ready_server(var):  # which projects it; the next start is one like any other
-        while behind_events(var):
-            time.sleep(0.5)
-    (home / "done").touch()
+class _Reader:
+    """Somebody who is signed in to the pages, as an owner and as an operator."""
 
-
-class _Call:
-    def __init__(self, connection: HTTPConnection, key: str, home: Path) -> None:
-        self._connection = connection
-        self._headers = {"Authorization": f"Bearer {key}"}
-        self._headers["Cookie"] = f"{self._cookie(key)}; {self._operator(home)}"
-        newest = json.loads(self.get("/v1/score_v3/realtime/sub-sessions?limit=1"))[0]
-        now_us = SystemClock().now_us()
-        self._named = {
-            "sub_session": newest["sub_session_id"],
-            "month": f"from_us={now_us - MONTH_US}&to_us={now_us}",
-        }
-
-    def _cookie(self, key: str) -> str:
+    def __init__(self, server: Server, key: str) -> None:
+        self._driver = Driver(server.api_port, key)
+        secret = (server.var / "internal-secret").read_text().strip()
         form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-        return self._set("POST", "/sign-in", f"key={key}", form)
+        linked = Driver(server.api_port).call("POST", "/v1/admin/operator-links", **{"X-Internal-Secret": secret})
+        cookies = [
+            self._cookie("POST", "/sign-in", f"key={key}".encode(), form),
+            self._cookie("GET", linked.json["path"], None, {}),
+        ]
+        self._driver.headers["Cookie"] = "; ".join(cookies)
+        newest = self._driver.ask("GET", f"{_SCORE}/realtime/sub-sessions?limit=1").json[0]
+        now_us = SystemClock().now_us()
+        month = f"from_us={now_us - MONTH_US}&to_us={now_us}"
+        self._named = {"sub_session": newest["sub_session_id"], "month": month}
 
-    def _operator(self, home: Path) -> str:
-        secret = {"X-Internal-Secret": (home / "var" / "internal-secret").read_text().strip()}
-        self._connection.request("POST", "/v1/admin/operator-links", headers=secret)
-        return self._set("GET", json.loads(self._connection.getresponse().read())["path"], None, {})
-
-    def _set(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> str:
-        """The cookie that the answer sets."""
-        self._connection.request(method, path, body, headers)
-        answer = self._connection.getresponse()
-        answer.read()
-        return (answer.getheader("Set-Cookie") or "").partition(";")[0]
+    def _cookie(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> str:
+        answer = self._driver.call(method, path, body, **headers)
+        return (answer.headers["Set-Cookie"] or "").partition(";")[0]
 
     def ask(self, route: str) -> float:
-        """The milliseconds that it takes; raises RuntimeError for anything but a success."""
-        path = route.format(**self._named)
-        began = time.perf_counter()
-        self.get(path)
-        return (time.perf_counter() - began) * 1000
-
-    def get(self, path: str) -> bytes:
-        """The body; raises RuntimeError for anything but a success."""
-        self._connection.request("GET", path, headers=self._headers)
-        answer = self._connection.getresponse()
-        body = answer.read()
-        if answer.status != 200:
-            raise RuntimeError(f"{path}: {answer.status} {body[:200]!r}")
-        return body
+        """The milliseconds that it takes."""
+        return self._driver.ask("GET", route.format(**self._named)).ms
 
 
-@contextmanager
-def _calling(server: Ready, history: History) -> Iterator[_Call]:
-    connection = HTTPConnection("127.0.0.1", server.api_port, timeout=120)
-    try:
-        yield _Call(connection, (history.home / "key").read_text(), history.home)
-    finally:
-        connection.close()
-
-
-def _took(calls: Sequence[_Call], route: str, requests: int) -> list[Took]:
+def _took(readers: Sequence[_Reader], route: str, requests: int) -> list[list[float]]:
     """Of one read over each history."""
-    times: list[list[float]] = [[] for _ in calls]
+    times: list[list[float]] = [[] for _ in readers]
     for _ in range(0, requests, IN_A_ROW):
-        for call, own in zip(calls, times, strict=True):
-            call.ask(route)  # the first of a row finds the processor busy with other things
-            own += [call.ask(route) for _ in range(IN_A_ROW)]
-    return [Took(_at(own, 50), _at(own, 99)) for own in times]
-
-
-def _at(times: list[float], percent: int) -> float:
-    return sorted(times)[min(len(times) - 1, len(times) * percent // 100)]
+        for reader, own in zip(readers, times, strict=True):
+            reader.ask(route)  # the first of a row finds the processor busy with other things
+            own += [reader.ask(route) for _ in range(IN_A_ROW)]
+    return times
 
 
 def _results(measured: list[Measured]) -> list[Result]:
     """Of the longest history, beside each shorter one."""
     *shorter, longest = measured
-    over = f"{longest.history} events"
-    slowest, page = (max(kind, key=lambda route: longest.reads[route].p99) for kind in (READS, PAGES))
+    over, reads = f"{longest.history} events", longest.reads
+    slowest, page = (max(kind, key=lambda route: reads[route][1]) for kind in (READS, PAGES))
     return [
-        Result(
-            f"slowest read, p99, {over}", longest.reads[slowest].p99, "ms", 20, at_most=True, baseline=_short(slowest)
-        ),
-        Result(
-            f"slowest page, p99, {over}",
-            longest.reads[page].p99,
-            "ms",
-            PAGE_MS_MAX,
-            at_most=True,
-            baseline=_short(page),
-        ),
+        Result(f"slowest read, p99, {over}", reads[slowest][1], "ms", READ_MS_MAX, True, _short(slowest)),
+        Result(f"slowest page, p99, {over}", reads[page][1], "ms", PAGE_MS_MAX, True, _short(page)),
         *(_grown(longest, each) for each in shorter),
-        Result(f"ready, {over}", longest.ready_seconds, "s", 1, at_most=True),
-        Result(f"memory, idle, {over}", longest.idle_mib, "MiB", 100, at_most=True, baseline="one process"),
+        Result(f"ready, {over}", longest.ready_seconds, "s", READY_SECONDS_MAX, True),
+        Result(f"memory, idle, {over}", longest.mib, "MiB", IDLE_MIB_MAX, True),
     ]
 
 
 def _grown(longest: Measured, shorter: Measured) -> Result:
     """How much longer than over the shorter history the read takes that suffers most."""
-
-    def ratio(route: str) -> float:
-        return longest.reads[route].p50 / shorter.reads[route].p50
-
-    worst = max(READS, key=ratio)
-    within = sum(ratio(route) <= GROWN_MAX for route in READS)
+    ratios = {route: longest.reads[route][0] / shorter.reads[route][0] for route in READS}
+    worst = max(READS, key=ratios.__getitem__)
+    within = sum(ratio <= GROWN_MAX for ratio in ratios.values())
     beside = f"{_short(worst)}; {within} of {len(READS)} reads are within"
-    return Result(
-        f"a read's p50 to that over {shorter.history}", ratio(worst), "", GROWN_MAX, at_most=True, baseline=beside
-    )
+    return Result(f"a read's p50 to that over {shorter.history}", ratios[worst], "", GROWN_MAX, True, beside)
 
 
 def _short(route: str) -> str:
-    return route.removeprefix("/v1/score_v3").replace("{sub_session}", "…").replace("?{month}", " of a month")
+    return route.removeprefix(_SCORE).replace("{sub_session}", "…").replace("?{month}", " of a month")
 
 
 def _show(measured: list[Measured], console: Console) -> None:
     """Each history's p50 and p99, and the longest one's p50 over those of the shorter ones."""
     *shorter, longest = measured
-    histories = (f"{each.history}\np50 / p99" for each in measured)
-    table = Table("read, ms", *histories, *(f"p50 to\n{each.history}" for each in shorter))
+    names = (f"{each.history}\np50 / p99\nready {each.ready_seconds:.2f} s\n{each.mib:.0f} MiB" for each in measured)
+    table = Table("read, ms", *names, *(f"p50 to\n{each.history}" for each in shorter))
     for route in ROUTES:
-        cells = [f"{took.p50:.1f} / {took.p99:.1f}" for took in (each.reads[route] for each in measured)]
-        ratios = [f"{longest.reads[route].p50 / each.reads[route].p50:.2f}" for each in shorter]
+        cells = ["{:.1f} / {:.1f}".format(*each.reads[route]) for each in measured]
+        ratios = [f"{longest.reads[route][0] / each.reads[route][0]:.2f}" for each in shorter]
         table.add_row(_short(route), *cells, *ratios)
     console.print(table)
-    starts = Table("events", "ready s", "idle MiB")
-    for each in measured:
-        starts.add_row(each.history, f"{each.ready_seconds:.2f}", f"{each.idle_mib:.0f}")
-    console.print(starts)
 
 
 if __name__ == "__main__":

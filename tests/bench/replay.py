@@ -1,58 +1,37 @@
-"""Build the views from a long history, next to only reading the same log."""
+"""Build the views from a long history, in a process of their own, beside only reading the same log."""
 
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
-from uuid import UUID
 
-import msgspec
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-
-from aggregates.event import Scope
 from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.opening import open_log
-from svc.process import program
-from svc.views.replay import BuildStep
-from tests.bench.history import write_history
-from tests.bench.results import Result
-from tests.bench.servers import set_up
+from svc.views.replay import build
+from tests.bench.history import prepared
+from tests.support.process import environment
+from tests.support.results import Result
 
 END_US = 1_790_000_000_000_000
+Step = tuple[int, float]
+"""Events, and seconds from the start of the process."""
 
 
-def compare_replay(events: int, console: Console) -> list[Result]:
-    """Print events a second of a replay of so many events, and of only reading them."""
-    with history(events) as var:
-        read_events, read_seconds = _read(var)
-        steps = _build(var)
-    table = Table("events", "read/s", "replayed/s", "ratio", "first fifth/s", "last fifth/s")
-    read, built = read_events / read_seconds, steps[-1].done / steps[-1].seconds
-    fifths = [f"{_rate(steps, of, of + 0.2):,.0f}" for of in (0.0, 0.8)]
-    table.add_row(f"{steps[-1].done:,}", f"{read:,.0f}", f"{built:,.0f}", f"{built / read:.2f}", *fifths)
-    console.print(table)
-    return [Result("replayed events, one process", built, "/s", 5_000, baseline=f"reading the same log: {read:,.0f}/s")]
-
-
-@contextmanager
-def history(events: int) -> Iterator[Path]:
-    """A folder whose log holds about so many events, in the mix of real sessions."""
+def replay(events: int) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         var = Path(folder) / "var"
-        made = set_up(var)
-        scope = Scope(UUID(made["organization_id"]), UUID(made["developer_id"]))
-        for _ in track(write_history(var, events, scope, END_US), "writing a history", transient=True):
-            pass
-        yield var
+        prepared(var, events, END_US)
+        read, steps = _read(var), _built(var)
+    done, seconds = steps[-1]
+    fifths = [f"{_rate(steps, of, of + 0.2):,.0f}" for of in (0.0, 0.8)]
+    beside = f"reading the same log: {read:,.0f}/s; the first fifth {fifths[0]}/s, the last {fifths[1]}/s"
+    return [Result("replayed events, one process", done / seconds, "/s", 5_000, baseline=beside)]
 
 
-def _read(var: Path) -> tuple[int, float]:
-    """How many events were read, words opened, and the seconds it took."""
+def _read(var: Path) -> float:
+    """Events a second, words opened."""
     store, _ = open_log(var)
     count = position = 0
     started = time.perf_counter()
@@ -61,32 +40,33 @@ def _read(var: Path) -> tuple[int, float]:
         position = found[-1].position
     seconds = time.perf_counter() - started
     store.close()
-    return count, seconds
+    return count / seconds
 
 
-class _Step(NamedTuple):
-    done: int
-    """Events."""
-    seconds: float
-    """From the start of the process."""
-
-
-def _build(var: Path) -> list[_Step]:
-    """How far the process came that a replay runs, and when."""
-    command = [*program(), "build-views", "--var", str(var), "--build", str(var / "bench.db")]
+def _built(var: Path) -> list[Step]:
+    command = [sys.executable, "-m", "tests.bench.replay", str(var)]
     started = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdout is not None
-        steps = [
-            _Step(msgspec.json.decode(line, type=BuildStep).done, time.perf_counter() - started)
-            for line in process.stdout
-        ]
+        steps = [(int(line), time.perf_counter() - started) for line in process.stdout]
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, "svc build-views")
+        raise subprocess.CalledProcessError(process.returncode, command)
     return steps
 
 
-def _rate(steps: Sequence[_Step], begin: float, end: float) -> float:
+def _rate(steps: Sequence[Step], begin: float, end: float) -> float:
     """Events a second between two parts of the history, each told as a share of it."""
-    within = [step for step in steps if begin <= step.done / steps[-1].done <= end]
-    return (within[-1].done - within[0].done) / (within[-1].seconds - within[0].seconds)
+    within = [step for step in steps if begin <= step[0] / steps[-1][0] <= end] or [(0, 0.0)]
+    return (within[-1][0] - within[0][0]) / max(within[-1][1] - within[0][1], 1e-9)
+
+
+def main() -> None:
+    """Build the views of a folder, and print how far they are."""
+    var = Path(sys.argv[1])
+    store, vault = open_log(var)
+    build(var / "bench.db", store, vault.known_digester, lambda done, _of: print(done, flush=True))
+    store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,101 +1,49 @@
 """`python -m tests.bench.report`: make a monthly report over many sub-sessions and measure stands of the loop.
 
-The report is requested, awaited and read through the routes, as a page does it. The longest stand is shown by the
-clock, and as the processor time of this server alone, because other processes take their turns too.
+The report is requested, awaited and read through the routes, as a page does it. The server beats meanwhile: this file
+is the program that is served, too. The longest stand is shown by the clock, and as the processor time of the server
+alone, because other processes take their turns too.
 """
 
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import click
-import msgspec
+import trio
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from aggregates.event import Scope
 from aggregates.reports.events import ReportPeriod, last_whole_period
 from aggregates.times import US_PER_SECOND
 from svc.actors.actors import SystemClock
-from tests.bench.history import TURN_EVENTS, Mix, write_history
-from tests.bench.servers import behind_events, set_up
+from svc.observe.logs import set_up_logs
+from svc.serving import Listening, serve
+from svc.settings import Settings
+from tests.bench.history import TURN_EVENTS, Mix, prepared
+from tests.bench.world import wait_level
+from tests.support.driver import Driver
+from tests.support.process import Program, Server
+from tests.support.results import Result, table_of
 
 SESSION_TURNS = (2, 1)
 REPORTS = "/v1/score_v3/report"
-LOOK_SECONDS = 0.05
-WAIT_SECONDS = 120.0
+LOOK_SECONDS, WAIT_SECONDS = 0.05, 120.0
 STAND_MS = 50
 """How long the loop may stand still at most."""
+BEAT_SECONDS, LATE_SECONDS = 0.001, 0.005
+BEATING = Program((sys.executable, "-m", "tests.bench.report"))
 
 
 class Late(NamedTuple):
-    """A beat of the loop that came late."""
+    """A beat of the loop that came late; what the server computed meanwhile, in all threads; by the common clock."""
 
     seconds: float
     cpu_seconds: float
-    """What the server computed meanwhile, in all of its threads."""
     at: float
-
-    @property
-    def own_seconds(self) -> float:
-        """So much of it the server itself was at work."""
-        return min(self.seconds, self.cpu_seconds)
-
-
-class Served:
-    """A server with a heart, and what it tells."""
-
-    def __init__(self, process: "subprocess.Popen[str]", key: str) -> None:
-        self._process = process
-        self._key = key
-        self._late: list[Late] = []
-        assert process.stdout is not None
-        ready = process.stdout.readline().split()
-        self._port = int(ready[2].rpartition(":")[2])
-        self._reader = threading.Thread(target=self._listen, daemon=True)
-        self._reader.start()
-
-    def _listen(self) -> None:
-        for line in self._process.stdout or ():
-            self._late.append(Late(*map(float, line.split()[1:])))
-
-    def late_between(self, began: float, ended: float) -> list[Late]:
-        """The beats that came late between two times."""
-        return [each for each in self._late if began <= each.at <= ended + each.seconds]
-
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer of a route, which must be a success."""
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=WAIT_SECONDS)
-        try:
-            headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-            connection.request(method, path, None if body is None else msgspec.json.encode(body), headers)
-            response = connection.getresponse()
-            content = response.read()
-            if response.status >= 300:
-                raise RuntimeError(f"{method} {path}: {response.status} {content[:200]!r}")
-            return msgspec.json.decode(content) if content else None
-        finally:
-            connection.close()
-
-
-class Made(NamedTuple):
-    """One report."""
-
-    seconds: float
-    size: int
-    sub_sessions: int
-    late: list[Late]
 
 
 @click.command()
@@ -107,81 +55,88 @@ def main(sub_sessions: int, rounds: int, var: Path | None) -> None:
 
     Example: python -m tests.bench.report --sub-sessions 2000 --rounds 1
     """
-    console = Console(width=110)
     with TemporaryDirectory(prefix="svc-bench-") as folder:
         where = var or Path(folder) / "var"
         period = last_whole_period("monthly", ZoneInfo("UTC"), SystemClock().now_us())
-        key = _key(where) if where.exists() else _history(where, sub_sessions, period)
-        with _served(where, key) as served:
-            _wait_until_level(where)
-            made = [_report(served, period) for _ in range(rounds)]
-    table = Table("sub-sessions", "report s", "KiB", "longest stand ms", "own work ms", f"over {STAND_MS} ms")
-    for each in made:
-        table.add_row(*_row(each))
-    console.print(table)
-
-
-def _row(made: Made) -> list[str]:
-    longest_ms = max((late.seconds for late in made.late), default=0.0) * 1000
-    own_ms = [late.own_seconds * 1000 for late in made.late]
-    over = sum(each > STAND_MS for each in own_ms)
-    sizes = (f"{made.sub_sessions:,}", f"{made.seconds:.2f}", f"{made.size / 1024:.0f}")
-    return [*sizes, f"{longest_ms:.0f}", f"{max(own_ms, default=0.0):.0f}", str(over)]
+        kept = where.with_name(f"{where.name}.key")
+        if not where.exists():
+            kept.write_text(_history(where, sub_sessions, period))
+        with BEATING.serving(where) as server:
+            wait_level(where)
+            time.sleep(5)  # the archive follows the views
+            found = [each for _ in range(rounds) for each in _report(server, kept.read_text(), period)]
+    Console(width=150).print(table_of(found))
 
 
 def _history(var: Path, sub_sessions: int, period: ReportPeriod) -> str:
     """A folder whose owner worked on so many sub-sessions in the period, each in an agent session of its own."""
-    made = set_up(var)
-    (var / "bench-key").write_text(made["key"])
     turns = sub_sessions * sum(SESSION_TURNS) // len(SESSION_TURNS)
-    length_us = period.end_us - period.start_us
-    mix = Mix(developers=1, session_turns=SESSION_TURNS, turn_us=length_us // (turns + 20))
-    scope = Scope(UUID(made["organization_id"]), UUID(made["developer_id"]))
-    for _ in track(write_history(var, turns * TURN_EVENTS, scope, period.end_us, mix), "history", transient=True):
-        pass
-    return made["key"]
+    turn_us = (period.end_us - period.start_us) // (turns + 20)
+    return prepared(var, turns * TURN_EVENTS, period.end_us, Mix(1, SESSION_TURNS, turn_us))
 
 
-def _key(var: Path) -> str:
-    return (var / "bench-key").read_text()
-
-
-@contextmanager
-def _served(var: Path, key: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "tests.bench.beating", str(var)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield Served(process, key)
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def _wait_until_level(var: Path) -> None:
-    while behind_events(var):
-        time.sleep(0.2)
-    time.sleep(5)  # the archive follows the views
-
-
-def _report(served: Served, period: ReportPeriod) -> Made:
+def _report(server: Server, key: str, period: ReportPeriod) -> list[Result]:
     """Ask for it, look for it, read it, delete it."""
+    driver = Driver(server.api_port, key)
     date = datetime.fromtimestamp(period.start_us / US_PER_SECOND, UTC).date().isoformat()
     began = time.monotonic()
-    asked = served.call("POST", f"{REPORTS}/generate", {"period": "monthly", "date": date, "timezone": "UTC"})
+    wanted = {"period": "monthly", "date": date, "timezone": "UTC"}
+    asked = driver.ask("POST", f"{REPORTS}/generate", wanted).json
     status = asked["status"]
     while status in ("queued", "running") and time.monotonic() < began + WAIT_SECONDS:
         time.sleep(LOOK_SECONDS)
-        status = served.call("GET", f"{REPORTS}/status/{asked['report_id']}")["status"]
+        status = driver.ask("GET", f"{REPORTS}/status/{asked['report_id']}").json["status"]
     seconds = time.monotonic() - began
     if status != "completed":
         raise RuntimeError(f"the report is {status}")
-    report = served.call("GET", f"{REPORTS}/{asked['report_id']}")
+    report = driver.ask("GET", f"{REPORTS}/{asked['report_id']}")
     ended = time.monotonic()
     time.sleep(0.1)
-    late = served.late_between(began, ended)
-    served.call("DELETE", f"{REPORTS}/{asked['report_id']}")
-    return Made(seconds, len(msgspec.json.encode(report)), report["sections"]["score"]["total_count"], late)
+    driver.ask("DELETE", f"{REPORTS}/{asked['report_id']}")
+    told = [Late(*map(float, line.split()[1:])) for line in server.said().splitlines() if line.startswith("late ")]
+    late = [each for each in told if began <= each.at <= ended + each.seconds]
+    own_ms = [min(each.seconds, each.cpu_seconds) * 1000 for each in late]
+    what = f"report over {report.json['sections']['score']['total_count']:,} sub-sessions"
+    beside = f"by the clock {max((each.seconds for each in late), default=0.0) * 1000:.0f} ms"
+    over = f"{beside}; {sum(each > STAND_MS for each in own_ms)} were longer than {STAND_MS} ms"
+    return [
+        Result(what, seconds, "s", baseline=f"{len(report.body) / 1024:.0f} KiB"),
+        Result("the loop's longest stand, own work", max(own_ms, default=0.0), "ms", STAND_MS, True, over),
+    ]
+
+
+# --- the server with a heart -----------------------------------------------------------------------------------------
+
+
+def beating(var: str) -> None:
+    """Serve a folder until SIGTERM."""
+    set_up_logs("warning")
+    trio.run(_serve, Settings(var=var, intake="127.0.0.1:0", api="127.0.0.1:0", catalog_refresh=False))
+
+
+async def _serve(settings: Settings) -> None:
+    async with trio.open_nursery() as nursery:
+
+        def ready(addresses: Listening) -> None:
+            print(f"ready intake={addresses.intake_url} api={addresses.api_url}", flush=True)
+            nursery.start_soon(_beat)
+
+        await serve(settings, ready, lambda _made: None)
+        nursery.cancel_scope.cancel()
+
+
+async def _beat() -> None:
+    while True:
+        began, used = time.monotonic(), time.process_time()
+        await trio.sleep(BEAT_SECONDS)
+        now = time.monotonic()
+        late = now - began - BEAT_SECONDS
+        if late >= LATE_SECONDS:
+            print(f"late {late:.4f} {time.process_time() - used:.4f} {now:.4f}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["serve"]:
+        beating(sys.argv[sys.argv.index("--var") + 1])
+    else:
+        main()

@@ -12,45 +12,16 @@ from pathlib import Path
 import click
 import msgspec
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from tests.support.picture import drawn
-
-BAR_CELLS = 30
-"""Of which the first half is the way to the target."""
-MOST_SHOWN = 2.0
-"""Times the target; what is better than that fills the bar as well."""
-
-
-class Result(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One figure, and its target where it has one."""
-
-    what: str
-    measured: float
-    unit: str
-    target: float | None = None
-    at_most: bool = False
-    """Whether less is better."""
-    baseline: str = ""
-    """What it was measured beside, in the same run."""
-
-    @property
-    def reach(self) -> float | None:
-        """How far towards the target: 1 reaches it. None without a target."""
-        if self.target is None:
-            return None
-        if self.at_most:
-            return self.target / self.measured if self.measured else MOST_SHOWN
-        return self.measured / self.target
+from tests.support.results import Result, table_of
 
 
 def keep(path: Path, found: Sequence[Result]) -> None:
     """Write results into a file of such, each in the place of the one of the same name."""
     kept = {result.what: result for result in read(path)} if path.exists() else {}
     kept |= {result.what: result for result in found}
-    text = msgspec.json.format(msgspec.json.encode(list(kept.values())), indent=2)
-    path.write_bytes(text + b"\n")
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(list(kept.values())), indent=2) + b"\n")
 
 
 def read(path: Path) -> list[Result]:
@@ -58,23 +29,12 @@ def read(path: Path) -> list[Result]:
     return msgspec.json.decode(path.read_bytes(), type=list[Result])
 
 
-def table_of(results: Sequence[Result]) -> Table:
-    """The results, each with a bar whose middle is the target."""
-    table = Table("", "measured", "target")
-    table.add_column("misses it     │ reaches it", no_wrap=True)
-    table.add_column("beside")
-    for result in results:
-        table.add_row(result.what, _number(result.measured, result), _target(result), _bar(result), result.baseline)
-    return table
-
-
 def markdown(results: Sequence[Result]) -> str:
     """The results as a table of a page."""
     rows = ["| | measured | target | | beside |", "|---|---|---|---|---|"]
-    for result in results:
-        met = "" if result.reach is None else "met" if result.reach >= 1 else "**missed**"
-        measured = _number(result.measured, result)
-        rows.append(f"| {result.what} | {measured} | {_target(result)} | {met} | {result.baseline} |")
+    for each in results:
+        met = "" if each.reach is None else "**missed**" if each.missed else "met"
+        rows.append(f"| {each.what} | {each.number(each.measured)} | {each.wanted} | {met} | {each.baseline} |")
     return "\n".join(rows)
 
 
@@ -83,26 +43,6 @@ def save_picture(results: Sequence[Result], path: Path) -> None:
     console = Console(record=True, width=150, file=StringIO())
     console.print(table_of(results))
     path.write_text(drawn(console, "svc, measured beside its targets"), encoding="utf-8")
-
-
-def _number(value: float, result: Result) -> str:
-    shown = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    return f"{shown} {result.unit}".strip()
-
-
-def _target(result: Result) -> str:
-    if result.target is None:
-        return ""
-    return f"{'≤' if result.at_most else '≥'} {_number(result.target, result)}"
-
-
-def _bar(result: Result) -> Text:
-    if result.reach is None:
-        return Text()
-    filled = round(min(result.reach, MOST_SHOWN) / MOST_SHOWN * BAR_CELLS)
-    cells = "█" * filled + " " * (BAR_CELLS - filled)
-    half = BAR_CELLS // 2
-    return Text(f"{cells[:half]}│{cells[half:]}", style="green" if result.reach >= 1 else "red")
 
 
 @click.command()

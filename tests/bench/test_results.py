@@ -4,43 +4,48 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.results import Result, keep, markdown, read, save_picture
+from tests.bench.results import keep, markdown, read, save_picture
+from tests.support.results import Outcome, Result, all_hold
+
+CAPTURES, REPLAY, HOOK = (
+    Result("captures", 0.9, "", 0.6),
+    Result("replay", 2_500, "/s", 20_000),
+    Result("a hook", 80, "ms"),
+)
 
 
 @pytest.mark.parametrize(
     ("result", "reach"),
     [
-        (Result("captures", 0.9, "", 0.6), 1.5),
-        (Result("replay", 2_500, "/s", 20_000), 0.125),
+        (CAPTURES, 1.5),
+        (REPLAY, 0.125),
         (Result("a read", 10, "ms", 20, at_most=True), 2.0),
         (Result("a read", 40, "ms", 20, at_most=True), 0.5),
-        (Result("a hook", 80, "ms"), None),
+        (HOOK, None),
     ],
 )
 def test_one_is_the_target_whether_more_or_less_is_better(result: Result, reach: float | None) -> None:
     assert result.reach == reach
+    assert all_hold([result]) == (reach is None or reach >= 1)
 
 
 def test_a_figure_takes_the_place_of_the_one_of_its_name(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
-    keep(kept, [Result("captures", 0.5, "", 0.6), Result("replay", 2_500, "/s", 20_000)])
-
-    keep(kept, [Result("captures", 0.9, "", 0.6, baseline="bare route: 1,000/s")])
-
-    assert [(each.what, each.measured) for each in read(kept)] == [("captures", 0.9), ("replay", 2_500)]
+    keep(kept, [Result("captures", 0.5, "", 0.6), REPLAY])
+    keep(kept, [CAPTURES])
+    assert read(kept) == [CAPTURES, REPLAY]
 
 
-def test_a_page_says_which_targets_are_met() -> None:
-    page = markdown(
-        [Result("captures", 0.9, "", 0.6), Result("replay", 2_500, "/s", 20_000), Result("a hook", 80, "ms")]
-    )
-
+def test_page_and_picture_name_every_figure_and_which_targets_are_met(tmp_path: Path) -> None:
+    page = markdown([CAPTURES, REPLAY, HOOK])
     assert [line.split("|")[4].strip() for line in page.splitlines()[2:]] == ["met", "**missed**", ""]
+    save_picture([CAPTURES], tmp_path / "picture.svg")
+    assert "captures" in (tmp_path / "picture.svg").read_text()
 
 
-def test_the_picture_names_every_figure(tmp_path: Path) -> None:
-    picture = tmp_path / "picture.svg"
-
-    save_picture([Result("captures", 0.9, "", 0.6)], picture)
-
-    assert "captures" in picture.read_text()
+def test_a_fault_holds_until_something_deviates() -> None:
+    outcome = Outcome("kill -9", "nothing lost")
+    outcome.check(True, "fine")
+    assert all_hold([outcome])
+    outcome.check(False, "lost")
+    assert not all_hold([outcome])

@@ -2,26 +2,21 @@
 
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import httpx
 
 from svc.cli.sample import write_transcripts
-from tests.support.process import environment, svc
+from tests.support.process import KEY, NOTHING, THIS_TREE, beside, svc
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 """Debian's; without one the tests of this folder are skipped, saying so."""
 _LINK = re.compile(r"Open this once within \d+ minutes: (\S+)")
-_READY = re.compile(r"ready intake=(\S+) api=(\S+)")
-START_SECONDS = 60
 PAGES = [
     "/",
     "/?days=7",
@@ -43,33 +38,20 @@ class Running(NamedTuple):
     intake: str
     api: str
     key: str
-    process: subprocess.Popen[str]
 
 
 @contextmanager
-def serving(settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Running]:
+def serving(settings: Mapping[str, str] = NOTHING) -> Iterator[Running]:
     """`svc serve` over a new folder, as a newcomer starts it."""
     with tempfile.TemporaryDirectory(prefix="svc-browser-") as folder:
         var = Path(folder) / "var"
-        command = [sys.executable, "-m", "svc", "serve", "--var", str(var)]
-        command += ["--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
-        env = environment() | {"SVC_CATALOG_REFRESH": "false"} | dict(settings)
-        with (Path(folder) / "told").open("w+") as told:
-            process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=told, text=True)
-            try:
-                assert process.stdout is not None
-                ready = _READY.search(process.stdout.readline())
-                text = Path(told.name).read_text(encoding="utf-8")
-                assert ready is not None, text
-                link, key = _LINK.search(text), re.search(r"svc_[A-Za-z0-9_-]{43}", text)
-                assert link is not None, text
-                assert key is not None, text
-                yield Running(var, link[1], ready[1], ready[2], key[0], process)
-            finally:
-                process.terminate()
-                process.wait(20)
-                if process.stdout is not None:
-                    process.stdout.close()
+        with THIS_TREE.serving(var, told=settings) as server:
+            told = beside(var, "log").read_text(encoding="utf-8")
+            link, key = _LINK.search(told), KEY.search(told)
+            assert link is not None, told
+            assert key is not None, told
+            yield Running(var, link[1], server.intake_url, server.api_url, key[0])
+            server.stop(20)
 
 
 def import_work(running: Running, name: str = "Ana") -> None:

@@ -1,8 +1,10 @@
-"""The log of each store beside bare inserts with the same commits, and captures a second with one, two, three nodes."""
+"""The log of each store beside bare inserts with the same commits, captures a second with one, two, three nodes, and a
+reader that goes by positions alone, under writers of their own: what it misses or sees late.
+"""
 
-import http.client
-import json
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -12,62 +14,65 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
-import msgspec
 import psycopg
-from eventsourcing.persistence import StoredEvent
+import pytest
+from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from svc.log.codec import Codec
 from svc.log.postgres import open_recorder
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import EventStore
 from svc.log.vault import FileKeys, Vault
-from tests.bench.servers import NO_BUDGETS, fresh_service
+from tests.bench.world import MIDDLE, fresh_service
 from tests.cluster.nodes import DISK, cluster
+from tests.support.driver import Driver, at
 from tests.support.postgres import Postgres, shared_store_in
+from tests.support.process import NO_BUDGETS, environment
+from tests.support.results import Result
+from tests.support.work import prompt
 
 STATE = bytes(400)
-SENDERS = 12
-Append = Callable[[int], None]
+SENDERS, WRITERS, APPEND_EVENTS = 12, 4, 100
+APPEND_SECONDS, CAPTURE_SECONDS = 3.0, 10.0
+OF_BARE_MIN = 0.5
+Append = Callable[[int], object]
 """Makes a commit of so many events."""
 
 
-class Appended(msgspec.Struct, frozen=True):
+def speed(rounds: int) -> list[Result]:
+    with Postgres.started(DISK) as database:
+        found = _appends(database, rounds)
+    with fresh_service(NO_BUDGETS) as service:
+        found.append(_captured("one process on SQLite", [service.server.intake_port], service.key))
+    for number in (1, 2, 3):
+        with (
+            tempfile.TemporaryDirectory() as name,
+            Postgres.started(DISK) as database,
+            cluster(database, Path(name), number) as nodes,
+        ):
+            ports = [node.intake for node in nodes.nodes]
+            found.append(_captured(f"{number} nodes on PostgreSQL", ports, nodes.key))
+    return found
+
+
+def _appends(database: Postgres, rounds: int) -> list[Result]:
     """Events a second, by the size of a commit; medians of rounds that take turns."""
-
-    events_per_append: int
-    sqlite: float
-    postgres: float
-    bare: float
-
-    @property
-    def of_bare(self) -> float:
-        return self.postgres / self.bare
-
-
-def appends(database: Postgres, rounds: int, seconds: float) -> list[Appended]:
     with tempfile.TemporaryDirectory() as name, shared_store_in(database) as url:
         vault = Vault(FileKeys(Path(name) / "keys"))
         sqlite = open_sqlite_store(Path(name) / "events.db", Codec(vault))
         recorder = open_recorder(url)
         shared = EventStore(recorder, Codec(vault), recorder)
         with closing(sqlite), closing(shared), _bare(url) as bare:
-            found = []
-            for size in (1, 100):
-                ways: list[Append] = [_into(sqlite), _into(shared), bare]
-                rates: list[list[float]] = [[], [], []]
-                for _ in range(rounds):
-                    for way, rate in zip(ways, rates, strict=True):
-                        rate.append(_rate(way, size, seconds))
-                found.append(Appended(size, *(statistics.median(rate) for rate in rates)))
-            return found
+            ways = [lambda size: sqlite.insert([_events(size)]), lambda size: shared.insert([_events(size)]), bare]
+            return [_append_result(ways, size, rounds) for size in (1, 100)]
 
 
-def _into(store: EventStore) -> Append:
-    return lambda size: _ignored(store.insert([_events(size)]))
-
-
-def _ignored(_value: object) -> None:
-    """The positions are of no interest."""
+def _append_result(ways: list[Append], size: int, rounds: int) -> Result:
+    rates: list[list[float]] = [[_rate(way, size) for way in ways] for _ in range(rounds)]
+    sqlite, shared, bare = (statistics.median(each) for each in zip(*rates, strict=True))
+    beside = f"SQLite {sqlite:,.0f}/s, PostgreSQL {shared:,.0f}/s, bare psycopg {bare:,.0f}/s"
+    what = f"PostgreSQL, {size} events an append, of bare inserts"
+    return Result(what, shared / bare, "", OF_BARE_MIN, False, beside)
 
 
 def _events(size: int) -> list[StoredEvent]:
@@ -88,71 +93,87 @@ def _bare(url: str) -> Iterator[Append]:
             "SELECT * FROM unnest(%b::uuid[], %b::bigint[], %b::text[], %b::bytea[]) RETURNING position"
         )
 
-        def append(size: int) -> None:
-            events = _events(size)
-            values = [
-                [event.originator_id for event in events],
-                [event.originator_version for event in events],
-                [event.topic for event in events],
-                [event.state for event in events],
-            ]
-            connection.execute(insert, values).fetchall()
+        def append(size: int) -> object:
+            rows = [(each.originator_id, each.originator_version, each.topic, each.state) for each in _events(size)]
+            return connection.execute(insert, [list(column) for column in zip(*rows, strict=True)]).fetchall()
 
         yield append
 
 
-def _rate(append: Append, size: int, seconds: float) -> float:
+def _rate(append: Append, size: int) -> float:
     began, events = time.perf_counter(), 0
-    while time.perf_counter() - began < seconds:
+    while time.perf_counter() - began < APPEND_SECONDS:
         append(size)
         events += size
     return events / (time.perf_counter() - began)
 
 
-class Captured(msgspec.Struct, frozen=True):
-    nodes: int
-    per_second: float
-    p50_ms: float
-    p99_ms: float
-
-
-def captures_alone(seconds: float) -> Captured:
-    """One process with SQLite, under the same senders."""
-    with fresh_service(more=NO_BUDGETS) as service:
-        return _captured(0, [service.port], service.headers["Authorization"], seconds)
-
-
-def captures(number: int, seconds: float) -> Captured:
-    """Over that many nodes, each sender bound to one of them."""
-    with (
-        tempfile.TemporaryDirectory() as name,
-        Postgres.started(DISK) as database,
-        cluster(database, Path(name), number) as found,
-    ):
-        return _captured(number, [node.intake for node in found.nodes], f"Bearer {found.key}", seconds)
-
-
-def _captured(number: int, ports: list[int], authorization: str, seconds: float) -> Captured:
-    took, numbers, until = list[float](), count(1), time.perf_counter() + seconds
+def _captured(who: str, ports: list[int], key: str) -> Result:
+    """Captures a second; each sender is bound to one port."""
+    took, numbers, until = list[float](), count(1), time.perf_counter() + CAPTURE_SECONDS
 
     def send(port: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        headers = {"Authorization": authorization, "Content-Type": "application/json"}
+        driver = Driver(port, key)
         while time.perf_counter() < until:
             own = next(numbers)
-            body = {"prompt_text": f"Fix parser {own}", "tool_session_id": f"p{port}-{own % 50}"}
-            began = time.perf_counter()
-            connection.request("POST", "/v1/prompts", json.dumps(body), headers)
-            answer = connection.getresponse()
-            answer.read()
+            answer = driver.call("POST", "/v1/prompts", prompt(f"Fix parser {own}", f"p{port}-{own % 50}"))
             if answer.status == 201:
-                took.append(time.perf_counter() - began)
-        connection.close()
+                took.append(answer.ms)
 
     senders = [threading.Thread(target=send, args=(ports[each % len(ports)],)) for each in range(SENDERS)]
     for sender in senders:
         sender.start()
     for sender in senders:
         sender.join()
-    cuts = statistics.quantiles(took, n=100)
-    return Captured(number, len(took) / seconds, 1_000 * cuts[49], 1_000 * cuts[98])
+    beside = f"p50 {at(took, MIDDLE):.0f} ms, p99 {at(took, 0.99):.0f} ms"
+    return Result(f"captures, {who}", len(took) / CAPTURE_SECONDS, "/s", baseline=beside)
+
+
+# --- the follower -------------------------------------------------------------------------------------------------
+
+
+def follow(store: str, events: int) -> list[Result]:
+    """Read that many events while four processes write them, with conflicts in between."""
+    recorder = open_recorder(store)
+    start = recorder.max_notification_id() or 0
+    each = events // WRITERS
+    command = [sys.executable, "-m", "tests.cluster.speed", store, str(each)]
+    began = time.perf_counter()
+    writers = [subprocess.Popen(command, env=environment()) for _ in range(WRITERS)]
+    position, seen, late, gaps = start, 0, 0, 0
+    while seen < each * WRITERS:
+        rows = recorder.select_after(position, 1_000, 16_000_000)
+        for row in rows:
+            late += row.id <= position
+            gaps += row.id > position + 1
+            position, seen = row.id, seen + 1
+        if not rows and all(writer.poll() is not None for writer in writers):
+            break
+    seconds = time.perf_counter() - began
+    assert all(writer.wait() == 0 for writer in writers)
+    query = "SELECT count(*) AS there FROM {schema}.stored_events WHERE notification_id > %s"
+    missed = recorder.rows(query, [start])[0]["there"] - seen
+    recorder.close()
+    beside = f"{seen:,} events, {seen / seconds:,.0f}/s; {missed} missed, {late} out of order, {gaps} gaps"
+    broken = missed + late + gaps + (each * WRITERS - seen)
+    return [Result(f"a follower under {WRITERS} writers, faults", broken, "", 0, True, beside)]
+
+
+def write(store: str, events: int) -> None:
+    """One writer; every twentieth append is refused, as a conflict is."""
+    recorder = open_recorder(store)
+    written = number = 0
+    last: list[StoredEvent] = []
+    while written < events:
+        number += 1
+        batch = _events(min(APPEND_EVENTS, events - written))
+        if number % 20 == 0:
+            with pytest.raises(IntegrityError):
+                recorder.insert_events([*batch, last[0]])
+        recorder.insert_events(batch)
+        written, last = written + len(batch), batch
+    recorder.close()
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], int(sys.argv[2]))

@@ -4,57 +4,29 @@ import json
 import random
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
-from typing import Any
 from uuid import UUID
-
-import httpx
-import msgspec
 
 from aggregates.ids import prompt_stream
 from svc.limits import LEASE_SECONDS
 from svc.views.replay import digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.cluster.nodes import Cluster, Node
+from tests.support.driver import BROKEN, Answer, once
+from tests.support.process import log_tail
+from tests.support.results import Outcome
+from tests.support.work import prompt
 
-SENDERS = 6
-READERS = 2
+SENDERS, READERS = 6, 2
+TRIES_MAX = 40
 POSITION = "X-Svc-Position"
-CALM_SECONDS = 4.0
-
-
-class Seen(msgspec.Struct, kw_only=True):
-    """What a storm did, and what was found after it."""
-
-    faults: dict[str, int] = {}
-    acknowledged: int = 0
-    sent_again: int = 0
-    found: int = 0
-    lost: int = 0
-    twice: int = 0
-    positions: int = 0
-    gaps: int = 0
-    reads_of_own: int = 0
-    unavailable_reads: int = 0
-    stale_reads: int = 0
-    reports: int = 0
-    reports_made_once: int = 0
-    tables_alike: bool = False
-    replays_identical: list[bool] = []
-    verified: list[bool] = []
-
-    @property
-    def held(self) -> bool:
-        """Whether every promise was kept."""
-        nothing = self.lost + self.twice + self.gaps + self.stale_reads == 0
-        made = self.reports == self.reports_made_once > 0
-        return nothing and made and self.tables_alike and all(self.replays_identical) and all(self.verified)
+CALM_SECONDS, LOOK_SECONDS = 4.0, 120
+READ = "/v1/score_v3/realtime/sub-sessions?limit=200"
 
 
 class Storm:
@@ -63,15 +35,14 @@ class Storm:
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster = cluster
         self._random = random.Random(seed)
-        self._headers = {"Authorization": f"Bearer {cluster.key}"}
+        self._key = cluster.key
         self._over = threading.Event()
         self._acknowledged: dict[int, str] = {}
-        self._counter = iter(range(1, 10**9))
-        self._lock = threading.Lock()
+        self._numbers = count(1)
         self._errors: list[BaseException] = []
-        self.seen = Seen()
+        self.outcome = Outcome("three nodes over one PostgreSQL", "each acknowledged capture there, once; tables alike")
 
-    def blow(self, seconds: float) -> Seen:
+    def blow(self, seconds: float) -> Outcome:
         work = [self._send] * SENDERS + [self._read_own] * READERS
         threads = [threading.Thread(target=self._guarded, args=(each,)) for each in (*work, self._break)]
         for thread in threads:
@@ -84,7 +55,7 @@ class Storm:
         if self._errors:
             raise self._errors[0]
         self._look()
-        return self.seen
+        return self.outcome
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -95,69 +66,54 @@ class Storm:
 
     # --- what people do -----------------------------------------------------------------------------------------
 
+    def _capture(self, port: int, number: int, session: str) -> Answer | None:
+        """Over a connection of its own, so that the balancer chooses anew; None without an answer, or if refused."""
+        body = prompt(f"Fix parser {number}, it loses the last line", session, UUID(int=number))
+        try:
+            answer = once(port, "POST", "/v1/prompts", body, self._key)
+        except BROKEN:
+            return None
+        if answer.status in (200, 201):
+            return answer
+        assert answer.status in (429, 503), (answer.status, answer.body)
+        return None
+
     def _send(self) -> None:
         """Through the balancer, each until it is acknowledged, some once more although they are."""
-        with httpx.Client(base_url=f"http://127.0.0.1:{self._cluster.balancer.port}", timeout=10) as client:
-            while not self._over.is_set():
-                with self._lock:
-                    number = next(self._counter)
-                body = {
-                    "prompt_text": f"Fix parser {number}, it loses the last line",
-                    "tool_session_id": f"s{number % 23}",
-                    "client_event_id": str(UUID(int=number)),
-                }
-                for again in range(40):
-                    told = self._posted(client, body)
-                    if told is None:
-                        self._over.wait(0.25)
-                        continue
-                    known = self._acknowledged.setdefault(number, told)
-                    assert known == told, f"capture {number} has two ids"
-                    self.seen.sent_again += again > 0
-                    if number % 10:
-                        break
-
-    def _posted(self, client: httpx.Client, body: dict[str, str]) -> str | None:
-        # A connection each, so that the balancer chooses anew.
-        try:
-            answer = client.post("/v1/prompts", json=body, headers={**self._headers, "Connection": "close"})
-        except httpx.TransportError:
-            return None
-        if answer.status_code in (200, 201):
-            return str(answer.json()["id"])
-        assert answer.status_code in (429, 503), (answer.status_code, answer.text)
-        return None
+        while not self._over.is_set():
+            number = next(self._numbers)
+            for again in range(TRIES_MAX):
+                answer = self._capture(self._cluster.balancer.port, number, f"s{number % 23}")
+                if answer is None:
+                    self._over.wait(0.25)
+                    continue
+                known = self._acknowledged.setdefault(number, str(answer.json["id"]))
+                assert known == answer.json["id"], f"capture {number} has two ids"
+                self.outcome.count("sent again", again > 0)
+                if number % 10:
+                    break
 
     def _read_own(self) -> None:
         """Write to one node, read from another one: never less than was written."""
-        nodes = self._cluster.nodes
         while not self._over.is_set():
-            here, there = random.sample(nodes, 2)
-            with self._lock:
-                number = next(self._counter)
-            session = f"own{number}"
-            body = {"prompt_text": "Add a test", "tool_session_id": session, "client_event_id": str(UUID(int=number))}
-            try:
-                wrote = httpx.post(
-                    f"http://127.0.0.1:{here.intake}/v1/prompts", json=body, headers=self._headers, timeout=10
-                )
-                if wrote.status_code != 201:
-                    continue
-                self._acknowledged[number] = str(wrote.json()["id"])
-                told = {POSITION: wrote.headers[POSITION]}
-                path = f"http://127.0.0.1:{there.api}/v1/score_v3/realtime/sub-sessions"
-                read = httpx.get(path, headers=self._headers | told, params={"limit": 200}, timeout=10)
-            except httpx.TransportError:
+            here, there = random.sample(self._cluster.nodes, 2)
+            number = next(self._numbers)
+            wrote = self._capture(here.intake, number, f"own{number}")
+            self._over.wait(0.3)
+            if wrote is None or wrote.status != 201:
                 continue
-            finally:
-                self._over.wait(0.3)
-            if read.status_code == 200:
-                self.seen.reads_of_own += 1
-                self.seen.stale_reads += session not in {row["agent_session_id"] for row in read.json()}
+            self._acknowledged[number] = str(wrote.json["id"])
+            try:
+                read = once(there.api, "GET", READ, None, self._key, **{POSITION: wrote.headers[POSITION]})
+            except BROKEN:
+                continue
+            if read.status == 200:
+                self.outcome.count("reads of own")
+                sessions = {row["agent_session_id"] for row in read.json}
+                self.outcome.check(f"own{number}" in sessions, f"a stale read at node {there.number}")
             else:
-                assert read.status_code == 503, (read.status_code, read.text)
-                assert read.headers["Retry-After"]
-                self.seen.unavailable_reads += 1
+                assert (read.status, bool(read.headers["Retry-After"])) == (503, True), (read.status, read.body)
+                self.outcome.count("reads answered 503")
 
     # --- what breaks ----------------------------------------------------------------------------------------------
 
@@ -171,19 +127,16 @@ class Storm:
             ("cut between a node and the database", self._cut),
             ("SIGSTOP of PostgreSQL beyond the leases", self._freeze_database),
         ]
-        counted: Counter[str] = Counter()
-        number = 0
         while not self._over.is_set():
             self._order_report()
-            name, fault = faults[number % len(faults)]
+            name, fault = faults[self.outcome.tried % len(faults)]
             fault(self._random.choice(self._cluster.nodes))
-            counted[name] += 1
-            number += 1
+            self.outcome.count(name)
+            self.outcome.tried += 1
             self._over.wait(CALM_SECONDS)
-        self.seen.faults = dict(counted)
 
     def _kill(self, node: Node) -> None:
-        node.kill()
+        node.server.kill()
         self._over.wait(1)
         node.begin()
         node.wait()
@@ -222,56 +175,53 @@ class Storm:
 
     def _order_report(self) -> None:
         """A job that is done once, whoever leads: asked for at any node that answers."""
-        asked = {"period": "monthly", "date": f"2025-{self.seen.reports % 12 + 1:02}-15"}
+        asked = {"period": "monthly", "date": f"2025-{self.outcome.tried % 12 + 1:02}-15"}
         node = self._random.choice(self._cluster.nodes)
         try:
-            path = f"http://127.0.0.1:{node.api}/v1/score_v3/report/generate"
-            answer = httpx.post(path, json=asked, headers=self._headers, timeout=10)
-        except httpx.TransportError:
+            once(node.api, "POST", "/v1/score_v3/report/generate", asked, self._key)
+        except BROKEN:
             return
-        self.seen.reports += answer.status_code in (200, 201, 202)
 
     # --- what is found --------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        seen, run = self.seen, self._cluster.database.run
+        outcome, run = self.outcome, self._cluster.database.run
         self._reports_made()
         self._cluster.level()
-        seen.acknowledged = len(self._acknowledged)
         rows = run("SELECT originator_id, count(*) FROM stored_events WHERE topic = 'prompt.captured' GROUP BY 1")
-        there = {str(stream): int(count) for stream, count in rows}
+        there = {str(stream): int(times) for stream, times in rows}
         developer = UUID(str(run("SELECT owner FROM svc_keys WHERE owner <> %s LIMIT 1", UUID(int=0))[0][0]))
         for number, told in self._acknowledged.items():
             stream = str(prompt_stream(developer, UUID(int=number)))
-            assert stream == told, "the id that was told is that of the stream"
-            seen.lost += stream not in there
-            seen.found += there.get(stream, 0)
-            seen.twice += there.get(stream, 0) > 1
-        seen.positions, last = run("SELECT count(*), max(notification_id) FROM stored_events")[0]
-        seen.gaps = last - seen.positions
+            outcome.check(stream == told, f"capture {number} was told the id {told} and is {stream}")
+            outcome.check(there.get(stream) == 1, f"capture {number} is there {there.get(stream, 0)} times")
+        outcome.count("acknowledged", len(self._acknowledged))
+        positions, last = run("SELECT count(*), max(notification_id) FROM stored_events")[0]
+        outcome.check(positions == last, f"{last - positions} gaps among {positions} positions")
         for node in self._cluster.nodes:
-            assert node.stop() == 0, node.log.read_text()[-2_000:]
-        tables = {json.dumps(_tables(node.var), sort_keys=True) for node in self._cluster.nodes}
-        seen.tables_alike = len(tables) == 1
+            outcome.check(node.server.stop(30) == 0, f"node {node.number} stops: {log_tail(node.var)}")
         # The nodes have stopped at one position, so the tables may be compared, and each with two replays.
+        tables = {json.dumps(_tables(node.var), sort_keys=True) for node in self._cluster.nodes}
+        outcome.check(len(tables) == 1, "the tables of the nodes differ")
         for node in self._cluster.nodes:
-            seen.replays_identical.append(_said(node.run("replay", "--check"), "identical"))
-            seen.verified.append(node.run("verify").returncode == 0)
+            checked = node.program.json("replay", "--check", "--var", node.var)
+            outcome.check(checked["identical"], f"node {node.number}: a replay differs")
+            verified = node.program.json("verify", "--var", node.var)
+            outcome.check(verified["clean"], f"node {node.number}: {verified['findings'][:3]}")
 
     def _reports_made(self) -> None:
         """Each report that was asked for is made, and once: a second completion would be an event more."""
-        until = time.monotonic() + 120
+        until = time.monotonic() + LOOK_SECONDS
         query = (
             "SELECT count(*) FILTER (WHERE topic = 'report.requested'), "
             "count(*) FILTER (WHERE topic = 'report.completed'), "
             "count(DISTINCT originator_id) FILTER (WHERE topic = 'report.completed') FROM stored_events"
         )
-        while True:
-            asked, made, once = self._cluster.database.run(query)[0]
-            if made >= asked or time.monotonic() > until:
-                self.seen.reports, self.seen.reports_made_once = asked, once if made == once else 0
-                return
+        while (found := self._cluster.database.run(query)[0])[1] < found[0] and time.monotonic() < until:
             time.sleep(1)
+        asked, made, distinct = found
+        self.outcome.count("reports", asked)
+        self.outcome.check(asked == made == distinct > 0, f"{asked} reports were asked for, {made} made, of {distinct}")
 
 
 def _tables(var: Path) -> dict[str, str]:
@@ -279,7 +229,3 @@ def _tables(var: Path) -> dict[str, str]:
     assert path is not None
     with closing(sqlite3.connect(path)) as db:
         return digests(db)
-
-
-def _said(done: subprocess.CompletedProcess[Any], word: str) -> bool:
-    return done.returncode == 0 and word in done.stdout

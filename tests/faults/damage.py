@@ -1,6 +1,5 @@
 """Damage files: views are built again, damaged archive files are named, left out and counted."""
 
-import json
 import os
 import random
 import sqlite3
@@ -8,76 +7,60 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from svc.archive.folder import Archive
 from svc.archive.lane import archive_changes
 from svc.log.opening import open_log
-from tests.faults.household import LEVEL_SECONDS, House, wait_gone
-from tests.faults.load import get
-from tests.faults.outcome import Outcome
-from tests.faults.program import Server, beside
-from tests.faults.trial import Trial
+from tests.faults.house import LEVEL_SECONDS, House, Trial
+from tests.support.process import Server, beside
 
 CAPTURES = (40, 100)
 PAGE_BYTES = 4096
 FILE_ROWS = 40
 """In one file of the archive, so that there are some."""
 READS = (
-    "/v1/score_v3/today-summary",
-    "/v1/score_v3/score",
-    "/v1/score_v3/realtime/sub-sessions",
-    "/v1/score_v3/prompts/top",
-    "/v1/score_v3/skill",
-    "/v1/score_v3/tokens?window=daily",
-    "/v1/telemetry/stats?from=2000-01-01",
-    "/v1/telemetry/logs",
+    *(f"/v1/score_v3/{name}" for name in ("today-summary", "score", "realtime/sub-sessions", "prompts/top", "skill")),
+    *("/v1/score_v3/tokens?window=daily", "/v1/telemetry/stats?from=2000-01-01", "/v1/telemetry/logs"),
 )
 _POLL_SECONDS = 0.2
 
 
 def damaged_views(trial: Trial) -> None:
     """Each kind of damage so many times, while nobody serves and while somebody does."""
-    trial.each("views", lambda house, chance: _damages(house, chance, trial.outcome))
+    trial.each("views", _damages)
 
 
-def _damages(house: House, chance: random.Random, outcome: Outcome) -> None:
+def _damages(house: House, chance: random.Random) -> None:
     server = house.serve()
     for name, damage in AT_A_START:
-        _captures(house, server, chance)
+        house.worked(server, chance.randint(*CAPTURES))
         server.kill()
-        wait_gone(house.var)
+        house.wait_gone()
         damage(house.var, chance)
         server = house.serve()
-        _served_again(house, server, f"{name}, at a start", outcome)
-    _captures(house, server, chance)
+        _served_again(house, server, f"{name}, at a start")
+    house.worked(server, chance.randint(*CAPTURES))
     _pages(house.var, chance)
-    _captures(house, server, chance)
-    _served_again(house, server, "pages, while running", outcome)
-    house.settle(server, outcome, f"{house.var}")
-    outcome.check(server.stop() == 0, f"{house.var}: the server does not stop in order")
+    house.worked(server, chance.randint(*CAPTURES))
+    _served_again(house, server, "pages, while running")
+    house.settle(server)
 
 
-def _captures(house: House, server: Server, chance: random.Random) -> None:
-    house.load.resume(server)
-    house.load.wait_for(chance.randint(*CAPTURES))
-    house.load.pause()
-
-
-def _served_again(house: House, server: Server, where: str, outcome: Outcome) -> None:
+def _served_again(house: House, server: Server, where: str) -> None:
     """Every read is answered before long, and until then refused in order."""
-    end = time.monotonic() + LEVEL_SECONDS
-    left = list(READS)
+    end, left = time.monotonic() + LEVEL_SECONDS, list(READS)
     while left and time.monotonic() < end:
-        status, body = get(server.api, left[0], house.owners[0])
-        if status == 200:
+        answer = house.get(server, left[0])
+        if answer.status == 200:
             left.pop(0)
             continue
-        outcome.check(status == 503, f"{where}: {left[0]} is answered {status}: {body[:200]!r}")
-        outcome.count("reads answered 503 meanwhile")
+        house.check(answer.status == 503, f"{where}: {left[0]} is answered {answer.status}: {answer.body[:200]!r}")
+        house.outcome.count("reads answered 503 meanwhile")
         time.sleep(_POLL_SECONDS)
-    outcome.check(not left, f"{where}: {left[:1]} is never answered again")
-    house.look(outcome, where)
-    outcome.tried += 1
+    house.check(not left, f"{where}: {left[:1]} is never answered again")
+    house.look(where)
+    house.outcome.tried += 1
 
 
 def _views(var: Path) -> Path:
@@ -96,10 +79,6 @@ def _pages(var: Path, _chance: random.Random) -> None:
     _overwrite(path, PAGE_BYTES, path.stat().st_size)
 
 
-def _header(var: Path, _chance: random.Random) -> None:
-    _overwrite(_views(var), 0, 100)
-
-
 def _half(var: Path, chance: random.Random) -> None:
     path = _views(var)
     os.truncate(path, chance.randrange(1, path.stat().st_size))
@@ -110,10 +89,6 @@ def _gone(var: Path, _chance: random.Random) -> None:
         path.unlink()
 
 
-def _pointer(var: Path, _chance: random.Random) -> None:
-    (var / "views.current").write_bytes(os.urandom(20))
-
-
 def _log_ahead(var: Path, chance: random.Random) -> None:
     """The write-ahead log beside them."""
     path = Path(f"{_views(var)}-wal")
@@ -121,60 +96,56 @@ def _log_ahead(var: Path, chance: random.Random) -> None:
         _overwrite(path, chance.randrange(path.stat().st_size), path.stat().st_size)
 
 
-AT_A_START: tuple[tuple[str, Callable[[Path, random.Random], None]], ...] = (
+AT_A_START: tuple[tuple[str, Callable[[Path, random.Random], object]], ...] = (
     ("pages", _pages),
-    ("the header", _header),
+    ("the header", lambda var, _chance: _overwrite(_views(var), 0, 100)),
     ("cut short", _half),
     ("deleted", _gone),
-    ("the pointer", _pointer),
+    ("the pointer", lambda var, _chance: (var / "views.current").write_bytes(os.urandom(20))),
     ("the write-ahead log", _log_ahead),
 )
 
 
 def damaged_archive(trial: Trial) -> None:
     """One file of some is overwritten, cut short or deleted."""
-    trial.each("archive", lambda house, chance: _archive_once(house, chance, trial.outcome))
+    trial.each("archive", _archive_once)
 
 
-def _archive_once(house: House, chance: random.Random, outcome: Outcome) -> None:
-    team_id = house.program.json(house.var, "team", "create", "Core")["team_id"]
+def _archive_once(house: House, chance: random.Random) -> None:
+    team_id = house.program.json("team", "create", "Core", "--var", house.var)["team_id"]
     for owner in house.owners:
-        house.program.run(house.var, "team", "add", "Core", owner.developer_id)
+        house.program.run("team", "add", "Core", owner.developer_id, "--var", house.var)
     server = house.serve()
     for _ in range(3):
-        _captures(house, server, chance)
+        house.worked(server, chance.randint(*CAPTURES))
     whole = _cost(house, server, team_id)
-    server.stop()
+    house.stops(server)
     files = archive_all(house.var)
-    outcome.count("files", len(files))
+    house.outcome.count("files", len(files))
     for name, harm in HARMS:
         path = chance.choice(files)
         kept = path.read_bytes()
         harm(path)
         server = house.serve()
         found = _cost(house, server, team_id)
-        where = f"{house.var}, {name}"
-        outcome.check(found["readCoverage"]["unreadableFiles"] == 1, f"{where}: {found['readCoverage']}")
-        outcome.check(bool(found["isPartial"]), f"{where}: a part of the figures is shown as all of them")
-        told = beside(house.var, "log").read_text()
-        outcome.check(path.name in told, f"{where}: the log does not name {path.name}")
-        named = [each["where"] for each in house.program.json(house.var, "verify")["findings"]]
-        outcome.check(len(named) == 1 and path.name in named[0], f"{where}: svc verify names {named}")
+        house.check(found["readCoverage"]["unreadableFiles"] == 1, f"{name}: {found['readCoverage']}")
+        house.check(found["isPartial"], f"{name}: a part of the figures is shown as all of them")
+        house.check(path.name in beside(house.var, "log").read_text(), f"{name}: the log does not name {path.name}")
+        named = [each["where"] for each in house.program.json("verify", "--var", house.var)["findings"]]
+        house.check(len(named) == 1 and path.name in named[0], f"{name}: svc verify names {named}")
         path.write_bytes(kept)
         again = _cost(house, server, team_id)
-        outcome.check(again["rollup"] == whole["rollup"], f"{where}: whole again, {again['rollup']} are shown")
-        outcome.check(server.stop() == 0, f"{where}: the server does not stop in order")
-        outcome.tried += 1
-    server = house.serve()
-    house.settle(server, outcome, f"{house.var}")
+        house.check(again["rollup"] == whole["rollup"], f"{name}: whole again, {again['rollup']} are shown")
+        house.stops(server)
+        house.outcome.tried += 1
+    house.settle(house.serve())
 
 
-def _cost(house: House, server: Server, team_id: str) -> dict[str, dict[str, object]]:
-    status, body = get(server.api, f"/v1/team/cost?team_id={team_id}&window=weekly&tz=UTC", house.owners[0])
-    if status != 200:
-        raise RuntimeError(f"the team's cost is answered {status}: {body[:300]!r}")
-    found: dict[str, dict[str, object]] = json.loads(body)
-    return found
+def _cost(house: House, server: Server, team_id: str) -> Any:
+    answer = house.get(server, f"/v1/team/cost?team_id={team_id}&window=weekly&tz=UTC")
+    if answer.status != 200:
+        raise RuntimeError(f"the team's cost is answered {answer.status}: {answer.body[:300]!r}")
+    return answer.json
 
 
 def archive_all(var: Path) -> list[Path]:
@@ -191,16 +162,8 @@ def archive_all(var: Path) -> list[Path]:
         store.close()
 
 
-def _bytes(path: Path) -> None:
-    _overwrite(path, 8, path.stat().st_size - 8)
-
-
-def _short(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
 HARMS: tuple[tuple[str, Callable[[Path], None]], ...] = (
-    ("overwritten", _bytes),
-    ("cut short", _short),
+    ("overwritten", lambda path: _overwrite(path, 8, path.stat().st_size - 8)),
+    ("cut short", lambda path: os.truncate(path, path.stat().st_size // 2)),
     ("deleted", Path.unlink),
 )

@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -15,18 +16,30 @@ from aggregates.event import Event
 from svc.log.codec import Codec
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.vault import FileKeys, Vault
-from tests.faults.captures import NEVER, Capture
 
 _SHOWN_MAX = 3
+NEVER = float("inf")
 
 
-class Found(msgspec.Struct, frozen=True):
-    """One look at the log."""
+class Capture(msgspec.Struct):
+    """One request, and what of it must stand in the log once it was acknowledged: each mark once, all or none."""
+
+    path: str
+    key: str
+    """Of the developer who sends it."""
+    body: bytes
+    marks: frozenset[str]
+    acknowledged_at: float = NEVER
+    """When the first answer said that it is stored, in seconds since 1970."""
+    answer_id: str | None = None
+    """The prompt's id, as the first answer told it."""
+
+
+class Found(NamedTuple):
+    """One look at the log: captures that were acknowledged by then, and those of them that stand there whole."""
 
     acknowledged: int
-    """Captures that were acknowledged by then."""
     found: int
-    """Those of them that stand in the log whole, each part once."""
     flaws: list[str]
 
 
@@ -43,7 +56,6 @@ class Ledger:
             self._sent.append(capture)
 
     def sent(self) -> list[Capture]:
-        """All of it."""
         with self._lock:
             return list(self._sent)
 
@@ -56,9 +68,7 @@ class Ledger:
         sent, acknowledged = self.sent(), self.acknowledged(by)
         whole = [all(marks[mark] == 1 for mark in capture.marks) for capture in acknowledged]
         lost = [mark for capture in acknowledged for mark in capture.marks if not marks[mark]]
-        half = [
-            capture.path for capture in sent if 0 < sum(mark in marks for mark in capture.marks) < len(capture.marks)
-        ]
+        half = [each.path for each in sent if 0 < sum(mark in marks for mark in each.marks) < len(each.marks)]
         doubled = [mark for mark, times in marks.items() if times > 1]
         foreign = marks.keys() - {mark for capture in sent for mark in capture.marks}
         flaws = _flaw("acknowledged and not in the log", lost) + _flaw("in the log more than once", doubled)

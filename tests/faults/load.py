@@ -1,23 +1,26 @@
-"""A mixed load over a few connections that goes on while the server fails, as agents do.
+"""A mixed load over a few connections that goes on while the server fails, as agents do, and what it must leave behind.
 
 A request without an acknowledgement is sent again later, unchanged, or never: both happen.
 """
 
-import http.client
+import hashlib
 import json
 import random
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from tests.faults.captures import Capture, Writer
-from tests.faults.ledger import Ledger
-from tests.faults.program import Owner, Server
+import msgspec
 
-TIMEOUT_SECONDS = 300.0
-"""For an answer: a shared machine may stand still for a minute."""
+from tests.faults.ledger import Capture, Ledger
+from tests.support.driver import BROKEN, Answer, Driver
+from tests.support.process import Person, Server
+from tests.support.work import api_request, export, prompt, prompt_text, record, response, tool_result
+
 PAUSE_SECONDS = 0.002
 """Between two captures of one connection, so that a round's log stays small."""
 WAIT_SECONDS = 30.0
@@ -25,19 +28,75 @@ AWAY_SECONDS = 0.1
 """After a send that broke off: who starts a server needs the machine for it."""
 _AGAIN = 0.3
 """How likely what was not acknowledged is sent again, at each turn."""
-_BROKEN = (OSError, http.client.HTTPException)
+_BATCHES = (1, 5, 20, 60)
+"""Records in an export; the larger ones take another way through the intake."""
+
+
+class Writer:
+    """Makes up what one client sends; a seed gives the same each time, but for the times."""
+
+    def __init__(self, name: str, key: str, seed: str) -> None:
+        self._name = name
+        self._key = key
+        self._random = random.Random(seed)
+        self._number = 0
+        self._answerable: list[str] = []
+
+    def next(self) -> Capture:
+        """A prompt, the response to one that was acknowledged, or an export of log records."""
+        self._number += 1
+        chance = self._random.random()
+        if chance < 0.3 and self._answerable:
+            event_id = self._answerable.pop()
+            body = response(event_id, f"Done, {self._number}; all tests pass.")
+            return self._capture("/v1/prompts/response", body, {f"answer op-{event_id}", f"claim op-{event_id}"})
+        if chance < 0.75:
+            named = uuid.UUID(int=self._random.getrandbits(128))
+            text = prompt_text(self._random.randrange(90), self._number, self._random.choice((20, 80, 200)))
+            return self._capture("/v1/prompts", prompt(text, self._session(), named), {f"prompt {named}"})
+        session = self._session()
+        logs = export((self._record(session, each) for each in range(self._random.choice(_BATCHES))), self._name)
+        return self._capture("/v1/logs", msgspec.json.encode(logs), set(_source_ids(logs)))
+
+    def taken(self, capture: Capture) -> None:
+        """A prompt was acknowledged, so it may be answered."""
+        if capture.path == "/v1/prompts":
+            self._answerable.append(json.loads(capture.body)["client_event_id"])
+
+    def _capture(self, path: str, body: bytes, marks: set[str]) -> Capture:
+        return Capture(path, self._key, body, frozenset(marks))
+
+    def _record(self, session: str, number: int) -> dict[str, Any]:
+        call = int(f"{self._name[1:]}{self._number:06}{number:03}")
+        name = self._random.choice(("api_request", "tool_result"))
+        told = api_request(call) if name == "api_request" else tool_result(call, "Edit", {"file_path": "a.py"})
+        return record(name, time.time_ns() // 1_000, {"session.id": session, "event.sequence": call, **told})
+
+    def _session(self) -> str:
+        """An agent session lasts some forty captures."""
+        return f"{self._name}-{self._number // 40}-{self._random.randrange(2)}"
+
+
+def _source_ids(body: dict[str, Any]) -> Iterator[str]:
+    """What names records, as docs/wire.md has it; computed here, so that the program's own way is tested, too."""
+    (sent,) = body["resourceLogs"]
+    (scoped,) = sent["scopeLogs"]
+    for each in scoped["logRecords"]:
+        content = [sent["resource"], None, scoped["scope"], None, each]
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        yield f"record {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 class Client(threading.Thread):
     """One connection that sends while the gate is open."""
 
-    def __init__(self, load: "Load", owner: Owner, name: str, seed: str) -> None:
+    def __init__(self, load: "Load", owner: Person, number: int, seed: str) -> None:
         super().__init__(daemon=True)
         self._load = load
-        self._writer = Writer(name, owner.key, seed)
+        self._writer = Writer(f"c{number}", owner.key, seed)
         self._random = random.Random(seed)
         self._unsure: list[Capture] = []
-        self._connection: http.client.HTTPConnection | None = None
+        self._driver = Driver(0)
         self.idle = threading.Event()
 
     def run(self) -> None:
@@ -55,45 +114,38 @@ class Client(threading.Thread):
 
     def _send(self, capture: Capture) -> bool:
         """Whether there was an answer, whatever it said."""
+        if self._driver.port != self._load.port:
+            self._driver = Driver(self._load.port)
         try:
-            status, body = self._answer(capture)
-        except _BROKEN:
-            self._connection = None
+            answer = sent(self._driver, capture)
+        except BROKEN:
             self._load.statuses["broken off"] += 1
             self._unsure.append(capture)
             return False
-        self._load.statuses[str(status)] += 1
-        if status not in (200, 201, 204):
+        self._load.statuses[str(answer.status)] += 1
+        if answer.status not in (200, 201, 204):
             self._unsure.append(capture)
             return True
         if capture.path == "/v1/prompts":
-            capture.answer_id = json.loads(body)["id"]
+            capture.answer_id = answer.json["id"]
         capture.acknowledged_at = min(capture.acknowledged_at, time.time())
         self._load.acknowledged += 1
         self._writer.taken(capture)
         return True
 
-    def _answer(self, capture: Capture) -> tuple[int, bytes]:
-        if self._connection is None or self._connection.port != self._load.port:
-            self._connection = http.client.HTTPConnection("127.0.0.1", self._load.port, timeout=TIMEOUT_SECONDS)
-        return post(self._connection, capture)
-
 
 class Load:
     """Two clients for each developer, all at once."""
 
-    def __init__(self, owners: Sequence[Owner], seed: str) -> None:
+    def __init__(self, owners: Sequence[Person], seed: str) -> None:
         self.ledger = Ledger()
         self.statuses: Counter[str] = Counter()
         """Answers by status, and sends that broke off."""
-        self.acknowledged = 0
-        self.port = 0
+        self.acknowledged = self.port = 0
         self._open = threading.Event()
         self._ended = False
-        self._clients = [
-            Client(self, owners[number % len(owners)], f"c{number}", f"{seed}-{number}")
-            for number in range(2 * len(owners))
-        ]
+        numbers = range(2 * len(owners))
+        self._clients = [Client(self, owners[each % len(owners)], each, f"{seed}-{each}") for each in numbers]
         for client in self._clients:
             client.start()
 
@@ -107,7 +159,7 @@ class Load:
 
     def resume(self, server: Server) -> None:
         """Send to this server from now on."""
-        self.port = server.intake
+        self.port = server.intake_port
         for client in self._clients:
             client.idle.clear()
         self._open.set()
@@ -125,7 +177,6 @@ class Load:
             time.sleep(PAUSE_SECONDS)
 
     def end(self) -> None:
-        """Let the clients go."""
         self._ended = True
         self._open.set()
         for client in self._clients:
@@ -133,7 +184,7 @@ class Load:
 
 
 @contextmanager
-def load_of(owners: Sequence[Owner], seed: str) -> Iterator[Load]:
+def load_of(owners: Sequence[Person], seed: str) -> Iterator[Load]:
     """A load that ends with the block; it has not begun yet."""
     load = Load(owners, seed)
     try:
@@ -142,20 +193,6 @@ def load_of(owners: Sequence[Owner], seed: str) -> Iterator[Load]:
         load.end()
 
 
-def post(connection: http.client.HTTPConnection, capture: Capture) -> tuple[int, bytes]:
-    """Send a capture; status and body of the answer. Raises `OSError`, `HTTPException`."""
-    headers = {"Authorization": f"Bearer {capture.key}", "Content-Type": "application/json"}
-    connection.request("POST", capture.path, capture.body, headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read()
-
-
-def get(port: int, path: str, owner: Owner) -> tuple[int, bytes]:
-    """Ask a server for something; status and body."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-    try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {owner.key}"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
+def sent(driver: Driver, capture: Capture) -> Answer:
+    """The answer. Raises `BROKEN`."""
+    return driver.call("POST", capture.path, capture.body, Authorization=f"Bearer {capture.key}")

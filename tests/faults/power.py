@@ -9,13 +9,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.faults.captures import NEVER
 from tests.faults.disk import Disk, differences
-from tests.faults.household import House, verify, wait_gone, wait_level
-from tests.faults.ledger import LogReader
-from tests.faults.outcome import Outcome
+from tests.faults.house import House, Trial
+from tests.faults.ledger import NEVER, LogReader
 from tests.faults.tracing import Call, calls_in, strace
-from tests.faults.trial import Trial
 
 LIFE_CAPTURES = (30, 120)
 CUTS = 8
@@ -23,6 +20,7 @@ CUTS = 8
 SECTOR_BYTES = (512, 4096)
 SURVIVAL = (0.0, 0.5, 0.9)
 """How likely a sector that was not synced got to the disk; 0: nothing did, which is the strictest reading."""
+_SYNCS = ("fsync", "fdatasync")
 
 
 def power_cuts(trial: Trial) -> None:
@@ -30,62 +28,59 @@ def power_cuts(trial: Trial) -> None:
     if shutil.which("strace") is None:
         trial.outcome.left_out = "strace is not installed"
         return
-    trial.each("power", lambda house, chance: _one(house, chance, trial.outcome))
+    trial.each("power", _one)
 
 
-def _one(house: House, chance: random.Random, outcome: Outcome) -> None:
-    before, trace = house.var.with_name("before"), house.var.with_name("trace")
-    shutil.copytree(house.var, before)
-    _lives(house, trace, chance)
-    calls = sorted(
-        (call for each in (trace, _beside(trace)) for call in calls_in(each, house.var)), key=lambda call: call.ended
+def _one(house: House, chance: random.Random) -> None:
+    before, traces = (
+        house.var.with_name("before"),
+        [house.var.with_name(name) for name in ("trace", "trace-of-command")],
     )
-    outcome.count("writes", sum(call.name in ("write", "pwrite64") for call in calls))
-    outcome.count("syncs", sum(call.name in ("fsync", "fdatasync") for call in calls))
-    _model_holds(house, before, calls, outcome)
+    shutil.copytree(house.var, before)
+    _lives(house, traces[0], traces[1], chance)
+    calls = sorted((call for each in traces for call in calls_in(each, house.var)), key=lambda call: call.ended)
+    house.outcome.count("writes", sum(call.name in ("write", "pwrite64") for call in calls))
+    house.outcome.count("syncs", sum(call.name in _SYNCS for call in calls))
+    _model_holds(house, before, calls)
     for number in range(CUTS):
         moment = _moment(house, calls, chance)
-        disk = _disk_at(house, before, calls, moment)
         copy = house.var.with_name(f"cut-{number}") / "var"
+        disk = _disk_at(house, before, calls, moment)
         disk.image(copy, chance, chance.choice(SURVIVAL), chance.choice(SECTOR_BYTES))
-        _start_on(house, copy, moment, outcome)
-        outcome.tried += 1
+        _start_on(house, copy, moment)
+        house.outcome.tried += 1
 
 
-def _lives(house: House, trace: Path, chance: random.Random) -> None:
-    """Two lives of a server under strace, and an exchange of its views in the second."""
+def _lives(house: House, trace: Path, beside: Path, chance: random.Random) -> None:
+    """Two lives of a server under strace, and an exchange of its views in the second.
+
+    The command beside it is traced, too: it opens the log, and that writes a page.
+    """
     for exchanged in (False, True):
-        server = house.program.serve(house.var, around=strace(trace))
+        server = house.serve(around=strace(trace))
         house.load.resume(server)
         house.load.wait_for(chance.randint(*LIFE_CAPTURES))
         if exchanged:
-            house.program.run(house.var, "replay", around=strace(_beside(trace)))
+            house.program.run("replay", "--var", house.var, around=strace(beside))
             house.load.wait_for(chance.randint(*LIFE_CAPTURES))
         server.kill()
         house.load.pause()
-        wait_gone(house.var)
-
-
-def _beside(trace: Path) -> Path:
-    """Of the command that runs beside the server: it opens the log, and that writes a page."""
-    return trace.with_name("trace-of-command")
+        house.wait_gone()
 
 
 def _disk_at(house: House, before: Path, calls: Sequence[Call], moment: float) -> Disk:
     """The disk as it may be at some moment: what had ended by then, and changes that were under way."""
     disk = Disk(before, house.var)
-    syncs = ("fsync", "fdatasync")
-    disk.take(call for call in calls if call.ended <= moment or (call.begun <= moment and call.name not in syncs))
+    disk.take(call for call in calls if call.ended <= moment or (call.begun <= moment and call.name not in _SYNCS))
     return disk
 
 
-def _model_holds(house: House, before: Path, calls: Sequence[Call], outcome: Outcome) -> None:
+def _model_holds(house: House, before: Path, calls: Sequence[Call]) -> None:
     """With nothing lost the image is what really lies there: so the trace was understood, all of it."""
     whole = house.var.with_name("whole")
-    _disk_at(house, before, [call for call in calls if not call.interrupted], NEVER).image(
-        whole, random.Random(0), survival=1.0, sector_bytes=4096
-    )
-    outcome.deviations += [f"the model of the disk is wrong about {name}" for name in differences(house.var, whole)]
+    finished = [call for call in calls if not call.interrupted]
+    _disk_at(house, before, finished, NEVER).image(whole, random.Random(0), survival=1.0, sector_bytes=4096)
+    house.flawless([f"the model of the disk is wrong about {name}" for name in differences(house.var, whole)], "model")
 
 
 def _moment(house: House, calls: Sequence[Call], chance: random.Random) -> float:
@@ -95,17 +90,13 @@ def _moment(house: House, calls: Sequence[Call], chance: random.Random) -> float
     return chance.choice(calls).begun
 
 
-def _start_on(house: House, copy: Path, moment: float, outcome: Outcome) -> None:
+def _start_on(house: House, copy: Path, moment: float) -> None:
     """A server starts on the image: it holds what was acknowledged, and nothing that was not sent."""
-    where = f"{copy.parent}"
-    server = house.program.serve(copy)
-    try:
+    with house.program.serving(copy) as server:
         found = house.load.ledger.compare(LogReader(copy).read_on(), by=moment)
-        outcome.count("acknowledged", found.acknowledged)
-        outcome.count("found, each once", found.found)
-        outcome.deviations += [f"{where}: {flaw}" for flaw in found.flaws]
-        outcome.check(wait_level(server, house.owners), f"{where}: the views do not become level")
-        outcome.check(server.stop() == 0, f"{where}: the server does not stop in order")
-    finally:
-        server.end()
-    verify(house.program, copy, outcome, where)
+        house.outcome.count("acknowledged", found.acknowledged)
+        house.outcome.count("found, each once", found.found)
+        house.flawless(found.flaws, str(copy.parent))
+        house.check(house.wait_level(server), f"{copy.parent}: the views do not become level")
+        house.stops(server)
+    house.verify(copy, "after a cut")

@@ -4,7 +4,6 @@ Captures then answer 503, the health checks say so, and reads answer or are 503.
 goes on without a restart.
 """
 
-import http.client
 import random
 import shutil
 import signal
@@ -12,14 +11,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
-from tests.faults.folders import NotHere, filled, small_disk
-from tests.faults.household import House, wait_level
-from tests.faults.load import get
-from tests.faults.outcome import Outcome
-from tests.faults.program import Server, log_tail, processes_of
-from tests.faults.trial import Trial
+from tests.faults.house import House, Trial, until
+from tests.support.driver import BROKEN, once
+from tests.support.process import Server, log_tail, processes_of
 
 Illness = Callable[[Path], AbstractContextManager[None]]
 """What a folder suffers from until the end of a block."""
@@ -31,20 +28,22 @@ REFUSED_SECONDS = 300.0
 ILL_SECONDS = (0.5, 4.0)
 _POLL_SECONDS = 0.05
 _ALLOWED = {"200", "201", "204", "503", "broken off"}
-_WRITES = "write,pwrite64,ftruncate,fallocate"
-_SYNCS = "fsync,fdatasync"
+_WRITES, _SYNCS = "write,pwrite64,ftruncate,fallocate", "fsync,fdatasync"
 
 
 def full_disk(trial: Trial) -> None:
     """A small file system that fills up and is emptied."""
     for number in range(trial.times):
         name = f"full-{number}"
-        try:
-            with small_disk(trial.folder / name, DISK_MIB) as disk:
-                _once(trial, name, lambda _var, disk=disk: filled(disk), disk)  # type: ignore[misc]
-        except NotHere as reason:
-            trial.outcome.left_out = str(reason)
-            return
+        with _small_disk(trial.folder / name) as refused:
+            if refused:
+                trial.outcome.left_out = f"this takes the right to mount; try `unshare -rm` before it ({refused})"
+                return
+            trial.once(name, partial(_ill_of_room, trial.folder / name), place=trial.folder / name)
+
+
+def _ill_of_room(disk: Path, house: House, chance: random.Random) -> None:
+    _ill(house, chance, lambda _var: _filled(disk), True)
 
 
 def read_only(trial: Trial) -> None:
@@ -61,85 +60,68 @@ def _injected(trial: Trial, name: str, calls: str, error: str) -> None:
     if shutil.which("strace") is None:
         trial.outcome.left_out = "strace is not installed"
         return
-    for number in range(trial.times):
-        _once(trial, f"{name}-{number}", lambda var: failing(var, calls, error))
+    trial.each(name, lambda house, chance: _ill(house, chance, lambda var: failing(var, calls, error), False))
 
 
-def _once(trial: Trial, name: str, illness: Illness, place: Path | None = None) -> None:
-    """Ill twice in one life of a server."""
-    chance = trial.chance(name)
-    with trial.house(name, place=place) as house:
-        server = house.serve()
-        for _ in range(2):
-            _ill_once(house, server, chance, illness, trial.outcome, room=place is not None)
-        house.load.pause()
-        house.settle(server, trial.outcome, name)
-        trial.outcome.check(server.stop() == 0, f"{name}: the server does not stop in order")
-    trial.outcome.tried += 1
-    trial.done()
+def _ill(house: House, chance: random.Random, illness: Illness, room: bool) -> None:
+    """Ill twice in one life of a server. `room`: what is small may still be stored meanwhile, and so acknowledged."""
+    server = house.serve()
+    for _ in range(2):
+        _ill_once(house, server, chance, illness, room)
+    house.load.pause()
+    house.settle(server)
+    house.outcome.tried += 1
 
 
-def _ill_once(
-    house: House, server: Server, chance: random.Random, illness: Illness, outcome: Outcome, *, room: bool
-) -> None:
-    """`room`: what is small may still be stored meanwhile, and so acknowledged."""
-    house.load.resume(server)
-    house.load.wait_for(chance.randint(*CAPTURES))
+def _ill_once(house: House, server: Server, chance: random.Random, illness: Illness, room: bool) -> None:
+    load = house.load
+    load.resume(server)
+    load.wait_for(chance.randint(*CAPTURES))
     with illness(house.var):
-        outcome.check(_until(server, lambda: _refused(house)), f"{house.var}: no capture was refused")
-        _health(house, server, 503, outcome)
-        before = house.load.acknowledged
-        _read(house, server, outcome)
+        house.check(_until(server, lambda: load.statuses["503"] > 0), "no capture was refused")
+        _health(house, server, 503)
+        before = load.acknowledged
+        _read(house, server)
         time.sleep(chance.uniform(*ILL_SECONDS))
-        taken = house.load.acknowledged - before
-        outcome.check(room or not taken, f"{house.var}: {taken} captures were acknowledged and cannot be stored")
-    before = house.load.acknowledged
-    again = _until(server, lambda: house.load.acknowledged > before)
-    outcome.check(again, f"{house.var}: no capture is taken any more")
-    _health(house, server, 200, outcome)
-    outcome.check(server.process.poll() is None, f"{house.var}: the server has ended: {log_tail(house.var)}")
-    outcome.check(wait_level(server, house.owners), f"{house.var}: the views do not become level")
-    outcome.count("captures answered 503", house.load.statuses.pop("503", 0))
-    other = set(house.load.statuses) - _ALLOWED
-    outcome.check(not other, f"{house.var}: answers {other}")
+        taken = load.acknowledged - before
+        house.check(room or not taken, f"{taken} captures were acknowledged and cannot be stored")
+    before = load.acknowledged
+    house.check(_until(server, lambda: load.acknowledged > before), "no capture is taken any more")
+    _health(house, server, 200)
+    house.check(server.process.poll() is None, f"the server has ended: {log_tail(house.var)}")
+    house.check(house.wait_level(server), "the views do not become level")
+    house.outcome.count("captures answered 503", load.statuses.pop("503", 0))
+    other = set(load.statuses) - _ALLOWED
+    house.check(not other, f"answers {other}")
 
 
-def _health(house: House, server: Server, status: int, outcome: Outcome) -> None:
+def _health(house: House, server: Server, status: int) -> None:
     """Both listeners say so before long."""
-    for name, port in (("intake", server.intake), ("API", server.api)):
-        said = _until(server, lambda port=port: get(port, "/health", house.owners[0])[0] == status)  # type: ignore[misc]
-        outcome.check(said, f"{house.var}: /health of the {name} does not become {status}")
+    for name, port in (("intake", server.intake_port), ("API", server.api_port)):
+        said = _until(server, lambda port=port: once(port, "GET", "/health").status == status)  # type: ignore[misc]
+        house.check(said, f"/health of the {name} does not become {status}")
 
 
-def _refused(house: House) -> bool:
-    return house.load.statuses["503"] > 0
-
-
-def _read(house: House, server: Server, outcome: Outcome) -> None:
+def _read(house: House, server: Server) -> None:
     """A read is answered, or refused in order."""
     try:
-        status = get(server.api, "/v1/score_v3/score", house.owners[0])[0]
-    except (OSError, http.client.HTTPException) as error:
-        status = 0
-        outcome.deviations.append(f"{house.var}: a read breaks off: {error}")
-    outcome.check(status in (0, 200, 503), f"{house.var}: a read is answered {status}")
-    outcome.count(f"reads answered {status} meanwhile")
+        status = house.get(server, "/v1/score_v3/score").status
+    except BROKEN as error:
+        return house.check(False, f"a read breaks off: {error}")
+    house.check(status in (200, 503), f"a read is answered {status}")
+    house.outcome.count(f"reads answered {status} meanwhile")
 
 
 def _until(server: Server, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + REFUSED_SECONDS
-    while not holds():
-        if time.monotonic() > end or server.process.poll() is not None:
-            return False
-        time.sleep(_POLL_SECONDS)
-    return True
+    return until(lambda: server.process.poll() is not None or holds(), REFUSED_SECONDS, _POLL_SECONDS) and holds()
 
 
 @contextmanager
 def failing(var: Path, calls: str, error: str) -> Iterator[None]:
     """Some system calls of all that works on a folder fail, on its files only, until the end of the block."""
     processes = [option for each in processes_of(var) for option in ("-p", str(each.pid))]
-    files = [option for path in (var, *_databases(var)) for option in ("-P", str(path))]
+    databases = [f"{path}{suffix}" for path in var.iterdir() if path.suffix == ".db" for suffix in ("", "-wal")]
+    files = [option for path in (var, *databases) for option in ("-P", str(path))]
     inject = ["-e", f"trace={calls}", "-e", f"inject={calls}:error={error}"]
     command = ["strace", "-f", "-o", "/dev/null", *processes, *files, *inject]
     tracer = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -152,6 +134,31 @@ def failing(var: Path, calls: str, error: str) -> Iterator[None]:
         tracer.wait()
 
 
-def _databases(var: Path) -> list[Path]:
-    names = [path for path in var.iterdir() if path.suffix == ".db"]
-    return [path.with_name(path.name + suffix) for path in names for suffix in ("", "-wal")]
+@contextmanager
+def _small_disk(place: Path) -> Iterator[str]:
+    """A small file system in memory, until the end of the block; or why this machine does not allow it."""
+    place.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m,mode=700", "svc-faults", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True)
+    try:
+        yield done.stderr.strip() if done.returncode else ""
+    finally:
+        if not done.returncode:
+            subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@contextmanager
+def _filled(disk: Path) -> Iterator[None]:
+    """No byte is left on a disk, however much is given free meanwhile."""
+    filler = disk / "filler"
+    try:
+        with filler.open("ab", buffering=0) as file:
+            for size in (1 << 20, 1 << 12, 1):
+                try:
+                    while file.write(bytes(size)) == size:
+                        pass
+                except OSError:
+                    continue
+        yield
+    finally:
+        filler.unlink(missing_ok=True)

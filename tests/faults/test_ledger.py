@@ -5,8 +5,8 @@ from collections import Counter
 import msgspec
 import pytest
 
-from tests.faults.captures import NEVER, Capture, Writer
-from tests.faults.ledger import Ledger
+from tests.faults.ledger import NEVER, Capture, Ledger
+from tests.faults.load import Writer
 
 SENT = Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}))
 

@@ -1,29 +1,61 @@
-"""The real program as a child process, on a folder of its own and on free ports."""
+"""The real program as child processes: its commands, and servers on free ports; for tests and for the tools."""
 
 import atexit
+import contextlib
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
-import msgspec
 
+from aggregates.people import budgets
 from tests.cluster.sprayed import NODES, Together, balanced, folders, saw_command, told_of, told_of_command
 from tests.support.warm import Child, Warm
 
 ROOT = Path(__file__).parent.parent.parent
-_READY = re.compile(r"ready intake=(\S+) api=(\S+)")
-COMMAND_SECONDS = 120
+COMMAND_SECONDS = 1_200
+READY_SECONDS = 600.0
+"""Nothing fails because a machine is slow: a server that is not ready by then never will be."""
 STOP_SECONDS = 5
+NOTHING: Mapping[str, str] = MappingProxyType({})
+QUIET = {"SVC_CATALOG_REFRESH": "false"}
+"""List prices are asked of nobody."""
+NO_BUDGETS = {f"SVC_{name.upper()}": "0" for name in budgets.NAMES}
+"""Of what a server is flooded with, nothing is refused."""
+KEY = re.compile(r"svc_[A-Za-z0-9_-]{43}")
+_READY = re.compile(r"ready intake=(\S+) api=(\S+)")
+_POLL_SECONDS = 0.01
+
+
+class NotReady(Exception):
+    """A server ended, or said nothing, before it answered; the message quotes its log."""
+
+
+class Person(NamedTuple):
+    """A developer with a key."""
+
+    key: str
+    developer_id: str
+    organization_id: str
+
+
+class Process(NamedTuple):
+    pid: int
+    words: str
+    """Its command line."""
 
 
 def environment() -> dict[str, str]:
@@ -32,8 +64,8 @@ def environment() -> dict[str, str]:
     A Python that may keep no compiled modules compiles all of svc at each start, a second every time.
     """
     others = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    clean = {name: value for name, value in others.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return clean | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'http'}"}
+    others.pop("PYTHONDONTWRITEBYTECODE", None)
+    return others | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'http'}"}
 
 
 @cache
@@ -43,27 +75,234 @@ def _warm() -> Warm:
     return warm
 
 
+class Server:
+    """A server that was started; `wait_ready` comes before anything is asked."""
+
+    def __init__(self, process: Child | subprocess.Popen[bytes], var: Path, key: str | None = None) -> None:
+        self.process = process
+        self.var = var
+        self.key = key
+        self.intake_url = self.api_url = ""
+        self.began, self.ready_seconds = time.perf_counter(), 0.0
+
+    def wait_ready(self) -> "Server":
+        """Raises `NotReady`."""
+        end = time.monotonic() + READY_SECONDS
+        while (found := _READY.search(self.said())) is None:
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise NotReady(f"exit code {self.process.poll()}: {log_tail(self.var)}")
+            time.sleep(_POLL_SECONDS)
+        self.ready_seconds = time.perf_counter() - self.began
+        self.intake_url, self.api_url = found.groups()
+        return self
+
+    def said(self) -> str:
+        """What it wrote to standard output."""
+        return beside(self.var, "said").read_text()
+
+    @cached_property
+    def intake(self) -> httpx.Client:
+        return self._client(self.intake_url)
+
+    @cached_property
+    def api(self) -> httpx.Client:
+        return self._client(self.api_url)
+
+    def _client(self, url: str) -> httpx.Client:
+        headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+        return httpx.Client(base_url=url, headers=headers, timeout=30)
+
+    @property
+    def intake_port(self) -> int:
+        return urlsplit(self.intake_url).port or 0
+
+    @property
+    def api_port(self) -> int:
+        return urlsplit(self.api_url).port or 0
+
+    @property
+    def pid(self) -> int:
+        """Of the process that serves: a one-file binary, or a tracer, has another one around it."""
+        found: int = json.loads((self.var / "running.json").read_bytes())["pid"]
+        return found
+
+    def mib(self, kind: str = "VmRSS") -> float:
+        """Its memory; `VmHWM`: the most so far."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.partition(f"{kind}:")[2].split()[0]) / 1024
+
+    def stop(self, seconds: float = STOP_SECONDS) -> int:
+        """Ask it to stop, as a service manager does; its exit code. Raises `TimeoutExpired`."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        """kill -9 of what serves; a tracer around it writes its last line."""
+        if not kill_processes(self.var, "serve"):
+            self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        """Its clients."""
+        for name in ("intake", "api"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
+
+    def end(self) -> None:
+        """Leave nothing of it, however it went."""
+        self.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class Program(NamedTuple):
+    """How the program is started: by a command, or as a fork of one that has imported it."""
+
+    command: tuple[str, ...] = ()
+    told: Mapping[str, str] = NOTHING
+    """For the environment of everything it runs."""
+
+    def run(
+        self,
+        *arguments: str | Path,
+        check: bool = True,
+        stdin: str | None = None,
+        told: Mapping[str, str] = NOTHING,
+        around: Sequence[str] = (),
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end. `around`: what to run it under. Raises `CalledProcessError`."""
+        command = [str(argument) for argument in arguments]
+        with ExitStack() as held:
+            given, out, err = (held.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3))
+            given.write(stdin or "")
+            given.seek(0)
+            child = self._start(command, told, (given.fileno(), out.fileno(), err.fileno()), around)
+            try:
+                code = child.wait(COMMAND_SECONDS)
+            finally:
+                child.kill()
+            for file in (out, err):
+                file.seek(0)
+            done = subprocess.CompletedProcess(["svc", *command], code, out.read(), err.read())
+        if check and code:
+            raise Failed(code, done.args, done.stdout, done.stderr)
+        return done
+
+    def json(self, *arguments: str | Path, told: Mapping[str, str] = NOTHING) -> Any:
+        """What a command says with `--json`, whatever its exit code."""
+        done = self.run(*arguments, "--json", check=False, told=told)
+        if not done.stdout.strip():
+            raise Failed(done.returncode, done.args, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def set_up(self, var: Path) -> Person:
+        made = self.json("init", "--var", var)
+        return Person(made["key"], made["developer_id"], made["organization_id"])
+
+    def another(self, var: Path, name: str) -> Person:
+        """One more developer in a folder."""
+        made = self.json("developer", "create", name, "--var", var)
+        developer_id = made.get("developer_id") or made["developer"]["developer_id"]
+        issued = self.json("key", "issue", "--developer", developer_id, "--var", var)
+        return Person(issued["key"], developer_id, issued.get("organization_id", ""))
+
+    def begin(
+        self,
+        var: Path,
+        *flags: str,
+        key: str | None = None,
+        told: Mapping[str, str] = NOTHING,
+        around: Sequence[str] = (),
+        ports: tuple[int, int] = (0, 0),
+    ) -> Server:
+        """Start a server and do not wait."""
+        listeners = ("--intake", f"127.0.0.1:{ports[0]}", "--api", f"127.0.0.1:{ports[1]}")
+        with (
+            beside(var, "said").open("wb") as said,
+            beside(var, "log").open("ab") as log,
+            open(os.devnull) as nothing,
+        ):
+            files = (nothing.fileno(), said.fileno(), log.fileno())
+            return Server(self._start(["serve", "--var", str(var), *listeners, *flags], told, files, around), var, key)
+
+    @contextmanager
+    def serving(
+        self,
+        var: Path,
+        *flags: str,
+        key: str | None = None,
+        told: Mapping[str, str] = NOTHING,
+        around: Sequence[str] = (),
+    ) -> Iterator[Server]:
+        """A server over a folder, until the end of the block. Raises `NotReady`."""
+        server = self.begin(var, *flags, key=key, told=told, around=around)
+        try:
+            yield server.wait_ready()
+        finally:
+            server.end()
+
+    def _start(
+        self, arguments: list[str], told: Mapping[str, str], files: tuple[int, int, int], around: Sequence[str]
+    ) -> Child | subprocess.Popen[bytes]:
+        given, out, err = files
+        env = {**environment(), **self.told, **told}
+        if not self.command:
+            return Child(_warm().start(arguments, env, given, out, err), None)
+        command = [*around, *self.command, *arguments]
+        return subprocess.Popen(command, env=env, stdin=given, stdout=out, stderr=err, start_new_session=True)
+
+
+class Failed(subprocess.CalledProcessError):
+    def __str__(self) -> str:
+        return f"{super().__str__()}: {self.stderr[-2_000:]}"
+
+
+THIS_TREE = Program((sys.executable, "-m", "svc"), QUIET)
+"""The program of these sources, each time in a process of its own, as an operator runs it."""
+
+
+def beside(var: Path, what: str) -> Path:
+    """A file next to a folder, for what a server says."""
+    return var.with_name(f"{var.name}.{what}")
+
+
+def log_tail(var: Path) -> str:
+    log = beside(var, "log")
+    return log.read_text(errors="replace")[-2_000:] if log.exists() else "no log"
+
+
+def processes_of(var: Path) -> list[Process]:
+    """Those that work on a folder, found by their command lines; no tracer."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if f" --var {var} " in words and not words.startswith("strace "):
+                    found.append(Process(int(folder.name), words))
+    return found
+
+
+def kill_processes(var: Path, word: str) -> int:
+    """kill -9 of those whose command line holds a word; how many there were."""
+    found = [each.pid for each in processes_of(var) if f" {word} " in each.words]
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(found)
+
+
+# --- for tests: forks, and several nodes where TEST_NODES says so -------------------------------------------------
+
+
 def svc(
-    *arguments: str | Path, check: bool = True, stdin: str | None = None, told: Mapping[str, str] = MappingProxyType({})
+    *arguments: str | Path, check: bool = True, stdin: str | None = None, told: Mapping[str, str] = NOTHING
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. Raises `CalledProcessError` where it fails and `check` says so."""
-    command = [str(argument) for argument in arguments]
+    """Run a command to its end."""
     if NODES > 1:
-        told = {**told_of_command(command), **told}
-    with (
-        tempfile.TemporaryFile("w+") as given,
-        tempfile.TemporaryFile("w+") as out,
-        tempfile.TemporaryFile("w+") as err,
-    ):
-        given.write(stdin or "")
-        given.seek(0)
-        child = Child(
-            _warm().start(command, {**environment(), **told}, given.fileno(), out.fileno(), err.fileno()), None
-        )
-        code = child.wait(COMMAND_SECONDS)
-        out.seek(0)
-        err.seek(0)
-        done = subprocess.CompletedProcess(["svc", *command], code, out.read(), err.read())
+        told = {**told_of_command([str(each) for each in arguments]), **told}
+    done = Program().run(*arguments, check=False, stdin=stdin, told=told)
     saw_command(told)
     if check:
         done.check_returncode()
@@ -73,7 +312,7 @@ def svc(
 def init(var: Path) -> dict[str, Any]:
     """A folder that is set up; what `svc init --json` says. Run once: each test gets a copy of what it made."""
     if NODES > 1:
-        found: dict[str, Any] = msgspec.json.decode(svc("init", "--var", var, "--json").stdout)
+        found: dict[str, Any] = json.loads(svc("init", "--var", var, "--json").stdout)
         return found
     made, folder = _set_up()
     shutil.copytree(folder, var)
@@ -84,94 +323,24 @@ def init(var: Path) -> dict[str, Any]:
 def _set_up() -> tuple[dict[str, Any], Path]:
     folder = Path(tempfile.mkdtemp(prefix="svc-tests-")) / "var"
     atexit.register(shutil.rmtree, folder.parent)
-    return msgspec.json.decode(svc("init", "--var", folder, "--json").stdout), folder
-
-
-class Server:
-    """A server that runs."""
-
-    def __init__(self, process: Child | subprocess.Popen[str], intake: str, api: str, key: str | None) -> None:
-        self.process = process
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self.intake = httpx.Client(base_url=intake, headers=headers, timeout=30)
-        self.api = httpx.Client(base_url=api, headers=headers, timeout=30)
-        self.intake_url = intake
-        self.api_url = api
-
-    def stop(self) -> int:
-        """Ask it to stop, as a service manager does; its exit code. Raises where that takes over five seconds."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(STOP_SECONDS)
-
-    def kill(self) -> None:
-        """kill -9."""
-        self.process.kill()
-        self.process.wait()
+    return json.loads(svc("init", "--var", folder, "--json").stdout), folder
 
 
 @contextmanager
-def serving(
-    var: Path, key: str | None = None, *flags: str, told: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[Server]:
+def serving(var: Path, key: str | None = None, *flags: str, told: Mapping[str, str] = NOTHING) -> Iterator[Server]:
     """A server over a folder, until the end of the block."""
-    if NODES > 1:
-        with _sprayed(var, key, flags, told) as server:
+    if NODES == 1:
+        with Program().serving(var, *flags, key=key, told=told) as server:
             yield server
         return
-    log = var.parent / f"{var.name}.log"
-    with answering(_started(_serve(var, flags), log, told), key) as found:
-        assert found is not None, log.read_text()
-        yield found
-
-
-def _serve(var: Path, flags: Sequence[str]) -> list[str]:
-    return ["serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", *flags]
-
-
-@contextmanager
-def _sprayed(var: Path, key: str | None, flags: Sequence[str], told: Mapping[str, str]) -> Iterator[Server]:
-    """The nodes of a store, of which the folder is the first, behind a balancer."""
     told = {**told_of(var), **told}
-    logs = [each.parent / f"{each.name}.log" for each in folders(var)]
-    nodes = [_started(_serve(each, flags), log, told) for each, log in zip(folders(var), logs, strict=True)]
     with ExitStack() as held:
-        found = [held.enter_context(answering(node, key)) for node in nodes]
-        urls = []
-        for each, log in zip(found, logs, strict=True):
-            assert each is not None, log.read_text()
-            urls.append((each.intake_url, each.api_url))
-        intake, api = held.enter_context(balanced(told["SVC_STORE"], nodes, urls))
-        server = Server(Together(nodes), intake, api, key)
-        with server.intake, server.api:
-            yield server
-
-
-@contextmanager
-def answering(process: Child | subprocess.Popen[str], key: str | None) -> Iterator[Server | None]:
-    """The server that a process is once it has said `ready`, until the end of the block; None where it did not."""
-    assert process.stdout is not None
-    try:
-        found = _READY.search(process.stdout.readline())
-        if found is None:
-            yield None
-            return
-        server = Server(process, found[1], found[2], key)
-        try:
-            yield server
-        finally:
-            server.intake.close()
-            server.api.close()
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def _started(command: list[str], log: Path, told: Mapping[str, str]) -> Child:
-    read, write = os.pipe()
-    with log.open("a") as errors, open(os.devnull) as nothing:
-        try:
-            status = _warm().start(command, {**environment(), **told}, nothing.fileno(), write, errors.fileno())
-        finally:
-            os.close(write)
-    return Child(status, os.fdopen(read))
+        nodes = [Program().begin(each, *flags, key=key, told=told) for each in folders(var)]
+        for node in nodes:
+            held.callback(node.end)
+        urls = [(node.intake_url, node.api_url) for node in [each.wait_ready() for each in nodes]]
+        children = [node.process for node in nodes if isinstance(node.process, Child)]
+        together = Server(Together(children), var, key)
+        held.callback(together.close)
+        together.intake_url, together.api_url = held.enter_context(balanced(told["SVC_STORE"], children, urls))
+        yield together

@@ -119,6 +119,7 @@ def _guarded(tell: int) -> None:
         os.write(tell, f"{os.waitstatus_to_exitcode(status)}\n".encode())
         os._exit(0)
     os.close(tell)
+    os.setsid()  # so that all of it can be ended at once, as a process that is started anew
 
 
 def _become(arguments: list[str], environment: dict[str, str], folder: str, descriptors: list[int]) -> None:

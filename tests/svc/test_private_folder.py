@@ -2,7 +2,6 @@
 
 import os
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from structlog.testing import capture_logs
 
 from svc.log.folder import LOCK, FolderInUse, FolderUnusable, held
 from tests.support.otlp import claude, logs
-from tests.support.process import Server, answering, environment, svc
+from tests.support.process import Program, Server, svc
 
 ARCHIVING = """
 import sys
@@ -21,7 +20,6 @@ from svc.__main__ import main
 main()
 """
 """The program, but for the five minutes until it archives."""
-SERVE = ("serve", "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", "--catalog", "genai-prices", "--var")
 
 
 def modes(folder: Path) -> dict[str, int]:
@@ -51,12 +49,8 @@ def test_whatever_the_umask_what_is_written_is_the_owners_alone(
     home.mkdir(mode=0o700)
     kept.mkdir(mode=0o700)
     key = svc("init", "--var", var, "--json").stdout.partition('"key":"')[2].partition('"')[0]
-    command = [sys.executable, "-c", ARCHIVING, *SERVE, str(var)]
-    process = subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, umask=0
-    )
-    with answering(process, key) as server:
-        assert server is not None
+    archiving = Program((sys.executable, "-c", ARCHIVING))
+    with archiving.serving(var, key=key, around=("sh", "-c", 'umask 0; exec "$@"', "sh")) as server:
         worked(server)
         svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
         for target in ("b", "b.tar"):

@@ -1,7 +1,6 @@
 """Reports on the real program: killed in the middle of one, and started again."""
 
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.process import Server, answering, environment, init, serving
+from tests.support.process import Program, Server, init, serving
 
 pytestmark = pytest.mark.process
 
@@ -30,12 +29,7 @@ STUCK = (
 @contextmanager
 def stuck(var: Path, key: str) -> Iterator[Server]:
     """A server whose reports stay running."""
-    arguments = ["serve", "--var", str(var), "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUCK, *arguments], stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    with answering(process, key) as server:
-        assert server is not None
+    with Program((sys.executable, "-c", STUCK)).serving(var, key=key) as server:
         yield server
 
 

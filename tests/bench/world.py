@@ -1,0 +1,65 @@
+"""The folders and servers that are measured."""
+
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.process import NOTHING, THIS_TREE, Program, Server
+
+MIDDLE = 0.5
+
+
+class Service(NamedTuple):
+    """A server over a new folder, and its owner's key."""
+
+    server: Server
+    key: str
+    var: Path
+
+    def level_seconds(self) -> float:
+        """How long it takes from now until the views hold everything."""
+        return wait_level(self.var, 0.02)
+
+
+@contextmanager
+def fresh_service(told: Mapping[str, str] = NOTHING) -> Iterator[Service]:
+    """As an operator starts it."""
+    with tempfile.TemporaryDirectory(prefix="svc-bench-", ignore_cleanup_errors=True) as folder:
+        var = Path(folder) / "var"
+        key = THIS_TREE.set_up(var).key
+        with THIS_TREE.serving(var, "--log-level", "warning", key=key, told=told) as server:
+            yield Service(server, key, var)
+
+
+@contextmanager
+def bare_route() -> Iterator[int]:
+    """The port of a server that reads and decodes, and no more."""
+    bare = Program((sys.executable, "-m", "tests.bench.bare"))
+    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, bare.serving(Path(folder) / "bare") as server:
+        yield server.intake_port
+
+
+def behind_events(var: Path) -> int:
+    """Events in the log of a folder that its views do not hold yet."""
+    views = var / (var / "views.current").read_text().strip()
+    head = _one(var / "events.db", "SELECT max(rowid) FROM stored_events")
+    return head - _one(views, "SELECT position FROM bookmark")
+
+
+def wait_level(var: Path, pause: float = 0.2) -> float:
+    """The seconds until the views of a folder hold its log."""
+    started = time.perf_counter()
+    while behind_events(var):
+        time.sleep(pause)
+    return time.perf_counter() - started
+
+
+def _one(path: Path, query: str) -> int:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        value: int = db.execute(query).fetchone()[0]
+        return value
