@@ -13,15 +13,24 @@ from collections import Counter
 from itertools import count
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 
 from tests.sim.history import Failed, Size, Told, history
 from tests.sim.world import StoreKind
+from tests.support.results import Result, table_of
 
 STORES: tuple[StoreKind, ...] = ("memory", "sqlite")
 """In turn."""
+FIGURES = {
+    "lives": "starts of the service",
+    "deaths": "of which after a death",
+    "requests": "requests sent",
+    "acknowledged": "writes acknowledged",
+    "lost": "answers lost, and asked for again",
+    "refused": "refused with 503, and sent again",
+    "events": "events replayed twice",
+}
 
 
 class Sum:
@@ -29,38 +38,29 @@ class Sum:
 
     def __init__(self) -> None:
         self.started = time.monotonic()
-        self.histories = 0
+        self.counts: Counter[str] = Counter()
         self.reads: Counter[str] = Counter()
         self.deeds: Counter[str] = Counter()
-        self.counts: Counter[str] = Counter()
-        self.failures: list[Failed] = []
+        self.failures = 0
 
     def add(self, told: Told) -> None:
-        """One more."""
-        self.histories += 1
+        self.counts["histories"] += 1
         self.reads += told.reads
         self.deeds += told.deeds
-        for name in ("lives", "deaths", "requests", "acknowledged", "refused", "lost", "events"):
-            self.counts[name] += getattr(told, name)
+        for name, said in FIGURES.items():
+            self.counts[said] += getattr(told, name)
 
-    def table(self, seed: int) -> Table:
+    def table(self, seed: int, details: bool = False) -> Group:
         """As it stands."""
-        table = Table(show_header=False, title=f"{time.monotonic() - self.started:.0f} s, at seed {seed}")
-        rows = {
-            "histories": self.histories,
-            "starts of the service": self.counts["lives"],
-            "of which after a death": self.counts["deaths"],
-            "requests sent": self.counts["requests"],
-            "writes acknowledged": self.counts["acknowledged"],
-            "answers lost, and asked for again": self.counts["lost"],
-            "refused with 503, and sent again": self.counts["refused"],
-            "events replayed twice": self.counts["events"],
-            "reads checked": sum(self.reads.values()),
-            "divergences": len(self.failures),
-        }
-        for name, number in rows.items():
-            table.add_row(name, f"{number:,}")
-        return table
+        title = f"{time.monotonic() - self.started:.0f} s, at seed {seed}"
+        rows = [*self.counts.items(), ("reads checked", self.reads.total())]
+        shown = [*_figures(rows), Result("divergences", self.failures, "", 0, True)]
+        more = [self.reads.most_common(), self.deeds.most_common()] if details else []
+        return Group(table_of(shown, title), *(table_of(_figures(each)) for each in more))
+
+
+def _figures(counts: list[tuple[str, int]]) -> list[Result]:
+    return [Result(name, number) for name, number in counts]
 
 
 @click.command()
@@ -75,12 +75,10 @@ def main(seed: int | None, first: int, seconds: float, steps: int, store: StoreK
 
     Example: python -m tests.sim --seconds 600
     """
-    console = Console(width=110)
-    total = Sum()
-    seeds = count(first) if seed is None else iter([seed])
+    console, total, number = Console(width=150), Sum(), first
     try:
         with Live(console=console, refresh_per_second=2) as live:
-            for number in seeds:
+            for number in count(first) if seed is None else iter([seed]):
                 _one(number, store or STORES[number % 2], steps, total, console)
                 live.update(total.table(number))
                 if time.monotonic() - total.started > seconds:
@@ -88,7 +86,7 @@ def main(seed: int | None, first: int, seconds: float, steps: int, store: StoreK
     except KeyboardInterrupt:
         console.print("interrupted")
     if details:
-        _details(total, console)
+        console.print(total.table(number, details))
     sys.exit(1 if total.failures else 0)
 
 
@@ -96,17 +94,9 @@ def _one(seed: int, kind: StoreKind, steps: int, total: Sum, console: Console) -
     try:
         total.add(history(seed, kind, Size(steps=steps)))
     except Failed as failed:
-        total.failures.append(failed)
+        total.failures += 1
         console.print(str(failed), style="bold red", markup=False, soft_wrap=True)
         console.print(f"again: python -m tests.sim --seed {seed} --store {kind} --steps {steps}", markup=False)
-
-
-def _details(total: Sum, console: Console) -> None:
-    for title, counts in (("read", total.reads), ("done", total.deeds)):
-        table = Table(title, "times")
-        for name, number in counts.most_common():
-            table.add_row(name, f"{number:,}")
-        console.print(table)
 
 
 if __name__ == "__main__":

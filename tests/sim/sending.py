@@ -1,10 +1,12 @@
 """The request bodies of agents and plugins."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.sim.stories import PRICED, Point, Record, Turn
+from tests.support import otlp
+from tests.support.catalogs import list_rate, lookup
 
 NANO = 1_000_000_000
 
@@ -15,7 +17,6 @@ def iso(at_us: int) -> str:
 
 
 def prompt(turn: Turn, text: str | None = None) -> dict[str, Any]:
-    """A capture of a prompt."""
     return {
         "prompt_text": text or turn.text,
         "tool_session_id": turn.session,
@@ -27,7 +28,6 @@ def prompt(turn: Turn, text: str | None = None) -> dict[str, Any]:
 
 
 def response(turn: Turn, text: str | None = None) -> dict[str, Any]:
-    """A capture of a response."""
     answer = turn.answer
     return {
         "client_event_id": str(turn.event_id),
@@ -42,47 +42,27 @@ def response(turn: Turn, text: str | None = None) -> dict[str, Any]:
 
 
 def logs(records: Iterable[Record]) -> dict[str, Any]:
-    """An export of log records."""
-    scope = {"scope": {"name": "sim"}, "logRecords": [_log(record) for record in records]}
-    return {"resourceLogs": [{"resource": _resource(), "scopeLogs": [scope]}]}
+    return otlp.logs(*map(_log, records))
 
 
 def metrics(points: Iterable[Point]) -> dict[str, Any]:
-    """An export of points, each of a counter of its own series."""
-    scope = {"scope": {"name": "sim"}, "metrics": [_counter(point) for point in points]}
-    return {"resourceMetrics": [{"resource": _resource(), "scopeMetrics": [scope]}]}
+    """Each of a counter of its own series."""
+    return otlp.metrics(*map(_counter, points))
 
 
 def catalog() -> dict[str, Any]:
     """List prices of the models that have any."""
-    return {
-        "exact_lookups": [
-            {
-                "external_model_id": name,
-                "model": {"status": "known", "canonical_model_id": name, "display_name": name},
-                "provider": {"status": "observed", "provider": "sim"},
-                "list_rates": [
-                    {
-                        "effective_from": "1970-01-01T00:00:00Z",
-                        "effective_to": None,
-                        "rate": {"input": dollars[0], "output": dollars[1], "cache_read": 0, "cache_write_5m": 0},
-                    }
-                ],
-            }
-            for name, dollars in PRICED.items()
-        ]
+    rates = {
+        name: {"input": dollars[0], "output": dollars[1], "cache_read": 0, "cache_write_5m": 0}
+        for name, dollars in PRICED.items()
     }
-
-
-def _resource() -> dict[str, Any]:
-    return {"attributes": _pairs({"service.name": "claude-code"})}
+    return {"exact_lookups": [lookup(name, list_rates=[list_rate(rate=each)]) for name, each in rates.items()]}
 
 
 def _log(record: Record) -> dict[str, Any]:
     attributes: dict[str, Any] = {
         "session.id": record.session,
         "prompt.id": record.turn,
-        "event.name": record.event,
         "sim.nonce": record.nonce,
         "prompt": record.text,
         "model": record.model,
@@ -96,31 +76,11 @@ def _log(record: Record) -> dict[str, Any]:
     if record.tool is not None:
         attributes |= {"tool_use_id": f"call-{record.nonce}", "success": "true" if record.ok else "false"}
     told = {name: value for name, value in attributes.items() if value is not None}
-    body = {"stringValue": f"claude_code.{record.event}"}
-    return {"timeUnixNano": str(record.at_us * 1_000), "body": body, "attributes": _pairs(told)}
+    return otlp.claude(record.event, told, timeUnixNano=str(record.at_us * 1_000))
 
 
 def _counter(point: Point) -> dict[str, Any]:
-    attributes = {"session.id": point.session, "type": "input", "model": "sim-large-1", "sim.nonce": point.nonce}
-    made = {
-        "timeUnixNano": str(point.at_us * 1_000),
-        "startTimeUnixNano": str(point.at_us * 1_000 - 1_000),
-        "asInt": str(point.input_tokens),
-        "attributes": _pairs(attributes),
-    }
-    sums = {"aggregationTemporality": 1, "isMonotonic": True, "dataPoints": [made]}
-    return {"name": "claude_code.token.usage", "sum": sums}
-
-
-def _pairs(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": _value(value)} for key, value in attributes.items()]
-
-
-def _value(value: Any) -> dict[str, Any]:
-    match value:
-        case int():
-            return {"intValue": str(value)}
-        case float():
-            return {"doubleValue": value}
-        case _:
-            return {"stringValue": value}
+    named = {"session.id": point.session, "type": "input", "model": "sim-large-1", "sim.nonce": point.nonce}
+    nanos = point.at_us * 1_000
+    made = {"timeUnixNano": str(nanos), "startTimeUnixNano": str(nanos - 1_000), "asInt": str(point.input_tokens)}
+    return otlp.counter("claude_code.token.usage", made, named)

@@ -5,17 +5,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.smoke.steps import Newcomer, smoke
+from tests.smoke.steps import newcomer, smoke
 
 
 def main() -> None:
     """The program is found from here, whatever folder it is then started in."""
     program, *arguments = sys.argv[1:]
-    found = Path(program).absolute() if "/" in program else program
+    found = str(Path(program).absolute()) if "/" in program else program
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="svc-smoke-") as folder:
-        (Path(folder) / "home").mkdir()
-        smoke(Newcomer([str(found), *arguments], Path(folder)), _say)
+        smoke(newcomer((found, *arguments), Path(folder)), _say)
     _say(f"all of it in {time.monotonic() - begun:.0f} s")
 
 
