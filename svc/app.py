@@ -40,17 +40,14 @@ from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
 from svc_http.ports import ModelShown, PublicSettings
 
-Task = Callable[..., Awaitable[Any]]
-"""What a nursery starts, and waits for until it says that it has begun."""
+Task = Callable[..., Awaitable[Any]]  # what a nursery starts, and waits for until it says that it has begun
 Lane = Callable[[], Awaitable[None]]
 
 
 class Built(NamedTuple):
     service: RunningService
-    tasks: Sequence[Task]
-    """Run until cancelled, and say when they have begun; each needs those before it."""
-    lanes: Sequence[Lane]
-    """Run until cancelled, beside everything else."""
+    tasks: Sequence[Task]  # run until cancelled, and say when they have begun; each needs those before it
+    lanes: Sequence[Lane]  # run until cancelled, beside everything else
 
 
 @asynccontextmanager

@@ -11,8 +11,7 @@ import trio
 class Answer(NamedTuple):
     status: int
     content: bytes
-    headers: Mapping[str, str]
-    """By any spelling of a name."""
+    headers: Mapping[str, str]  # by any spelling of a name
 
 
 class TooLarge(OSError):

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+GC_ALLOCATIONS = 50_000
+"""Allocations between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time."""
+
 
 class Place(NamedTuple):
     """Where the data are: a folder, and the store that holds the log instead of it."""
@@ -51,8 +54,6 @@ def typed(*arguments: str) -> str:
 
 def look_seldom() -> None:
     """Freeze what a started process holds, and let Python collect garbage seldom."""
-    from svc.limits import GC_ALLOCATIONS  # late: a client of its own has no limits
-
     gc.collect()
     gc.freeze()
     gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])

@@ -42,17 +42,7 @@ from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogUnusable
 from svc.jobs.nodes import Following
 from svc.jobs.questions import Narratives
-from svc.limits import (
-    ACKNOWLEDGED_MAX,
-    AHEAD_EVENTS_MAX,
-    AHEAD_SECONDS,
-    COMPANY_SECONDS,
-    HEALTH_KEPT_SECONDS,
-    HEALTH_SECONDS,
-    KEY_USES_SECONDS,
-    READ_WAIT_SECONDS,
-    READERS_MAX,
-)
+from svc.limits import READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Saturated
 from svc.log.store import KeyUnusable, StoreUnavailable
@@ -76,6 +66,16 @@ from svc_http.ports import (
     Status,
     Unavailable,
 )
+
+KEY_USES_SECONDS = 60.0
+"""How often the server looks for days of key use that the log does not have: one for each key and day."""
+ACKNOWLEDGED_MAX = 10_000  # developers whose last acknowledged position is remembered while it is not projected yet
+AHEAD_EVENTS_MAX = 256
+"""Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
+COMPANY_SECONDS = 60.0  # so long after others sent something nobody gets farther ahead; one alone may, for nobody waits
+AHEAD_SECONDS = 1.0  # how long it waits at most, and is then taken all the same: a hook has five
+HEALTH_SECONDS = 2.0  # how long a health check waits for a write before it says that the store is unavailable
+HEALTH_KEPT_SECONDS = 1.0  # how long a store that could be written counts as one
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,8 +109,7 @@ class LastSenders:
 
     def __init__(self) -> None:
         self._latest: tuple[UUID | None, float] = (None, -inf)
-        self._other: tuple[UUID | None, float] = (None, -inf)
-        """The latest of another than the latest."""
+        self._other: tuple[UUID | None, float] = (None, -inf)  # the latest of another than the latest
 
     def sends(self, developer_id: UUID, now_seconds: float) -> None:
         if developer_id != self._latest[0]:
@@ -141,8 +140,7 @@ class RunningService(Service):
     """Called when a report was requested or cancelled; it must not fail, nor take long."""
     model: Callable[[], ModelShown | None] = lambda: None
     provider: Provider | None = None
-    following: Following | None = None
-    """Where other nodes write the same log."""
+    following: Following | None = None  # where other nodes write the same log
 
     def __post_init__(self) -> None:
         context, metrics = self._context, self._instruments.metrics

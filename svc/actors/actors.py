@@ -28,25 +28,39 @@ from aggregates.event import Context, Decision, Digester, Event, Reply
 from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
 from svc.actors.mailbox import Busy, Request
 from svc.limits import (
-    ACTOR_BATCH_BYTES_MAX,
-    ACTOR_BATCH_COMMANDS_MAX,
-    ACTOR_IDLE_SECONDS,
-    ACTOR_RETRIES_MAX,
-    ACTOR_STREAMS_MAX,
-    DECIDE_AT_ONCE_BYTES_MAX,
-    DECIDE_INLINE_BYTES_MAX,
-    EVENT_DISK_BYTES,
-    FLIGHT_BYTES_MAX,
+    FRAME_BYTES_MAX,
+    KIB_BYTES,
     MAILBOX_COMMANDS_MAX,
+    MIB_BYTES,
     RESTART_SECONDS_MAX,
     RESTART_SECONDS_MIN,
 )
 from svc.log.codec import NewEvent
 from svc.log.fences import fenced
-from svc.log.journal import Journal, Saturated, rough_bytes
+from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Journal, Saturated, rough_bytes
 from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
 from svc_http.ports import CpuTime
+
+FLIGHT_BYTES_MAX = 64 * MIB_BYTES
+"""Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
+ACTOR_BATCH_COMMANDS_MAX = 64  # commands decided and appended together: about what arrives during one fsync
+ACTOR_BATCH_BYTES_MAX = MIB_BYTES
+"""A batch of so many bytes takes no further command: sixty large ones together would never fit into the journal."""
+ACTOR_STREAMS_MAX = 2_048  # streams an actor remembers: some weeks of one developer's prompts, about 1 MiB
+ACTOR_IDLE_SECONDS = 300.0  # an actor that has had nothing to do for so long goes; its next command starts a new one
+ACTOR_RETRIES_MAX = 3
+"""How often a refused append is decided again; only a session claimed by two developers at once conflicts."""
+DECIDE_AT_ONCE_BYTES_MAX = 4 * KIB_BYTES
+"""Before a larger one the others get their turn: sixty of the largest in a row would take a third of a second."""
+DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES
+"""Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
+EVENT_DISK_BYTES = 2 * KIB_BYTES
+"""What an event takes on disk besides its texts, in the log and in the views: 10,000 prompts of one line, each the
+first of its session, took 53 MB for 20,000 events."""
+assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
+assert ACTOR_BATCH_BYTES_MAX + 2 * FRAME_BYTES_MAX < JOURNAL_BYTES_MAX, "a batch fits, whatever its last command adds"
+assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"
 
 log = structlog.get_logger()
 CommandRequest = Request[AnyCommand, Reply]
@@ -137,8 +151,7 @@ class ActorContext(NamedTuple):
     journal: Journal
     vault: Vault
     clock: Clock
-    redaction: Callable[[UUID], bool]
-    """Whether an organization has secrets taken out of its texts."""
+    redaction: Callable[[UUID], bool]  # whether an organization has secrets taken out of its texts
     budgets: Budgets
 
 
@@ -150,8 +163,7 @@ class DeveloperActor:
         self._context = context
         self._acknowledged = acknowledged
         self._streams = Streams(context.store)
-        self._doubtful = False
-        """Whether the last append failed, though it may have committed."""
+        self._doubtful = False  # whether the last append failed, though it may have committed
         self._send, self._receive = trio.open_memory_channel[CommandRequest](MAILBOX_COMMANDS_MAX)
 
     def post(self, request: CommandRequest) -> None:
@@ -305,10 +317,8 @@ def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
 
 
 class Waiting(NamedTuple):
-    developers: int
-    """Who has an actor."""
-    commands: int
-    """Those that no actor has begun with."""
+    developers: int  # who has an actor
+    commands: int  # those that no actor has begun with
     bytes: int
 
 

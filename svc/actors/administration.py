@@ -27,8 +27,7 @@ from svc.log.store import Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
-Order = tuple[PeopleCommand, UUID | None]
-"""A command, and the member who gave it; None: the operator."""
+Order = tuple[PeopleCommand, UUID | None]  # a command, and the member who gave it; None: the operator
 TOPICS = tuple(event.TOPIC for event in events_of(people_events))
 
 
@@ -57,8 +56,7 @@ class Administration:
         self._clock = clock
         self.directory = Directory()
         self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
-        self._doubtful = False
-        """Whether the log may hold more than the directory."""
+        self._doubtful = False  # whether the log may hold more than the directory
         full = "too many changes to people and keys wait already"
         self._mailbox = Mailbox[Order, PeopleReply](MAILBOX_COMMANDS_MAX, full)
 

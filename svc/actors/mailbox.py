@@ -26,8 +26,7 @@ class Request(Generic[C, R]):
         self, command: C, size_bytes: int = 0, on_settled: Callable[[int], None] = lambda _size_bytes: None
     ) -> None:
         self.command = command
-        self.fences: tuple[Fence, ...] = current_fences()
-        """Of who sent it: they hold for what it makes."""
+        self.fences: tuple[Fence, ...] = current_fences()  # of who sent it: they hold for what it makes
         self.size_bytes = size_bytes
         self._on_settled = on_settled
         self._reply: R | None = None

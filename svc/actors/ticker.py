@@ -8,11 +8,12 @@ from aggregates.ids import clock_stream
 from aggregates.topics import TimePassed
 from projections.apply import next_due_us
 from svc.actors.actors import Clock
-from svc.limits import CLOCK_POLL_SECONDS
 from svc.log.codec import NewEvent
 from svc.log.journal import Journal, Saturated
 from svc.log.store import Conflict, StoreUnavailable
 from svc.views.projector import Projector
+
+CLOCK_POLL_SECONDS = 5.0  # how often the clock looks whether something is due to settle while the log is quiet
 
 
 class Ticker:

@@ -21,25 +21,25 @@ import structlog
 
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY
 from projections.schema import SCHEMA_VERSION
-from svc.limits import (
-    ARCHIVE_COMPACT_FILES_MAX,
-    ARCHIVE_COMPACT_FILES_MIN,
-    ARCHIVE_MEMORY_BYTES_MAX,
-    ARCHIVE_SMALL_ROWS_MAX,
-    ARCHIVE_SPILL_BYTES_MAX,
-    STORE_BUSY_TIMEOUT_MS,
-)
+from svc.limits import STORE_BUSY_TIMEOUT_MS
 from svc.log.vault import sync
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+from svc.limits import MIB_BYTES
+
+ARCHIVE_MEMORY_BYTES_MAX = 128 * MIB_BYTES
+"""What the Parquet library may take, beyond which it uses the disk; a usual batch or read takes 25 MiB."""
+ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES  # what the Parquet library may put down on disk while it works
+ARCHIVE_SMALL_ROWS_MAX = 20_000  # A file with fewer rows is small, and merged with others of its day
+ARCHIVE_COMPACT_FILES_MIN = 8  # so many small files of a day are merged: a busy day is then read from about ten files
+ARCHIVE_COMPACT_FILES_MAX = 64  # files merged at once
 
 log = structlog.get_logger()
 FOLDER = "archive"
 MANIFEST = "archive.db"
 DRAFT = ".draft"
-WORK = "work"
-"""What is put down while files are made; nothing in it outlives the work."""
+WORK = "work"  # what is put down while files are made; nothing in it outlives the work
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
 ARCHIVE_VERSION = 1
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
@@ -90,21 +90,17 @@ class Disk:
 
 class Mark(msgspec.Struct, frozen=True):
     position: int
-    checksum: bytes
-    """Of the event at that position, to notice a log that was exchanged."""
+    checksum: bytes  # of the event at that position, to notice a log that was exchanged
 
 
 class ArchiveFile(msgspec.Struct, frozen=True):
-    name: str
-    """Its path within the archive's folder."""
+    name: str  # its path within the archive's folder
     organization_id: str
-    day: str
-    """YYYY-MM-DD, UTC."""
+    day: str  # YYYY-MM-DD, UTC
     number: int
     row_count: int
     byte_count: int
-    digest: bytes
-    """SHA-256."""
+    digest: bytes  # SHA-256
 
 
 _FIELDS = ", ".join(ArchiveFile.__struct_fields__)

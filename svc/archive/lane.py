@@ -30,19 +30,24 @@ from projections.prices.spending import (
     spent_rows,
 )
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of, rows_in
-from svc.limits import (
-    ARCHIVE_BATCH_ROWS_MAX,
-    ARCHIVE_COMPACT_ROWS_MAX,
-    ARCHIVE_INTERVAL_SECONDS,
-    ARCHIVE_READ_ROWS_MAX,
-    ARCHIVE_RETRY_SECONDS_MAX,
-    ARCHIVE_ROW_BYTES_MAX,
-)
 from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+from svc.limits import MIB_BYTES
+
+ARCHIVE_INTERVAL_SECONDS = 300.0
+"""How often the archive lane looks for rows that changed: until then they are read from the views."""
+ARCHIVE_RETRY_SECONDS_MAX = 3_600.0
+"""A lane that broke waits twice as long each time, up to this: what it lags behind is read from the views."""
+ARCHIVE_BATCH_ROWS_MAX = 5_000
+"""Rows in one file as it is first written, about 250 KiB: some 5 MiB while they are on their way."""
+ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES
+"""One row as JSON on its way into a file; ids and a model's name make a few hundred bytes."""
+ARCHIVE_COMPACT_ROWS_MAX = 100_000  # rows merged at once: they are sorted in memory, which takes a third of a second
+ARCHIVE_READ_ROWS_MAX = 250_000
+"""Rows read in one query of whole days, a third of a second; between two queries a read can be given up."""
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -153,8 +158,7 @@ class _Chosen(msgspec.Struct):
     size_bytes: int = 0
     dropped: int = 0
     unreadable: int = 0
-    over: CoverageReason | None = None
-    """Which budget was spent; older days are then left out, too."""
+    over: CoverageReason | None = None  # which budget was spent; older days are then left out, too
 
     def take(self, archive: Archive, files: list[ArchiveFile], budget: Budget) -> None:
         size_bytes = sum(file.byte_count for file in files)

@@ -10,7 +10,7 @@ import msgspec
 from aggregates.event import Mendable
 from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from svc.cli import kept
-from svc.limits import BUSY_TRIES, PAGE_RECORDS, POLL_SECONDS, REMOTE_TIMEOUT_SECONDS, RETRY_AFTER_SECONDS_MAX
+from svc.limits import POLL_SECONDS
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
 from svc.settings import Settings
 from svc_http.records import DeveloperShown, KeyShown
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from aggregates.decide import AnyCommand
     from aggregates.event import Reply
     from svc_http.ports import ReplayStatus
+
+REMOTE_TIMEOUT_SECONDS = 60.0  # how long a command waits for one answer of the running server
+PAGE_RECORDS = 500  # records a command asks the running server for at once; the most a listing gives
+BUSY_TRIES = 12  # how often a command asks again when the running server says that it is busy: about a minute
+RETRY_AFTER_SECONDS_MAX = 5.0
+"""The longest pause before a command asks again, whatever the answer asks for; svc itself asks for five seconds."""
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)

@@ -13,7 +13,7 @@ from aggregates.people.directory import Developer, Membership
 from svc.cli import Command
 from svc.cli.access import Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
-from svc.limits import FORGET_FAILED_SECONDS, POLL_SECONDS
+from svc.limits import POLL_SECONDS
 from svc.log.folder import LOCK, held
 from svc.settings import Settings
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from aggregates.decide import ForgetDeveloper
     from svc.log.store import EventStore
     from svc.maintenance.verify import Verified
+
+FORGET_FAILED_SECONDS = 25.0
+"""`svc forget` waits no longer once builds of the views have stood as failed for so long: three of them, ten seconds
+apart. The service goes on."""
 
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
 

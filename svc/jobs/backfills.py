@@ -8,11 +8,12 @@ from aggregates.event import Refused
 from aggregates.reports.decide import BackfillRecord, BackfillReply, BackfillStatus, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.actors.mailbox import Mailbox
-from svc.limits import BACKFILL_COMMANDS_MAX
 from svc.log.codec import NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.views.replay import Rebuilding
+
+BACKFILL_COMMANDS_MAX = 16  # backfills that may be asked for at once: each is asked for by a person
 
 
 class Backfills:
@@ -21,8 +22,7 @@ class Backfills:
         self._journal = journal
         self._rebuilding = rebuilding
         self._ended: dict[UUID, BackfillStatus] = {}
-        self._building: dict[UUID, BackfillRequested] = {}
-        """Those that the newest build is for."""
+        self._building: dict[UUID, BackfillRequested] = {}  # those that the newest build is for
         full = "too many backfills are asked for at once"
         self._mailbox = Mailbox[BackfillRequested, BackfillReply](BACKFILL_COMMANDS_MAX, full)
 

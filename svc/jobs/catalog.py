@@ -30,16 +30,26 @@ from aggregates.prices.decide import (
     decide_catalog,
 )
 from aggregates.times import iso
-from svc import limits
 from svc.actors.actors import Clock
 from svc.actors.mailbox import Busy, Mailbox
+from svc.limits import FENCED_TRIES_MAX, MIB_BYTES
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal, Saturated
 from svc.log.store import VERSION_END, Conflict, EventStore, StoreUnavailable
 from svc.outward import asked
 
-PACKAGE = "genai-prices"
-"""The setting for the maintained data, which is installed with this program."""
+CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES
+"""A file of prices, or an answer from the network, unpacked; the maintained data take about 2 MiB."""
+CATALOG_FETCH_SECONDS = 45.0  # how long all of a fetch may take; a command that waits for it waits longer
+CATALOG_REDIRECTS_MAX = 5
+CATALOG_FIRST_REFRESH_SECONDS = 60.0
+"""After a start with prices: no haste, and a server that is started again and again asks nobody."""
+CATALOG_REFRESH_SECONDS = 24 * 3_600.0  # list prices change some times a week
+CATALOG_RETRY_SECONDS = 3_600.0  # after a refresh that failed
+CATALOG_COMMANDS_MAX = 16
+"""Catalogs and orders to reprice that may wait: each may be 4 MiB, and is asked for by a person."""
+
+PACKAGE = "genai-prices"  # the setting for the maintained data, which is installed with this program
 _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(CatalogDocument)
 
@@ -83,9 +93,9 @@ async def read_file(path: Path) -> PublishCatalog:
 
     def read() -> PublishCatalog:
         with path.open("rb") as file:
-            content = file.read(limits.CATALOG_SOURCE_BYTES_MAX + 1)
-        if len(content) > limits.CATALOG_SOURCE_BYTES_MAX:
-            raise ValueError(f"larger than {limits.CATALOG_SOURCE_BYTES_MAX} bytes")
+            content = file.read(CATALOG_SOURCE_BYTES_MAX + 1)
+        if len(content) > CATALOG_SOURCE_BYTES_MAX:
+            raise ValueError(f"larger than {CATALOG_SOURCE_BYTES_MAX} bytes")
         return PublishCatalog(document=decoded(content), source=path.name)
 
     return await _in_thread(str(path), read)
@@ -98,9 +108,9 @@ async def fetch(url: str) -> PublishCatalog:
         answer = await asked(
             "GET",
             url,
-            seconds=limits.CATALOG_FETCH_SECONDS,
-            bytes_max=limits.CATALOG_SOURCE_BYTES_MAX,
-            redirects_max=limits.CATALOG_REDIRECTS_MAX,
+            seconds=CATALOG_FETCH_SECONDS,
+            bytes_max=CATALOG_SOURCE_BYTES_MAX,
+            redirects_max=CATALOG_REDIRECTS_MAX,
         )
     except OSError as error:
         raise CatalogUnusable(f"{shown}: {error or type(error).__name__}") from error
@@ -175,7 +185,7 @@ class Catalog:
         self._organizations = organizations
         self._source = source
         full = "too many catalogs wait to be published already"
-        self._mailbox = Mailbox[CatalogCommand, CatalogReply](limits.CATALOG_COMMANDS_MAX, full)
+        self._mailbox = Mailbox[CatalogCommand, CatalogReply](CATALOG_COMMANDS_MAX, full)
         self._started = trio.Event()
         self._served: Served | None = None
         self._served_source: str | None = None
@@ -214,15 +224,15 @@ class Catalog:
     async def keep_fresh(self) -> None:
         """Refresh at intervals after the start, until cancelled."""
         await self._started.wait()
-        pause_seconds = limits.CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
+        pause_seconds = CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
         while True:
             await trio.sleep(pause_seconds)
             try:
                 await self.refresh()
-                pause_seconds = limits.CATALOG_REFRESH_SECONDS
+                pause_seconds = CATALOG_REFRESH_SECONDS
             except _FAILURES as error:
                 log.warning("the model catalog could not be refreshed", reason=str(error))
-                pause_seconds = limits.CATALOG_RETRY_SECONDS
+                pause_seconds = CATALOG_RETRY_SECONDS
 
     async def revisions(self, limit: int) -> list[RevisionRecord]:
         """The newest stored revisions, the newest first."""
@@ -247,7 +257,7 @@ class Catalog:
             self._state = await trio.to_thread.run_sync(self._load)
 
     async def _carry_out(self, command: CatalogCommand) -> CatalogReply:
-        for _ in range(limits.FENCED_TRIES_MAX):
+        for _ in range(FENCED_TRIES_MAX):
             try:
                 return await self._try(command)
             except Conflict:
@@ -305,8 +315,7 @@ class Catalog:
 
 class StoredRevision(NamedTuple):
     version: int
-    event: CatalogPublished | None
-    """None where it cannot be read."""
+    event: CatalogPublished | None  # none where it cannot be read
     fault: str | None
 
 

@@ -18,14 +18,7 @@ from aggregates.reports.events import ReportRequested
 from aggregates.retained import DeveloperForgotten
 from svc.actors.administration import TOPICS, Administration
 from svc.jobs.catalog import Catalog
-from svc.limits import (
-    FOLLOW_EVENTS,
-    FOLLOW_PAUSE_SECONDS,
-    FOLLOW_SECONDS,
-    LEASE_RENEW_SECONDS,
-    LEASE_SECONDS,
-    RESTART_SECONDS_MAX,
-)
+from svc.limits import FOLLOW_EVENTS, LEASE_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import RecordedEvent
 from svc.log.fences import LeaseFence, fenced
 from svc.log.journal import Journal
@@ -35,10 +28,15 @@ from svc.log.vault import Vault
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 
+FOLLOW_SECONDS = 0.25  # how often a node asks how far the log has come; it is woken earlier where another node appends
+FOLLOW_PAUSE_SECONDS = 0.02  # between two such questions, however often it is woken
+LEASE_RENEW_SECONDS = 4.0
+"""How often leases are renewed, and those that nobody holds taken: three tries before one ends."""
+assert 3 * LEASE_RENEW_SECONDS < LEASE_SECONDS, "a lease outlives two renewals that failed"
+
 log = structlog.get_logger()
 Job = Callable[[], Awaitable[None]]
-FORGOTTEN_FILE = "forgotten.position"
-"""Up to which position this node has let go of everybody who was forgotten."""
+FORGOTTEN_FILE = "forgotten.position"  # up to which position this node has let go of everybody who was forgotten
 _WATCHED = (*TOPICS, CatalogPublished.TOPIC, DeveloperForgotten.TOPIC, ReportRequested.TOPIC)
 
 
@@ -60,8 +58,7 @@ class Following:
         self.catalog: Catalog
         self.rebuilding: Rebuilding
         self.wake_reports: Callable[[int], None] = lambda _position: None
-        self.forgotten_here: set[int] = set()
-        """Positions of orders that this node itself has carried out."""
+        self.forgotten_here: set[int] = set()  # positions of orders that this node itself has carried out
 
     @property
     def in_touch(self) -> bool:

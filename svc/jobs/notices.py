@@ -32,15 +32,26 @@ from aggregates.reports.notices import (
 )
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import OpenNotice, open_notices
-from svc import limits
 from svc.actors.actors import Clock
 from svc.jobs.reports import Desk
+from svc.limits import REPORT_RETRY_SECONDS
 from svc.outward import asked
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
 from svc_http.ports import Unavailable
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
+from svc.limits import KIB_BYTES
+
+NOTICE_LOOK_SECONDS = 30.0
+"""How often it is looked whether somebody is to be told of a finished report. The first look comes that late, too: by
+then the views of a node that takes the job over hold what the one before has done."""
+NOTICE_SECONDS = 20.0  # how long another server may take to hear of one report
+NOTICES_MAX = 8  # at a time: on Monday morning all weekly reports are finished at once
+NOTICES_WAITING_MAX = 1_000  # looked at in one read, the newest of each channel
+NOTICE_ANSWER_BYTES_MAX = 64 * KIB_BYTES  # of what a webhook's receiver answers; nothing of it is used
+NOTICE_STORE_SECONDS = 60.0
+"""How long it is tried to store that somebody was told; then they are told again after the next start."""
 
 SECRET_START = "whsec_"
 SECRET_BYTES_MIN, SECRET_BYTES_MAX = 24, 64
@@ -51,8 +62,7 @@ log = structlog.get_logger()
 class Refusal(NamedTuple):
     problem: Problem
     status: int | None
-    reason: str
-    """For the log: it names no address and quotes nobody."""
+    reason: str  # for the log: it names no address and quotes nobody
 
 
 class Sender(Protocol):
@@ -102,8 +112,8 @@ class Webhook:
             answer = await asked(
                 "POST",
                 self._url,
-                seconds=limits.NOTICE_SECONDS,
-                bytes_max=limits.NOTICE_ANSWER_BYTES_MAX,
+                seconds=NOTICE_SECONDS,
+                bytes_max=NOTICE_ANSWER_BYTES_MAX,
                 headers=webhook_headers(notice.id, body, self._secret, self._clock.now_us()),
                 content=body,
             )
@@ -153,10 +163,10 @@ class Mail:
         assert developer.email is not None, "who has no address is not told by mail"
         sent = partial(self._sent, self._message(notice, developer.email))
         try:
-            with trio.fail_after(limits.NOTICE_SECONDS):
+            with trio.fail_after(NOTICE_SECONDS):
                 return await trio.to_thread.run_sync(sent, abandon_on_cancel=True)
         except trio.TooSlowError:
-            return Refusal("unreachable", None, f"no answer within {limits.NOTICE_SECONDS:.0f} s")
+            return Refusal("unreachable", None, f"no answer within {NOTICE_SECONDS:.0f} s")
 
     def _message(self, notice: Notice, to: str) -> "EmailMessage":
         from email.message import EmailMessage  # takes a while, and most servers send no mail
@@ -197,9 +207,9 @@ class Mail:
         at = (self._host, self._port, self._domain)
         if self._tls == "at once":
             context = httpx.create_ssl_context()  # trusts whom all other requests of svc trust
-            server: smtplib.SMTP = smtplib.SMTP_SSL(*at, timeout=limits.NOTICE_SECONDS, context=context)
+            server: smtplib.SMTP = smtplib.SMTP_SSL(*at, timeout=NOTICE_SECONDS, context=context)
         else:
-            server = smtplib.SMTP(*at, timeout=limits.NOTICE_SECONDS)
+            server = smtplib.SMTP(*at, timeout=NOTICE_SECONDS)
         try:
             if self._tls == "starttls":
                 server.starttls(context=httpx.create_ssl_context())
@@ -226,16 +236,15 @@ class ReportNotices:
         self._senders = senders
         self._dashboard_url = dashboard_url
         self._clock = clock
-        self._news: set[Scope] = set()
-        """Who was told since the last look: the views must hold that before the next."""
+        self._news: set[Scope] = set()  # who was told since the last look: the views must hold that before the next
         self._not_stored: set[tuple[UUID, Channel]] = set()
         """Told, and nobody could write that down: they are not told again and again."""
 
     async def run(self) -> None:
         while True:
-            await trio.sleep(limits.NOTICE_LOOK_SECONDS)
+            await trio.sleep(NOTICE_LOOK_SECONDS)
             try:
-                while await self.look() == limits.NOTICES_MAX:
+                while await self.look() == NOTICES_MAX:
                     pass
             except Unavailable as error:
                 log.warning("nobody is told of finished reports at present; it is tried again", reason=str(error))
@@ -255,9 +264,9 @@ class ReportNotices:
             await self._desk.read(scope, lambda _reader, _scope: None)
             self._news.discard(scope)
         now_us, channels = self._clock.now_us(), tuple(self._senders)
-        since_us, most = now_us - NEWS_US, limits.NOTICES_WAITING_MAX
+        since_us, most = now_us - NEWS_US, NOTICES_WAITING_MAX
         waiting = await self._desk.read_all(lambda reader: open_notices(reader, channels, since_us, most))
-        return [each for each in waiting if self._is_due(each, now_us)][: limits.NOTICES_MAX]
+        return [each for each in waiting if self._is_due(each, now_us)][:NOTICES_MAX]
 
     def _is_due(self, waiting: OpenNotice, now_us: int) -> bool:
         next_us = next_try_us(waiting.finished_us, waiting.tries)
@@ -313,13 +322,13 @@ class ReportNotices:
 
     async def _stored(self, note: NoteNotice) -> bool:
         try:
-            with trio.move_on_after(limits.NOTICE_STORE_SECONDS):
+            with trio.move_on_after(NOTICE_STORE_SECONDS):
                 while True:
                     try:
                         await self._desk.send(note)
                         return True
                     except Unavailable:
-                        await trio.sleep(limits.REPORT_RETRY_SECONDS)
+                        await trio.sleep(REPORT_RETRY_SECONDS)
         except Exception:
             log.exception("that a developer was told of a report could not be stored", report_id=str(note.report_id))
         log.error("a developer may be told of a report again after the next start", report_id=str(note.report_id))

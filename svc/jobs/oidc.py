@@ -14,20 +14,21 @@ import structlog
 import trio
 
 from aggregates.people.entry import Account, NotProven
-from svc.limits import (
-    PROVIDER_ANSWER_BYTES_MAX,
-    PROVIDER_CALLS_MAX,
-    PROVIDER_KEYS_SECONDS_MIN,
-    PROVIDER_KNOWN_SECONDS,
-    PROVIDER_LEEWAY_SECONDS,
-    PROVIDER_SECONDS,
-)
 from svc.outward import Answer, asked
 from svc.settings import Settings, SettingsError, is_safe, secret_in
 from svc_http.ports import Unavailable
 
 if TYPE_CHECKING:
     from joserfc.jwt import Token
+from svc.limits import KIB_BYTES
+
+PROVIDER_SECONDS = 10.0  # how long one answer may take, of three while somebody waits for a page
+PROVIDER_ANSWER_BYTES_MAX = 256 * KIB_BYTES
+"""A description takes some 5 KiB, ten keys 20, an id token with many groups 50."""
+PROVIDER_CALLS_MAX = 4  # at a time: whoever sends made-up codes holds up no thread but these
+PROVIDER_KNOWN_SECONDS = 3_600.0  # how long its description and keys are believed to be as they were
+PROVIDER_KEYS_SECONDS_MIN = 60.0  # A token of an unknown key has them asked for again, at most so often
+PROVIDER_LEEWAY_SECONDS = 60  # by so much the clocks may differ
 
 SCOPE = "openid email"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]

@@ -59,13 +59,11 @@ from svc_http.ports import Unavailable
 
 log = structlog.get_logger()
 T = TypeVar("T")
-People = Callable[[UUID], Sequence[str]]
-"""The names of an organization's members, present and former."""
+People = Callable[[UUID], Sequence[str]]  # the names of an organization's members, present and former
 JUDGE_VERSION = 4
 NARRATIVE_VERSION = REPORT_VERSION = 1
 """Of the prompt texts: whoever changes one counts its version up and adds new files."""
-LANGUAGES = {"en": "English", "ko": "Korean"}
-"""As a model is told them."""
+LANGUAGES = {"en": "English", "ko": "Korean"}  # as a model is told them
 _PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 _OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
 

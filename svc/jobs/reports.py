@@ -35,13 +35,23 @@ from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
-from svc import limits
 from svc.actors.actors import Clock
+from svc.limits import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
 from svc.log.codec import CorruptEvent
 from svc.log.store import StoreUnavailable
 from svc.log.vault import VaultError
 from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
+
+REPORT_JOBS_MAX = 2
+"""Reports that are made at the same time: half of the reads that may run, so that pages are served meanwhile."""
+assert REPORT_JOBS_MAX < READERS_MAX, "reports leave room for other reads"
+REPORT_LOOK_SECONDS = 60.0
+"""How often it is looked whether a report is to be made; who asks for one is attended to at once."""
+REPORT_SECONDS_MAX = 300.0  # how long one report may take; a month of ten thousand sub-sessions takes some seconds
+SCHEDULE_LOOK_SECONDS = 60.0  # how often it is looked whether a schedule is due
+SCHEDULE_DELAY_SECONDS = 3_600.0
+"""After the end of a period: what was begun in its last minutes settles half an hour after it went quiet."""
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -86,8 +96,7 @@ class ReportJobs:
         self._jobs: dict[UUID, trio.CancelScope] = {}
         self._news: set[Scope] = set()
         """Whose reports changed since the last look: the views must hold that before the next."""
-        self._elsewhere = 0
-        """The newest position at which a report was asked for on another node."""
+        self._elsewhere = 0  # the newest position at which a report was asked for on another node
         self._wanted = trio.Event()
 
     def note(self, command: RequestReport | CancelReport) -> None:
@@ -105,17 +114,17 @@ class ReportJobs:
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
             while True:
-                pause_seconds = limits.REPORT_LOOK_SECONDS
+                pause_seconds = REPORT_LOOK_SECONDS
                 self._wanted = trio.Event()
                 try:
                     for found in await self._to_make():
                         self._jobs[found.report_id] = trio.CancelScope()
                         nursery.start_soon(self._supervise, found)
                 except Unavailable:
-                    pause_seconds = limits.REPORT_RETRY_SECONDS
+                    pause_seconds = REPORT_RETRY_SECONDS
                 except Exception:
                     log.exception("nobody could see which reports are to be made; it is tried again")
-                    pause_seconds = limits.REPORT_RETRY_SECONDS
+                    pause_seconds = REPORT_RETRY_SECONDS
                 with trio.move_on_after(pause_seconds):
                     await self._wanted.wait()
 
@@ -124,7 +133,7 @@ class ReportJobs:
         for scope in list(self._news):
             await self._desk.read(scope, lambda _reader, _scope: None)
             self._news.discard(scope)
-        room = limits.REPORT_JOBS_MAX - len(self._jobs)
+        room = REPORT_JOBS_MAX - len(self._jobs)
         if room <= 0:
             return []
         found = await self._desk.read_all(lambda reader: open_reports(reader, len(self._jobs) + room))
@@ -136,7 +145,7 @@ class ReportJobs:
                 await self._make(wanted)
         except Exception:
             log.exception("a report's job broke; it is begun again", report_id=str(wanted.report_id))
-            await trio.sleep(limits.REPORT_RETRY_SECONDS)
+            await trio.sleep(REPORT_RETRY_SECONDS)
         finally:
             del self._jobs[wanted.report_id]
             self._news.add(wanted.scope)
@@ -153,7 +162,7 @@ class ReportJobs:
         if not isinstance(await self._patiently(lambda: self._desk.send(StartReport(**about))), Done):
             return
         try:
-            with trio.fail_after(limits.REPORT_SECONDS_MAX):
+            with trio.fail_after(REPORT_SECONDS_MAX):
                 sections = await self._sections(wanted)
             prose = await self._prose(wanted, sections)
             outcome: AnyReportCommand = CompleteReport(
@@ -173,10 +182,10 @@ class ReportJobs:
             try:
                 return await work()
             except passing:
-                next_ends = trio.current_time() + limits.REPORT_RETRY_SECONDS + limits.READ_WAIT_SECONDS
+                next_ends = trio.current_time() + REPORT_RETRY_SECONDS + READ_WAIT_SECONDS
                 if next_ends >= trio.current_effective_deadline():
                     raise
-                await trio.sleep(limits.REPORT_RETRY_SECONDS)
+                await trio.sleep(REPORT_RETRY_SECONDS)
 
     async def _sections(self, wanted: OpenReport) -> str:
         try:
@@ -228,7 +237,7 @@ class ReportSchedules:
                 await self.look()
             except Exception:
                 log.exception("scheduled reports could not be asked for; it is tried again")
-            await trio.sleep(limits.SCHEDULE_LOOK_SECONDS)
+            await trio.sleep(SCHEDULE_LOOK_SECONDS)
 
     async def look(self) -> None:
         for membership in list(self._directory.all(Membership)):
@@ -243,7 +252,7 @@ class ReportSchedules:
                     log.warning("a scheduled report was not asked for; it is tried again", reason=reason)
 
     async def _ask(self, scope: Scope, name: Schedule, developer: Developer) -> None:
-        settled_us = self._clock.now_us() - int(limits.SCHEDULE_DELAY_SECONDS * US_PER_SECOND)
+        settled_us = self._clock.now_us() - int(SCHEDULE_DELAY_SECONDS * US_PER_SECOND)
         period = last_whole_period(name, zone_named(developer.timezone), settled_us)
         if self._asked.get((scope, name)) == period.start_us or period.end_us <= parse_instant(developer.created_at):
             return

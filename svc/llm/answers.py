@@ -31,8 +31,7 @@ class NoAnswer(Exception):
 class Answer(msgspec.Struct, Generic[T], frozen=True):
     value: T
     model: str
-    version: int
-    """Of the prompt text."""
+    version: int  # of the prompt text
     input_tokens: int
     output_tokens: int
 
@@ -108,8 +107,7 @@ class Quoted(msgspec.Struct, forbid_unknown_fields=True):
     quote: Quote
 
 
-Said = bool | Literal["unsure"] | None
-"""Of a boolean; None: it does not apply."""
+Said = bool | Literal["unsure"] | None  # of a boolean; None: it does not apply
 QUOTED: frozenset[BooleanName] = frozenset(
     {"goal_explicit", "scope_bounded", "references_concrete", "verification_requested"}
 )

@@ -48,8 +48,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class _Spent(msgspec.Struct):
-    day: int
-    """Days since 1970, UTC."""
+    day: int  # days since 1970, UTC
     tokens: int = 0
 
 

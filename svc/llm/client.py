@@ -23,8 +23,7 @@ MayLeave = Callable[[UUID], bool]
 Count = Callable[[str, str, int], None]
 COMPLETIONS = "/chat/completions"
 _AGAIN = frozenset({408, 409, 429})  # with every 5xx: said of the moment, not of the question
-_NOT_UNDERSTOOD = (400, 422)
-"""What an endpoint of the older form says to a question of the newer one."""
+_NOT_UNDERSTOOD = (400, 422)  # what an endpoint of the older form says to a question of the newer one
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
 

@@ -36,8 +36,7 @@ _LENGTH_BYTES = 4
 _HEADER_BYTES = 2 + _CHECKSUM_BYTES
 _DOES_NOT_FIT = "the checksum does not fit what is stored"
 _NO_WORDS = Words(None)
-_Body = tuple[Event, dict[str, bytes]]
-"""An event and, by the name of each field of words, the digest of its text."""
+_Body = tuple[Event, dict[str, bytes]]  # an event and, by the name of each field of words, the digest of its text
 OpenWords = bool | frozenset[str]
 """Which words of events are opened: all, none, or those of the fields of these names; the others stay empty."""
 _EVENT_BYTES_ROUGHLY = 400
@@ -215,8 +214,7 @@ class _Kind:
         assert not self.words or issubclass(cls, DeveloperEvent), f"nobody's key seals {topic}"
 
 
-_kind = cache(_Kind)
-"""Looking at a class takes a while, and every codec of a process looks at the same ones."""
+_kind = cache(_Kind)  # looking at a class takes a while, and every codec of a process looks at the same ones
 
 
 def _words_fields(cls: type[Event]) -> tuple[str, ...]:

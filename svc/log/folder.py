@@ -17,8 +17,7 @@ from aggregates.event import Mendable
 RUNNING = "running.json"
 LOCK = "lock"
 SOCKET = "admin.sock"
-SOCKET_PATH_BYTES_MAX = 100
-"""Of a socket's address: Linux has 107, macOS 103."""
+SOCKET_PATH_BYTES_MAX = 100  # of a socket's address: Linux has 107, macOS 103
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -27,17 +27,27 @@ import trio
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.decide import AnyCommand
 from aggregates.reports.events import CompleteReport
-from svc.limits import (
-    ARRIVING_SECONDS,
-    COMMIT_APPENDS_MAX,
-    COMMIT_BYTES_MAX,
-    JOURNAL_APPENDS_MAX,
-    JOURNAL_BYTES_MAX,
-    JOURNAL_PROBE_INTERVAL_S,
-)
+from svc.limits import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
 from svc.log.codec import NewEvent
 from svc.log.fences import current_fences
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
+
+COMMIT_APPENDS_MAX = 256
+"""Appends in one transaction: an fsync costs as much as about 50 of them, so more would only add latency."""
+COMMIT_BYTES_MAX = 8 * MIB_BYTES
+"""Bytes in one transaction, so that one commit of large captures stays well below a second."""
+JOURNAL_APPENDS_MAX = 4_096
+"""Appends that may wait for the journal; at 2,000 durable commits a second even these are written in 2 s."""
+JOURNAL_BYTES_MAX = 64 * MIB_BYTES
+"""Bytes that may wait for the journal; the same bound as for bytes in flight in the process."""
+JOURNAL_PROBE_INTERVAL_S = 1.0
+"""How often a journal whose last write failed looks whether the store can be written again."""
+ARRIVING_SECONDS = 0.05
+"""So long after a commit captures are said to keep arriving: the next ones are being decoded, an export for 10 ms."""
+assert FRAME_BYTES_MAX < COMMIT_BYTES_MAX, "the largest capture fits into one commit"
+assert FRAME_BYTES_MAX < READ_BYTES_MAX, "the largest capture fits into one read"
+assert COMMIT_BYTES_MAX <= JOURNAL_BYTES_MAX, "a full commit may wait"
+assert COMMIT_APPENDS_MAX <= JOURNAL_APPENDS_MAX, "a full commit may wait"
 
 _T = TypeVar("_T")
 
@@ -53,8 +63,7 @@ class JournalStatistics(msgspec.Struct):
     appends: int = 0
     events: int = 0
     conflicts: int = 0
-    failures: int = 0
-    """Transactions and probes that found the store not writable."""
+    failures: int = 0  # transactions and probes that found the store not writable
     saturated: int = 0
     waiting_appends: int = 0
     waiting_bytes: int = 0

@@ -16,8 +16,7 @@ from svc.log.store import SharedRecorder, StoreUnavailable
 from svc.log.vault import KEY_BYTES, VaultError
 
 _NONCE_BYTES = 12
-_MASTER = UUID(int=0)
-"""Owns the row by which a node knows that its master key is this store's."""
+_MASTER = UUID(int=0)  # owns the row by which a node knows that its master key is this store's
 
 
 class MasterKey:

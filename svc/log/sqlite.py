@@ -21,8 +21,7 @@ from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
 from svc.log.codec import Codec
 from svc.log.store import EventStore, StoreUnavailable
 
-FORM = 2
-"""Of the log, in the file's `user_version`."""
+FORM = 2  # of the log, in the file's `user_version`
 WRITER_PRAGMAS = (
     "PRAGMA synchronous = FULL",
     # Only macOS looks at this: there a plain fsync leaves the data in the drive's own cache.

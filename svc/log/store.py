@@ -14,15 +14,18 @@ from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
 from aggregates.event import Mendable
-from svc.limits import POSITIONS_PER_QUERY_MAX, READ_BYTES_MAX, READ_EVENTS_MAX
+from svc.limits import READ_BYTES_MAX
 from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
 from svc.log.fences import Fence
 
+READ_EVENTS_MAX = 1_000
+"""Events in one read of the log: enough to make the read's fixed cost vanish, few enough to interrupt."""
+POSITIONS_PER_QUERY_MAX = 500
+"""Positions asked for in one statement; SQLite takes 999 variables even in its oldest builds."""
+
 _T = TypeVar("_T")
-VERSION_END = 2**31
-"""Above every version of a stream."""
-Group = Sequence[StoredEvent]
-"""Events that stand in the log together or not at all, as bytes."""
+VERSION_END = 2**31  # above every version of a stream
+Group = Sequence[StoredEvent]  # events that stand in the log together or not at all, as bytes
 
 
 class Conflict(Exception):

@@ -32,10 +32,8 @@ _KEY_ID_BYTES = 8
 _NONCE_BYTES = 12
 _HEADER_BYTES = 1 + 16 + _KEY_ID_BYTES
 _PLAIN, _DEFLATED = b"\x00", b"\x01"
-_DEFLATE_FROM_BYTES = 128
-"""Shorter texts hardly shrink, and a path or a title is read far more often than it is stored."""
-_DEFLATE_LEVEL = 1
-"""Level 6 saves 3 % more of a prompt for a third more time."""
+_DEFLATE_FROM_BYTES = 128  # shorter texts hardly shrink, and a path or a title is read far more often than it is stored
+_DEFLATE_LEVEL = 1  # level 6 saves 3 % more of a prompt for a third more time
 
 
 class VaultError(Exception):

@@ -21,11 +21,14 @@ from svc import __version__
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import digest_of
-from svc.limits import BACKUP_PAGES, BACKUP_TRIES
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
 from svc.maintenance.keys import OnProgress
+
+BACKUP_PAGES = 4_096
+"""Pages of 4 KiB that a backup copies at a time: it shows how far it is, and can be interrupted, between any two."""
+BACKUP_TRIES = 5  # how often the archive is copied again because files of it were merged meanwhile; then it is left out
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -37,8 +40,7 @@ class MaintenanceError(Mendable):
 
 
 class KeptFile(msgspec.Struct, frozen=True):
-    name: str
-    """Its path within the folder."""
+    name: str  # its path within the folder
     bytes: Annotated[int, msgspec.Meta(ge=0)]
     sha256: str
 
@@ -48,8 +50,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     program: str
     made_at: str
     head: int
-    head_checksum: str
-    """The checksum of the event at that position, in hex; blank in an empty log."""
+    head_checksum: str  # the checksum of the event at that position, in hex; blank in an empty log
     files: list[KeptFile]
 
 

@@ -21,12 +21,16 @@ from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
 from svc.archive.folder import Columns, connected, copy_rows, rows_in
-from svc.limits import EXPORT_PAGE, EXPORT_ROW_BYTES_MIN
+from svc.limits import MIB_BYTES
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
 from svc.maintenance.keys import OnProgress, pieces
 from svc.views.replay import copy_of
 from svc.views.views import RULES_VERSION, current_file
+
+EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time
+EXPORT_ROW_BYTES_MIN = MIB_BYTES
+"""Room for the longest line of an export when it becomes Parquet; more where one is longer, and twice that in all."""
 
 _Rows = Iterable[Mapping[str, Any]]
 _APPLICABILITY = {name: f"{name}_applicability" for name in BOOLEANS}

@@ -39,14 +39,7 @@ from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
 from svc.actors.actors import Clock
 from svc.actors.administration import Administration
-from svc.limits import (
-    KEEP_PAUSE_SECONDS,
-    ORDERS_SECONDS,
-    POLL_SECONDS,
-    RESTART_SECONDS_MAX,
-    STANDING_BYTES,
-    SWEEP_TRIES,
-)
+from svc.limits import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore
@@ -56,13 +49,20 @@ from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 
+KEEP_PAUSE_SECONDS = 0.01  # between two such pieces in a server, so that captures and readers get their turn
+ORDERS_SECONDS = 0.5
+"""How soon the server looks for orders to forget somebody after the log grew; a look is one search in an index."""
+SWEEP_TRIES = 20
+"""How often, a quarter of a second apart, the write-ahead log is tried to be emptied before that is put off."""
+STANDING_BYTES = 256 * KIB_BYTES
+"""Of readings in one fact about forgotten texts; a single batch of telemetry may hold more."""
+
 log = structlog.get_logger()
 FORGOTTEN_NAME = "Forgotten"
 T = TypeVar("T")
 Alike = Mapping[int, Sequence[tuple[int, int, int]]]
 """Position -> where a text begins in that fact, and the position and beginning of a text like it."""
-Joined = Mapping[int, Sequence[JoinedReading]]
-"""Position -> what was read of its prompts together with others."""
+Joined = Mapping[int, Sequence[JoinedReading]]  # position -> what was read of its prompts together with others
 READ_FROM = (PromptCaptured, PromptAnswered, RecordsCaptured)
 
 

@@ -16,10 +16,13 @@ from aggregates.event import DeveloperEvent
 from aggregates.people.directory import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
-from svc.limits import KEEP_EVENTS, LOST_KEYS_NAMED_MAX
 from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.opening import listed_keys
 from svc.log.store import EventStore
+
+LOST_KEYS_NAMED_MAX = 20  # how many developers without their key file a start names one by one
+KEEP_EVENTS = 500
+"""Events that a retention, a forgetting, an export or a verification takes at a time: half a second's work at most."""
 
 log = structlog.get_logger()
 ADVICE = (
@@ -30,8 +33,7 @@ ADVICE = (
 
 class LostKey(NamedTuple):
     developer_id: UUID
-    name: str
-    """As shown; blank where the log cannot tell."""
+    name: str  # as shown; blank where the log cannot tell
     path: Path
 
     @property
@@ -98,8 +100,7 @@ def _developers(store: EventStore, *kinds: type[DeveloperEvent]) -> frozenset[UU
 
 Piece = tuple[list[RecordedEvent], list[CorruptEvent], int]
 """Events in the order of the log, those that cannot be read, and the position that is reached with them."""
-OnProgress = Callable[[int, int], None]
-"""Called with how much is done, and how much there is."""
+OnProgress = Callable[[int, int], None]  # called with how much is done, and how much there is
 
 
 def piece_after(store: EventStore, position: int, up_to: float, *, open_words: bool = False) -> Piece | None:

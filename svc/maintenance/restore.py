@@ -21,12 +21,17 @@ import msgspec
 
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
-from svc.limits import BACKUP_EXTRA_BYTES_MAX, BACKUP_MANIFEST_BYTES_MAX, MIB_BYTES
+from svc.limits import KIB_BYTES, MIB_BYTES
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.maintenance.backup import FORMAT, MANIFEST, KeptFile, MaintenanceError, Manifest, head_of, remove
 from svc.maintenance.keys import OnProgress
+
+BACKUP_MANIFEST_BYTES_MAX = 64 * MIB_BYTES
+"""Of the list of files in a backup: 250,000 of them, where a file of the archive holds a day."""
+BACKUP_EXTRA_BYTES_MAX = 4 * KIB_BYTES
+"""Of what a .tar file may say of a file besides its name and size; the time of its last change takes 30 bytes."""
 
 WORK = "restoring"
 _PARTS = (KEYS_FOLDER, ARCHIVE, ARCHIVE_MANIFEST, SECRET_FILE, EVENTS_FILE)

@@ -17,9 +17,15 @@ from aggregates.event import DeveloperEvent
 from aggregates.ids import retention_stream
 from aggregates.people.directory import Directory, Organization
 from aggregates.retained import ReadingsRetained, WordsExpired
-from svc.limits import RETENTION_MARK_EVENTS, RETENTION_SECONDS, RETENTION_YOUNG_EVENTS
 from svc.log.codec import RecordedEvent
 from svc.maintenance.forget import TextDeleter, aside
+
+RETENTION_SECONDS = 3_600.0  # how often a server takes away what has outlived its retention, which is given in days
+RETENTION_MARK_EVENTS = 20_000
+"""After so many events a retention notes how far it has come: so much is looked at again after a crash."""
+RETENTION_YOUNG_EVENTS = 20_000
+"""After so many events in a row that are too young, a server's retention looks on an hour later: usually there is
+nothing old behind them, and it takes a second to see."""
 
 log = structlog.get_logger()
 _DAY_US = 86_400_000_000
@@ -42,8 +48,7 @@ class _Term(msgspec.Struct):
     up_to: int
     noted: int
     young: list[_Young] = []
-    unnoted: int = 0
-    """Events that lost a text since the last note."""
+    unnoted: int = 0  # events that lost a text since the last note
 
     @property
     def done(self) -> int:

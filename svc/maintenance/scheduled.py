@@ -10,9 +10,11 @@ import trio
 
 from aggregates.times import US_PER_SECOND, iso
 from svc.actors.actors import Clock
-from svc.limits import BACKUP_LOOK_SECONDS, BACKUP_RETRY_SECONDS
 from svc.maintenance.backup import back_up, remove
 from svc_http.ports import BackupsShown
+
+BACKUP_LOOK_SECONDS = 60.0  # how often the server looks whether a backup is due; a look lists one folder
+BACKUP_RETRY_SECONDS = 900.0  # after a scheduled backup failed: a full disk is not written to again and again
 
 log = structlog.get_logger()
 _NAME = re.compile(r"svc-(\d{8}T\d{6}Z)\.tar")
@@ -23,8 +25,7 @@ _US_PER_HOUR = 3_600 * US_PER_SECOND
 
 class Kept(msgspec.Struct, frozen=True):
     path: Path
-    made_us: int
-    """When it was begun, by its name: so a clock that was set back makes no backup look young."""
+    made_us: int  # when it was begun, by its name: so a clock that was set back makes no backup look young
 
 
 class ScheduledBackups:
@@ -36,8 +37,7 @@ class ScheduledBackups:
         self._every_us = every_hours * _US_PER_HOUR
         self._keep = keep
         self._clock = clock
-        self.failures = 0
-        """Since the start."""
+        self.failures = 0  # since the start
 
     async def run(self) -> None:
         """Make what is due at once, and then look again and again."""

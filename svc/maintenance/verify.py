@@ -27,7 +27,6 @@ from projections.schema import key_of
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
-from svc.limits import FINDINGS_MAX
 from svc.log.opening import listed_keys, open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
@@ -37,6 +36,8 @@ from svc.process import Place
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import build_in_thread, copy_of, digests
 from svc.views.views import RULES_VERSION, current_file
+
+FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
 
 _RESTORE = (
     "restore the newest backup that verifies (`svc restore`), or go on: it is passed over, and what it told is lost"
@@ -49,8 +50,7 @@ _DELETE_ARCHIVE = f"stop the server, delete {ARCHIVE}/ and {ARCHIVE_MANIFEST}, s
 
 
 class Finding(msgspec.Struct, frozen=True):
-    part: str
-    """`log`, `keys`, `views` or `archive`."""
+    part: str  # `log`, `keys`, `views` or `archive`
     where: str
     what: str
     do: str
@@ -61,8 +61,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
     clean: bool
     events: int
-    position: int
-    """The tables were compared with a replay up to here; 0 where they could not be."""
+    position: int  # the tables were compared with a replay up to here; 0 where they could not be
     archive_files: int
     findings: list[Finding]
     more: int = 0
@@ -231,8 +230,7 @@ def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Find
 
 
 log = structlog.get_logger()
-LOCK = "scratch.lock"
-"""Locked while somebody makes or removes a scratch folder; inside each, while its command lives."""
+LOCK = "scratch.lock"  # locked while somebody makes or removes a scratch folder; inside each, while its command lives
 _NAME = re.compile(r"(verify|check)-[a-z0-9_]{8}")
 
 

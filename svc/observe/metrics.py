@@ -39,7 +39,6 @@ from svc.actors.actors import Actors, Clock
 from svc.archive.folder import FOLDER as ARCHIVE_FOLDER
 from svc.archive.folder import MANIFEST as ARCHIVE_FILE
 from svc.jobs.catalog import Catalog
-from svc.limits import STATUS_COUNT_SECONDS
 from svc.log.folder import running
 from svc.log.journal import Journal
 from svc.log.opening import listed_keys
@@ -60,6 +59,8 @@ from svc_http.ports import (
     Waiting,
 )
 
+STATUS_COUNT_SECONDS = 5.0  # how long `svc status` counts events of each kind before it does without: some ten million
+
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """An fsync takes a fraction of a millisecond on a good disk; beyond a second something is wrong."""
 READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
@@ -67,8 +68,7 @@ READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "opencode", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 EMBEDDED = ("embedded", "ok")
-OTHER = "other"
-"""Any other agent, which a client may name as it likes, and any other method."""
+OTHER = "other"  # any other agent, which a client may name as it likes, and any other method
 _FOLDERS = {ARCHIVE_FOLDER: "archive", KEYS_FOLDER: "keys"}
 _FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}
 """How the names of files in the data folder begin."""
@@ -89,18 +89,14 @@ class Metrics(Collector):
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
         self.registry.register(self)
-        self.captures: Counter[tuple[str, str]] = Counter()
-        """(Signal, agent) → captures that were stored or known."""
-        self.records: Counter[str] = Counter()
-        """Signal → telemetry records and points in them."""
-        self.requests: Counter[tuple[str, str, str, int]] = Counter()
-        """(Listener, method, route, status) → answers."""
+        self.captures: Counter[tuple[str, str]] = Counter()  # (Signal, agent) → captures that were stored or known
+        self.records: Counter[str] = Counter()  # signal → telemetry records and points in them
+        self.requests: Counter[tuple[str, str, str, int]] = Counter()  # (Listener, method, route, status) → answers
         self.judge_calls: Counter[tuple[str, str]] = Counter()
         """(Judge, outcome) → what was handed to it: to the embedded ones every new prompt, once, as it is projected."""
         self.model_tokens: Counter[str] = Counter()
         """Kind of question → tokens that a text model took for it, or may have taken."""
-        self.errors: Counter[str] = Counter()
-        """Message of the log → lines at level error."""
+        self.errors: Counter[str] = Counter()  # message of the log → lines at level error
 
     def carried_out(self, command: AnyCommand, reply: Reply) -> None:
         if isinstance(reply, Refused):

@@ -24,25 +24,27 @@ from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import FetchEvents, is_passing
-from svc.limits import (
-    GIVE_WAY_SQLITE_STEPS,
-    READ_BYTES_MAX,
-    READ_PIECES,
-    RECALL_CHUNKS_MAX,
-    RECALL_EVENTS,
-    USUAL_EVENT_SECONDS,
-)
+from svc.limits import READ_BYTES_MAX
 from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.store import EventStore, StoreUnavailable
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
+
+RECALL_EVENTS = 50  # facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings
+RECALL_CHUNKS_MAX = 64  # how many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB
+GIVE_WAY_SQLITE_STEPS = 1_000
+"""Steps of SQLite's machine between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more."""
+READ_PIECES = 10
+"""A batch of facts is read from the log in so many pieces: all 500 at once would take 20 ms without a look."""
+USUAL_EVENT_SECONDS = 0.005
+"""So much processor time deriving may take for each event before it counts in its developer's budget: by the hundred
+events take a fifth of it, alone at the end of a long session twice as much."""
 
 log = structlog.get_logger()
 _READ = frozenset({"prompt", "response", "words"})
 """The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
 
 
-Cost = tuple[UUID, float]
-"""A developer, and by how many seconds of processor time their facts took longer than usual."""
+Cost = tuple[UUID, float]  # a developer, and by how many seconds of processor time their facts took longer than usual
 
 
 class Stepped(NamedTuple):
@@ -199,8 +201,7 @@ class RetainedReadings:
         self._store = store
         self._read_up_to = 0
         self._stretches: dict[Scope, list[_Stretch]] = {}
-        self._furthest: dict[Scope, list[int]] = {}
-        """How far the stretches of a scope reach, up to each of them."""
+        self._furthest: dict[Scope, list[int]] = {}  # how far the stretches of a scope reach, up to each of them
         self._chunks: OrderedDict[int, dict[int, RetainedReading]] = OrderedDict()
 
     def recalled(self, event: Event, position: int) -> Event:

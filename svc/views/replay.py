@@ -16,7 +16,7 @@ import trio
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.schema import key_of, table_names
-from svc.limits import CHILD_LINE_BYTES_MAX, MEND_PAUSE_SECONDS, REPLAY_EVENTS_MAX
+from svc.limits import KIB_BYTES, REPLAY_EVENTS_MAX
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
@@ -26,8 +26,11 @@ from svc.views.projector import Pace, Projector
 from svc.views.views import checked, new_file, open_writer, remove
 from svc_http.ports import ReplayStatus
 
-Progress = Callable[[int, int], None]
-"""Called with the events applied so far, and the events there are."""
+MEND_PAUSE_SECONDS = 3_600.0
+"""Damaged views are built anew by the server itself at most this often: that mends no disk that damages them."""
+CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES  # what is kept of a child process's output while a line is not complete
+
+Progress = Callable[[int, int], None]  # called with the events applied so far, and the events there are
 
 
 class BuildStep(msgspec.Struct, frozen=True):

@@ -13,9 +13,12 @@ from threading import Lock
 
 from projections.reader import BodyDamaged, is_damage
 from projections.schema import SCHEMA_VERSION, create
-from svc.limits import READERS_MAX, STORE_BUSY_TIMEOUT_MS, VIEWS_WAL_BYTES
+from svc.limits import MIB_BYTES, READERS_MAX, STORE_BUSY_TIMEOUT_MS
 from svc.log.vault import sync
 from svc_http.ports import UnknownRules
+
+VIEWS_WAL_BYTES = 8 * MIB_BYTES
+"""What the views' write-ahead log is cut to once its readers let it; a long read beside a rebuild lets it grow."""
 
 POINTER = "views.current"
 NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
@@ -141,10 +144,8 @@ class ReadPool:
         db.close()
 
 
-RULES_VERSION = 2
-"""The set that serves unless another one is asked for."""
-RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})
-"""Every set that this program can apply."""
+RULES_VERSION = 2  # the set that serves unless another one is asked for
+RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})  # every set that this program can apply
 
 
 def checked(rules_version: int | None) -> int:

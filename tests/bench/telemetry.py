@@ -12,7 +12,7 @@ from aggregates.event import Digester, Scope
 from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import split
 from aggregates.telemetry.export import Export
-from svc.limits import GC_ALLOCATIONS
+from svc.process import GC_ALLOCATIONS
 from tests.support.work import api_request, export, record, tool_decision, tool_result
 
 BATCH_RECORDS = 100

@@ -14,7 +14,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from quart_trio import QuartTrio
 
-from svc.limits import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS
+from svc.serving import HEADER_BYTES_MAX, KEEP_ALIVE_SECONDS
 
 Stream = trio.StapledStream[trio.testing.MemorySendStream, trio.testing.MemoryReceiveStream]
 

@@ -11,8 +11,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from svc.limits import FILES_MIN
-from svc.serving import raise_file_limit
+from svc.serving import FILES_MIN, raise_file_limit
 from tests.support.process import init, serving
 
 IDLE = 2_000

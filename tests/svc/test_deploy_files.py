@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli import COMMANDS
-from svc.limits import MIB_BYTES, STOP_SECONDS
+from svc.limits import MIB_BYTES
+from svc.serving import STOP_SECONDS
 from svc.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 from svc_http.bodies import EXPORT_BYTES_MAX
 from tests.support.process import ROOT

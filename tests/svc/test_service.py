@@ -18,8 +18,14 @@ from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.limits import AHEAD_EVENTS_MAX, HEALTH_KEPT_SECONDS, KEY_USES_SECONDS
-from svc.service import Acknowledged, LastSenders, RunningService
+from svc.service import (
+    AHEAD_EVENTS_MAX,
+    HEALTH_KEPT_SECONDS,
+    KEY_USES_SECONDS,
+    Acknowledged,
+    LastSenders,
+    RunningService,
+)
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.ports import Unavailable

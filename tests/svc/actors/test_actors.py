@@ -15,15 +15,16 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Decision, Done, Reason, Refused
 from aggregates.ids import prompt_stream
 from aggregates.people.budgets import Budgets
-from svc.actors.actors import ActorContext, Actors
-from svc.actors.mailbox import Busy
-from svc.limits import (
+from svc.actors.actors import (
     ACTOR_BATCH_BYTES_MAX,
     ACTOR_IDLE_SECONDS,
     DECIDE_INLINE_BYTES_MAX,
     FLIGHT_BYTES_MAX,
-    MAILBOX_COMMANDS_MAX,
+    ActorContext,
+    Actors,
 )
+from svc.actors.mailbox import Busy
+from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable

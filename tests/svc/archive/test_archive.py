@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from projections.facts.prices import COLUMNS
-from svc.archive.folder import Archive, ArchiveFile, Disk, connected
+from svc.archive.folder import ARCHIVE_COMPACT_FILES_MIN, Archive, ArchiveFile, Disk, connected
 from svc.archive.lane import compact_one_day
-from svc.limits import ARCHIVE_COMPACT_FILES_MIN
 from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import DAY, HOUR, MONDAY, empty_views
 from tests.support.process import environment

@@ -4,8 +4,7 @@ import httpx
 import pytest
 from trio.testing import MockClock
 
-from svc.cli.access import Access, NotReached, checked_answer
-from svc.limits import BUSY_TRIES
+from svc.cli.access import BUSY_TRIES, Access, NotReached, checked_answer
 
 ASKED = httpx.Request("GET", "http://127.0.0.1:8318/v1/admin/keys")
 PAGE = b"<html>\n<head><title>502 Bad Gateway</title></head>\n<body>" + b"nginx " * 100 + b"</body></html>"

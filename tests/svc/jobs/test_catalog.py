@@ -15,8 +15,14 @@ from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, Snapshot
 from aggregates.prices.decide import PublishCatalog, Published, Repriced, RepriceRequests
 from aggregates.topics import TimePassed
-from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
-from svc.limits import CATALOG_FIRST_REFRESH_SECONDS, CATALOG_REFRESH_SECONDS, CATALOG_RETRY_SECONDS
+from svc.jobs.catalog import (
+    CATALOG_FIRST_REFRESH_SECONDS,
+    CATALOG_REFRESH_SECONDS,
+    CATALOG_RETRY_SECONDS,
+    Catalog,
+    CatalogSource,
+    CatalogUnusable,
+)
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore, StoreUnavailable

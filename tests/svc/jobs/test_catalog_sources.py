@@ -12,9 +12,17 @@ import msgspec
 import pytest
 
 from aggregates.times import parse_instant
-from svc import limits
+from svc.cli.access import REMOTE_TIMEOUT_SECONDS
 from svc.jobs import catalog as catalog_sources
-from svc.jobs.catalog import PACKAGE, CatalogSource, CatalogUnusable, fetch, packaged_source, read_file
+from svc.jobs.catalog import (
+    CATALOG_FETCH_SECONDS,
+    PACKAGE,
+    CatalogSource,
+    CatalogUnusable,
+    fetch,
+    packaged_source,
+    read_file,
+)
 from tests.support.catalogs import document, lookup
 
 NOW_US = parse_instant("2026-11-20")
@@ -110,7 +118,7 @@ async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:
 )
 async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the credentials of the address; what is packed is not unpacked."""
-    monkeypatch.setattr(limits, "CATALOG_SOURCE_BYTES_MAX", 50_000)
+    monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await fetch(web.url(path))
     assert "pass" not in str(caught.value)
@@ -118,7 +126,7 @@ async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkey
 
 async def test_a_fetch_takes_no_longer_than_it_may(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever answers slowly answers not at all."""
-    monkeypatch.setattr(limits, "CATALOG_FETCH_SECONDS", 0.05)
+    monkeypatch.setattr("svc.jobs.catalog.CATALOG_FETCH_SECONDS", 0.05)
     with pytest.raises(CatalogUnusable, match="no answer within"):
         await fetch(web.url("/slow"))
 
@@ -152,7 +160,7 @@ async def test_a_file_that_is_no_catalog_says_so(
     tmp_path: Path, content: bytes, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which file, and where in it."""
-    monkeypatch.setattr(limits, "CATALOG_SOURCE_BYTES_MAX", 50_000)
+    monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
     (tmp_path / "prices.json").write_bytes(content)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await read_file(tmp_path / "prices.json")
@@ -190,3 +198,8 @@ async def test_a_refresh_asks_the_network_only_where_it_may(web: Web, monkeypatc
     assert offline.source == packaged_source()
     assert web.asked == ["/raw"]
     assert len((await CatalogSource(web.url("/good"), network=False).newest(NOW_US)).document.exact_lookups) == 1
+
+
+def test_a_command_sees_why_a_fetch_failed() -> None:
+    """It waits for longer than the server does."""
+    assert CATALOG_FETCH_SECONDS < REMOTE_TIMEOUT_SECONDS

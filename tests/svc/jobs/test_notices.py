@@ -23,8 +23,7 @@ from aggregates.people.events import Channel
 from aggregates.reports.events import CompleteReport, DeleteReport, FailReport, NoteNotice, RequestReport, StartReport
 from aggregates.reports.notices import NEWS_US, RETRY_SECONDS, TRIES_MAX
 from projections.facts.reports import report_tries
-from svc.jobs.notices import ReportNotices, senders_of
-from svc.limits import NOTICES_MAX
+from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
 from svc.settings import Settings
 from svc_http.ports import Unavailable
 from tests.support.certificates import self_signed

@@ -13,8 +13,7 @@ from aggregates.ids import membership_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership
 from aggregates.reports.events import RequestReport
 from aggregates.times import iso, parse_instant
-from svc.jobs.reports import ReportSchedules
-from svc.limits import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS
+from svc.jobs.reports import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS, ReportSchedules
 from svc_http.ports import Unavailable
 from tests.support.memory import FixedClock
 from tests.support.people import ACME, ANA, BEN, carry_out, company

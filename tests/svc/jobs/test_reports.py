@@ -16,8 +16,8 @@ from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod
 from projections.facts.reports import report_state
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
-from svc.jobs.reports import ReportJobs
-from svc.limits import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_RETRY_SECONDS, REPORT_SECONDS_MAX
+from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
+from svc.limits import REPORT_RETRY_SECONDS
 from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
 from tests.support.log import named

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from aggregates.telemetry.batches import PART_BYTES_MAX
 from aggregates.telemetry.export import RECORD_BYTES_MAX
-from svc import limits
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
 from svc.log.fences import Fence
-from svc.log.journal import Journal, Saturated
+from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_INTERVAL_S, Journal, Saturated
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
@@ -113,18 +112,18 @@ async def test_what_waits_together_goes_into_one_transaction(disk: Disk, nursery
 async def test_a_transaction_is_bounded_in_number(disk: Disk, nursery: trio.Nursery) -> None:
     """What does not fit goes into the next one."""
     journal = _journal(disk)
-    for count in range(limits.COMMIT_APPENDS_MAX + 1):
+    for count in range(COMMIT_APPENDS_MAX + 1):
         nursery.start_soon(journal.append, [new(str(count))])
     await trio.testing.wait_all_tasks_blocked()
     await nursery.start(journal.run)
     await trio.testing.wait_all_tasks_blocked()
-    assert disk.transactions == [limits.COMMIT_APPENDS_MAX, 1]
+    assert disk.transactions == [COMMIT_APPENDS_MAX, 1]
 
 
 async def test_a_transaction_is_bounded_in_bytes(disk: Disk, nursery: trio.Nursery) -> None:
     """Large captures are not piled into one commit, and a single one always fits."""
     journal = _journal(disk)
-    large = "x" * (limits.COMMIT_BYTES_MAX * 2 // 5)
+    large = "x" * (COMMIT_BYTES_MAX * 2 // 5)
     for name in "ab":
         nursery.start_soon(journal.append, [new(name, event=prompt(large))])
     await trio.testing.wait_all_tasks_blocked()
@@ -135,7 +134,7 @@ async def test_a_transaction_is_bounded_in_bytes(disk: Disk, nursery: trio.Nurse
 
 def test_the_largest_piece_of_an_export_fits_into_one_transaction() -> None:
     """A record, or a part of it, with its texts; `svc.limits` loads nothing, so it cannot say so itself."""
-    assert 2 * max(RECORD_BYTES_MAX, PART_BYTES_MAX) < limits.COMMIT_BYTES_MAX
+    assert 2 * max(RECORD_BYTES_MAX, PART_BYTES_MAX) < COMMIT_BYTES_MAX
 
 
 async def test_a_conflict_refuses_nobody_else(disk: Disk, nursery: trio.Nursery) -> None:
@@ -267,11 +266,11 @@ async def test_a_store_that_comes_back_is_noticed_without_a_write(
     disk.gone = True
     with pytest.raises(StoreUnavailable):
         await journal.append([new("a")])
-    await trio.sleep(10 * limits.JOURNAL_PROBE_INTERVAL_S)
+    await trio.sleep(10 * JOURNAL_PROBE_INTERVAL_S)
     assert not journal.healthy
     assert 9 <= journal.statistics().failures <= 11
     disk.gone = False
-    await trio.sleep(1.5 * limits.JOURNAL_PROBE_INTERVAL_S)
+    await trio.sleep(1.5 * JOURNAL_PROBE_INTERVAL_S)
     assert journal.healthy
 
 

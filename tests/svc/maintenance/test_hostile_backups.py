@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from svc.cli.maintenance import restore_
-from svc.limits import BACKUP_EXTRA_BYTES_MAX
 from svc.maintenance.backup import KeptFile, Manifest
+from svc.maintenance.restore import BACKUP_EXTRA_BYTES_MAX
 
 KEY = "keys/11111111-1111-4111-8111-111111111111.key"
 SECRET = b"what lies outside"

@@ -15,12 +15,11 @@ from svc.app import open_service
 from svc.cli import main
 from svc.cli.replaying import replay
 from svc.cli.serving import status
-from svc.limits import LOST_KEYS_NAMED_MAX
 from svc.log.opening import open_log
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
 from svc.maintenance.backup import back_up
-from svc.maintenance.keys import ADVICE, LostKey, lost_keys, settle, tell
+from svc.maintenance.keys import ADVICE, LOST_KEYS_NAMED_MAX, LostKey, lost_keys, settle, tell
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import Finding, verify
 from svc.process import Place

@@ -10,10 +10,9 @@ import trio
 import trio.testing
 
 from aggregates.capture.events import SessionClaimed
-from svc.limits import REST_SECONDS, SLICE_SECONDS
 from svc.log.journal import Journal
 from svc.log.opening import open_log
-from svc.views.projector import Pace, Projector, ViewsWriter
+from svc.views.projector import REST_SECONDS, SLICE_SECONDS, Pace, Projector, ViewsWriter
 from svc.views.views import RULES_VERSION, new_file, open_writer
 from tests.support import facts
 from tests.support.facts import ANA, MONDAY

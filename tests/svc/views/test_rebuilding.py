@@ -8,7 +8,6 @@ import trio
 
 from aggregates.capture.events import SessionClaimed
 from projections.apply import bookmark
-from svc.limits import VIEWS_WAL_BYTES
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.process import Place
@@ -16,7 +15,7 @@ from svc.views import replay as module
 from svc.views.projecting import Stepped
 from svc.views.projector import Projector, ViewsWriter
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread
-from svc.views.views import RULES_VERSION, current_file, new_file, open_writer, point_to, remove_others
+from svc.views.views import RULES_VERSION, VIEWS_WAL_BYTES, current_file, new_file, open_writer, point_to, remove_others
 from tests.support.facts import ANA
 from tests.support.log import new
 
