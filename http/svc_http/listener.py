@@ -11,7 +11,6 @@ from uuid import uuid4
 import structlog
 from hypercorn.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent, Scope
 from quart import Response, current_app, g, has_websocket_context, request, websocket
-from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever, sleep_until
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -70,15 +69,14 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
     @app.teardown_request
     async def note(_error: BaseException | None) -> None:
         """Count the request; it is a line in the log only where the operator wants that."""
-        asked = request_ctx.request
-        route = asked.url_rule.rule if asked.url_rule else NO_ROUTE
+        route = request.url_rule.rule if request.url_rule else NO_ROUTE
         status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
-        service.observe(name, asked.method, route, status, seconds)
+        service.observe(name, request.method, route, status, seconds)
         if service.settings.access_log:
             log.info(
                 "request",
                 listener=name,
-                method=asked.method,
+                method=request.method,
                 route=route,
                 status=status,
                 duration_ms=round(seconds * 1_000, 3),
@@ -94,8 +92,7 @@ def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
 async def _begin() -> None:
     """Name the request, and refuse what two programs might read differently. Raises `HttpError`, `NotFound`."""
     g.began = time.perf_counter()
-    asked = request_ctx.request
-    headers, path = asked.headers, asked.scope["path"]
+    headers, path = request.headers, request.scope["path"]
     # The caller's own id where it is short and plain and no key that strayed into it.
     sent = headers.get("X-Request-Id", "")
     REQUEST_ID.set(sent if _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent) else new_request_id())
@@ -103,7 +100,7 @@ async def _begin() -> None:
         raise HttpError(400, "send Content-Length or Transfer-Encoding, not both", {"Connection": "close"})
     if not path.startswith("/") or path.startswith("//"):
         raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
-    if _NEEDLESS_CODING.search(asked.scope.get("raw_path", b"")):
+    if _NEEDLESS_CODING.search(request.scope.get("raw_path", b"")):
         raise HttpError(404, "the path percent-encodes letters, digits or slashes; send them as they are")
 
 
@@ -120,12 +117,11 @@ async def _reach_position(service: Service, *, captures: bool) -> None:
 
     An edit speaks of what its sender has seen, and waits as a read does. `captures`: writes of this listener do not.
     """
-    asked = request_ctx.request
-    if service.shared_position() is None or (captures and asked.method not in _READS):
+    if service.shared_position() is None or (captures and request.method not in _READS):
         return
-    if asked.path.startswith(_OF_THE_NODE):
+    if request.path.startswith(_OF_THE_NODE):
         return
-    told = asked.headers.get(POSITION_HEADER) or asked.cookies.get(POSITION_COOKIE, "")
+    told = request.headers.get(POSITION_HEADER) or request.cookies.get(POSITION_COOKIE, "")
     if _POSITION.fullmatch(told):
         await service.reach(int(told))
 
@@ -133,7 +129,7 @@ async def _reach_position(service: Service, *, captures: bool) -> None:
 async def _tell_position(service: Service, response: Response) -> Response:
     """With the answer to a write: programs send the header back with what they read next, browsers the cookie."""
     position = service.shared_position()
-    if position is not None and request_ctx.request.method not in _READS and response.status_code < 400:
+    if position is not None and request.method not in _READS and response.status_code < 400:
         response.headers[POSITION_HEADER] = str(position)
         response.set_cookie(
             POSITION_COOKIE, str(position), max_age=POSITION_SECONDS, path="/", httponly=True, samesite="Lax"
@@ -146,8 +142,7 @@ async def only_known_hosts() -> None:
 
     Nobody owns a name without a dot, and an address is no name. Raises `HttpError` 421.
     """
-    asked = request_ctx.request
-    host = _HOST.sub("", asked.headers.get("Host", "")).lower().rstrip(".")
+    host = _HOST.sub("", request.headers.get("Host", "")).lower().rstrip(".")
     if "." not in host or host.endswith(".localhost") or _ADDRESS.fullmatch(host):
         return
     if host not in current_app.config["HOSTS"]:

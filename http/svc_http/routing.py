@@ -15,8 +15,7 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from quart import Request, Response, g
-from quart.globals import request_ctx
+from quart import Request, Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
@@ -157,7 +156,6 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
     admitted = admissions[route.kind]
 
     async def endpoint(**ids: str) -> Response:
-        request = request_ctx.request
         call = admitted(request)
         values: dict[str, Any] = {}
         for name, text in ids.items():

@@ -256,13 +256,13 @@ def _speaks(turn: Turn) -> bool:
 def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | None, TextRef | None]:
     """A person's latest title, and latest summary, for the sub-session that holds any of these turns."""
     query = (
-        "SELECT max(t.position), max(CASE WHEN t.has_summary THEN t.position END) FROM json_each(?1) i "
+        "SELECT max(t.position), max(CASE WHEN t.has_summary THEN t.position END) FROM json_each(:turns) i "
         "JOIN turn_alias a ON a.turn_id = i.value JOIN titles t ON t.turn_id = a.alias_id "
         "WHERE t.position > (SELECT coalesce(max(c.position), 0) FROM corrections c "
         "CROSS JOIN turn_alias b ON b.alias_id = c.capture_id "
-        "WHERE c.topic = 'title' AND b.turn_id IN (SELECT value FROM json_each(?1)))"
+        "WHERE c.topic = 'title' AND b.turn_id IN (SELECT value FROM json_each(:turns)))"
     )
-    title, summary = db.execute(query, (json_array(turn_ids),)).fetchone()
+    title, summary = db.execute(query, {"turns": json_array(turn_ids)}).fetchone()
     return (
         None if title is None else TextRef(title, "title"),
         None if summary is None else TextRef(summary, "summary"),

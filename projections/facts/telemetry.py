@@ -235,10 +235,10 @@ FROM (
     SELECT at_us, record_id, position, meaning, temporality, value,
         lag(value) OVER (PARTITION BY series, start_us ORDER BY at_us, record_id) AS before
     FROM metric_points
-    WHERE agent_session_id = ?1 AND meaning IN ('lines_added', 'lines_removed') AND value IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM edit_details WHERE agent_session_id = ?1)
+    WHERE agent_session_id = :session AND meaning IN ('lines_added', 'lines_removed') AND value IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM edit_details WHERE agent_session_id = :session)
 )
-WHERE at_us >= ?2 ORDER BY at_us, record_id
+WHERE at_us >= :start_us ORDER BY at_us, record_id
 """
 """Changed lines since the point before, by an agent's counter; a cumulative series that falls starts from nothing."""
 
@@ -247,7 +247,9 @@ def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[Pla
     """The counts from a time on; none where a tool call of the session told its lines."""
     return [
         PlacedObservation(at_us, record_id, position, Observation(kind="lines", **{meaning: round(count)}))
-        for at_us, record_id, position, meaning, count in db.execute(_COUNTED, (session, start_us))
+        for at_us, record_id, position, meaning, count in db.execute(
+            _COUNTED, {"session": session, "start_us": start_us}
+        )
     ]
 
 
@@ -293,11 +295,11 @@ class _Report(NamedTuple):
 
 
 _REPORTED_TWICE = """
-SELECT o.twin, o.at_us, o.record_id, o.position, o.rank FROM json_each(?2) k
-CROSS JOIN observations o ON o.agent_session_id = ?1 AND o.twin = k.value
-WHERE EXISTS (SELECT 1 FROM observations c WHERE c.agent_session_id = ?1 AND c.twin = k.value LIMIT 1 OFFSET 1)
+SELECT o.twin, o.at_us, o.record_id, o.position, o.rank FROM json_each(:keys) k
+CROSS JOIN observations o ON o.agent_session_id = :session AND o.twin = k.value
+WHERE EXISTS (SELECT 1 FROM observations c WHERE c.agent_session_id = :session AND c.twin = k.value LIMIT 1 OFFSET 1)
 AND (k.value NOT LIKE '~%' OR (SELECT count(DISTINCT c.rank % 2) FROM observations c
-    WHERE c.agent_session_id = ?1 AND c.twin = k.value) > 1)
+    WHERE c.agent_session_id = :session AND c.twin = k.value) > 1)
 ORDER BY 1
 """
 """Mostly a key has one report, which an index alone tells."""
@@ -313,7 +315,7 @@ def settle_duplicates(db: sqlite3.Connection, keys: Iterable[tuple[str, str]]) -
 
 def _settle(db: sqlite3.Connection, session: str, keys: Set[str]) -> list[int]:
     touched: list[int] = []
-    rows = db.execute(_REPORTED_TWICE, (session, json_array(sorted(keys)))).fetchall()
+    rows = db.execute(_REPORTED_TWICE, {"session": session, "keys": json_array(sorted(keys))}).fetchall()
     for key, reported in groupby(rows, key=itemgetter(0)):
         reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
         if key.startswith(UNNAMED):

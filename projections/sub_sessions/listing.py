@@ -163,11 +163,13 @@ def realtime(
 def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | None, window: Window) -> int:
     """How many sub-sessions of an organization, or of one of its developers, started in a range."""
     query = (
-        "SELECT count(*) FROM sub_sessions WHERE organization_id = ?1 AND (?2 IS NULL OR developer_id = ?2) "
-        "AND started_us >= ?3 AND started_us < ?4"
+        "SELECT count(*) FROM sub_sessions WHERE organization_id = :organization "
+        "AND (:developer IS NULL OR developer_id = :developer) AND started_us >= :start_us AND started_us < :end_us"
     )
     developer = None if developer_id is None else str(developer_id)
-    (count,) = reader.db.execute(query, (str(organization_id), developer, window.start_us, window.end_us)).fetchone()
+    asked: dict[str, Any] = {"organization": str(organization_id), "developer": developer}
+    asked |= {"start_us": window.start_us, "end_us": window.end_us}
+    (count,) = reader.db.execute(query, asked).fetchone()
     return int(count)
 
 

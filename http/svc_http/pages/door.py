@@ -13,8 +13,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import structlog
-from quart import Request, Response
-from quart.globals import request_ctx
+from quart import Request, Response, request
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
@@ -323,7 +322,6 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
     takes: Mapping[str, Any] = route.handler.__annotations__
 
     async def endpoint(**ids: str) -> Response:
-        request = request_ctx.request
         spend(service, request, ADDRESS, address_of(request))
         if request.method not in ("GET", "HEAD"):
             check_same_origin(request)

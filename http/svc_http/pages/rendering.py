@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 import trio
 from markupsafe import Markup, escape
-from quart.globals import request_ctx
+from quart import request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.characters import plain
@@ -101,7 +101,7 @@ async def html(name: str, values: Mapping[str, Any], status: int = 200) -> TrioR
 def packed(body: bytes, media: str, status: int, headers: Mapping[str, str]) -> TrioResponse:
     """An answer, by gzip where the browser takes that."""
     more = dict(headers)
-    if len(body) > SMALL_BYTES and "gzip" in request_ctx.request.headers.get("Accept-Encoding", ""):
+    if len(body) > SMALL_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
         body, more["Content-Encoding"] = gzip.compress(body, GZIP_LEVEL, mtime=0), "gzip"
     return TrioResponse(body, status, more, content_type=media)
 
@@ -143,6 +143,6 @@ def static_file(named: str) -> TrioResponse:
         raise HttpError(404, "no such file; load the page again")
     data, small, _ = _file(name)
     headers = {**_FOR_GOOD, "Vary": "Accept-Encoding"}
-    if "gzip" in request_ctx.request.headers.get("Accept-Encoding", ""):
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
         return TrioResponse(small, 200, {**headers, "Content-Encoding": "gzip"}, content_type=FILES[name])
     return TrioResponse(data, 200, headers, content_type=FILES[name])
