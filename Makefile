@@ -1,12 +1,16 @@
 # Needs Python 3.11 or newer and make, nothing else.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 INTAKE ?= 127.0.0.1:4318
 API ?= 127.0.0.1:8318
 VAR ?= var
 # A shell may forbid Python to keep compiled modules: then pytest, its workers and each program compile all they import.
 unexport PYTHONDONTWRITEBYTECODE
+# A PYTHON that is named is the one that is used: an environment of another version is made anew.
+ifneq ($(origin PYTHON),file)
+$(shell grep -qsF "= $$($(PYTHON) -c 'import platform; print(platform.python_version())')" $(VENV)/pyvenv.cfg || rm -f $(VENV)/.runtime $(VENV)/.dev)
+endif
 
 .PHONY: venv dev serve demo test lint types bench cluster cluster-tests agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
 
@@ -103,7 +107,7 @@ fuzz-linear: dev
 	$(BIN)/python -m tests.fuzz.linear --seconds $(or $(SECONDS),600)
 
 # What a newcomer does, with the source tree; `make binary` ends with the same for the binary.
-smoke: dev
+smoke: venv
 	$(BIN)/python -m tests.smoke $(BIN)/svc
 
 # What agents' hooks call is a small program inside it, which `svc connect` lays down: unpacking all of it takes seconds.

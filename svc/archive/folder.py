@@ -253,7 +253,7 @@ def _opened_or_anew(path: Path, disk: Disk) -> sqlite3.Connection:
 
 def _opened(path: Path) -> sqlite3.Connection:
     timeout_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
-    db = sqlite3.connect(path, timeout_seconds, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=timeout_seconds, isolation_level=None, check_same_thread=False)
     try:
         # Once files are replaced, going back to an older list would lose them: every commit must last.
         db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")

@@ -1,0 +1,144 @@
+"""Libraries are used by their public names, and SQL is bound as every Python from 3.11 on takes it."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = {"aggregates": ROOT, "projections": ROOT, "svc": ROOT, "svc_http": ROOT / "http"}
+PUBLIC = {
+    **{"_asdict": "named tuples", "_fields": "named tuples", "_replace": "named tuples", "_exit": "os"},
+    **{"_thread": "the low-level threading module", "_MEIPASS": "where PyInstaller has unpacked the one file"},
+    "_create_connection": "eventsourcing's ConnectionPool, which asks its subclasses for it",
+}
+"""Names with an underscore that their documentation offers to everyone, and whose they are."""
+INNER_MODULES = {"globals"}
+"""Modules that libraries keep for themselves though their names do not say so: quart.globals."""
+SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA)\b")
+
+
+@cache
+def _trees() -> Mapping[Path, ast.Module]:
+    files = (path for room, base in SOURCES.items() for path in sorted((base / room).rglob("*.py")))
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    """Every private name that the product itself declares or assigns."""
+    return frozenset(name for tree in _trees().values() for name in _declared(tree) if name.startswith("_"))
+
+
+def _declared(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("_") and name not in PUBLIC
+
+
+def _private_uses(tree: ast.Module, own: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Line and text of each use of a name that another project keeps for itself."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] not in SOURCES:
+                used = [*module.split("."), *(alias.name for alias in names)]
+            case ast.Import(names=names):
+                used = [part for alias in names for part in alias.name.split(".")]
+            case ast.Attribute(attr=attr) if attr not in own:
+                used = [attr]
+            case ast.Call(func=ast.Name(id="getattr" | "setattr" | "hasattr"), args=[_, ast.Constant(str(name)), *_]):
+                used = [] if name in own else [name]
+            case _:
+                continue
+        wrong = [name for name in used if _private(name) or (name in INNER_MODULES and len(used) > 1)]
+        if wrong:
+            yield node.lineno, ast.unparse(node)
+
+
+def test_no_library_is_used_by_a_private_name() -> None:
+    """What is private may change with any release, as `quart.globals.request_ctx` did."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} {text}"
+        for path, tree in _trees().items()
+        for line, text in _private_uses(tree, _own_names())
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("from quart.globals import request_ctx", 1),
+        ("from trio._core import _run", 1),
+        ("import concurrent.futures._base", 1),
+        ("path._str", 1),
+        ("getattr(path, '_drv')", 1),
+        ("from quart import request; request.path; self.own; os._exit(0); pair._replace(a=1)", 0),
+    ],
+)
+def test_a_private_name_is_found(code: str, found: int) -> None:
+    """The test above would see it."""
+    assert len(list(_private_uses(ast.parse(code), _own_names()))) == found
+
+
+def _foreign_bases(made: type) -> Sequence[type]:
+    return [base for base in made.__mro__[1:] if base.__module__.split(".")[0] not in (*SOURCES, "builtins", "typing")]
+
+
+@pytest.mark.parametrize("room", SOURCES)
+def test_no_class_replaces_a_private_name_of_its_base(room: str) -> None:
+    """A subclass changes what its base offers, and nothing inside it."""
+    modules = [
+        ".".join(path.relative_to(SOURCES[room]).with_suffix("").parts).removesuffix(".__init__")
+        for path in _trees()
+        if path.is_relative_to(SOURCES[room] / room) and path.stem != "__main__"
+    ]
+    wrong = [
+        f"{made.__module__}.{made.__name__}.{name} of {base.__module__}"
+        for module in modules
+        for made in vars(import_module(module)).values()
+        if inspect.isclass(made) and made.__module__ == module
+        for base in _foreign_bases(made)
+        for name in vars(made).keys() & vars(base).keys()
+        if _private(name) and callable(vars(base)[name])
+    ]
+    assert wrong == []
+
+
+def test_sql_is_bound_by_name_or_in_order() -> None:
+    """Numbered placeholders with a sequence warn from Python 3.12 on, and raise from 3.14 on."""
+    numbered = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in _trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
+        if re.search(r"\?\d", node.value)
+    ]
+    files = [path.name for path in ROOT.glob("projections/**/*.sql") if re.search(r"\?\d", path.read_text())]
+    assert (numbered, files) == ([], [])
+
+
+def test_named_placeholders_are_not_given_a_sequence() -> None:
+    """`execute("… :name", (value,))` raises from Python 3.14 on; the call tells it where both stand in it."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in _trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if node.func.attr in ("execute", "executemany") and len(node.args) > 1
+        if isinstance(node.args[0], ast.Constant) and isinstance(node.args[1], ast.Tuple | ast.List)
+        if re.search(r"(?<![:\w]):[a-z_]", str(node.args[0].value))
+    ]
+    assert wrong == []
