@@ -12,6 +12,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.cluster.sprayed import NODES
+from tests.support.facts import views_closed
 from tests.support.postgres import Postgres, shared_store_in
 
 # A Python that may keep no compiled modules compiles all of them, and every test, anew in each worker: 15 s of it.
@@ -74,6 +75,18 @@ def _logs_of_one_test() -> Iterator[None]:
     """What a command sets up for its process is undone: here it is that of the next test as well."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _views_of_modules() -> Iterator[None]:
+    with views_closed():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _views_of_one_test() -> Iterator[None]:
+    with views_closed():
+        yield
 
 
 @pytest.fixture(scope="session")

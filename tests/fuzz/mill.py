@@ -1,6 +1,5 @@
 """A service in memory whose log is bytes: what it takes is stored, derived, and derived again."""
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from random import Random
@@ -21,8 +20,6 @@ from tests.support.memory import MemoryKeys, open_memory_store
 from tests.support.people import ANA_KEY
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer, internal
 
-NO_VIEWS = empty_views().serialize()
-"""Tables without rows, made once."""
 READS_AT_ONCE = 5
 """How many reads are tried of one history."""
 
@@ -67,7 +64,7 @@ class Mill(House):
         self.events, self.prices, self.newest_prices = [], None, None
         self._streams = {}
         self._views.close()
-        self._views = no_views()
+        self._views = empty_views()
         self._changed = {}
         self.store = open_memory_store(self._codec)
         return self
@@ -97,7 +94,7 @@ class Mill(House):
 
     def unlike_replayed(self, batch_events: int) -> list[str]:
         """The tables that a replay in such batches gives otherwise."""
-        views = no_views()
+        views = empty_views()
         while bookmark(views).position < self.store.head():
             step(views, self.store, lambda _developer_id: DIGESTER, batch_events)
         live, again = digests(self._views), digests(views)
@@ -128,10 +125,3 @@ def drawn_ids(chance: Random) -> Iterator[None]:
 
     with patch("uuid.uuid4", drawn), patch("svc.hook.captures.uuid4", drawn):
         yield
-
-
-def no_views() -> sqlite3.Connection:
-    """Tables without rows, cheaply."""
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    db.deserialize(NO_VIEWS)
-    return db

@@ -1,7 +1,8 @@
 """Facts for tests of the derivation: short to write, and with positions that do not depend on their order."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -232,18 +233,37 @@ def request(at_us: int, **fields: Any) -> dict[str, Any]:
     return {"kind": "request", "at_us": at_us, **(usual | fields)}
 
 
+OPEN_MAX = 100
+"""Views of one test that stay open at once: an example of a property needs a few of its own, and there are thousands."""
+_open: list[sqlite3.Connection] = []
+
+
 def empty_views() -> sqlite3.Connection:
-    """Views in memory, with no rows: a copy, because making them takes four times as long, thousands of times."""
+    """Views in memory, with no rows, open until the test ends: a copy, because making them takes four times as long."""
     db = sqlite3.connect(":memory:", isolation_level=None)
-    _made().backup(db)
+    _open.append(db)
+    if len(_open) > OPEN_MAX:
+        _open.pop(0).close()
+    db.deserialize(_made())
     return db
+
+
+@contextmanager
+def views_closed() -> Iterator[None]:
+    """Close at the end what was opened in between; what a module's fixture had opened before stays."""
+    outer = _open.copy()
+    _open.clear()
+    yield
+    for db in _open:
+        db.close()
+    _open[:] = outer
 
 
 @cache
-def _made() -> sqlite3.Connection:
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    create(db)
-    return db
+def _made() -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        create(db)
+        return db.serialize()
 
 
 def project(facts: Sequence[Placed], batches: Iterable[int] = ()) -> sqlite3.Connection:
