@@ -159,11 +159,13 @@ def _digest(db: sqlite3.Connection, table: str) -> str:
 
 def copy_of(path: Path, target: Path) -> sqlite3.Connection:
     """A copy of a views file as it is at this moment, made while it may be written."""
-    source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    copy = sqlite3.connect(target, check_same_thread=False)
-    with source:
-        source.backup(copy)
-    source.close()
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
+        copy = sqlite3.connect(target, check_same_thread=False)
+        try:
+            source.backup(copy)
+        except BaseException:
+            copy.close()
+            raise
     return copy
 
 

@@ -68,13 +68,17 @@ def remove_others(folder: Path, keep: Path) -> None:
 def open_writer(path: Path | str) -> sqlite3.Connection:
     """The one connection that writes; the tables are made where they are missing. For any one thread at a time."""
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA journal_mode=WAL")
-    # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
-    db.execute("PRAGMA synchronous=NORMAL")
-    db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
-    db.execute(f"PRAGMA journal_size_limit={VIEWS_WAL_BYTES}")
-    db.execute("PRAGMA cache_size=-32768")
-    create(db)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
+        db.execute(f"PRAGMA journal_size_limit={VIEWS_WAL_BYTES}")
+        db.execute("PRAGMA cache_size=-32768")
+        create(db)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

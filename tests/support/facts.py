@@ -234,7 +234,7 @@ def request(at_us: int, **fields: Any) -> dict[str, Any]:
 
 
 OPEN_MAX = 100
-"""Views of one test that stay open at once: an example of a property needs a few of its own, and there are thousands."""
+"""Views of one test that stay open at once: an example of a property needs a few, and there are thousands."""
 _open: list[sqlite3.Connection] = []
 
 
@@ -244,7 +244,9 @@ def empty_views() -> sqlite3.Connection:
     _open.append(db)
     if len(_open) > OPEN_MAX:
         _open.pop(0).close()
-    db.deserialize(_made())
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.deserialize(_made())
+        made.backup(db)
     return db
 
 
