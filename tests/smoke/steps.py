@@ -12,13 +12,8 @@ from typing import Any, NamedTuple
 
 from tests.support.driver import Driver
 from tests.support.process import KEY, Program, Server, beside
-
-<<<<<<< HEAD
-=======
 from tests.support.transcripts import SESSION, at, said, user
 
-START_SECONDS = 60
->>>>>>> 0a62d69d (Run on each Python from 3.11 to 3.14, and say on which)
 STOP_SECONDS = 10
 """After which a service manager would kill it (`deploy/`). It takes less than five where nothing else holds it up."""
 PROMPT = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
@@ -67,39 +62,23 @@ def serving(person: Newcomer, var: Path, key: str = "") -> Iterator[Running]:
 
 def smoke(person: Newcomer, say: Callable[[str], None]) -> None:
     """Every step; raises `AssertionError` at the first that does not hold."""
-<<<<<<< HEAD
     var, elsewhere, kept, owner = (person.folder / name for name in ("var", "elsewhere", "kept.tar", "owner"))
     assert person.types("--version").startswith("svc, version ")
     assert json.loads(person.types("grade", "--json", stdin=PROMPT))["status"] == "ok"
-    say("it starts, and grades a prompt without a server")
+    assert "goals" in person.types("demo")
+    say("it starts, grades a prompt without a server, and plays the demo")
     with serving(person, var) as running:
         _pages(running)
-=======
-    assert newcomer.types("--version").startswith("svc, version ")
-    assert json.loads(newcomer.types("grade", "--json", stdin=PROMPT))["status"] == "ok"
-    assert "goals" in newcomer.types("demo")
-    say("it starts, grades a prompt without a server, and plays the demo")
-    with serving(newcomer, "var") as server:
-        _pages(server)
->>>>>>> 0a62d69d (Run on each Python from 3.11 to 3.14, and say on which)
         say("it serves: pages, description, metrics, prices")
         _connected(person, running)
         say("an agent is connected; its prompt is seen; disconnected, its settings are as before")
-<<<<<<< HEAD
+        _imported(person, running, var)
+        say("a session that was kept is imported, and its goal is in the terminal")
         before = _figures(running)
         person.types("backup", kept, "--var", var)
         person.types("export", "Owner", owner, "--var", var)
         assert PROMPT in (owner / "events.jsonl").read_text()
         assert (owner / "prompts.parquet").read_bytes().startswith(b"PAR1")
-=======
-        _imported(newcomer, server)
-        say("a session that was kept is imported, and its goal is in the terminal")
-        before = _figures(server)
-        newcomer.types("backup", "kept.tar", "--var", "var")
-        newcomer.types("export", "Owner", "owner", "--var", "var")
-        assert PROMPT in (newcomer.folder / "owner" / "events.jsonl").read_text()
-        assert (newcomer.folder / "owner" / "prompts.parquet").read_bytes().startswith(b"PAR1")
->>>>>>> 0a62d69d (Run on each Python from 3.11 to 3.14, and say on which)
         say("backup and export while it serves")
         assert running.server.stop(STOP_SECONDS) == 0
         say("it stops by itself")
@@ -112,23 +91,16 @@ def smoke(person: Newcomer, say: Callable[[str], None]) -> None:
 
 def _pages(running: Running) -> None:
     """What is carried as data files: pages, price data, time zones."""
-<<<<<<< HEAD
-    asked = (("/docs", b"<html"), ("/metrics", b"svc_build_info"), ("/health/ready", b""), ("/openapi.json", b"3."))
+    asked = (
+        ("/sign-in", b"<html"),
+        ("/docs", b"<html"),
+        ("/metrics", b"svc_build_info"),
+        ("/health/ready", b""),
+        ("/openapi.json", b"3."),
+    )
     for path, word in asked:
         assert word in Driver(running.server.api_port).ask("GET", path).body, path
     running.get("/v1/score_v3/today-summary?timezone=Asia/Kathmandu")
-=======
-    for path, word in (
-        ("/", "<html"),
-        ("/docs", "<html"),
-        ("/metrics", "svc_build_info"),
-        ("/health/ready", ""),
-        ("/openapi.json", "3."),
-    ):
-        answer = httpx.get(f"{server.api}{path}", timeout=30, follow_redirects=True)
-        assert (answer.status_code, word in answer.text) == (httpx.codes.OK, True), path
-    server.get("/v1/score_v3/today-summary", timezone="Asia/Kathmandu")
->>>>>>> 0a62d69d (Run on each Python from 3.11 to 3.14, and say on which)
 
 
 def _connected(person: Newcomer, running: Running) -> None:
@@ -151,25 +123,22 @@ def _connected(person: Newcomer, running: Running) -> None:
     assert settings.read_text() == SETTINGS
 
 
-<<<<<<< HEAD
-def _figures(running: Running) -> list[Any]:
-=======
-def _imported(newcomer: Newcomer, server: Running) -> None:
+def _imported(person: Newcomer, running: Running, var: Path) -> None:
     """Yesterday's session, from the folder where Claude Code keeps it; importing it again adds nothing."""
-    kept = newcomer.folder / "home" / ".claude" / "projects" / "shop" / f"{SESSION}.jsonl"
+    kept = person.folder / "home" / ".claude" / "projects" / "shop" / f"{SESSION}.jsonl"
     kept.parent.mkdir(parents=True)
     lines = [user("u1", 0, PROMPT), said("a1", 60, "Done: the parser returns an empty list, and all tests pass.")]
     yesterday = (datetime.now(UTC) - timedelta(days=1)).date().isoformat()
     kept.write_text("".join(json.dumps(line) + "\n" for line in lines).replace(at(0)[:10], yesterday))
     for _ in range(2):
-        newcomer.types("import", "claude-code", "--var", "var")
-    assert len(server.get("/v1/score_v3/realtime/sub-sessions")) == 2  # the hook's, and this one
-    told = newcomer.types("goals", "--api", server.api, "--key", server.key)
-    assert yesterday in told, told
+        person.types("import", "claude-code", "--var", var)
+    assert len(running.get("/v1/score_v3/realtime/sub-sessions")) == 2  # the hook's, and this one
+    assert yesterday in person.types(
+        "goals", "--api", f"http://127.0.0.1:{running.server.api_port}", "--key", running.key
+    )
 
 
-def _figures(server: Running) -> list[Any]:
->>>>>>> 0a62d69d (Run on each Python from 3.11 to 3.14, and say on which)
+def _figures(running: Running) -> list[Any]:
     """What must be the same wherever the log is."""
     names = ("score", "skill", "insight/summary", "trivia")
     rows = running.get("/v1/score_v3/realtime/sub-sessions")
