@@ -12,7 +12,7 @@ ifneq ($(origin PYTHON),file)
 $(shell grep -qsF "= $$($(PYTHON) -c 'import platform; print(platform.python_version())')" $(VENV)/pyvenv.cfg || rm -f $(VENV)/.runtime $(VENV)/.dev)
 endif
 
-.PHONY: venv dev serve demo test lint types bench cluster cluster-tests agents api-check faults soak judge-report train-judges explanations security-page fuzz fuzz-linear smoke binary onedir packages release clean
+.PHONY: venv dev serve demo test lint types bench cluster cluster-tests agents api-check faults soak judge-report train-judges pages fuzz fuzz-linear smoke binary onedir packages release clean
 
 # The project with what it needs to run, from the lock file. hatchling and editables come from the lock too, so no
 # isolated build environment fetches anything else.
@@ -86,13 +86,9 @@ train-judges: dev
 	for judge in words rubric boundary outcome; do \
 	  $(BIN)/python -m tests.judges.train $$judge "$${SVC_REAL_DATA:?set SVC_REAL_DATA to the folder that holds labels/}" || exit 1; done
 
-# docs/explanations.md, after the judges or the demo have changed.
-explanations: dev
-	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/openapi/test_explanations_page.py
-
-# docs/security.md, after a route came, went or changed hands.
-security-page: dev
-	SVC_WRITE_PAGES=1 $(BIN)/python -m pytest -q tests/svc_http/test_isolation.py
+# docs/generated/: what the program itself knows. A test holds each page level.
+pages: dev
+	$(BIN)/python -m tests.pages
 
 # The fuzz tests of the suite, and others whose examples are dear, with this many times as many; docs/security.md.
 FUZZED := fuzz projections/derive/test_any_order.py projections/derive/test_changes.py projections/derive/test_splitting.py \

@@ -61,10 +61,3 @@ def test_every_setting_that_is_named_is_one(page: Path) -> None:
     """By its name in the environment."""
     named = set(re.findall(r"\bSVC_[A-Z_]+", page.read_text()))
     assert named - NO_SETTINGS <= {ENVIRONMENT_PREFIX + name.upper() for name in Settings.__struct_fields__} | {"SVC_"}
-
-
-def test_the_table_of_settings_has_each() -> None:
-    """With no other one beside."""
-    table = (ROOT / "docs" / "operating.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
-    rows = re.findall(r"(?m)^\| (`.*?`) \|", table)
-    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(Settings.__struct_fields__)

@@ -1,10 +1,8 @@
 """Nobody gets at what is another's: every route of both listeners, asked for as everybody.
 
-`python -m tests.svc_http.isolation` prints what is held here; `docs/security.md` shows it.
+`python -m tests.svc_http.isolation` prints what is held here; `docs/generated/doors.md` shows it.
 """
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +10,13 @@ import pytest
 from aggregates.event import Scope
 from aggregates.people.directory import Team
 from svc_http.routes import scores
+from tests.pages import check, doors
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import House
-from tests.svc_http.isolation import OTHERS, Matrix, matrix, tables
+from tests.svc_http.isolation import OTHERS, matrix
 from tests.svc_http.isolation_table import callers, expected, rows
 from tests.svc_http.isolation_world import HEADERS, World
 from tests.svc_http.test_routes import served
-
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-BEGIN, END = "<!-- the matrix, written by `make security-page` -->\n\n", "\n\n<!-- end of the matrix -->\n"
 
 
 def test_no_route_is_without_a_row() -> None:
@@ -45,17 +41,7 @@ async def test_every_cell_is_as_the_contract_says() -> None:
     assert found.faults == []
     assert len(found.cells) == len(rows()) * len(callers())
     assert {kind for kind, routes in found.shown.items() if routes} >= {kind for kind in expected() if "data" in kind}
-    _page_shows(found)
-
-
-def _page_shows(found: Matrix) -> None:
-    written = PAGE.read_text(encoding="utf-8")
-    head, _, rest = written.partition(BEGIN)
-    given = head + BEGIN + tables(found) + END + rest.partition(END)[2]
-    if os.environ.get("SVC_WRITE_PAGES"):
-        PAGE.write_text(given, encoding="utf-8")
-        return
-    assert written == given, "the page has aged; make security-page writes it anew"
+    check("doors", doors(found))
 
 
 async def test_a_door_left_open_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
