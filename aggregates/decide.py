@@ -14,7 +14,7 @@ from aggregates.capture.decide import CaptureState, capture_streams, cleaned, de
 from aggregates.capture.events import SetupCompleted
 from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, origin
 from aggregates.ids import forget_stream, overrides_stream
-from aggregates.reports.decide import ReportState, SlotState, decide_report, evolve_report, report_streams
+from aggregates.reports.decide import ReportState, decide_report, evolve_report
 from aggregates.reports.events import AnyReportCommand, ReportCommand, ReportEvent
 from aggregates.retained import ForgetOrdered
 from aggregates.sub_sessions.sub_session import AnyOverride, EditTitle, OverrideCommand, TitleEdited, overridden
@@ -32,7 +32,7 @@ def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
         case CaptureCommand():
             return capture_streams(command)
         case ReportCommand():
-            return report_streams(command)
+            return (command.report_id,)
         case ForgetDeveloper():
             return (forget_stream(command.developer_id),)
         case _:
@@ -72,7 +72,8 @@ def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decisio
             completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
             return Decision(((overrides_stream(command.developer_id), completed),), Done(True))
         case ReportCommand():
-            return Decision(*decide_report(command, streams, context.now_us))
+            event, reply = decide_report(command, streams, context.now_us)
+            return Decision(() if event is None else ((command.report_id, event),), reply)
         case ForgetDeveloper():
             # Each order is a fact of its own: a person who was forgotten may come back, and be forgotten again.
             ordered = ForgetOrdered(**origin(command, context.now_us))
@@ -90,7 +91,7 @@ def _edit_title(command: EditTitle, context: Context) -> Decision:
     return Decision(((overrides_stream(command.developer_id), edited),), Done(True, command.turn_id))
 
 
-StreamState = CaptureState | ReportState | SlotState | Exists
+StreamState = CaptureState | ReportState | Exists
 
 
 def evolve(state: StreamState | None, event: Event) -> StreamState:

@@ -85,11 +85,6 @@ REPRICING_STREAM = stream_id("repricing")
 """The one stream of orders to reprice, beside the catalog's, so that revisions have no gaps."""
 
 
-def report_slot_stream(organization_id: UUID, developer_id: UUID, period: str, start_us: int, end_us: int) -> UUID:
-    """One report of a developer's period is being made at a time."""
-    return stream_id("report-slot", organization_id, developer_id, period, start_us, end_us)
-
-
 def forget_stream(developer_id: UUID) -> UUID:
     return stream_id("forget", developer_id)
 

@@ -128,14 +128,14 @@ def build(
     lanes = [archive.run, service.backfilling.run, *([service.note_key_uses] if lasting else [])]
     jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
     prose = ReportProse(gateway, administration.directory.names_in, metrics.asked)
-    reports = ReportJobs(service, archive.spending, RULES_VERSION, prose.write)
+    reports = ReportJobs(service, RULES_VERSION, prose.write)
     service.ordered_report, service.model = reports.note, partial(_model, settings, tokens)
     if lasting or reporting:
         jobs["reports"] = reports.run
-        jobs["schedules"] = ReportSchedules(administration.directory, service.send, clock).run
+        jobs["schedules"] = ReportSchedules(service).run
     if lasting:
         jobs |= {"retention": service.retention.run, "judging": LlmJudge(service, gateway, metrics.asked).run}
-        jobs |= telling(settings, service, clock) | ({} if backups is None else {"backups": backups.run})
+        jobs |= telling(settings, service) | ({} if backups is None else {"backups": backups.run})
     if lasting and settings.catalog_refresh:
         jobs["prices"] = catalog.keep_fresh
     if store.shared is None:
@@ -153,11 +153,11 @@ def _model(settings: Settings, tokens: TokenBudget) -> ModelShown | None:
     return ModelShown(name=settings.llm_model, spent_tokens=tokens.spent_tokens, daily_tokens=settings.llm_daily_tokens)
 
 
-def telling(settings: Settings, service: RunningService, clock: Clock) -> dict[str, Job]:
+def telling(settings: Settings, service: RunningService) -> dict[str, Job]:
     """The job of telling people that their reports are finished, where the settings say by what."""
-    if not (senders := senders_of(settings, clock)):
+    if not (senders := senders_of(settings)):
         return {}
-    return {"notices": ReportNotices(service, service.directory, senders, settings.dashboard_url, clock).run}
+    return {"notices": ReportNotices(service, senders, settings.dashboard_url).run}
 
 
 def scheduled(settings: Settings, clock: Clock) -> ScheduledBackups | None:

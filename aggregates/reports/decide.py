@@ -1,8 +1,4 @@
-"""Deciding about reports: a wish, or what became of the work, in; events and a reply, out.
-
-Of each period of a developer at most one report is being made. The slot of that period says which; it is taken in the
-append that asks for a report, and freed in the one that ends it, so the store itself refuses a second.
-"""
+"""Deciding about reports: a wish, or what became of the work, in; events and a reply, out."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -11,7 +7,6 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Done, Origin, Reason, Refused, Reply, Streams, Words, origin
-from aggregates.ids import report_slot_stream
 from aggregates.people.events import Channel
 from aggregates.reports import events as report
 from aggregates.reports.events import BackfillRequested, ReportCommand, ReportEvent
@@ -20,26 +15,17 @@ from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 UNFINISHED: frozenset[ReportStatus] = frozenset({"queued", "running"})
+ATTEMPTS_MAX = 5  # begun so often and never ended, it is given up: whatever stops the process may be the report
+SOURCE_UNAVAILABLE = "source_unavailable"
 
 
 class ReportState(msgspec.Struct, frozen=True, kw_only=True):
     organization_id: UUID
     developer_id: UUID
-    period: report.ReportPeriod
     status: ReportStatus = "queued"
     attempts: int = 0
     deleted: bool = False
-    notices: Mapping[Channel, int] = {}
-    """How often each notice was tried that has not arrived and is not given up."""
-
-
-class SlotState(msgspec.Struct, frozen=True):
-    """Of a period of one developer."""
-
-    report_id: UUID
-    """The report that was asked for last."""
-    held: bool
-    """Whether that one is unfinished."""
+    notices: Mapping[Channel, int] = {}  # how often each was tried that has not arrived and is not given up
 
 
 _ENDS: dict[type[ReportEvent], ReportStatus] = {
@@ -49,15 +35,12 @@ _ENDS: dict[type[ReportEvent], ReportStatus] = {
 }
 
 
-def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | SlotState | None:
+def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | None:
     match event:
-        case report.ReportSlotTaken() | report.ReportSlotFreed():
-            return SlotState(event.report_id, isinstance(event, report.ReportSlotTaken))
         case report.ReportRequested():
             return ReportState(
                 organization_id=event.organization_id,
                 developer_id=event.developer_id,
-                period=event.period,
                 notices=dict.fromkeys(event.notices, 0),
             )
         case _ if state is None:
@@ -74,104 +57,74 @@ def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState 
             return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
 
 
-ATTEMPTS_MAX = 5
-"""A report that was begun so often, and never ended, is given up: whatever stops the process may be the report."""
-SOURCE_UNAVAILABLE = "source_unavailable"
-ReportDecision = tuple[tuple[tuple[UUID, ReportEvent], ...], Reply]
+ReportDecision = tuple[ReportEvent | None, Reply]
 
 
-def report_streams(command: ReportCommand) -> tuple[UUID, UUID]:
-    return command.report_id, slot_of(command)
-
-
-def slot_of(command: ReportCommand) -> UUID:
-    period = command.period
-    bounds = (period.name, period.start_us, period.end_us)
-    return report_slot_stream(command.organization_id, command.developer_id, *bounds)
+class _About(Origin):
+    report_id: UUID
 
 
 def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> ReportDecision:
-    if isinstance(command, report.RequestReport):
-        return _request(command, streams, now_us)
     known = streams.get(command.report_id)
+    about: _About = {**origin(command, now_us), "report_id": command.report_id}
+    if isinstance(command, report.RequestReport):
+        return _request(command, known, about)
     scope = (command.organization_id, command.developer_id)
     own = isinstance(known, ReportState) and (known.organization_id, known.developer_id) == scope
     if not isinstance(known, ReportState) or not own or known.deleted:
-        return (), Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
-    report_id, unfinished, about = command.report_id, known.status in UNFINISHED, _about(command, now_us)
+        return None, Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
+    unfinished, done = known.status in UNFINISHED, Done(True, command.report_id)
     match command:
         case report.DeleteReport() if unfinished:
-            message = f"report {report_id} is {known.status}; cancel it first, or wait until it is made"
-            return (), Refused(Reason.CONFLICT, message)
+            message = f"report {command.report_id} is {known.status}; cancel it first, or wait until it is made"
+            return None, Refused(Reason.CONFLICT, message)
         case report.DeleteReport():
-            return ((report_id, report.ReportDeleted(**about)),), Done(True, report_id)
-        case report.CancelReport() if not unfinished:
-            return (), Done(False, report_id)
+            return report.ReportDeleted(**about), done
         case report.CancelReport():
-            return _ended(command, report.ReportCancelled(**about), now_us), Done(True, report_id)
+            return (report.ReportCancelled(**about), done) if unfinished else (None, Done(False, command.report_id))
         case report.NoteNotice():
-            return _noted(command, known, now_us)
+            return _noted(command, known, about)
         case _:
-            return _progress(command, known, now_us)
+            return _progress(command, known, about)
 
 
-def _progress(command: ReportCommand, known: ReportState, now_us: int) -> ReportDecision:
+def _progress(command: ReportCommand, known: ReportState, about: _About) -> ReportDecision:
     """Only of a running one is it told that it is made: after a cancel the work was for nothing."""
+    done = Done(True, command.report_id)
     if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, report.CompleteReport)):
-        return (), Refused(Reason.CONFLICT, f"the report is {known.status}")
+        return None, Refused(Reason.CONFLICT, f"the report is {known.status}")
     match command:
-        case report.StartReport() if known.attempts < ATTEMPTS_MAX:
-            started = report.ReportStarted(**_about(command, now_us), attempt=known.attempts + 1)
-            return ((command.report_id, started),), Done(True, command.report_id)
-        case report.StartReport():
+        case report.StartReport() if known.attempts >= ATTEMPTS_MAX:
             message = f"the report was begun {known.attempts} times and never ended; it is given up"
-            failed = report.ReportFailed(**_about(command, now_us))
-            return _ended(command, failed, now_us), Refused(Reason.CONFLICT, message)
+            return report.ReportFailed(**about), Refused(Reason.CONFLICT, message)
+        case report.StartReport():
+            return report.ReportStarted(**about, attempt=known.attempts + 1), done
         case report.CompleteReport():
-            return _ended(command, _completed(command, now_us), now_us), Done(True, command.report_id)
+            return _completed(command, about), done
         case report.FailReport():
-            failed = report.ReportFailed(**_about(command, now_us), error_code=command.error_code)
-            return _ended(command, failed, now_us), Done(True, command.report_id)
+            return report.ReportFailed(**about, error_code=command.error_code), done
         case _:
             raise AssertionError(f"{type(command).__name__} is decided nowhere")
 
 
-def _noted(command: report.NoteNotice, known: ReportState, now_us: int) -> ReportDecision:
-    channel = command.channel
-    if known.status not in ("completed", "failed") or channel not in known.notices:
-        return (), Refused(Reason.CONFLICT, f"nobody waits to be told of it by {channel}")
-    attempt = known.notices[channel] + 1
-    tried = report.ReportNoticeTried(
-        **_about(command, now_us),
-        channel=channel,
-        attempt=attempt,
-        outcome=outcome_of(attempt, command.problem),
-        problem=command.problem,
-        status=command.status,
-    )
-    return ((command.report_id, tried),), Done(True, command.report_id)
-
-
-def _request(command: report.RequestReport, streams: Streams, now_us: int) -> ReportDecision:
-    """The same period while one is made of it: that one. A schedule asks only where nobody has asked yet."""
-    slot = streams.get(slot_of(command))
-    if isinstance(slot, SlotState) and (slot.held or command.scheduled):
-        return (), Done(False, slot.report_id)
+def _request(command: report.RequestReport, known: object, about: _About) -> ReportDecision:
+    """Whoever asks at the same time, for the same period, asks for the same report."""
+    if known is not None:
+        return None, Done(False, command.report_id)
     requested = report.ReportRequested(
-        **_about(command, now_us),
+        **about,
         period=command.period,
         language=command.language,
         scheduled=command.scheduled,
         notices=command.notices,
     )
-    taken = report.ReportSlotTaken(**_about(command, now_us))
-    return ((command.report_id, requested), (slot_of(command), taken)), Done(True, command.report_id)
+    return requested, Done(True, command.report_id)
 
 
-def _completed(command: report.CompleteReport, now_us: int) -> report.ReportCompleted:
+def _completed(command: report.CompleteReport, about: _About) -> report.ReportCompleted:
     prose = command.prose
     return report.ReportCompleted(
-        **_about(command, now_us),
+        **about,
         rules_version=command.rules_version,
         sections=Words(command.sections),
         narrative=None if prose is None else Words(prose.text),
@@ -179,16 +132,19 @@ def _completed(command: report.CompleteReport, now_us: int) -> report.ReportComp
     )
 
 
-def _ended(command: ReportCommand, event: ReportEvent, now_us: int) -> tuple[tuple[UUID, ReportEvent], ...]:
-    return (command.report_id, event), (slot_of(command), report.ReportSlotFreed(**_about(command, now_us)))
-
-
-class _About(Origin):
-    report_id: UUID
-
-
-def _about(command: ReportCommand, now_us: int) -> _About:
-    return {**origin(command, now_us), "report_id": command.report_id}
+def _noted(command: report.NoteNotice, known: ReportState, about: _About) -> ReportDecision:
+    if known.status not in ("completed", "failed") or command.channel not in known.notices:
+        return None, Refused(Reason.CONFLICT, f"nobody waits to be told of it by {command.channel}")
+    attempt = known.notices[command.channel] + 1
+    tried = report.ReportNoticeTried(
+        **about,
+        channel=command.channel,
+        attempt=attempt,
+        outcome=outcome_of(attempt, command.problem),
+        problem=command.problem,
+        status=command.status,
+    )
+    return tried, Done(True, command.report_id)
 
 
 # Backfills: an organization asks that what started in a range be judged again. The views are then built anew.

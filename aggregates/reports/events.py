@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.event import Command, DeveloperEvent, Event, Words
+from aggregates.event import Command, DeveloperEvent, Event, Scope, Words
+from aggregates.ids import stream_id
 from aggregates.people.events import Channel
 from aggregates.reports.prose import Narrator, Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
@@ -49,31 +50,50 @@ def _period(name: WindowName, zone: ZoneInfo, window: Window) -> ReportPeriod:
 
 
 class ReportCommand(Command, frozen=True, kw_only=True):
-    """About one report; its period says which slot it takes or frees."""
-
     report_id: UUID
-    period: ReportPeriod
 
 
 class RequestReport(ReportCommand, frozen=True, kw_only=True, tag="request-report"):
-    """Have a report made, under an id made by the caller."""
+    """Have a report made; `request_report` says under which id."""
 
+    period: ReportPeriod
     language: str
     scheduled: bool = False
-    """A schedule asks, which it does only once for a period, and only where nobody else has asked yet."""
-    notices: tuple[Channel, ...] = ()
-    """By which the developer wants to be told once it is made, or has failed."""
+    notices: tuple[Channel, ...] = ()  # by which the developer wants to be told once it is made, or has failed
+
+
+def request_report(
+    scope: Scope,
+    period: ReportPeriod,
+    number: int,
+    *,
+    language: str,
+    notices: tuple[Channel, ...],
+    scheduled: bool = False,
+) -> RequestReport:
+    """`number`: how many reports of the period were asked for before, so that two who ask at once ask for one."""
+    organization_id, developer_id = scope.organization_id, scope.developer_id
+    bounds = (period.name, period.start_us, period.end_us)
+    return RequestReport(
+        organization_id=organization_id,
+        developer_id=developer_id,
+        report_id=stream_id("report", organization_id, developer_id, *bounds, number),
+        period=period,
+        language=language,
+        scheduled=scheduled,
+        notices=notices,
+    )
 
 
 class StartReport(ReportCommand, frozen=True, kw_only=True, tag="start-report"):
-    """A worker begins to make it."""
+    """Begin to make it."""
 
 
 class CompleteReport(ReportCommand, frozen=True, kw_only=True, tag="complete-report"):
-    """It is made; `sections` is a JSON object."""
+    """Keep what was made."""
 
     rules_version: int
-    sections: str
+    sections: str  # a JSON object
     prose: Prose | None = None
 
 
@@ -82,11 +102,11 @@ class FailReport(ReportCommand, frozen=True, kw_only=True, tag="fail-report"):
 
 
 class CancelReport(ReportCommand, frozen=True, kw_only=True, tag="cancel-report"):
-    """It is not wanted any more."""
+    pass
 
 
 class DeleteReport(ReportCommand, frozen=True, kw_only=True, tag="delete-report"):
-    """Nobody is to see it any more."""
+    pass
 
 
 class NoteNotice(ReportCommand, frozen=True, kw_only=True, tag="note-notice"):
@@ -94,8 +114,7 @@ class NoteNotice(ReportCommand, frozen=True, kw_only=True, tag="note-notice"):
 
     channel: Channel
     problem: Problem | None = None
-    status: int | None = None
-    """What the other server answered, where it did."""
+    status: int | None = None  # what the other server answered
 
 
 AnyReportCommand = RequestReport | StartReport | CompleteReport | FailReport | CancelReport | DeleteReport | NoteNotice
@@ -158,13 +177,13 @@ class ReportNoticeTried(ReportEvent, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class ReportSlotTaken(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """This report is the one that is being made of its period."""
+    """This report is the one that is being made of its period; no longer written."""
 
     TOPIC: ClassVar[str] = "report-slot.taken"
 
 
 class ReportSlotFreed(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """It is made, or will not be: another one may be asked for."""
+    """It is made, or will not be: another one may be asked for; no longer written."""
 
     TOPIC: ClassVar[str] = "report-slot.freed"
 

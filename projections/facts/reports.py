@@ -208,10 +208,22 @@ def reports(reader: Reader, scope: Scope, limit: int, offset: int) -> list[Repor
     return [ReportListed(**_listed(each)) for each in _found(reader, scope, page, limit=limit, offset=offset)]
 
 
-def report_period(reader: Reader, scope: Scope, report_id: UUID) -> ReportPeriod | None:
-    """The period of one report: what a command about it has to name."""
-    found = _by_id(reader, scope, report_id)
-    return None if found is None else found.about.period
+class AskedBefore(msgspec.Struct, frozen=True):
+    """The reports of one period."""
+
+    number: int  # the deleted ones among them
+    unfinished: UUID | None
+
+
+def asked_before(reader: Reader, scope: Scope, period: ReportPeriod) -> AskedBefore:
+    query = f"SELECT report_id, body, {_UNFINISHED}FROM report_steps requested WHERE {_OWN}"
+    rows = reader.db.execute(query, _owner(scope)).fetchall()
+    same = [(report_id, unfinished) for report_id, body, unfinished in rows if _is_of(period, unpack(body, _Asked))]
+    return AskedBefore(len(same), next((UUID(report_id) for report_id, unfinished in same if unfinished), None))
+
+
+def _is_of(period: ReportPeriod, asked: _Asked) -> bool:
+    return (asked.period.name, asked.period.window) == (period.name, period.window)
 
 
 def waiting_reports(reader: Reader, scope: Scope) -> int:

@@ -10,7 +10,7 @@ import msgspec
 from aggregates.event import Done
 from aggregates.people.directory import Membership, Organization
 from aggregates.reports import events
-from aggregates.reports.decide import BackfillRecord, ReportStatus
+from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillRequested
 from aggregates.times import RangeRefused, WindowName, iso, time_range
 from projections.facts import reports
@@ -79,19 +79,16 @@ _GENERATE = "Ask for a report; the same period while one is made answers the sam
 async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
     """It is queued, or the one of the same period that is being made already."""
     period = _period(call, body)
+    before = await call.read(reports.asked_before, period)
+    if before.unfinished is not None:
+        return await _known(call, before.unfinished)
     if await call.read(reports.waiting_reports) >= WAITING_MAX:
         raise unavailable(f"{WAITING_MAX} reports of yours wait already; try again when some are made")
-    command = events.RequestReport(
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        report_id=uuid.uuid4(),
-        period=period,
-        language=call.language(body.language),
-        notices=call.notices,
+    command = events.request_report(
+        call.scope, period, before.number, language=call.language(body.language), notices=call.notices
     )
     done = accepted(await call.service.send(command))
-    assert done.id is not None, "whoever asks for a report is told which it is"
-    return await _started(call, done, done.id, "queued")
+    return ReportStarted(str(command.report_id), "queued") if done.created else await _known(call, command.report_id)
 
 
 _CANCEL = "Cancel a report; one that is over stays as it ended."
@@ -100,7 +97,8 @@ _CANCEL = "Cancel a report; one that is over stays as it ended."
 @routes(f"POST {_REPORT}/cancel/<report_id>", _CANCEL, refuses=_NOT_YOURS)
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
     """With the state it is in then: of a report that was over, the one it ended in."""
-    return await _started(call, await _end(call, events.CancelReport, report_id), report_id, "cancelled")
+    done = await _end(call, events.CancelReport, report_id)
+    return ReportStarted(str(report_id), "cancelled") if done.created else await _known(call, report_id)
 
 
 @routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.", refuses=_NOT_YOURS | _NOT_OVER)
@@ -120,19 +118,12 @@ def _period(call: ByKey, asked: GenerateBody) -> events.ReportPeriod:
 
 
 async def _end(call: ByKey, kind: type[events.CancelReport | events.DeleteReport], report_id: UUID) -> Done:
-    command = kind(
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        report_id=report_id,
-        period=found(await call.read(reports.report_period, report_id), _unknown(report_id)),
-    )
+    scope = call.scope
+    command = kind(organization_id=scope.organization_id, developer_id=scope.developer_id, report_id=report_id)
     return accepted(await call.service.send(command))
 
 
-async def _started(call: ByKey, done: Done, report_id: UUID, new: ReportStatus) -> ReportStarted:
-    """What was just decided is known, however far behind the views are; only what was so before is looked up."""
-    if done.created:
-        return ReportStarted(str(report_id), new)
+async def _known(call: ByKey, report_id: UUID) -> ReportStarted:
     state = await status(call, report_id)
     return ReportStarted(state.report_id, state.status)
 

@@ -41,7 +41,7 @@ NOTICE = Notice(
     period=WEEK,
     url=f"https://mirror.example/reports/{named('report')}",
 )
-ASK = RequestReport(**of(), language="en", notices=("email", "webhook"))
+ASK = RequestReport(**of(), period=WEEK, language="en", notices=("email", "webhook"))
 COMPLETED = (ASK, START, COMPLETE)
 
 

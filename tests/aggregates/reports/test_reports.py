@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
-from aggregates.event import Context, Decision, Digester, Done, Reason, Refused, Words
+from aggregates.event import Context, Decision, Digester, Done, Reason, Refused, Scope, Words
 from aggregates.reports.decide import ATTEMPTS_MAX
 from aggregates.reports.events import (
     CancelReport,
@@ -22,12 +22,13 @@ from aggregates.reports.events import (
     StartReport,
     last_whole_period,
     period_of,
+    request_report,
 )
 from aggregates.times import bare_date, iso, parse_instant
 from tests.support.log import named
 
 ACME, OTHER, ANA, BEN = named("acme"), named("other"), named("ana"), named("ben")
-FIRST, SECOND = named("first report"), named("second report")
+FIRST = named("first report")
 NOW_US = 1_785_585_600_000_000
 MONDAY = ReportPeriod(name="daily", start_us=0, end_us=86_400_000_000, timezone="UTC")
 TUESDAY = ReportPeriod(name="daily", start_us=86_400_000_000, end_us=2 * 86_400_000_000, timezone="UTC")
@@ -38,13 +39,11 @@ Streams = dict[UUID, StreamState]
 
 def of(report_id: UUID = FIRST, **fields: Any) -> dict[str, Any]:
     """The fields that every command has."""
-    owner = {"organization_id": ACME, "developer_id": ANA, "report_id": report_id, "period": MONDAY}
+    owner = {"organization_id": ACME, "developer_id": ANA, "report_id": report_id}
     return owner | fields
 
 
-ASK = RequestReport(**of(), language="en")
-ASK_AGAIN = RequestReport(**of(SECOND), language="ko")
-SCHEDULE = RequestReport(**of(SECOND), language="en", scheduled=True)
+ASK = RequestReport(**of(), period=MONDAY, language="en")
 START = StartReport(**of())
 COMPLETE = CompleteReport(**of(), rules_version=1, sections="{}")
 FAIL = FailReport(**of(), error_code="source_unavailable")
@@ -77,32 +76,24 @@ DELETED = (*COMPLETED, DELETE)
 NOTHING: tuple[str, ...] = ()
 
 TABLE: list[tuple[tuple[AnyCommand, ...], AnyCommand, tuple[str, ...], Done | Reason]] = [
-    ((), ASK, ("report.requested", "report-slot.taken"), Done(True, FIRST)),
-    (QUEUED, ASK_AGAIN, NOTHING, Done(False, FIRST)),
-    (RUNNING, ASK_AGAIN, NOTHING, Done(False, FIRST)),
-    (COMPLETED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
-    (FAILED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
-    (CANCELLED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
-    (DELETED, ASK_AGAIN, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
-    ((), SCHEDULE, ("report.requested", "report-slot.taken"), Done(True, SECOND)),
-    (RUNNING, SCHEDULE, NOTHING, Done(False, FIRST)),
-    (COMPLETED, SCHEDULE, NOTHING, Done(False, FIRST)),
-    (FAILED, SCHEDULE, NOTHING, Done(False, FIRST)),
-    (DELETED, SCHEDULE, NOTHING, Done(False, FIRST)),
+    ((), ASK, ("report.requested",), Done(True, FIRST)),
+    (QUEUED, ASK, NOTHING, Done(False, FIRST)),
+    (COMPLETED, ASK, NOTHING, Done(False, FIRST)),
+    (DELETED, ASK, NOTHING, Done(False, FIRST)),
     (QUEUED, START, ("report.started",), Done(True, FIRST)),
     (RUNNING, START, ("report.started",), Done(True, FIRST)),
     (COMPLETED, START, NOTHING, Reason.CONFLICT),
     (CANCELLED, START, NOTHING, Reason.CONFLICT),
     ((), START, NOTHING, Reason.NOT_FOUND),
-    (RUNNING, COMPLETE, ("report.completed", "report-slot.freed"), Done(True, FIRST)),
+    (RUNNING, COMPLETE, ("report.completed",), Done(True, FIRST)),
     (QUEUED, COMPLETE, NOTHING, Reason.CONFLICT),
     (COMPLETED, COMPLETE, NOTHING, Reason.CONFLICT),
     (CANCELLED, COMPLETE, NOTHING, Reason.CONFLICT),
-    (QUEUED, FAIL, ("report.failed", "report-slot.freed"), Done(True, FIRST)),
-    (RUNNING, FAIL, ("report.failed", "report-slot.freed"), Done(True, FIRST)),
+    (QUEUED, FAIL, ("report.failed",), Done(True, FIRST)),
+    (RUNNING, FAIL, ("report.failed",), Done(True, FIRST)),
     (CANCELLED, FAIL, NOTHING, Reason.CONFLICT),
-    (QUEUED, CANCEL, ("report.cancelled", "report-slot.freed"), Done(True, FIRST)),
-    (RUNNING, CANCEL, ("report.cancelled", "report-slot.freed"), Done(True, FIRST)),
+    (QUEUED, CANCEL, ("report.cancelled",), Done(True, FIRST)),
+    (RUNNING, CANCEL, ("report.cancelled",), Done(True, FIRST)),
     (COMPLETED, CANCEL, NOTHING, Done(False, FIRST)),
     (FAILED, CANCEL, NOTHING, Done(False, FIRST)),
     (CANCELLED, CANCEL, NOTHING, Done(False, FIRST)),
@@ -128,22 +119,14 @@ def test_a_report_goes_through_its_states(
     assert (found.reason if isinstance(found, Refused) else found) == reply
 
 
-def test_both_streams_are_looked_at_before_anything_is_decided() -> None:
-    """So a second one of the same period is refused by what stands there, not by luck."""
-    streams = touched_streams(ASK)
-    assert streams == required_streams(ASK)
-    assert streams[0] == FIRST
-    assert touched_streams(ASK_AGAIN)[1] == streams[1], "the same period, the same slot"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [{"period": TUESDAY}, {"developer_id": BEN}, {"organization_id": OTHER}],
-)
-def test_another_period_or_developer_has_a_slot_of_its_own(other: dict[str, Any]) -> None:
-    """Two developers, or two days, are reported on at once."""
-    wanted = RequestReport(**of(SECOND, **other), language="en")
-    assert decide(wanted, after(*RUNNING), CONTEXT).reply == Done(True, SECOND)
+def test_whoever_asks_at_the_same_time_asks_for_the_same_report() -> None:
+    """Another period, another developer or one more report is another."""
+    scope = Scope(ACME, ANA)
+    wanted = [(scope, MONDAY, 0), (scope, MONDAY, 1), (scope, TUESDAY, 0), (Scope(OTHER, ANA), MONDAY, 0)]
+    asked = [request_report(*each, language=language, notices=()) for each in wanted for language in ("en", "ko")]
+    assert [each.report_id for each in asked[::2]] == [each.report_id for each in asked[1::2]]
+    assert len({each.report_id for each in asked}) == len(wanted)
+    assert required_streams(ASK) == touched_streams(ASK) == (FIRST,)
 
 
 @pytest.mark.parametrize("other", [{"developer_id": BEN}, {"organization_id": OTHER}])
@@ -160,18 +143,16 @@ def test_one_that_is_begun_again_and_again_is_given_up() -> None:
     """Whatever ends the process each time may be the report itself."""
     streams = after(ASK, *[START] * ATTEMPTS_MAX)
     decision = decide(START, streams, CONTEXT)
-    assert topics(decision) == ["report.failed", "report-slot.freed"]
+    assert topics(decision) == ["report.failed"]
     assert isinstance(decision.reply, Refused)
-    adopt(streams, decision)
-    assert decide(ASK_AGAIN, streams, CONTEXT).reply == Done(True, SECOND)
 
 
 def test_the_facts_say_what_was_asked_for_and_what_came_of_it() -> None:
     """Times, attempts and words enter as they were given."""
     streams = after(ASK, START)
-    (_, requested), _ = decide(ASK, {}, CONTEXT).events
+    ((_, requested),) = decide(ASK, {}, CONTEXT).events
     ((_, second),) = decide(START, streams, CONTEXT).events
-    (_, completed), _ = decide(COMPLETE, streams, CONTEXT).events
+    ((_, completed),) = decide(COMPLETE, streams, CONTEXT).events
     assert isinstance(requested, ReportRequested)
     assert (requested.period, requested.language, requested.received_at_us) == (MONDAY, "en", NOW_US)
     assert isinstance(second, ReportStarted)

@@ -9,17 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.people.commands import ChangeDeveloper
-from aggregates.reports.events import CompleteReport, RequestReport, StartReport
+from aggregates.reports.events import CompleteReport, StartReport
 from aggregates.reports.notices import RETRY_SECONDS
 from svc.app import build, open_service
-from svc.jobs.notices import ReportNotices, mail_of, senders_of
+from svc.jobs.notices import ReportNotices, mail_server, senders_of
 from svc.log.opening import open_log
 from svc.serving import initialize
 from svc.settings import Settings, SettingsError
 from tests.support.memory import FixedClock
 from tests.support.receivers import receiver
 from tests.svc.jobs.test_notices import NOBODY, SECOND_US, SECRET, SECTIONS, by_webhook
-from tests.svc.jobs.test_reports import about
+from tests.svc.jobs.test_reports import about, wanted
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ from tests.svc.jobs.test_reports import about
 )
 def test_a_setting_that_cannot_be_used_is_named_without_what_it_holds(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said) as error:
-        senders_of(Settings(**settings), FixedClock(0))
+        senders_of(Settings(**settings))
     assert "hush" not in str(error.value)
     assert error.value.__cause__ is None
 
@@ -52,8 +52,8 @@ def test_a_setting_that_cannot_be_used_is_named_without_what_it_holds(settings: 
 def test_a_mail_server_is_reached_where_such_servers_listen() -> None:
     """STARTTLS on 587, TLS from the first byte on 465, and none on this machine."""
     urls = ("smtp://mail.example", "smtps://mail.example", "smtp://localhost:2525")
-    mails = [vars(mail_of(url, "svc@example.com", FixedClock(0))) for url in urls]
-    assert [(each["_port"], each["_tls"]) for each in mails] == [(587, "starttls"), (465, "at once"), (2525, "none")]
+    mails = [mail_server(url, "svc@example.com") for url in urls]
+    assert [(each.port, each.tls) for each in mails] == [(587, "starttls"), (465, "at once"), (2525, "none")]
 
 
 # --- in the whole service -----------------------------------------------------------------------------------------
@@ -70,16 +70,16 @@ async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> Non
             assert made is not None
             mine = {**about("one"), "organization_id": made.organization_id, "developer_id": made.developer_id}
             await service.administer(ChangeDeveloper(developer_id=made.developer_id, report_notices=("webhook",)))
-            await service.send(RequestReport(**mine, language="en", notices=("webhook",)))
+            await service.send(replace(wanted("one", notices=("webhook",)), **mine))
             await service.send(StartReport(**mine))
             await service.send(CompleteReport(**mine, rules_version=1, sections=SECTIONS))
             await service.projector.wait_for(service.store.head())
-            first = ReportNotices(service, service.directory, senders_of(settings, clock), None, clock)
+            first = ReportNotices(service, senders_of(settings), None)
             assert [await first.look() for _ in range(2)] == [1, 0]
         clock.advance(RETRY_SECONDS[0] * SECOND_US)
         there.status = 200
         async with open_service(settings, clock=clock) as service:
-            second = ReportNotices(service, service.directory, senders_of(settings, clock), None, clock)
+            second = ReportNotices(service, senders_of(settings), None)
             assert [await second.look() for _ in range(2)] == [1, 0]
         assert len({got.headers["webhook-id"] for got in there.received}) == 1
         assert len(there.received) == 2

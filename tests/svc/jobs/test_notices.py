@@ -20,7 +20,7 @@ from aggregates.ids import membership_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership
 from aggregates.people.directory import Developer
 from aggregates.people.events import Channel
-from aggregates.reports.events import CompleteReport, DeleteReport, FailReport, NoteNotice, RequestReport, StartReport
+from aggregates.reports.events import CompleteReport, DeleteReport, FailReport, NoteNotice, StartReport
 from aggregates.reports.notices import NEWS_US, RETRY_SECONDS, TRIES_MAX
 from projections.facts.reports import report_tries
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
@@ -30,7 +30,7 @@ from tests.support.certificates import self_signed
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out
 from tests.support.receivers import MailServer, Receiver, mail_server, receiver
-from tests.svc.jobs.test_reports import about
+from tests.svc.jobs.test_reports import about, wanted
 from tests.svc_http.house import DAY_US, House
 
 SECOND_US = 1_000_000
@@ -54,7 +54,7 @@ class Office(House):
 
     def starts(self) -> None:
         """Whoever tells people begins anew, as after a restart."""
-        self.notices = ReportNotices(self, self.directory, senders_of(self.told, self), "https://mirror.example/", self)
+        self.notices = ReportNotices(self, senders_of(self.told), "https://mirror.example/")
 
     def wants(self, *channels: Channel, email: str = "ana@example.com") -> None:
         change = ChangeDeveloper(developer_id=ANA, email=email, report_notices=channels)
@@ -70,11 +70,11 @@ class Office(House):
         developer = self.directory.get(Developer, ANA)
         assert developer is not None
         notices = developer.report_notices
-        assert isinstance(await self.send(RequestReport(**about(name, day), language="en", notices=notices)), Done)
+        assert isinstance(await self.send(wanted(name, day, notices=notices)), Done)
         self.clock_us += after_days * DAY_US
-        await self.send(StartReport(**about(name, day)))
-        made = CompleteReport(**about(name, day), rules_version=1, sections=SECTIONS)
-        await self.send(FailReport(**about(name, day), error_code=None) if fails else made)
+        await self.send(StartReport(**about(name)))
+        made = CompleteReport(**about(name), rules_version=1, sections=SECTIONS)
+        await self.send(FailReport(**about(name), error_code=None) if fails else made)
 
     async def after(self, seconds: float) -> None:
         """So much later it is looked again."""
@@ -300,11 +300,10 @@ async def test_what_cannot_be_written_down_is_not_told_again_and_again(
     office = Office(by_webhook(there.url))
     sent: list[UUID] = []
 
-    class Sender:
-        async def send(self, notice: Any, _developer: Any) -> None:
-            sent.append(notice.report_id)
+    async def send(notice: Any, *_about: Any) -> None:
+        sent.append(notice.report_id)
 
-    office.notices = ReportNotices(office, office.directory, {"webhook": Sender()}, None, office)
+    office.notices = ReportNotices(office, {"webhook": send}, None)
     await office.finishes()
     office.unwritable = True
     assert [await office.notices.look() for _ in range(3)] == [1, 0, 0]
@@ -314,12 +313,11 @@ async def test_what_cannot_be_written_down_is_not_told_again_and_again(
 async def test_a_channel_that_breaks_is_one_that_failed() -> None:
     """And holds up no other."""
 
-    class Broken:
-        async def send(self, _notice: Any, _developer: Any) -> None:
-            raise ValueError("a bug")
+    async def broken(*_about: Any) -> None:
+        raise ValueError("a bug")
 
     office = Office(Settings())
-    office.notices = ReportNotices(office, office.directory, {"webhook": Broken()}, None, office)
+    office.notices = ReportNotices(office, {"webhook": broken}, None)
     await office.finishes()
     with structlog.testing.capture_logs() as lines:
         await office.notices.look()
@@ -372,6 +370,6 @@ async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Rece
     with structlog.testing.capture_logs() as lines:
         await office.notices.look()
     assert len(lines) == 2
-    shown = repr(lines) + repr(settings) + repr(senders_of(settings, office)) + repr(office.events)
+    shown = repr(lines) + repr(settings) + repr(senders_of(settings)) + repr(office.events)
     for secret in ("the-user", "the-password", "token-in-the-path", SECRET, SECRET[6:], "ana@example.com"):
         assert secret not in shown

@@ -2,6 +2,7 @@
 
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 import trio
@@ -11,12 +12,10 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Done, Reply
 from aggregates.ids import membership_stream
 from aggregates.people.commands import ChangeDeveloper, EndMembership
-from aggregates.reports.events import RequestReport
+from aggregates.reports.events import CancelReport, RequestReport, last_whole_period, request_report
 from aggregates.times import iso, parse_instant
 from svc.jobs.reports import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS, ReportSchedules
-from svc_http.ports import Unavailable
-from tests.support.memory import FixedClock
-from tests.support.people import ACME, ANA, BEN, carry_out, company
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, carry_out, company
 from tests.svc_http.house import House
 
 SECOND_US = 1_000_000
@@ -25,40 +24,30 @@ MIDNIGHT_UTC = parse_instant("2026-08-11T00:00:00Z")
 """A Tuesday; the people of these tests are there since the first of August."""
 
 
-class Office:
+class Office(House):
     """Schedules over a company, and what they asked for."""
 
     def __init__(self) -> None:
-        self.house = House()
-        self.house.directory = company()
-        self.clock = FixedClock(MIDNIGHT_UTC + LATE)
+        super().__init__()
+        self.directory = company()
+        self.clock_us = MIDNIGHT_UTC + LATE
         self.asked: list[RequestReport] = []
-        self.refuses = False
-        self.schedules = self.started()
-
-    def started(self) -> ReportSchedules:
-        """As a process begins."""
-        return ReportSchedules(self.house.directory, self.send, self.clock)
+        self.schedules = ReportSchedules(self)
 
     async def send(self, command: AnyCommand) -> Reply:
         """To the log, if that can be written; only what was taken counts."""
-        if self.refuses:
-            raise Unavailable("the event store cannot be written at present")
-        self.house.clock_us = self.clock.now_us()
-        reply = await self.house.send(command)
-        assert isinstance(command, RequestReport)
-        assert isinstance(reply, Done)
-        if reply.created:
+        reply = await super().send(command)
+        if isinstance(command, RequestReport) and isinstance(reply, Done) and reply.created:
             self.asked.append(command)
         return reply
 
     def change(self, developer_id: UUID = ANA, **profile: Any) -> None:
         """Somebody sets their profile."""
-        carry_out(self.house.directory, ChangeDeveloper(developer_id=developer_id, **profile))
+        carry_out(self.directory, ChangeDeveloper(developer_id=developer_id, **profile))
 
     async def at(self, time: str) -> list[tuple[str, str]]:
         """What is asked for at that time: the name of each period, and its first instant."""
-        self.clock.advance(parse_instant(time) - self.clock.now_us())
+        self.clock_us = parse_instant(time)
         self.asked.clear()
         await self.schedules.look()
         return [(each.period.name, iso(each.period.start_us)) for each in self.asked]
@@ -103,7 +92,7 @@ async def test_each_period_is_asked_for_once(office: Office) -> None:
     office.change(report_schedules=("daily",))
     assert await office.at("2026-08-11T01:00:00Z") == [("daily", "2026-08-10T00:00:00Z")]
     assert await office.at("2026-08-11T09:00:00Z") == []
-    office.schedules = office.started()
+    office.schedules = ReportSchedules(office)
     assert await office.at("2026-08-11T10:00:00Z") == []
     assert await office.at("2026-08-12T01:00:00Z") == [("daily", "2026-08-11T00:00:00Z")]
 
@@ -118,7 +107,7 @@ async def test_what_was_missed_is_made_once_at_the_start(office: Office) -> None
     """A week of silence is one report, of the day before; not seven."""
     office.change(report_schedules=("daily", "weekly"))
     await office.at("2026-08-11T01:00:00Z")
-    office.schedules = office.started()
+    office.schedules = ReportSchedules(office)
     found = await office.at("2026-08-18T07:00:00Z")
     assert found == [("daily", "2026-08-17T00:00:00Z"), ("weekly", "2026-08-10T00:00:00Z")]
     assert await office.at("2026-08-18T08:00:00Z") == []
@@ -126,11 +115,12 @@ async def test_what_was_missed_is_made_once_at_the_start(office: Office) -> None
 
 async def test_what_a_person_asked_for_is_not_made_again(office: Office) -> None:
     """Whatever became of it: a schedule only fills in."""
+    period = last_whole_period("daily", ZoneInfo("UTC"), MIDNIGHT_UTC + LATE)
+    by_hand = request_report(ANA_SCOPE, period, 0, language="en", notices=())
+    await office.send(by_hand)
+    await office.send(CancelReport(**{name: getattr(by_hand, name) for name in CancelReport.__struct_fields__}))
     office.change(report_schedules=("daily",))
-    await office.schedules.look()
-    by_hand = office.asked[0]
-    assert by_hand.scheduled
-    assert (await office.house.send(by_hand)) == Done(False, by_hand.report_id)
+    assert await office.at("2026-08-11T01:00:00Z") == []
 
 
 async def test_everybody_has_their_own_zone_and_language(office: Office) -> None:
@@ -147,7 +137,7 @@ async def test_everybody_has_their_own_zone_and_language(office: Office) -> None
 async def test_who_left_gets_no_more(office: Office) -> None:
     """Nobody could read it."""
     office.change(BEN, report_schedules=("daily",))
-    carry_out(office.house.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
+    carry_out(office.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
     assert await office.at("2026-08-12T01:00:00Z") == []
 
 
@@ -156,10 +146,10 @@ async def test_what_cannot_be_stored_is_asked_for_at_the_next_look(
 ) -> None:
     """The schedule goes on, whatever happens."""
     office.change(report_schedules=("daily",))
-    office.refuses = True
+    office.refuses = "the event store cannot be written at present"
     nursery.start_soon(office.schedules.run)
     await trio.sleep(3 * SCHEDULE_LOOK_SECONDS)
     assert office.asked == []
-    office.refuses = False
+    office.refuses = None
     await trio.sleep(3 * SCHEDULE_LOOK_SECONDS)
     assert len(office.asked) == 1

@@ -18,7 +18,6 @@ from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
 from svc.limits import REPORT_RETRY_SECONDS
-from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
 from tests.support.log import named
 from tests.support.people import ANA_SCOPE
@@ -50,7 +49,7 @@ class Desk(House):
 
     def hired(self) -> ReportJobs:
         """Whoever makes the reports of a process."""
-        return ReportJobs(self, self._spend, 1, unwritten, lambda: None)
+        return ReportJobs(self, 1, unwritten, lambda: None)
 
     async def send(self, command: AnyCommand) -> Reply:
         """As the house does, if it can."""
@@ -73,7 +72,7 @@ class Desk(House):
             raise Unavailable("the views are being built from the log: 1 of 2 events")
         return query(Reader(self._views, self._fetch))
 
-    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
         self.working += 1
         self.most = max(self.most, self.working)
         try:
@@ -86,7 +85,7 @@ class Desk(House):
 
     async def asks(self, name: str, day: int = 0) -> UUID:
         """Somebody wants a report of a day."""
-        reply = await self.send(RequestReport(**about(name, day), language="en"))
+        reply = await self.send(wanted(name, day))
         assert isinstance(reply, Done)
         assert reply.id is not None
         return reply.id
@@ -98,22 +97,27 @@ class Desk(House):
 
     def happened(self, name: str) -> list[str]:
         """What the log says of one."""
-        return [event.TOPIC for event in self.events if _of(event) == named(name) and "slot" not in event.TOPIC]
+        return [event.TOPIC for event in self.events if _of(event) == named(name)]
 
 
 def _of(event: Event) -> UUID | None:
     return getattr(event, "report_id", None)
 
 
-def about(name: str, day: int = 0, scope: Scope = ANA_SCOPE) -> dict[str, Any]:
+def about(name: str) -> dict[str, Any]:
     """The fields of every command about that report."""
-    period = ReportPeriod(name="daily", start_us=day * DAY_US, end_us=(day + 1) * DAY_US, timezone="UTC")
+    scope = ANA_SCOPE
     return {
         "organization_id": scope.organization_id,
         "developer_id": scope.developer_id,
         "report_id": named(name),
-        "period": period,
     }
+
+
+def wanted(name: str, day: int = 0, **fields: Any) -> RequestReport:
+    """A report of a day."""
+    period = ReportPeriod(name="daily", start_us=day * DAY_US, end_us=(day + 1) * DAY_US, timezone="UTC")
+    return RequestReport(**{**about(name), "period": period, "language": "en", **fields})
 
 
 @pytest.fixture
@@ -142,7 +146,7 @@ async def test_what_is_asked_for_on_another_node_is_made_as_soon_as_the_views_ho
     started = trio.current_time()
     desk.jobs.wake(7)
     await wait_all_tasks_blocked()
-    await House.send(desk, RequestReport(**about("one"), language="en"))
+    await House.send(desk, wanted("one"))
     await wait_all_tasks_blocked()
     assert await desk.state("one") == "queued"
     desk.position = 7
@@ -304,7 +308,7 @@ async def damages(desk: Desk, nursery: trio.Nursery, where: str) -> None:
     await desk.asks("one")
     await wait_all_tasks_blocked()
     if where == "spending":
-        desk.damage = ViewsDamaged("views.db is damaged")
+        desk.damage = Unavailable("views.db is damaged")
     else:
         desk.breaks = Unavailable("views.db is damaged")
     desk.open.set()
@@ -314,7 +318,7 @@ async def test_a_look_that_breaks_is_no_end(desk: Desk, nursery: trio.Nursery, a
     """A bug there is logged, and looked past."""
     desk.breaks = ValueError("a bug")
     nursery.start_soon(desk.jobs.run)
-    desk.jobs.note(RequestReport(**about("one"), language="en"))
+    desk.jobs.note(wanted("one"))
     await trio.sleep(10)
     desk.breaks = None
     await desk.asks("one")
