@@ -97,7 +97,7 @@ def rubric(facts: SubSessionEvidence) -> RubricExplained:
     return RubricExplained(
         judge=facts.prompts[0].rubric.judge,
         judge_status=row.detail.judge_status,
-        intent_class=row.intent_class,
+        intent_class=row.kind,
         intent_prompt_id=None if naming is None else prompt_id(naming),
         letter_grade=None if score is None else rubric_letter(score),
         score=score,

@@ -10,17 +10,13 @@ from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
 from projections.prices.spending import Spent
 from projections.reader import Reader, bound, sum_in_halves, unpack
-from projections.sub_sessions.goals import GoalRow, Outcome, shown_rows
-from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, select, started_in
+from projections.sub_sessions.goals import with_agents
+from projections.sub_sessions.rows import OUTCOME, Outcome, SubSessionRow, select, started_in
 
 _KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd_nano")
 _COUNTS = ("requests", "unpriced_requests", "lower_bound_requests", "unmeasured_requests")
 _SUMS = ", ".join(
     (*(f"coalesce(sum(s.{name}), 0)" for name in _COUNTS), *(sum_in_halves(f"s.{name}") for name in _KINDS))
-)
-_OUTCOME = (
-    f"CASE WHEN NOT ({SETTLED}) THEN 'live' WHEN NOT ({QUALIFIES}) THEN 'not_counted' WHEN {CRUSHED} THEN 'reached' "
-    "WHEN s.goal_complete IS NULL THEN 'undecided' WHEN s.rework_of IS NOT NULL THEN 'rework' ELSE 'not_reached' END"
 )
 
 
@@ -37,7 +33,7 @@ def spent_in(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[Sp
 
 def spent_by_outcome(reader: Reader, scope: Scope, window: Window) -> dict[Outcome, tuple[int, Spent]]:
     """How many goals came out so, and what they took."""
-    query = f"SELECT {_OUTCOME}, count(*), {_SUMS} {started_in()} GROUP BY 1"
+    query = f"SELECT {OUTCOME}, count(*), {_SUMS} {started_in()} GROUP BY 1"
     return {row[0]: (row[1], Spent.of(row[2:])) for row in reader.db.execute(query, bound(scope, window))}
 
 
@@ -57,10 +53,10 @@ def spent_by_model(reader: Reader, scope: Scope, window: Window) -> list[ModelSp
     return sorted(found, key=lambda each: (-each.spent.cost_usd_nano, -each.spent.requests, each.model or ""))
 
 
-def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[GoalRow]:
+def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
     """Those with the highest cost, as far as their requests have a price."""
     where = (
         "AND s.started_us >= :start AND s.started_us < :end AND s.cost_usd_nano > 0 "
         "ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
     )
-    return shown_rows(reader, select(reader, scope, where, window, limit=limit))
+    return with_agents(reader, select(reader, scope, where, window, limit=limit))

@@ -16,8 +16,7 @@ from projections.derive.sessions import recut_session
 from projections.reader import Reader, bound, json_array
 from projections.schema import create
 from projections.scores.score import tally
-from projections.sub_sessions.goals import Outcome, outcome_of
-from projections.sub_sessions.rows import find, select, turns_in
+from projections.sub_sessions.rows import Outcome, find, select, turns_in
 
 NEIGHBOURS_MAX = 200
 """So many goals are copied, those nearest in time: those farther off may be rework of it, but border on it never."""
@@ -53,8 +52,8 @@ def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, command: AnyOver
         return WhatIf(
             title=row.title,
             started_us=row.started_us,
-            before=outcome_of(row),
-            after=[outcome_of(each) for each in select(trial, scope, _HOLDING, turns=json_array(turns))],
+            before=row.outcome,
+            after=[each.outcome for each in select(trial, scope, _HOLDING, turns=json_array(turns))],
             now=now,
             then=Tally(*(getattr(now, n) + getattr(after, n) - getattr(before, n) for n in Tally.__struct_fields__)),
         )

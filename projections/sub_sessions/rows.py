@@ -1,7 +1,7 @@
 """Rows of sub-sessions at the time of the newest fact, and the SQL that queries over a range share."""
 
 import sqlite3
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,11 @@ UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where the
 SETTLED = "s.settles_at_us <= b.log_time_us"
 QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
 CRUSHED = f"{QUALIFIES} AND s.goal_complete IS 1 AND s.rework_of IS NULL"
+Outcome = Literal["reached", "not_reached", "undecided", "rework", "not_counted", "live"]
+OUTCOME = (
+    f"CASE WHEN NOT ({SETTLED}) THEN 'live' WHEN NOT ({QUALIFIES}) THEN 'not_counted' WHEN {CRUSHED} THEN 'reached' "
+    "WHEN s.goal_complete IS NULL THEN 'undecided' WHEN s.rework_of IS NOT NULL THEN 'rework' ELSE 'not_reached' END"
+)
 SHOWN_CRUSHED = f"CASE WHEN {QUALIFIES} AND s.goal_complete IS NULL THEN NULL ELSE {CRUSHED} END"
 """NULL where the outcome is undecided."""
 TURNS = "JOIN prompts p ON p.sub_session_id = s.sub_session_id JOIN turns t ON t.turn_id = p.turn_id "
@@ -66,13 +71,13 @@ class Applicabilities(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubSessionRow(msgspec.Struct, kw_only=True):
-    """One sub-session; what is judged at settling is None while it is open."""
+    """A goal: what is judged at settling is None while it is open. API, pages and reports choose fields of it."""
 
     sub_session_id: str
     agent_session_id: str
     started_us: int
     ended_us: int
-    settled: bool
+    outcome: Outcome
     turns: int
     floor_passed: bool
     trivia_reason: str | None
@@ -80,7 +85,6 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     standing: Standing
     goal_complete: bool | None  # None also where the outcome is undecided
     rework: bool | None
-    crushed: bool | None  # None also where the outcome is undecided
     rework_of: str | None  # None also where it is rework and nobody knows of what
     total_tokens: int | None  # None where nobody reported any, or a request told none: no request goes without a token
     cost_usd_nano: int
@@ -88,16 +92,34 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     unpriced_requests: int
     lower_bound_requests: int
     unmeasured_requests: int
+    said: bool  # whether a person said something about it
     judged_intent: Intent | None  # without anybody's override, as `judged_rework_of`
     judged_rework_of: str | None
     detail: Detail
     title: str | None = None  # None once it has been forgotten, as the summary
     summary: str | None = None
     title_source: str = ""
+    agent: str | None = None  # where `with_agents` found it
 
     @property
-    def intent_class(self) -> str:
+    def settled(self) -> bool:
+        return self.outcome != "live"
+
+    @property
+    def crushed(self) -> bool | None:
+        return None if self.outcome in ("live", "undecided") else self.outcome == "reached"
+
+    @property
+    def kind(self) -> str:
         return self.intent or UNCLASSIFIED
+
+    @property
+    def letter_grade(self) -> str | None:
+        return letter(self.graded)
+
+    @property
+    def cost_usd(self) -> float | None:
+        return self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None
 
     @property
     def graded_intent(self) -> Intent | None:
@@ -136,14 +158,15 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
             "score_v3_sub_session_id": self.sub_session_id,
             "is_preview": not self.settled,
             "substance_floor_passed": self.floor_passed,
-            "intent_class": self.intent_class,
-            "letter_grade": letter(self.graded),
+            "crushed": self.crushed,
+            "intent_class": self.kind,
+            "letter_grade": self.letter_grade,
             "unsure_count": self.unsure_count,
             "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
             "started_at": iso(self.started_us),
             "ended_at": self.ended_at,
             "duration_seconds": seconds if self.settled else None,
-            "cost_usd": self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None,
+            "cost_usd": self.cost_usd,
             "outcome_confidence": detail.outcome.confidence if self.settled else None,
             "undecided_reason": self.undecided_reason,
             "confidence": None if self.intent is None else detail.confidence,
@@ -177,16 +200,16 @@ def booleans(standing: Standing) -> dict[str, bool | None]:
 
 
 _SELECT = (
-    f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, {SETTLED} AS settled, s.turns, "
+    f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, {OUTCOME} AS outcome, s.turns, "
     "s.floor_passed, s.trivia_reason, s.intent, s.earned, s.sure, "
     f"iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
-    f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) AS crushed, "
+    f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, s.overridden <> 0 AS said, "
     f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of, {WHOLE_TOKENS} AS total_tokens, "
     f"s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.unmeasured_requests, "
     "s.judged_intent, "
     f"s.judged_rework_of, s.detail {owned()}"
 )
-_FLAGS = ("settled", "floor_passed", "goal_complete", "rework", "crushed")
+_FLAGS = ("floor_passed", "goal_complete", "rework", "said")
 
 
 def select(

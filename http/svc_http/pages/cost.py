@@ -10,7 +10,7 @@ from aggregates.times import Window
 from projections.prices.goals import ModelSpent, dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.prices.spending import Spent
 from projections.reader import Reader
-from projections.sub_sessions.goals import GoalRow, Outcome
+from projections.sub_sessions.rows import Outcome, SubSessionRow
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import cost_chart, days_of, period_or_month
 from svc_http.pages.words import STATES, short_day
@@ -25,7 +25,7 @@ class Look(msgspec.Struct, frozen=True):
     outcomes: Mapping[Outcome, tuple[int, Spent]]
     models: Sequence[ModelSpent]
     days: Sequence[Spent]
-    dearest: Sequence[GoalRow]
+    dearest: Sequence[SubSessionRow]
 
 
 def _look(reader: Reader, scope: Scope, window: Window, days: Sequence[Window]) -> Look:

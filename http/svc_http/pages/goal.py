@@ -20,7 +20,8 @@ from projections.reader import Reader
 from projections.scores.what_if import what_if
 from projections.sub_sessions.course import TurnShown, course
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
-from projections.sub_sessions.goals import GoalRow, goal_row
+from projections.sub_sessions.goals import goal_row
+from projections.sub_sessions.rows import SubSessionRow
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn
@@ -58,7 +59,7 @@ routes = Routes()
 
 
 class Look(msgspec.Struct, frozen=True):
-    row: GoalRow
+    row: SubSessionRow
     detail: SubSessionDetail
     turns: list[TurnShown]
     prompts: list[PromptRow]

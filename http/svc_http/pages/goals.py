@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from quart import Response
 
 from aggregates.reading.verdicts import Intent
-from projections.sub_sessions.goals import Outcome, Wanted, goals
+from projections.sub_sessions.goals import Wanted, goals
+from projections.sub_sessions.rows import Outcome
 from svc_http.bodies import HttpError
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, period_of

@@ -20,8 +20,8 @@ from aggregates.times import Window
 from projections.reader import Reader, json_array
 from projections.scores.score import tally
 from projections.scores.what_if import what_if
-from projections.sub_sessions.goals import Outcome, Wanted, goals
-from projections.sub_sessions.rows import resolve
+from projections.sub_sessions.goals import Wanted, goals
+from projections.sub_sessions.rows import Outcome, resolve
 from tests.support.facts import (
     ANA,
     BEN,

@@ -7,7 +7,8 @@ import pytest
 from aggregates.times import Window
 from projections.reader import Reader
 from projections.sub_sessions.course import course
-from projections.sub_sessions.goals import SEARCHED_MAX, GoalRow, Outcome, Wanted, goal_row, goals, newest_us
+from projections.sub_sessions.goals import SEARCHED_MAX, Wanted, goal_row, goals, newest_us
+from projections.sub_sessions.rows import Outcome, SubSessionRow
 from tests.support.facts import (
     ANA,
     BEN,
@@ -53,7 +54,7 @@ class Month:
         """The outcomes of what is found, the newest first."""
         return [each.outcome for each in self.rows(limit, offset, **wanted)]
 
-    def rows(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[GoalRow]:
+    def rows(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[SubSessionRow]:
         return goals(self.reader, ANA, Wanted(**wanted), limit, offset).rows  # type: ignore[arg-type]
 
 
@@ -116,7 +117,7 @@ def test_a_goal_is_found_by_its_prompt_and_by_nobody_else(month: Month) -> None:
     assert goal_row(month.reader, BEN, month.reached) is None
     below = goal_row(month.reader, ANA, month.asked)
     assert below is not None
-    assert (below.floor_calls, below.floor_lines) == (0, 0)
+    assert (below.detail.floor.mutating_calls, below.detail.floor.changed_lines) == (0, 0)
 
 
 # --- its course -----------------------------------------------------------------------------------------------
