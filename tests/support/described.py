@@ -89,3 +89,38 @@ def faults(method: str, asked: str, status: int, media: str, body: bytes) -> lis
         return []
     held = validator(f"{pointer}/content/{escaped(said)}/schema")
     return [f"{error.json_path}: {error.message[:300]}" for error in held.iter_errors(msgspec.json.decode(body))]
+
+
+def shapes() -> dict[str, Any]:
+    """What each route takes and answers, by field: classes may be named and cut anew, their JSON stays."""
+    found = {}
+    for path, methods in described()["paths"].items():
+        for method, operation in methods.items():
+            bodies = {"body": operation.get("requestBody", {})} | operation["responses"]
+            for status, body in bodies.items():
+                content = body.get("content", {}).get("application/json")
+                if content is not None:
+                    found[f"{method.upper()} {path} {status}"] = _shape(content["schema"])
+    return found
+
+
+def _shape(schema: dict[str, Any]) -> Any:
+    match schema:
+        case {"$ref": "#/components/schemas/Json" | "#/components/schemas/Timezone" as ref}:
+            return ref.rpartition("/")[2]
+        case {"$ref": ref}:
+            return _shape(described()["components"]["schemas"][ref.rpartition("/")[2]])
+        case {"anyOf": alternatives}:
+            *others, last = sorted((_shape(each) for each in alternatives), key=str)
+            return {"one of": [*others, last]} if others else last
+        case {"properties": fields}:
+            required = schema.get("required", ())
+            return {name if name in required else f"{name}?": _shape(each) for name, each in sorted(fields.items())}
+        case {"prefixItems": parts}:
+            return list(map(_shape, parts))
+        case {"items": dict() as items}:
+            return [_shape(items)]
+        case {"additionalProperties": dict() as values}:
+            return {"*": _shape(values)}
+    facets = {name: schema[name] for name in ("type", "format", "enum", "const", "pattern") if name in schema}
+    return " ".join(msgspec.json.encode(facet).decode().strip('"') for facet in facets.values())

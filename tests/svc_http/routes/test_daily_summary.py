@@ -5,53 +5,20 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, PeopleCommand
-from aggregates.reports.prose import Narrative, NarrativeStatus
+from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
+from projections.reports.days import TeamSummary
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out
 from tests.svc_http.house import Caller, House, bearer
-from tests.svc_http.shapes import Count, Exact, Id, Time
+from tests.svc_http.openapi.test_shapes import described
 
 TEAM = named("core")
 BEN_SCOPE = Scope(ACME, BEN)
 SUMMARY = f"/v1/team/daily-summary?team_id={TEAM}&date=2026-01-05"
 WRITTEN = Narrative("The team fixed a bug.", MONDAY + 10 * HOUR, True, NO_WORK)
-
-
-class ByIntent(Exact):
-    question: Count
-    investigation: Count
-    review: Count
-    plan: Count
-    small_change: Count
-    bug_fix: Count
-    feature: Count
-    refactor: Count
-    unclassified: Count
-
-
-class Summary(Exact, rename="camel"):
-    """As the contract has it."""
-
-    team_id: Id
-    date: str
-    timezone: str
-    language: str
-    members_active: Count
-    sub_sessions: Count
-    crushed: Count | None
-    undecided: Count | None
-    trivia: Count | None
-    by_intent: ByIntent | None
-    withheld: str | None
-    narrative: str | None
-    narrative_status: NarrativeStatus
-    structured_narrative: None
-    narrative_source: str | None
-    generated_at: Time | None
-    narrative_input_clipped: bool
 
 
 @pytest.fixture(autouse=True)
@@ -75,11 +42,9 @@ def works(house: House, scope: Scope, session: str, text: str, at_us: int = MOND
     house.passes(MONDAY + 20 * HOUR)
 
 
-async def asked(caller: Caller, path: str = SUMMARY) -> Summary:
-    """The summary, of the exact shape."""
-    answer = await caller.get(path)
-    assert answer.status == 200, answer.message
-    return msgspec.convert(answer.json, Summary)
+async def asked(caller: Caller, path: str = SUMMARY) -> TeamSummary:
+    """The summary, as it is described."""
+    return msgspec.convert(described(await caller.get(path), "GET", path), TeamSummary)
 
 
 async def test_counts_without_a_model(house: House, api: Caller) -> None:

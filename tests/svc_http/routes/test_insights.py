@@ -8,9 +8,8 @@ import pytest
 from aggregates.people.commands import ChangeDeveloper
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
-from tests.svc_http import report_shapes as shapes
 from tests.svc_http.house import Caller, House, bearer
-from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, check
+from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, described
 
 INSIGHTS = "/v1/insights/report"
 WEEK = "from=2026-01-05&to=2026-01-11"
@@ -19,10 +18,7 @@ CENT = 0.01
 
 async def payload(caller: Caller, query: str = WEEK) -> Any:
     """The payload, in its exact shape."""
-    answer = await caller.get(f"{INSIGHTS}?{query}")
-    assert answer.status == 200, answer.body
-    check(answer.body, shapes.Insights, query)
-    return answer.json
+    return described(await caller.get(f"{INSIGHTS}?{query}"), "GET", INSIGHTS)
 
 
 @pytest.mark.parametrize("history", HISTORIES)

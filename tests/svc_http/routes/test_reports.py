@@ -16,9 +16,8 @@ from svc_http.routes.reports import WAITING_MAX
 from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY
-from tests.svc_http import report_shapes as shapes
 from tests.svc_http.house import DIGESTER, Caller, bearer
-from tests.svc_http.openapi.test_shapes import check
+from tests.svc_http.openapi.test_shapes import described
 from tests.svc_http.workshop import Workshop
 
 REPORT = "/v1/score_v3/report"
@@ -51,25 +50,19 @@ async def worked(shop: Workshop, folder: Path) -> None:
 async def asked(ana: Caller, **wanted: Any) -> str:
     """The id of a report that was asked for."""
     answer = await ana.post(f"{REPORT}/generate", wanted)
-    assert answer.status == 202, answer.body
-    started = check(answer.body, shapes.Started, "generate")
-    report_id: str = started.report_id
+    report_id: str = described(answer, "POST", f"{REPORT}/generate")["report_id"]
     return report_id
 
 
 async def record(ana: Caller, report_id: str) -> Any:
-    """One report, in its exact shape."""
-    answer = await ana.get(f"{REPORT}/{report_id}")
-    assert answer.status == 200, answer.body
-    check(answer.body, shapes.Record, "record")
-    return answer.json
+    """One report, as it is described."""
+    return described(await ana.get(f"{REPORT}/{report_id}"), "GET", f"{REPORT}/{report_id}")
 
 
 async def state(ana: Caller, report_id: str) -> Any:
-    """How far it has come, in its exact shape."""
-    answer = await ana.get(f"{REPORT}/status/{report_id}")
-    check(answer.body, shapes.StatusShape, "status")
-    return answer.json
+    """How far it has come, as it is described."""
+    path = f"{REPORT}/status/{report_id}"
+    return described(await ana.get(path), "GET", path)
 
 
 async def test_from_asking_to_deleting(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
@@ -87,11 +80,9 @@ async def test_from_asking_to_deleting(shop: Workshop, ana: Caller, tmp_path: Pa
     made = await record(ana, report_id)
     assert (made["status"], made["meta"]["rulesVersion"]) == ("completed", 1)
     assert (await ana.get(f"{REPORT}/pending")).json == {"report_id": None}
-    latest = await ana.get(REPORT)
-    check(latest.body, shapes.Record, "latest")
-    assert latest.json == made
+    assert described(await ana.get(REPORT), "GET", REPORT) == made
     history = await ana.get(f"{REPORT}/history")
-    check(history.body, list[shapes.Listed], "history")
+    described(history, "GET", f"{REPORT}/history")
     said = ("sections", "narrative", "narrative_source")
     assert history.json == [{name: value for name, value in made.items() if name not in said}]
     assert (await ana.call("DELETE", f"{REPORT}/{report_id}")).status == 204
