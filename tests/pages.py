@@ -172,7 +172,10 @@ def settings_page() -> str:
 
 def metrics() -> str:
     about = "What `/metrics` tells; no label holds an id, a path or a text."
-    families = {each.name: each for each in (*_counted(), *trio.run(_measured)) if each.name.startswith("svc_")}
+    found = (*trio.run(_measured), *_counted())
+    families = {
+        each.name: each for each in found if each.name.startswith("svc_") and not each.name.endswith("_created")
+    }
     rows = [
         (f"`{name}`", each.type, ", ".join(_labels(each)), each.documentation)
         for name, each in sorted(families.items())
