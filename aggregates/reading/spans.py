@@ -30,21 +30,20 @@ assert {cue for cues in _CUES.values() for cue in cues} <= lexicon.PHRASE_CUES.k
 
 def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
     words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also)
-    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b", re.IGNORECASE)
+    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
 
 
 _ELSE: dict[BooleanName, re.Pattern[str]] = {
-    "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)", re.IGNORECASE),
+    "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)"),
     "scope_bounded": _any_of("scope", "where", "git", "review"),
     # What can be found by it, never a mere thing: "the table" and "12 files" name no place.
-    "references_concrete": re.compile(
-        r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d", re.IGNORECASE
-    ),
+    "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d"),
     "verification_requested": _any_of("test", "check", "accept"),
     "root_cause_oriented": _any_of("cause"),
     "plan_first": _any_of("plan"),
 }
-"""What is looked for where neither a phrase nor a reference speaks for a boolean."""
+"""What is looked for where neither a phrase nor a reference speaks for a boolean. All patterns here are for lower case:
+to ignore case takes so many times as long, and nothing else of the program runs meanwhile."""
 
 
 def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
@@ -64,8 +63,9 @@ def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[Boole
 @lru_cache(maxsize=512)
 def _pattern(phrase: str) -> re.Pattern[str]:
     """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
-    words = [r"['’]?".join(map(re.escape, word)) for word in phrase.replace(",", " ").replace("?", " ").split()]
-    return re.compile(r"\b" + r"\W{1,4}".join(words), re.IGNORECASE)
+    plain = phrase.lower().replace(",", " ").replace("?", " ")
+    words = [r"['’]?".join(map(re.escape, word)) for word in plain.split()]
+    return re.compile(r"\b" + r"\W{1,4}".join(words))
 
 
 _CLAUSES_MAX = 8
@@ -75,7 +75,8 @@ _CLAUSES_MAX = 8
 def _clause(looked: PromptText, patterns: Iterable[re.Pattern[str]]) -> Span | None:
     """The first clause with one of these, rather one that states something than a question, and no bare lead-in."""
     own = looked.own
-    places = [each.span() for pattern in patterns for each in islice(pattern.finditer(own), _CLAUSES_MAX)]
+    lowered = own.replace("\u0130", "i").lower()  # the one character whose lower case is longer
+    places = [each.span() for pattern in patterns for each in islice(pattern.finditer(lowered), _CLAUSES_MAX)]
     clauses = [_around(own, *place) for place in places]
     if not clauses:
         return None

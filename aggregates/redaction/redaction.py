@@ -194,20 +194,18 @@ def _formed(form: _Form, text: str) -> Iterator[Finding]:
 
 _LOCAL_CHARACTERS = _LETTERS_AND_DIGITS + "._%+-"
 _LOCAL_CHARACTERS_MAX = 64
-_DOMAIN = re.compile(r"[A-Za-z0-9.-]{4,253}")
+_AT_DOMAIN = re.compile(r"@([A-Za-z0-9.-]{4,253})")
 _NO_MAIL = re.compile(r"v?\d+\.\d|[23]x\.|.*\.(?:png|jpe?g|gif|svg|webp|ico)$", re.IGNORECASE)
 """Package versions and images for fine screens: `left-pad@1.3.0-rc.next`, `logo@2x.png`."""
 
 
 def _email_addresses(text: str) -> Iterator[Finding]:
     """E-mail addresses of people; `git@host` names a service, `self.a@self.b` multiplies matrices."""
-    place = text.find("@")
-    while place >= 0:
-        domain = _mail_domain(text, place + 1)
+    for found in _AT_DOMAIN.finditer(text):
+        place, domain = found.start(), _mail_domain(found[1])
         local = _mail_local(text, place) if domain else ""
         if local and local != "git" and not local.startswith("self."):
             yield Finding(place - len(local), place + 1 + len(domain), "email")
-        place = text.find("@", place + 1 + len(domain))
 
 
 def _mail_local(text: str, place: int) -> str:
@@ -217,11 +215,11 @@ def _mail_local(text: str, place: int) -> str:
     return local if len(local) <= _LOCAL_CHARACTERS_MAX else ""
 
 
-def _mail_domain(text: str, place: int) -> str:
-    found = _DOMAIN.match(text, place)
-    if found is None or _NO_MAIL.match(found[0]):
+def _mail_domain(after: str) -> str:
+    """What after an @ is a domain of mail; nothing where it is none."""
+    if _NO_MAIL.match(after):
         return ""
-    domain = found[0].rstrip(".-")
+    domain = after.rstrip(".-")
     labels = domain.split(".")
     if len(labels) < 2 or not all(labels) or not (labels[-1].isalpha() and 2 <= len(labels[-1]) <= 24):
         return ""
