@@ -45,7 +45,7 @@ from svc.jobs.questions import Narratives
 from svc.limits import READ_WAIT_SECONDS, READERS_MAX
 from svc.log.codec import CorruptEvent
 from svc.log.journal import Saturated
-from svc.log.store import KeyUnusable, StoreUnavailable
+from svc.log.store import READS, KeyUnusable, StoreUnavailable
 from svc.maintenance.forget import Forgetting, TextDeleter
 from svc.maintenance.retention import Retention
 from svc.observe.metrics import Instruments
@@ -53,9 +53,9 @@ from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
 from svc_http.arrivals import Arrivals
+from svc_http.lane import CpuTime
 from svc_http.ports import (
     ClientSetup,
-    CpuTime,
     ModelShown,
     NotRefreshed,
     Provider,
@@ -201,7 +201,9 @@ class RunningService(Service):
 
     async def acts(self) -> Sequence[Act]:
         with _unavailable():
-            recorded = await trio.to_thread.run_sync(lambda: self.store.read_topics(AUDITED, open_words=False))
+            recorded = await trio.to_thread.run_sync(
+                partial(self.store.read_topics, AUDITED, open_words=False), limiter=READS
+            )
         return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
     async def read(
@@ -253,7 +255,7 @@ class RunningService(Service):
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         stream_id = operation_stream(scope.developer_id, response_operation_id)
         with _unavailable():
-            recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id)
+            recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id, limiter=READS)
         claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
         return claims[0].prompt_id if claims else None
 
@@ -265,7 +267,7 @@ class RunningService(Service):
         if position <= self.projector.position or self.following is None:
             return
         with _unavailable():  # a restored log may end before
-            position = min(position, await trio.to_thread.run_sync(self.store.head))
+            position = min(position, await trio.to_thread.run_sync(self.store.head, limiter=READS))
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.journal.wait_beyond(position - 1)  # with that, people and keys are known
         await self._caught_up(position)
@@ -287,7 +289,7 @@ class RunningService(Service):
         return False
 
     async def client_setup(self) -> ClientSetup:
-        return await trio.to_thread.run_sync(client_setup, self.settings.ingest_url)
+        return await trio.to_thread.run_sync(client_setup, self.settings.ingest_url, limiter=READS)
 
     def catalog(self) -> Served | None:
         return self.prices.served

@@ -22,6 +22,7 @@ import structlog
 import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
+from quart_trio import QuartTrio
 
 from aggregates.event import Refused
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
@@ -176,9 +177,9 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
     """Both listeners and the socket, open during the block. Building the API takes a third of a start."""
     stop, api = trio.Event(), build_api(service)
     try:
-        async with _private(api, settings, service) as private, trio.open_nursery() as nursery:
+        async with _tools(api, settings, service), trio.open_nursery() as nursery:
             intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
-            url = await _start(nursery, private, settings, settings.api, stop)
+            url = await _start(nursery, api, settings, settings.api, stop)
             await _start_socket(nursery, api, settings, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
@@ -195,10 +196,10 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
 
 
 @asynccontextmanager
-async def _private(api: Any, settings: Settings, service: RunningService) -> AsyncIterator[Any]:
-    """The private listener's application: the API, with the tools of agents where the settings want them."""
+async def _tools(api: QuartTrio, settings: Settings, service: RunningService) -> AsyncIterator[None]:
+    """The tools of agents at the API, where the settings want them."""
     if not settings.mcp:
-        yield api
+        yield
         return
     try:
         from svc_http.asking.over_http import with_tools
@@ -207,8 +208,8 @@ async def _private(api: Any, settings: Settings, service: RunningService) -> Asy
             raise
         why = "mcp is on, but its library is missing: pip install 'coding-agent-mirror[mcp]', or leave the setting out"
         raise SettingsError(why) from error
-    async with with_tools(api, service.settings.version) as both:
-        yield both
+    async with with_tools(api, service):
+        yield
 
 
 async def stop_signal() -> None:

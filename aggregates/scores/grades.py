@@ -189,6 +189,8 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 # Grading one prompt by itself, with words: what `svc grade` prints.
 
 _ONE_KEY = Digester(b"grade")
+GRADED_BYTES_MAX = 32 * 1024
+"""Of a text that is graded by request: what a person writes as one prompt."""
 
 
 class Habit(msgspec.Struct, frozen=True):

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from functools import cache, partial
 
 import msgspec
-import trio
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
-from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
-from svc_http.listener import new_listener, only_known_hosts
+from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX, cpu_time
+from svc_http.lane import beside
+from svc_http.listener import new_listener, only_known_hosts, only_own_origins
 from svc_http.pages import cost, goal, goals, home, live, mine, provider, signing
 from svc_http.pages.door import attach_pages
 from svc_http.pages.errors import error_page
@@ -70,6 +70,7 @@ def build_api(service: Service) -> QuartTrio:
     app = new_listener("api", service, CONTROL_BYTES_MAX)
     app.config["HOSTS"] = service.settings.api_hosts
     app.before_request(only_known_hosts)
+    app.before_request(only_own_origins)
     opened = events.OpenStreams()
     attach(app, service, caller_of_api, api_routes(opened))
     attach_pages(app, service, page_routes(opened))
@@ -91,7 +92,7 @@ def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes
 
     async def texts(service: Service) -> tuple[bytes, bytes]:
         # It takes a tenth of a second, the first time.
-        return await trio.to_thread.run_sync(made, service.settings.version, service.settings.ingest_url)
+        return await beside(cpu_time(), 0, partial(made, service.settings.version, service.settings.ingest_url))
 
     @routes("GET /openapi.json", "This document.", answers=Plain("application/json", {"type": "object"}))
     async def openapi(call: Call) -> TrioResponse:

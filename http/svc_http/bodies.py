@@ -18,7 +18,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from aggregates.event import Reason, Refused
 from aggregates.people.budgets import BYTES_PER_MEGABYTE
-from svc_http.ports import CpuTime
+from svc_http.lane import CpuTime, beside
 
 T = TypeVar("T")
 
@@ -55,8 +55,6 @@ AT_ONCE_MAX = 8
 BODY_SECONDS_MAX = 60.0
 """How long a body may take to arrive."""
 
-_DECODING = trio.CapacityLimiter(2)
-"""Large bodies that are unpacked and decoded at the same time."""
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
@@ -138,15 +136,13 @@ async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
     of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
     sent = await read_sent(request, FRAME_BYTES_MAX)
 
-    taken = cpu_time()
-
     def of_sent() -> T:
-        with taken:
-            return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
+        return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
 
-    if not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX:
+    if sent.is_gzip or len(sent.data) > INLINE_BYTES_MAX:
+        return await beside(cpu_time(), len(sent.data), of_sent)
+    with cpu_time():
         return of_sent()
-    return await trio.to_thread.run_sync(of_sent, limiter=_DECODING)
 
 
 @cache

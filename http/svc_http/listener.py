@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import chain, count
 from math import inf
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import structlog
@@ -147,6 +148,17 @@ async def only_known_hosts() -> None:
         return
     if host not in current_app.config["HOSTS"]:
         raise HttpError(421, f"{host[:PATH_CHARS_SHOWN]!r} is no name of this server; add it to its setting api_hosts")
+
+
+async def only_own_origins() -> None:
+    """Refuse a change that a browser says a page from elsewhere asks for; `null` is one. Raises `HttpError` 403."""
+    asked = request
+    origin = asked.headers.get("Origin")
+    if asked.method in _READS or origin is None:
+        return
+    here = urlsplit(origin).netloc
+    if not here or here != asked.headers.get("Host"):
+        raise HttpError(403, f"the page of {origin[:PATH_CHARS_SHOWN]!r} may change nothing here")
 
 
 # --- errors ---------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
@@ -180,19 +179,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class CpuTime:
-    """The processor time of the blocks that it is entered for, one after the other, in whichever thread."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __enter__(self) -> None:
-        self.seconds -= time.thread_time()
-
-    def __exit__(self, *_error: object) -> None:
-        self.seconds += time.thread_time()
 
 
 class Wheel(NamedTuple):

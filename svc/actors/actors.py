@@ -8,6 +8,7 @@ reads them again. Ids are deterministic, so deciding twice never captures twice.
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -38,9 +39,9 @@ from svc.limits import (
 from svc.log.codec import NewEvent
 from svc.log.fences import fenced
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Journal, Saturated, rough_bytes
-from svc.log.store import Conflict, EventStore, KeyUnusable, StoreUnavailable
+from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
-from svc_http.ports import CpuTime
+from svc_http.lane import CpuTime, beside
 
 FLIGHT_BYTES_MAX = 64 * MIB_BYTES
 """Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
@@ -112,7 +113,7 @@ class Streams:
     async def load(self, ids: Sequence[UUID]) -> None:
         for stream_id in ids:
             if stream_id not in self._known:
-                self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id))
+                self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id, limiter=READS))
 
     def _read(self, stream_id: UUID) -> KnownStream:
         known = EMPTY
@@ -273,18 +274,13 @@ class DeveloperActor:
         )
         states = self._streams.states(touched_streams(command))
         taken = CpuTime()
-
-        def decided() -> Decision:
-            with taken:
-                return decide(command, states, context)
-
         try:
             if request.size_bytes <= DECIDE_INLINE_BYTES_MAX:
                 if request.size_bytes > DECIDE_AT_ONCE_BYTES_MAX:
                     await trio.lowlevel.checkpoint()  # others get their turn
-                return decided()
-            # A decision changes nothing, so a stop need not wait for it.
-            return await trio.to_thread.run_sync(decided, abandon_on_cancel=True)
+                with taken:
+                    return decide(command, states, context)
+            return await beside(taken, request.size_bytes, partial(decide, command, states, context))
         except Exception as error:
             log.exception("a command could not be decided", command=type(command).__name__)
             request.fail(error)

@@ -7,6 +7,7 @@ decided meanwhile.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -23,7 +24,7 @@ from svc.limits import FENCED_TRIES_MAX, FOLLOW_EVENTS, MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.fences import TopicsFence, fenced
 from svc.log.journal import Journal
-from svc.log.store import Conflict, EventStore, StoreUnavailable
+from svc.log.store import READS, Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
@@ -119,7 +120,8 @@ class Administration:
         """Take in what a failed append may have written. Raises `StoreUnavailable`."""
         while True:
             after = self._position
-            people = await trio.to_thread.run_sync(self._store.read_topics_after, TOPICS, after, FOLLOW_EVENTS)
+            read = partial(self._store.read_topics_after, TOPICS, after, FOLLOW_EVENTS)
+            people = await trio.to_thread.run_sync(read, limiter=READS)
             self._position = take_in(self.directory, people, self._position)
             if len(people) < FOLLOW_EVENTS:
                 break

@@ -29,6 +29,8 @@ def mcp(server: Server) -> None:
     import anyio
     import msgspec
 
+    from aggregates.scores.grades import grade_text
+
     one_at_a_time = anyio.Lock()  # one connection
 
     async def ask(_ctx: Any, path: str, query: dict[str, object]) -> Any:
@@ -43,4 +45,8 @@ def mcp(server: Server) -> None:
 
     if sys.stdin.isatty():
         click.echo("svc mcp waits for an agent's questions on standard input; Ctrl-C ends it", err=True)
-    run(build(ask, __version__).run_stdio_async)
+
+    async def grade(text: str) -> Any:
+        return await anyio.to_thread.run_sync(grade_text, text)
+
+    run(build(ask, grade, __version__).run_stdio_async)

@@ -10,7 +10,7 @@ from aggregates.reports.events import BackfillCompleted, BackfillRequested
 from svc.actors.mailbox import Mailbox
 from svc.log.codec import NewEvent
 from svc.log.journal import Journal
-from svc.log.store import EventStore
+from svc.log.store import READS, EventStore
 from svc.views.replay import Rebuilding
 
 BACKFILL_COMMANDS_MAX = 16  # backfills that may be asked for at once: each is asked for by a person
@@ -36,7 +36,8 @@ class Backfills:
     async def newest_first(self) -> list[BackfillRecord]:
         """Every backfill there was."""
         topics = (BackfillRequested.TOPIC, BackfillCompleted.TOPIC)
-        events = [each.event for each in await trio.to_thread.run_sync(lambda: list(self._store.read_topics(topics)))]
+        found = await trio.to_thread.run_sync(lambda: list(self._store.read_topics(topics)), limiter=READS)
+        events = [each.event for each in found]
         # Versions before this one recorded that a backfill was completed.
         completed = {event.backfill_id for event in events if isinstance(event, BackfillCompleted)}
         requested = [event for event in reversed(events) if isinstance(event, BackfillRequested)]

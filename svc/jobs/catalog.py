@@ -5,6 +5,7 @@ refresh fails, the last snapshot goes on, marked stale. After a restart `refresh
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -35,7 +36,7 @@ from svc.actors.mailbox import Busy, Mailbox
 from svc.limits import FENCED_TRIES_MAX, MIB_BYTES
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal, Saturated
-from svc.log.store import VERSION_END, Conflict, EventStore, StoreUnavailable
+from svc.log.store import READS, VERSION_END, Conflict, EventStore, StoreUnavailable
 from svc.outward import asked
 
 CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES
@@ -157,7 +158,7 @@ def _package_url() -> str:
 async def _in_thread(source: str, work: Callable[[], _T]) -> _T:
     # The price data are imported in there, not above: they cost 0.3 s and 30 MiB, which most commands need not pay.
     try:
-        return await trio.to_thread.run_sync(work)
+        return await trio.to_thread.run_sync(work, limiter=READS)
     except OSError as error:
         raise CatalogUnusable(f"{source}: {error.strerror or error}") from error
     except Exception as error:
@@ -208,7 +209,7 @@ class Catalog:
 
     async def start(self) -> None:
         """Have prices before the first capture where that takes no network."""
-        self._state = await trio.to_thread.run_sync(self._load)
+        self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
         try:
             await self._publish(self._source.at_start(self._served_source, self._clock.now_us()))
         except _FAILURES as error:
@@ -237,7 +238,7 @@ class Catalog:
     async def revisions(self, limit: int) -> list[RevisionRecord]:
         """The newest stored revisions, the newest first."""
         return await trio.to_thread.run_sync(
-            lambda: [_shown(stored) for stored in islice(_stored_revisions(self._store), limit)]
+            lambda: [_shown(stored) for stored in islice(_stored_revisions(self._store), limit)], limiter=READS
         )
 
     async def _publish(self, finding: Awaitable[PublishCatalog | None]) -> CatalogReply | None:
@@ -254,7 +255,7 @@ class Catalog:
     async def follow(self) -> None:
         """Serve what another node has published. Raises `StoreUnavailable`."""
         if self._state is not None:
-            self._state = await trio.to_thread.run_sync(self._load)
+            self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
 
     async def _carry_out(self, command: CatalogCommand) -> CatalogReply:
         for _ in range(FENCED_TRIES_MAX):
@@ -267,11 +268,12 @@ class Catalog:
 
     async def _try(self, command: CatalogCommand) -> CatalogReply:
         if self._state is None:
-            self._state = await trio.to_thread.run_sync(self._load)
+            self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
         state = self._state
         now_us = self._clock.now_us()
         # Checking and hashing a whole catalog takes a quarter of a second: in a thread, beside the loop.
-        facts, reply = await trio.to_thread.run_sync(decide_catalog, command, state, self._organizations(), now_us)
+        decided = partial(decide_catalog, command, state, self._organizations(), now_us)
+        facts, reply = await trio.to_thread.run_sync(decided, limiter=READS)
         try:
             if facts:
                 await self._journal.append([NewEvent(*fact) for fact in facts])

@@ -10,11 +10,12 @@ from hashlib import blake2b
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+import trio
 from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
 from aggregates.event import Mendable
-from svc.limits import READ_BYTES_MAX
+from svc.limits import READ_BYTES_MAX, STORE_READERS_MAX
 from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
 from svc.log.fences import Fence
 
@@ -23,6 +24,8 @@ READ_EVENTS_MAX = 1_000
 POSITIONS_PER_QUERY_MAX = 500
 """Positions asked for in one statement; SQLite takes 999 variables even in its oldest builds."""
 
+READS = trio.CapacityLimiter(STORE_READERS_MAX)
+"""Threads that read the log, or what administration asks for: as many as there are connections to it."""
 _T = TypeVar("_T")
 VERSION_END = 2**31  # above every version of a stream
 Group = Sequence[StoredEvent]  # events that stand in the log together or not at all, as bytes

@@ -43,7 +43,7 @@ from svc.log.folder import running
 from svc.log.journal import Journal
 from svc.log.opening import listed_keys
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
-from svc.log.store import EventStore
+from svc.log.store import READS, EventStore
 from svc.maintenance.scheduled import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
@@ -223,8 +223,11 @@ class Instruments(Collector):
     ) -> Status:
         server = running(self._var)
         serves = server is not None and server.pid == os.getpid()
-        events = await trio.to_thread.run_sync(_counted, self._var, self._store) if by_kind else None
-        archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var, self._store)
+        events = await trio.to_thread.run_sync(_counted, self._var, self._store, limiter=READS) if by_kind else None
+        archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var, self._store, limiter=READS)
+        backups = None
+        if self._backups is not None:
+            backups = await trio.to_thread.run_sync(self._backups.shown, limiter=READS)
         waiting = self._actors.waiting()
         return Status(
             state="serving" if serves else "stopped",
@@ -235,20 +238,20 @@ class Instruments(Collector):
             started_at=iso(self._started_us) if serves else None,
             uptime_seconds=(self._clock.now_us() - self._started_us) // 1_000_000 if serves else None,
             log=LogShown(head=self._journal.head, writable=writable, events=events),
-            views=await trio.to_thread.run_sync(self._views),
+            views=await trio.to_thread.run_sync(self._views, limiter=READS),
             waiting=Waiting(developers=waiting.developers, commands=waiting.commands, bytes=waiting.bytes),
             archive=archive,
             catalog=self._catalog_shown(),
             replay=self._rebuilding.status,
             developers=_developers(directory, activation),
             disk_bytes=sizes,
-            disk_free_bytes=(await trio.to_thread.run_sync(disk_usage, self._var)).free,
+            disk_free_bytes=(await trio.to_thread.run_sync(disk_usage, self._var, limiter=READS)).free,
             budgets=[
                 BudgetShown(name=name, most=most, used=fullest, used_by=of, refused=refused)
                 for name, most, refused, fullest, of in self._budgets.shown(self._clock.now_us())
             ],
             missing_keys=missing_keys,
-            backups=None if self._backups is None else await trio.to_thread.run_sync(self._backups.shown),
+            backups=backups,
         )
 
     def _views(self) -> ViewsShown:

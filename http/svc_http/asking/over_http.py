@@ -1,33 +1,50 @@
-"""The tools at `/mcp` of the API, by streamable HTTP: each request carries a key, and sees what that key may see.
+"""The tools at `/mcp` of the API, by streamable HTTP: a route like every other, each request with a key of its own.
 
-Every question goes through the API itself, so its hosts, budgets, memberships and refusals hold here as well.
+A tool asks what a route answers, as whoever sent the message; so memberships and refusals hold here as well.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import httpx
 import msgspec
+import trio
 from mcp.server.mcpserver import Context
 from mcp.server.transport_security import TransportSecuritySettings
+from quart_trio import QuartTrio
+from quart_trio.wrappers import TrioResponse
+from werkzeug.datastructures import MultiDict
+from werkzeug.routing import Map, Rule
 
+from aggregates.scores.grades import PromptGrade, grade_text
 from svc_http.asking.tools import build, refused
+from svc_http.bodies import HttpError, check_content_type, cpu_time, read_sent, unavailable
+from svc_http.lane import beside
+from svc_http.params import ByKey, Query
+from svc_http.ports import Service, Unavailable
+from svc_http.routes import activity, scores, sub_sessions
+from svc_http.routing import Plain, Routes, attach, caller_of_intake, path_id
 
 PATH = "/mcp"
 BODY_BYTES_MAX = 256 * 1024
 """Of one message: the longest holds a prompt to grade."""
-_KEY_CHECK = "/v1/sub-sessions/accuracy"
-"""A cheap read that every key may make; asked before a message is looked at."""
-_CARRIED = ("authorization", "host", "origin")
-App = Callable[[Any, Any, Any], Awaitable[None]]
+ANSWER_SECONDS_MAX = 30.0
+_CALL = "svc.call"
+"""Where a message bears whose request it is."""
+_OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")
+_MESSAGE = Plain("application/json", {"type": "object"})
+_ROUTES = {
+    route.path: route for family in (activity, scores, sub_sessions) for route in family.routes if route.method == "GET"
+}
+_PATHS = Map([Rule(path, endpoint=path) for path in _ROUTES]).bind("svc")
 
 
 @asynccontextmanager
-async def with_tools(api: App, version: str) -> AsyncIterator[App]:
-    """The API with the tools at their path; they work until the end of the block."""
-    server = build(_ask(api), version)
-    tools = server.streamable_http_app(
+async def with_tools(api: QuartTrio, service: Service) -> AsyncIterator[None]:
+    """Let the API serve the tools at their path; they work until the end of the block."""
+    tools = build(_ask, _graded, service.settings.version).streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
@@ -35,48 +52,61 @@ async def with_tools(api: App, version: str) -> AsyncIterator[App]:
         # The API refuses foreign hosts and origins itself.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-
-    async def routed(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["path"] != PATH:
-            await api(scope, receive, send)
-        elif (answer := await _asked(api, scope, _KEY_CHECK, {})).is_success:
-            await tools(scope, receive, send)
-        else:
-            await _passed_on(answer, send)
-
+    attach(api, service, caller_of_intake, new_routes(tools))
     async with tools.router.lifespan_context(tools):
-        yield routed
+        yield
 
 
-def _ask(api: App) -> Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]:
-    async def ask(ctx: Context[Any, Any], path: str, query: dict[str, object]) -> Any:
-        request = ctx.request_context.request
-        assert request is not None, "it came by HTTP"
-        answer = await _asked(api, request.scope, path, query)
-        if answer.is_success:
-            return msgspec.json.decode(answer.content)
-        raise refused(_message(answer))
+def new_routes(tools: Any) -> Routes:
+    """Only POST: nothing here opens a stream."""
+    routes = Routes()
 
-    return ask
+    @routes(f"POST {PATH}", "One message of MCP.", answers=_MESSAGE, body=_MESSAGE)
+    async def message(call: ByKey) -> TrioResponse:
+        request = call.request
+        check_content_type(request, "application/json")
+        data = (await read_sent(request, BODY_BYTES_MAX)).unpacked(BODY_BYTES_MAX)
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_THE_BODY}
+
+        async def of_call(scope: Any, receive: Any, send: Any) -> None:
+            await tools({**scope, _CALL: call}, receive, send)
+
+        transport = httpx.ASGITransport(app=of_call)
+        try:
+            with trio.fail_after(ANSWER_SECONDS_MAX):
+                async with httpx.AsyncClient(transport=transport, base_url="http://svc", headers=headers) as client:
+                    answer = await client.post(PATH, content=data)
+        except trio.TooSlowError as error:
+            raise unavailable(f"this took longer than {ANSWER_SECONDS_MAX} s; try again later") from error
+        return TrioResponse(answer.content, answer.status_code, content_type=answer.headers.get("Content-Type"))
+
+    return routes
 
 
-async def _asked(api: App, scope: Any, path: str, query: dict[str, object]) -> httpx.Response:
-    """What the API answers to the sender of this request."""
-    carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    headers = {name: carried[name] for name in _CARRIED if name in carried}
-    transport = httpx.ASGITransport(app=cast(Any, api), client=tuple(scope.get("client") or ("127.0.0.1", 0)))
-    async with httpx.AsyncClient(transport=transport, base_url="http://svc", headers=headers) as client:
-        return await client.get(path, params={name: str(value) for name, value in query.items()})
+async def _graded(text: str) -> PromptGrade:
+    # The library runs a tool in the context of the request that asks for it, so this counts as that one's time.
+    return await beside(cpu_time(), len(text), partial(grade_text, text))
 
 
-def _message(answer: httpx.Response) -> str:
+class _Question(ByKey, frozen=True):
+    """What a tool asks a route, as the sender of the message."""
+
+    asked: Query
+
+    @property
+    def query(self) -> Query:
+        return self.asked
+
+
+async def _ask(ctx: Context[Any, Any], path: str, query: dict[str, object]) -> Any:
+    message = ctx.request_context.request
+    assert message is not None, "it came by HTTP"
+    sender: ByKey = message.scope[_CALL]
+    name, texts = _PATHS.match(path)
+    asked = MultiDict({of: str(value) for of, value in query.items()})
     try:
-        return str(msgspec.json.decode(answer.content, type=dict[str, Any])["message"])
-    except (msgspec.DecodeError, KeyError):
-        return f"svc answered {answer.status_code}"
-
-
-async def _passed_on(answer: httpx.Response, send: Any) -> None:
-    headers = [(name, value) for name, value in answer.headers.raw if name.lower() != b"transfer-encoding"]
-    await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.content})
+        ids = {of: path_id(text, of) for of, text in texts.items()}
+        answer = await _ROUTES[name].handler(_Question(sender.service, sender.request, sender.caller, asked), **ids)
+    except (HttpError, Unavailable) as error:
+        raise refused(str(error)) from error
+    return msgspec.to_builtins(answer)

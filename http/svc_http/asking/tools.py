@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from aggregates.scores.grades import grade_text
+from aggregates.scores.grades import GRADED_BYTES_MAX, PromptGrade
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from svc_http.asking import answers
 from svc_http.asking.answers import NOTE, Found, quoted
@@ -23,10 +22,10 @@ from svc_http.pages.words import HABITS, NEXT_HABIT
 
 Ask = Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]
 """What a route of the API answers to the person who asks in this request. Raises `ToolError`."""
+Grade = Callable[[str], Awaitable[PromptGrade]]
 _V3 = "/v1/score_v3"
 DAYS_MAX = 366
 GOALS_MAX = 50
-GRADED_CHARACTERS_MAX = 32_768
 MODELS_MAX = 200
 Days = Annotated[int, Field(ge=1, le=DAYS_MAX, description="The last so many days.")]
 INSTRUCTIONS = (
@@ -36,10 +35,12 @@ INSTRUCTIONS = (
 )
 
 
-def build(ask: Ask, version: str) -> MCPServer[Any]:
-    """The server with its tools, over a way to ask. `version`: of svc."""
-    server: MCPServer[Any] = MCPServer("svc", instructions=INSTRUCTIONS, version=version, log_level="WARNING")
-    tools = _Tools(ask)
+def build(ask: Ask, grade: Grade, version: str) -> MCPServer[Any]:
+    """The server with its tools, over a way to ask and one to grade. `version`: of svc."""
+    server: MCPServer[Any] = MCPServer(
+        "svc", instructions=INSTRUCTIONS, version=version, log_level="WARNING", subscriptions=False
+    )
+    tools = _Tools(ask, grade)
     for tool in (
         *(tools.my_day, tools.my_goals, tools.explain_goal, tools.my_habits),
         *(tools.my_limits, tools.my_cost, tools.grade_prompt),
@@ -51,8 +52,9 @@ def build(ask: Ask, version: str) -> MCPServer[Any]:
 
 
 class _Tools:
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, grade: Grade) -> None:
         self._ask = ask
+        self._grade = grade
 
     async def my_day(
         self, ctx: Context[Any, Any], date: Annotated[str | None, Field(pattern=r"^\d{4}-\d\d-\d\d$")] = None
@@ -129,10 +131,12 @@ class _Tools:
         return answers.Cost(models=[_cost(model, spent) for model, spent in spent_by_model(found["items"]).items()])
 
     async def grade_prompt(
-        self, text: Annotated[str, Field(min_length=1, max_length=GRADED_CHARACTERS_MAX)]
+        self, text: Annotated[str, Field(min_length=1, max_length=GRADED_BYTES_MAX)]
     ) -> answers.Graded:
         """Grade a prompt before it is sent: the habits it shows, and what to add. Nothing of it is stored."""
-        graded = await anyio.to_thread.run_sync(grade_text, text)
+        if len(text.encode(errors="replace")) > GRADED_BYTES_MAX:
+            raise refused(f"the text is longer than {GRADED_BYTES_MAX} bytes; shorten it")
+        graded = await self._grade(text)
         applying = [each for each in graded.habits if each.applies]
         return answers.Graded(
             kind=graded.intent,

@@ -4,22 +4,21 @@ The exchanges become the same commands as in an import beside the log, so a seco
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
-import trio
 
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Record
 from aggregates.telemetry.exchanges import Exchange, Taken
 from aggregates.telemetry.steps import Sender, Step, steps
 from aggregates.times import INSTANT_MAX_US
-from svc_http.bodies import HttpError, cpu_time
+from svc_http.bodies import FRAME_BYTES_MAX, HttpError, cpu_time
+from svc_http.lane import beside
 from svc_http.params import ByKey
 from svc_http.routing import Routes
 
 EXCHANGES_MAX = 1_000
-_MAKING = trio.CapacityLimiter(1)
-"""Taking secrets out of records takes processor time: one import at a time, beside the loop."""
 _MOST = {"at_us": INSTANT_MAX_US - 1, "cost_usd_nano": USD_MAX * 10**9, "status_code": 999}
 """Of figures that are no counts."""
 routes = Routes("intake")
@@ -63,14 +62,10 @@ def _check(record: Record, place: int) -> None:
 
 
 async def _imported(call: ByKey, exchange: Exchange, sender: Sender) -> Taken:
-    taken, took = Taken(), cpu_time()
+    taken = Taken()
     following: Iterator[Step] = steps(exchange, sender)
-
-    def made() -> Step | None:
-        with took:
-            return next(following, None)
-
-    while step := await trio.to_thread.run_sync(made, limiter=_MAKING):
+    # Taking secrets out of records takes processor time.
+    while step := await beside(cpu_time(), FRAME_BYTES_MAX, partial(next, following, None)):
         if not taken.heard(step.what, await call.service.send(step.command)):
             break
     return taken

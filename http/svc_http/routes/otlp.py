@@ -1,13 +1,13 @@
 """`POST /v1/logs`, `/v1/metrics` and `/v1/traces`: what agents export, as OTLP JSON.
 
-A small export is cut on the loop, for that takes about as long as a thread's start. All others are cut in worker
-threads: medium ones two at a time, large ones one after the other.
+A small export is cut on the loop, for that takes about as long as a thread's start; all others beside it.
 """
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import trio
 
@@ -25,14 +25,13 @@ from svc_http.bodies import (
     gunzip_small,
     read_sent,
 )
+from svc_http.lane import beside
 from svc_http.params import ByKey
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import Plain, Routes
 
 INLINE_BYTES_MAX = 16 * 1024
 """Exports, unpacked, that are cut on the loop: one of e-mail addresses alone takes 15 ms, a usual one 1 ms."""
-
-MEDIUM_BYTES_MAX = 256 * 1024  # exports, as sent, that do not wait for larger ones
 
 RECORDS_MAX = 50_000
 """Records of one export. Real ones have 500 to 10,000; the smallest possible ones would need gigabytes."""
@@ -58,11 +57,6 @@ _EXPORTS: dict[Signal, tuple[str, str, str, str, str]] = {
 """What an export holds, how the answer counts what was rejected, and the names of its three levels."""
 
 
-class Workers(NamedTuple):
-    medium: trio.CapacityLimiter
-    large: trio.CapacityLimiter
-
-
 class Slices:
     """The rests of one long cutting in a thread."""
 
@@ -83,8 +77,7 @@ _NEVER = Event()  # waiting for it is a rest, also under a faked clock (docs/fau
 
 
 def new_routes() -> Routes:
-    """The three routes, which share the threads that cut exports."""
-    workers, routes = Workers(trio.CapacityLimiter(2), trio.CapacityLimiter(1)), Routes("intake")
+    routes = Routes("intake")
 
     def enter(signal: Signal) -> None:
         what, rejected, *levels = _EXPORTS[signal]
@@ -93,7 +86,7 @@ def new_routes() -> Routes:
         @routes(f"POST /v1/{signal}", about, answers=_partial(rejected), body=_export(*levels))
         async def handler(call: ByKey) -> dict[str, Any]:
             """OTLP's response message; `partialSuccess` is there only where something was rejected."""
-            faults = await _take(call, signal, workers)
+            faults = await _take(call, signal)
             if not faults.records:
                 return {}
             message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
@@ -124,7 +117,7 @@ def _partial(rejected: str) -> Plain:
     return Plain("application/json", {"type": "object", "properties": {"partialSuccess": told}})
 
 
-async def _take(call: ByKey, signal: Signal, workers: Workers) -> Faults:
+async def _take(call: ByKey, signal: Signal) -> Faults:
     """What cannot be used; all else is on disk then."""
     service, scope = call.service, call.scope
     try:
@@ -143,21 +136,15 @@ async def _take(call: ByKey, signal: Signal, workers: Workers) -> Faults:
     is_small = not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX
     export = Export(signal, means, without_rest if is_small else Slices())
     if is_small:
-        made = _made(export, sent)
+        with cpu_time():
+            made = _cut(export, sent)
     else:
-        fits = not sent.is_gzip and len(sent.data) <= MEDIUM_BYTES_MAX
-        limiter = workers.medium if fits else workers.large
-        # Cutting changes nothing, so a stop need not wait for it.
-        made = await trio.to_thread.run_sync(_made, export, sent, limiter=limiter, abandon_on_cancel=True)
+        rough_bytes = EXPORT_BYTES_MAX if sent.is_gzip else len(sent.data)
+        made = await beside(cpu_time(), rough_bytes, partial(_cut, export, sent))
     await _send_all(service, made, export.faults)
     for source in sorted(export.senders):
         service.arrivals.took(scope.developer_id, source, signal, means.received_us)
     return export.faults
-
-
-def _made(export: Export, sent: Sent) -> list[PreparedCommand]:
-    with cpu_time():
-        return _cut(export, sent)
 
 
 def _cut(export: Export, sent: Sent) -> list[PreparedCommand]:

@@ -1,5 +1,6 @@
 """The tools as the official client sees them, by both transports, against the real server."""
 
+import gzip
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from svc.cli import main
 from svc_http.asking.answers import QUOTED_CHARACTERS_MAX, quoted
+from svc_http.asking.over_http import BODY_BYTES_MAX
 from tests.support.process import Server, environment, init, serving
 
 if TYPE_CHECKING:
@@ -164,6 +166,46 @@ def test_nobody_asks_without_a_key_or_by_another_name(server: Server, headers: d
         answer = nobody.post("/mcp", json=MESSAGE, headers={**ACCEPTED, **own, **headers})
     assert answer.status_code == status, answer.text
     assert "message" in answer.json()
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "OPTIONS"])
+def test_only_a_message_is_taken(server: Server, method: str) -> None:
+    """There is no stream to be opened, and no session to be ended."""
+    answer = server.api.request(method, "/mcp", headers={"Accept": "text/event-stream"})
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+LISTEN = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"subscriptions": []}}
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2026-07-28"])
+@pytest.mark.parametrize("message", [MESSAGE, LISTEN, {}, [], "no object", {"method": 1, "id": []}])
+def test_every_message_is_answered_whole_behind_the_same_headers(server: Server, version: str, message: Any) -> None:
+    """Whatever a later protocol adds: an answer has an end."""
+    headers = {**ACCEPTED, "MCP-Protocol-Version": version, "X-Request-Id": "mine-1"}
+    answer = server.api.post("/mcp", json=message, headers=headers, timeout=5)
+    assert answer.status_code in (200, 400, 404), answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    assert (answer.headers["X-Request-Id"], answer.headers["Cache-Control"]) == ("mine-1", "no-store")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "status"),
+    [
+        (b" " * (BODY_BYTES_MAX + 1), {}, 413),
+        (gzip.compress(b" " * (BODY_BYTES_MAX + 1)), {"Content-Encoding": "gzip"}, 413),
+        (b"{}", {"Content-Encoding": "br"}, 415),
+        (b"{}", {"Content-Type": "text/plain"}, 415),
+        (b"{}", {"Origin": "https://evil.example"}, 403),
+        (b"{}", {"Origin": "null"}, 403),
+    ],
+)
+def test_a_message_is_bounded_like_every_body(server: Server, body: bytes, more: dict[str, str], status: int) -> None:
+    headers = {"Content-Type": "application/json", **ACCEPTED, **more}
+    answer = server.api.post("/mcp", content=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["code"] == status
 
 
 def test_there_are_no_tools_where_the_setting_is_off(tmp_path: Path) -> None:

@@ -1,21 +1,23 @@
 """The seven habits: how often each shows, week by week, in one's own words, and whether it pays."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
-import trio
 from markupsafe import Markup
 from quart import Response
 
 from aggregates.event import Scope
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores.grades import grade_text
+from aggregates.scores.grades import GRADED_BYTES_MAX, grade_text
 from aggregates.scores.habits import PAYS_MIN, USUAL_GOALS, Pay, pays
 from aggregates.times import US_PER_DAY, Window
 from projections.reader import Reader
 from projections.scores.habits import ShownHabit, ShownHabits, best_shown, decided_goals, newest_missed
 from projections.scores.skill import HabitCounts, habit_counts
 from projections.sub_sessions.goals import newest_us
+from svc_http.bodies import cpu_time
+from svc_http.lane import beside
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, period_of
@@ -119,8 +121,10 @@ def _sentence(shown: int, sure: int, one_sided: int, unsure: int) -> str:
 
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
 async def grade(call: BySignIn) -> Response:
-    text = (await call.form()).get("prompt", "")
-    found = await trio.to_thread.run_sync(grade_text, text) if text.strip() else None
-    answer = await call.show("reflection/grade.html", text=text, grade=found)
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
+    text, found = (await call.form()).get("prompt", ""), None
+    is_long = len(text.encode()) > GRADED_BYTES_MAX
+    if text.strip() and not is_long:
+        found = await beside(cpu_time(), len(text), partial(grade_text, text))
+    # htmx shows no answer that is an error.
+    status = 413 if is_long and "HX-Request" not in call.request.headers else 200
+    return await call.show("reflection/grade.html", status, text=text, grade=found, is_long=is_long)

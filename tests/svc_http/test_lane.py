@@ -1,0 +1,132 @@
+"""Work on a person's text: by whichever door it comes, it has one lane, and whoever sent it pays for it."""
+
+import ast
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import trio
+from quart_trio import QuartTrio
+
+from aggregates.event import Refused
+from aggregates.ids import sign_in_stream
+from aggregates.people.budgets import Budgets
+from aggregates.people.commands import OpenSignIn
+from svc_http import lane
+from svc_http.app import build_api
+from svc_http.asking.over_http import with_tools
+from svc_http.pages.door import digest_of
+from tests.support.people import ACME, ANA, NOW_US, carry_out
+from tests.svc_http.house import Answer, Caller, House, bearer
+
+ROOT = Path(__file__).parents[2]
+NO_LIMITER = {
+    "svc/actors/ticker.py": "one look after the other, by itself",
+    "svc/jobs/nodes.py": "waits for other nodes, by itself",
+    "svc/jobs/notices.py": "at most NOTICES_MAX, by itself",
+    "svc/jobs/outward.py": "whoever calls it has its own turns",
+    "svc/llm/client.py": "once, in its own turns",
+    "svc/maintenance/forget.py": "one person is forgotten at a time",
+    "svc/maintenance/scheduled.py": "one backup at a time, by itself",
+    "svc/maintenance/verify.py": "a command",
+    "svc/views/projector.py": "where a replay ends",
+    "svc/views/replay.py": "one replay at a time",
+}
+"""Threads beside those that a route waits for, and why they are few."""
+ROOMS = ("actors", "archive", "jobs", "llm", "log", "maintenance", "observe", "views", "service.py")
+
+
+def _threads(path: Path) -> Iterator[ast.Call]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("to_thread.run_sync"):
+            yield node
+
+
+def test_routes_begin_threads_in_the_lane_alone() -> None:
+    """Which takes whose processor time it is."""
+    found = [path.name for path in sorted((ROOT / "http").rglob("*.py")) for _ in _threads(path)]
+    assert found == ["lane.py"]
+
+
+def test_every_thread_of_the_service_names_its_limiter() -> None:
+    """The pool that is used by default has 40."""
+    without = set()
+    for name in ROOMS:
+        top = ROOT / "svc" / name
+        for path in [top] if top.is_file() else sorted(top.rglob("*.py")):
+            if any("limiter" not in {each.arg for each in call.keywords} for call in _threads(path)):
+                without.add(path.relative_to(ROOT).as_posix())
+    assert without == set(NO_LIMITER)
+
+
+# --- the two doors to a grade ---------------------------------------------------------------------------------
+
+MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+Grade = Callable[[QuartTrio, str], Awaitable[Answer]]
+
+
+async def _by_page(app: QuartTrio, text: str) -> Answer:
+    form = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+    caller = Caller(app, {"Cookie": "svc_session=ana's"})
+    return await caller.call("POST", "/habits/grade", urlencode({"prompt": text}).encode(), form)
+
+
+async def _by_tool(app: QuartTrio, text: str) -> Answer:
+    params = {"name": "grade_prompt", "arguments": {"text": text}}
+    caller = Caller(app, bearer())
+    return await caller.call("POST", "/mcp", MESSAGE | {"params": params}, {"Accept": "application/json"})
+
+
+DOORS = pytest.mark.parametrize("grade", [_by_page, _by_tool])
+
+
+@pytest.fixture
+async def app(house: House) -> Any:
+    command = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
+    assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    made = build_api(house)
+    async with with_tools(made, house):
+        yield made
+
+
+@DOORS
+async def test_grading_is_charged_to_whoever_asks(house: House, app: QuartTrio, grade: Grade) -> None:
+    house.budgets = Budgets({"cpu_seconds_per_minute": 40})
+    assert (await grade(app, "fix the crash in src/a.py " + "a@" * 16_000)).status == 200
+    shown = {each.name: each for each in house.budgets.shown(house.now_us())}
+    assert shown["cpu_seconds_per_minute"].fullest > 0.01 / 40
+    assert shown["cpu_seconds_per_minute"].of == str(ANA)
+
+
+@DOORS
+async def test_no_longer_text_is_graded(app: QuartTrio, grade: Grade) -> None:
+    """Counted in bytes; and both say so."""
+    answer = await grade(app, "한" * 11_000)
+    assert b"32 KB" in answer.body or b"32768 bytes" in answer.body
+
+
+async def test_grades_of_both_doors_wait_for_each_other(app: QuartTrio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are asked for, one is worked on."""
+    at_work, most, go_on = [0], [0], Event()
+
+    def grade_text(_text: str) -> None:
+        at_work[0] += 1
+        most[0] = max(most[0], at_work[0])
+        go_on.wait(10)
+        at_work[0] -= 1
+        raise ValueError("graded enough")
+
+    monkeypatch.setattr("svc_http.pages.reflection.habits.grade_text", grade_text)
+    monkeypatch.setattr("svc_http.asking.over_http.grade_text", grade_text)
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(_by_page, app, "fix it")
+            nursery.start_soon(_by_tool, app, "fix it")
+        with trio.fail_after(10):
+            while lane._SHORT.statistics().tasks_waiting < 5:
+                await trio.lowlevel.checkpoint()
+        go_on.set()
+    assert most == [1]
