@@ -40,6 +40,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "svc_http": (
         "arrivals",
         "records",
+        "lane",
         "ports",
         "bodies",
         "params",

@@ -27,8 +27,6 @@ NO_LIMITER = {
     "svc/actors/ticker.py": "one look after the other, by itself",
     "svc/jobs/nodes.py": "waits for other nodes, by itself",
     "svc/jobs/notices.py": "at most NOTICES_MAX, by itself",
-    "svc/jobs/outward.py": "whoever calls it has its own turns",
-    "svc/llm/client.py": "once, in its own turns",
     "svc/maintenance/forget.py": "one person is forgotten at a time",
     "svc/maintenance/scheduled.py": "one backup at a time, by itself",
     "svc/maintenance/verify.py": "a command",
