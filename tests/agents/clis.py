@@ -13,24 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 RUN_SECONDS_MAX = 90
-NOWHERE = "http://127.0.0.1:9"
-"""A proxy that is none: what would leave the machine fails at once."""
+NOWHERE = "http://127.0.0.1:9"  # A proxy that is none: what would leave the machine fails at once
 
 
 class Cli(NamedTuple):
     """How an agent is told where its model is, and what it is to do."""
 
     program: str
-    variables: Callable[[str], Mapping[str, str]]
-    """Of the model's address."""
-    settle: Callable[[Path, str], None]
-    """Writes the settings of a person who has used it before: home folder, address."""
-    ask: Sequence[str]
-    """One prompt without a screen; the words follow."""
-    again: Sequence[str]
-    """The same in the newest session."""
-    screen: Sequence[str]
-    """With a screen."""
+    variables: Callable[[str], Mapping[str, str]]  # of the model's address
+    settle: Callable[[Path, str], None]  # writes the settings of a person who has used it before: home folder, address
+    ask: Sequence[str]  # one prompt without a screen; the words follow
+    again: Sequence[str]  # the same in the newest session
+    screen: Sequence[str]  # with a screen
 
 
 def _written(path: Path, text: str) -> None:

@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 
 from tests.agents.clis import Person
 
-QUIET_SECONDS = 1.0
-"""Nothing is drawn for so long: it waits for keys."""
+QUIET_SECONDS = 1.0  # nothing is drawn for so long: it waits for keys
 SETTLE_SECONDS_MAX = 4.0
 DRAWN_WORDS_MIN = 10
 ENTERS_MAX = 5

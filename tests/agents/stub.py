@@ -18,8 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 HOLD_SECONDS_MAX = 60.0
-CHECK = "sh check.sh"
-"""What it runs; it prints `1 failed` and exits with 1."""
+CHECK = "sh check.sh"  # what it runs; it prints `1 failed` and exits with 1
 ANSWER = "Done: it is as you asked."
 FAILED = "The check fails: 1 failed."
 HELPED = "The helper has looked."
@@ -39,8 +38,7 @@ class Answered(NamedTuple):
     """One answer as the model accounts for it."""
 
     path: str
-    asked: str
-    """The person's last words, as the agent sent them."""
+    asked: str  # the person's last words, as the agent sent them
     step: Step
     input_tokens: int
     output_tokens: int
@@ -51,16 +49,12 @@ class Asked(NamedTuple):
     """A request, as far as the script looks at it."""
 
     text: str
-    results: int
-    """Tool results after the last words."""
-    tools: dict[str, dict[str, Any]]
-    """The names of what may be called, and the properties of their arguments."""
+    results: int  # tool results after the last words
+    tools: dict[str, dict[str, Any]]  # the names of what may be called, and the properties of their arguments
     model: str
     streams: bool
-    schema: dict[str, Any] | None = None
-    """Of an answer that must be JSON: a question of the agent's own."""
-    latest: str = ""
-    """The last tool result, where the script looks at it."""
+    schema: dict[str, Any] | None = None  # of an answer that must be JSON: a question of the agent's own
+    latest: str = ""  # the last tool result, where the script looks at it
 
 
 def next_step(asked: Asked) -> Step:
@@ -332,12 +326,9 @@ class Stub:
 
     def __init__(self) -> None:
         self.answered: list[Answered] = []
-        self.cut: list[Answered] = []
-        """Of which the agent heard only the beginning: it was interrupted."""
-        self.unknown: list[str] = []
-        """Paths that the script knows nothing of."""
-        self.holding = threading.Event()
-        """Set while it keeps an answer back."""
+        self.cut: list[Answered] = []  # of which the agent heard only the beginning: it was interrupted
+        self.unknown: list[str] = []  # paths that the script knows nothing of
+        self.holding = threading.Event()  # set while it keeps an answer back
         self.let_go = threading.Event()
         self.url = ""
         self._numbers = count(1)

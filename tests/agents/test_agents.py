@@ -42,8 +42,7 @@ class House(NamedTuple):
     key: str
     stub: Stub
     person: Person
-    before: dict[str, bytes]
-    """The settings as they were without svc."""
+    before: dict[str, bytes]  # the settings as they were without svc
 
     def svc(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command, as this person types it."""

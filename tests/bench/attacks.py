@@ -31,8 +31,7 @@ from tests.support.results import Outcome, Result, all_hold, table_of
 from tests.support.work import prompt, prompt_body, record
 
 WAIT_MS_MAX, PEAK_MIB_MAX, STOP_SECONDS_MAX = 250, 300, 5.0
-ATTACK_SECONDS = 12.0
-"""No further request is sent after so long."""
+ATTACK_SECONDS = 12.0  # no further request is sent after so long
 STOP_AFTER_SECONDS, WATCH_PAUSE_SECONDS = 0.7, 0.05
 KIB, MIB = 1024, 1024 * 1024
 READ = "/v1/score_v3/realtime/sub-sessions"

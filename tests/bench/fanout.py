@@ -9,8 +9,7 @@ from tests.support.driver import at, head_of
 from tests.support.results import Result
 from tests.support.work import prompt
 
-PAGES = (1, 16)
-"""One is the baseline; sixteen are as many as one developer may have open."""
+PAGES = (1, 16)  # one is the baseline; sixteen are as many as one developer may have open
 KEPT_BYTES = 8_192
 WAIT_SECONDS = 30.0
 

@@ -29,8 +29,7 @@ from tests.support.process import THIS_TREE
 from tests.support.work import api_request, export, prompt_text, record, tool_decision, tool_result
 
 TURN_EVENTS = 7
-RECORDS_PER_EXPORT = (6, 5, 5, 5)
-"""21 records a turn."""
+RECORDS_PER_EXPORT = (6, 5, 5, 5)  # 21 records a turn
 COMMIT_EVENTS = 2_000
 _NAMESPACE = UUID("5b1f0d52-5a0e-5d6b-9f0e-6d1f0f3a7b52")
 Timed = tuple[int, AnyCommand]
@@ -39,12 +38,9 @@ Timed = tuple[int, AnyCommand]
 class Mix(NamedTuple):
     """Whose the sessions are, and how long."""
 
-    developers: int = 10
-    """Who share the sessions in equal parts, the owner among them."""
-    session_turns: tuple[int, ...] = (12,)
-    """How many turns sessions have, in turn."""
-    turn_us: int = 180_000_000
-    """From one turn to the next."""
+    developers: int = 10  # who share the sessions in equal parts, the owner among them
+    session_turns: tuple[int, ...] = (12,)  # how many turns sessions have, in turn
+    turn_us: int = 180_000_000  # from one turn to the next
 
     def session(self, turn: int) -> int:
         rounds, rest = divmod(turn, sum(self.session_turns))

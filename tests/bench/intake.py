@@ -17,8 +17,7 @@ from tests.support.results import Result
 from tests.support.work import prompt_body
 
 CONNECTIONS = 16
-EXPORTERS = 4
-"""Agents of one developer that export at the same time."""
+EXPORTERS = 4  # agents of one developer that export at the same time
 OF_BARE_MIN, P99_TIMES_MAX, LEVEL_SECONDS_MAX = 0.4, 4.0, 5.0
 MEMORY_MIB_MAX = 300
 PER_SECOND, OWN_P99_MS_MAX = 20, 50.0

@@ -35,8 +35,7 @@ from tests.support.results import Result
 WINDOWS = ("daily", "weekly", "monthly")
 MONTH_US = 30 * 86_400 * 1_000_000
 IN_A_ROW = 20
-GROWN_MAX = 1.5
-"""How many times as long a read may take over a hundred times as many events."""
+GROWN_MAX = 1.5  # how many times as long a read may take over a hundred times as many events
 PAGE_MS_MAX, READ_MS_MAX, READY_SECONDS_MAX, IDLE_MIB_MAX = 200, 20, 1, 100
 _SCORE, _ONE = "/v1/score_v3", "/v1/score_v3/sub-sessions/{sub_session}"
 READS = (

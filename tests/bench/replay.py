@@ -15,8 +15,7 @@ from tests.support.process import environment
 from tests.support.results import Result
 
 END_US = 1_790_000_000_000_000
-Step = tuple[int, float]
-"""Events, and seconds from the start of the process."""
+Step = tuple[int, float]  # events, and seconds from the start of the process
 
 
 def replay(events: int) -> list[Result]:

@@ -32,8 +32,7 @@ from tests.support.results import Result, table_of
 SESSION_TURNS = (2, 1)
 REPORTS = "/v1/score_v3/report"
 LOOK_SECONDS, WAIT_SECONDS = 0.05, 120.0
-STAND_MS = 50
-"""How long the loop may stand still at most."""
+STAND_MS = 50  # how long the loop may stand still at most
 BEAT_SECONDS, LATE_SECONDS = 0.001, 0.005
 BEATING = Program((sys.executable, "-m", "tests.bench.report"))
 

@@ -15,10 +15,8 @@ from tests.support.driver import at
 from tests.support.process import THIS_TREE, environment
 from tests.support.results import Result
 
-COMMAND_MS, READY_MS, IDLE_MIB = 300.0, 1_000.0, 90.0
-"""Each at most."""
-SETTLED_SECONDS = 2.0
-"""After its start a server loads what reads texts."""
+COMMAND_MS, READY_MS, IDLE_MIB = 300.0, 1_000.0, 90.0  # each at most
+SETTLED_SECONDS = 2.0  # after its start a server loads what reads texts
 STARTS = ("--help", "score --help", "doctor --help", "open --help", "serve --help")
 IDLE = (sys.executable, "-c", "import sys; sys.stdin.read()")
 

@@ -28,12 +28,10 @@ COPY_EVENTS = 1_000
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    events: int
-    """In the copy; those that an earlier run copied among them."""
+    events: int  # in the copy; those that an earlier run copied among them
     position: int
     keys: int
-    sha256: str
-    """Over every event of the log, the same of both."""
+    sha256: str  # over every event of the log, the same of both
 
 
 def copy_log(source: Place, target: Place, heard: OnProgress) -> Copied:

@@ -14,8 +14,7 @@ from tests.support.postgres import Postgres
 from tests.support.process import KEY, NO_BUDGETS, THIS_TREE, NotReady, Program, Server, beside, log_tail
 
 START_SECONDS = 120.0
-DISK = {"shared_buffers": "128MB", "max_connections": "100"}
-"""Otherwise as PostgreSQL comes: every commit is synced."""
+DISK = {"shared_buffers": "128MB", "max_connections": "100"}  # otherwise as PostgreSQL comes: every commit is synced
 
 
 class Node:

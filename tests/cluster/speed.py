@@ -35,8 +35,7 @@ STATE = bytes(400)
 SENDERS, WRITERS, APPEND_EVENTS = 12, 4, 100
 APPEND_SECONDS, CAPTURE_SECONDS = 3.0, 10.0
 OF_BARE_MIN = 0.5
-Append = Callable[[int], object]
-"""Makes a commit of so many events."""
+Append = Callable[[int], object]  # makes a commit of so many events
 
 
 def speed(rounds: int) -> list[Result]:

@@ -25,8 +25,7 @@ from tests.cluster.relay import Relay
 from tests.support.postgres import QUICK, Postgres, in_schema
 from tests.support.warm import Child
 
-NODES = int(os.environ.get("TEST_NODES", "1"))
-"""1: a server is one process over its folder."""
+NODES = int(os.environ.get("TEST_NODES", "1"))  # 1: a server is one process over its folder
 KNOWN_SECONDS = 0.5
 _HEAD = re.compile(rb"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) [^\r\n]* HTTP/1\.1\r\n")
 _POSITION = re.compile(rb"\r\nx-svc-position: ([0-9]+)\r\n", re.IGNORECASE)

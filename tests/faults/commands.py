@@ -15,8 +15,7 @@ from tests.faults.ledger import LogReader
 from tests.support.process import NOTHING, kill_processes
 
 CAPTURES = (150, 300)
-KILLS = 3
-"""How often in a row each is killed before it may complete."""
+KILLS = 3  # how often in a row each is killed before it may complete
 LATER = "+3d"
 
 

@@ -17,8 +17,7 @@ from tests.support.process import Server, beside
 
 CAPTURES = (40, 100)
 PAGE_BYTES = 4096
-FILE_ROWS = 40
-"""In one file of the archive, so that there are some."""
+FILE_ROWS = 40  # in one file of the archive, so that there are some
 READS = (
     *(f"/v1/score_v3/{name}" for name in ("today-summary", "score", "realtime/sub-sessions", "prompts/top", "skill")),
     *("/v1/score_v3/tokens?window=daily", "/v1/telemetry/stats?from=2000-01-01", "/v1/telemetry/logs"),

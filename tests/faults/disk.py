@@ -15,11 +15,9 @@ import msgspec
 
 from tests.faults.tracing import Call, NotUnderstood
 
-_SKIPPED = ("-shm",)
-"""SQLite's index of a write-ahead log is built anew by the first who opens it."""
+_SKIPPED = ("-shm",)  # SQLite's index of a write-ahead log is built anew by the first who opens it
 
-_FOLDERS = ("mkdir", "mkdirat", "rmdir")
-"""Folders are made where their files are."""
+_FOLDERS = ("mkdir", "mkdirat", "rmdir")  # folders are made where their files are
 _BY_NAME = ("openat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "link", "linkat", "symlink", *_FOLDERS)
 """Calls that are told paths, not what to write."""
 

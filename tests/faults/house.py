@@ -17,11 +17,9 @@ from tests.support.driver import Answer, Driver, once
 from tests.support.process import NotReady, Person, Program, Server, kill_processes, processes_of
 from tests.support.results import Outcome
 
-LEVEL_SECONDS = 600.0
-"""How long views may take to hold everything, on a machine that may stand still for minutes."""
+LEVEL_SECONDS = 600.0  # how long views may take to hold everything, on a machine that may stand still for minutes
 STOP_SECONDS = 600.0
-AGAIN_MAX = 200
-"""Acknowledged captures that are sent once more in the end: each must be known already."""
+AGAIN_MAX = 200  # acknowledged captures that are sent once more in the end: each must be known already
 BROKEN = (NotReady, NotUnderstood, OSError, RuntimeError, subprocess.SubprocessError, sqlite3.Error)
 """What ends a folder's trial before its end, and is itself a deviation."""
 _POLL_SECONDS = 0.1
@@ -141,13 +139,11 @@ class Trial(NamedTuple):
     """One kind of fault to try: on which program, how often, from which seed, and where it is noted."""
 
     program: Program
-    folder: Path
-    """To make folders in."""
+    folder: Path  # to make folders in
     times: int
     seed: int
     outcome: Outcome
-    done: Callable[[], None]
-    """To be called after each time."""
+    done: Callable[[], None]  # to be called after each time
 
     def each(self, name: str, attempt: Attempt, names: Sequence[str] = ("Kim",)) -> None:
         """So many times, each in a new folder and by a chance of its own."""

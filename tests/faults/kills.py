@@ -13,11 +13,9 @@ from tests.support.process import Server
 
 FOLDER_ROUNDS = 20
 """Rounds on one folder; then all of it is proven, which takes some seconds, and the next folder begins."""
-LOAD_CAPTURES = (1, 200)
-"""How many more are acknowledged before the blow falls, and some milliseconds later it does."""
+LOAD_CAPTURES = (1, 200)  # how many more are acknowledged before the blow falls, and some milliseconds later it does
 LATER_SECONDS = (0.0, 0.05)
-START_SECONDS = (0.0, 2.5)
-"""When a blow falls that is meant for a server that starts."""
+START_SECONDS = (0.0, 2.5)  # when a blow falls that is meant for a server that starts
 
 
 def kill_rounds(trial: Trial) -> None:

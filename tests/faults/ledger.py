@@ -25,14 +25,11 @@ class Capture(msgspec.Struct):
     """One request, and what of it must stand in the log once it was acknowledged: each mark once, all or none."""
 
     path: str
-    key: str
-    """Of the developer who sends it."""
+    key: str  # of the developer who sends it
     body: bytes
     marks: frozenset[str]
-    acknowledged_at: float = NEVER
-    """When the first answer said that it is stored, in seconds since 1970."""
-    answer_id: str | None = None
-    """The prompt's id, as the first answer told it."""
+    acknowledged_at: float = NEVER  # when the first answer said that it is stored, in seconds since 1970
+    answer_id: str | None = None  # the prompt's id, as the first answer told it
 
 
 class Found(NamedTuple):
@@ -88,10 +85,8 @@ class LogReader:
         self._codec = Codec(Vault(FileKeys(var / KEYS_FOLDER)))
         self.position = 0
         self.marks: Counter[str] = Counter()
-        self.times_us: list[int] = []
-        """When each fact was received, by the server's clock, in the order of the log."""
-        self.texts = 0
-        """Captures whose words can still be read."""
+        self.times_us: list[int] = []  # when each fact was received, by the server's clock, in the order of the log
+        self.texts = 0  # captures whose words can still be read
 
     def read_on(self) -> Counter[str]:
         """How often each mark stands in the log by now. Raises `CorruptEvent`, `sqlite3.Error`."""

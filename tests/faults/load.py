@@ -21,15 +21,11 @@ from tests.support.driver import BROKEN, Answer, Driver
 from tests.support.process import Person, Server
 from tests.support.work import api_request, export, prompt, prompt_text, record, response, tool_result
 
-PAUSE_SECONDS = 0.002
-"""Between two captures of one connection, so that a round's log stays small."""
+PAUSE_SECONDS = 0.002  # between two captures of one connection, so that a round's log stays small
 WAIT_SECONDS = 30.0
-AWAY_SECONDS = 0.1
-"""After a send that broke off: who starts a server needs the machine for it."""
-_AGAIN = 0.3
-"""How likely what was not acknowledged is sent again, at each turn."""
-_BATCHES = (1, 5, 20, 60)
-"""Records in an export; the larger ones take another way through the intake."""
+AWAY_SECONDS = 0.1  # after a send that broke off: who starts a server needs the machine for it
+_AGAIN = 0.3  # how likely what was not acknowledged is sent again, at each turn
+_BATCHES = (1, 5, 20, 60)  # records in an export; the larger ones take another way through the intake
 
 
 class Writer:
@@ -139,8 +135,7 @@ class Load:
 
     def __init__(self, owners: Sequence[Person], seed: str) -> None:
         self.ledger = Ledger()
-        self.statuses: Counter[str] = Counter()
-        """Answers by status, and sends that broke off."""
+        self.statuses: Counter[str] = Counter()  # answers by status, and sends that broke off
         self.acknowledged = self.port = 0
         self._open = threading.Event()
         self._ended = False

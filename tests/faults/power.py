@@ -15,8 +15,7 @@ from tests.faults.ledger import NEVER, LogReader
 from tests.faults.tracing import Call, calls_in, strace
 
 LIFE_CAPTURES = (30, 120)
-CUTS = 8
-"""Moments of one trace at which the power is cut."""
+CUTS = 8  # moments of one trace at which the power is cut
 SECTOR_BYTES = (512, 4096)
 SURVIVAL = (0.0, 0.5, 0.9)
 """How likely a sector that was not synced got to the disk; 0: nothing did, which is the strictest reading."""

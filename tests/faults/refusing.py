@@ -18,13 +18,10 @@ from tests.faults.house import House, Trial, until
 from tests.support.driver import BROKEN, once
 from tests.support.process import Server, log_tail, processes_of
 
-Illness = Callable[[Path], AbstractContextManager[None]]
-"""What a folder suffers from until the end of a block."""
-DISK_MIB = 96
-"""The folder takes some, and so does a proof, which builds the views twice."""
+Illness = Callable[[Path], AbstractContextManager[None]]  # what a folder suffers from until the end of a block
+DISK_MIB = 96  # the folder takes some, and so does a proof, which builds the views twice
 CAPTURES = (20, 100)
-REFUSED_SECONDS = 300.0
-"""Nobody fails by being slow: so long until a capture must have been refused, or taken again."""
+REFUSED_SECONDS = 300.0  # nobody fails by being slow: so long until a capture must have been refused, or taken again
 ILL_SECONDS = (0.5, 4.0)
 _POLL_SECONDS = 0.05
 _ALLOWED = {"200", "201", "204", "503", "broken off"}

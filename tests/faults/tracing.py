@@ -11,8 +11,7 @@ CALLS = (
     "rename,renameat,renameat2,unlink,unlinkat,link,linkat,mkdir,mkdirat,rmdir,copy_file_range,sendfile,symlink"
 )
 """Everything that changes a file, or makes a change last. SQLite maps only what is rebuilt anyway, the `-shm` files."""
-TEXT_BYTES_MAX = 64 * 1024 * 1024
-"""Of one write; a longer one would be cut short."""
+TEXT_BYTES_MAX = 64 * 1024 * 1024  # of one write; a longer one would be cut short
 _UNFINISHED, _RESUMED, _NO_RESULT = "<unfinished ...>", "<... ", " = ?"
 _CALL = re.compile(r"(\w+)\((.*)\) += (-?\d+)(?:<(.*?)>)?[^<]*(?:<(\d+\.\d+)>)?$")
 _FILE = re.compile(r"(\d+)<((?:\\x[0-9a-f]{2})+)>(\(deleted\))?")
@@ -28,16 +27,12 @@ class Call(msgspec.Struct, frozen=True):
     name: str
     begun: float
     ended: float
-    files: list[tuple[int, str]]
-    """The open files it was given, by number and by path at that time."""
-    texts: list[bytes]
-    """The strings it was given: paths, or what was to be written."""
-    words: str
-    """Its other arguments."""
+    files: list[tuple[int, str]]  # the open files it was given, by number and by path at that time
+    texts: list[bytes]  # the strings it was given: paths, or what was to be written
+    words: str  # its other arguments
     result: int
     opened: str | None
-    interrupted: bool
-    """The process was killed within it: a write may have happened, a sync promises nothing."""
+    interrupted: bool  # the process was killed within it: a write may have happened, a sync promises nothing
 
 
 def strace(output: Path) -> list[str]:

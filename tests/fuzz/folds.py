@@ -17,8 +17,7 @@ from aggregates.turns.turns import PlacedObservation, build_turns
 from tests.fuzz.linear import Target
 from tests.support.stages import MINUTE, SECOND, capture, prompt, seen, tool, turn_at, uuid, worked
 
-SHORT = 256
-"""Things that happen at the shorter length."""
+SHORT = 256  # things that happen at the shorter length
 _DIGESTER = Digester(b"a key for tests")
 _CAPTURED = {name: capture(1, "plugin", text=name) for name in "pq"} | {"l": capture(1, "log", text="p")}
 _CAPTURED |= {

@@ -21,12 +21,9 @@ Cost = Callable[[Callable[[str], object], str], float]
 """What a call with this text costs; in seconds, where nothing else is said."""
 SHORT_CHARS = 4_096
 TIMES_LONGER = 4
-GROWTH_MAX = 8.0
-"""Between linear (4) and quadratic (16): n**1.5."""
-SECONDS_PER_KIB_MAX = 0.02
-"""So dear nothing may be, whatever its growth: a constant may be as bad as a power."""
-NOISE_SECONDS = 0.004
-"""Below this a growth says nothing."""
+GROWTH_MAX = 8.0  # between linear (4) and quadratic (16): n**1.5
+SECONDS_PER_KIB_MAX = 0.02  # so dear nothing may be, whatever its growth: a constant may be as bad as a power
+NOISE_SECONDS = 0.004  # below this a growth says nothing
 CALL_SECONDS_MAX = 5
 WINNERS_MAX = 6
 _SUFFIXES = ("", "", "!", "\n", "\x00", " x", "\n.")

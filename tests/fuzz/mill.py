@@ -20,8 +20,7 @@ from tests.support.memory import MemoryKeys, open_memory_store
 from tests.support.people import ANA_KEY
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer, internal
 
-READS_AT_ONCE = 5
-"""How many reads are tried of one history."""
+READS_AT_ONCE = 5  # how many reads are tried of one history
 
 READS = (
     "/v1/score_v3/score?window=monthly",
@@ -45,8 +44,7 @@ READS = (
     "/v1/intelligence/rightsizing?from=1970-01-01&to=9998-12-30",
     "/v1/insights/report?from=2026-07-01&to=2026-08-02",
 )
-OF_ONE = ("", "/prompts", "/explain")
-"""What is read of a sub-session."""
+OF_ONE = ("", "/prompts", "/explain")  # what is read of a sub-session
 
 
 class Mill(House):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 T = TypeVar("T")
 
-TIMES = int(os.environ.get("SVC_FUZZ_TIMES", "1"))
-"""How many times as many examples as in the suite; docs/security.md."""
+TIMES = int(os.environ.get("SVC_FUZZ_TIMES", "1"))  # how many times as many examples as in the suite; docs/security.md
 
 
 def examples(count: int) -> Callable[[T], T]:

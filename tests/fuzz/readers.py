@@ -43,8 +43,6 @@ from tests.support.facts import DIGESTER
 
 NEVER_USERS_TEXT = {
     "svc_http.openapi.document": "reads the program's own routes",
-    "svc.cli.common._FONTS": "reads a page of rich's own",
-    "svc.cli.common": "reads a page of rich's own",
     "svc.views.views": "reads names of files that svc made",
     "svc.maintenance.verify": "reads names of folders that svc made",
     "svc.archive.folder": "reads names of files that svc made",
@@ -103,10 +101,8 @@ METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split"
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    name: str
-    """Module and name, or module and function where it is compiled in one."""
-    compiled: re.Pattern[Any] | None
-    """None where only its function can tell."""
+    name: str  # module and name, or module and function where it is compiled in one
+    compiled: re.Pattern[Any] | None  # none where only its function can tell
     methods: tuple[str, ...] = ()
 
 
@@ -198,19 +194,7 @@ def _run(pattern: re.Pattern[Any], methods: tuple[str, ...], cut: int | None, te
                 getattr(pattern, method)(read)
 
 
-_CLASSES = {
-    "d": "1",
-    "w": "a",
-    "s": " ",
-    "W": "-",
-    "S": "a",
-    "D": "a",
-    "b": "",
-    "B": "",
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-}
+_CLASSES = dict(zip("dwsWSDbBntr", ("1", "a", " ", "-", "a", "a", "", "", "\n", "\t", "\r"), strict=True))
 
 
 def pieces_of(pattern: str | bytes) -> list[str]:
@@ -222,86 +206,21 @@ def pieces_of(pattern: str | bytes) -> list[str]:
 
 
 _SHELL = (
-    *(
-        ";",
-        "|",
-        "&",
-        "&&",
-        ">",
-        ">>",
-        "2>",
-        "<",
-        "<<",
-        "<<EOF",
-        "<<'E'",
-        "EOF",
-        "$(",
-        ")",
-        "((",
-        "))",
-        "(",
-        "`",
-        '"',
-        "'",
-    ),
-    *("\\", "#", "$", "$((", "=", "A=1 ", "\n", " ", "cd ", "eval ", "xargs ", "sudo ", "timeout 5 ", "bash -c "),
+    *(";", "|", "&", "&&", ">", ">>", "2>", "<", "<<", "<<EOF", "<<'E'", "EOF", "$(", ")", "((", "))", "(", "`", '"'),
+    *("'", "\\", "#", "$", "$((", "=", "A=1 ", "\n", " ", "cd ", "eval ", "xargs ", "sudo ", "timeout 5 ", "bash -c "),
     *("git stash ", "npm run ", "find -exec "),
 )
 _SECRETS = (
-    "@",
-    "a@b.co ",
-    "password=",
-    "token: ",
-    "ghp_",
-    "://",
-    ":",
-    "AKIA",
-    "secret",
-    "‹",
-    "${",
-    "{{",
-    "<",
-    "…",
-    "eyJ",
+    *("@", "a@b.co ", "password=", "token: ", "ghp_", "://", ":", "AKIA", "secret", "‹", "${", "{{", "<", "…", "eyJ"),
     "=",
 )
 _PROMPT = (
-    "```",
-    '"""',
-    "~~~",
-    "\n",
-    ". ",
-    "? ",
-    ": ",
-    "- ",
-    "#",
-    "fix ",
-    "src/a.py",
-    "rubric",
-    "true",
-    "[Image]",
-    "make sure ",
-    *("the first ", "option ", "now ", "ok ", "3"),
+    *("```", '"""', "~~~", "\n", ". ", "? ", ": ", "- ", "#", "fix ", "src/a.py", "rubric", "true", "[Image]"),
+    *("make sure ", "the first ", "option ", "now ", "ok ", "3"),
 )
 _JSON = (
-    "{",
-    "}",
-    "[",
-    "]",
-    '"',
-    ",",
-    ":",
-    "\\u",
-    "\\ud83d",
-    "\\ude00",
-    "null",
-    "1e9",
-    '{"a":',
-    '"a",',
-    "[[",
-    '{"key":',
-    "é",
-    "\\",
+    *("{", "}", "[", "]", '"', ",", ":", "\\u", "\\ud83d", "\\ude00", "null", "1e9", '{"a":', '"a",', "[["),
+    *('{"key":', "é", "\\"),
 )
 
 

@@ -117,20 +117,8 @@ _ORDERS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SAID = (
-    "the rubric",
-    "judge",
-    "grade ",
-    "plan_first",
-    "ignore ",
-    "is ",
-    "give",
-    " true",
-    "full ",
-    "100",
-    ". ",
-    "\n",
-    " ",
-    "?",
+    *("the rubric", "judge", "grade ", "plan_first", "ignore ", "is ", "give", " true", "full ", "100"),
+    *(". ", "\n", " ", "?"),
 )
 
 

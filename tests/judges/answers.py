@@ -39,11 +39,9 @@ from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 from tests.judges.labels import labelled_items
 from tests.judges.measures import BoundaryMeasures, Pair, PromptMeasures, with_intervals
 
-INSTRUCTION_TOKENS = 2_200
-"""The texts and the schema that go with a question, about."""
+INSTRUCTION_TOKENS = 2_200  # the texts and the schema that go with a question, about
 CHARACTERS_PER_TOKEN = 4
-FAILED_IN_A_ROW_MAX = 5
-"""After so many questions without an answer the rest is left."""
+FAILED_IN_A_ROW_MAX = 5  # after so many questions without an answer the rest is left
 _NOBODY = UUID(int=0)
 
 
@@ -82,10 +80,8 @@ class Answered(msgspec.Struct, frozen=True):
     prompts: PromptMeasures
     answered_prompts: int
     gaps: int
-    boundaries: BoundaryMeasures
-    """Of the gaps that were answered."""
-    unknown: int
-    """Answers about nothing that is labelled here."""
+    boundaries: BoundaryMeasures  # of the gaps that were answered
+    unknown: int  # answers about nothing that is labelled here
 
 
 def recorded(files: Sequence[Path]) -> Recorded:
@@ -144,8 +140,7 @@ def _pair(item: Item, answer: PromptAnswer) -> Pair:
 
 class LabelledQuestion(NamedTuple):
     kind: Literal["rubric", "boundary"]
-    names: Mapping[str, str | int]
-    """The item it is about, as an answer names it."""
+    names: Mapping[str, str | int]  # the item it is about, as an answer names it
     payload: dict[str, Any]
 
 

@@ -15,18 +15,13 @@ from aggregates.reading.readings import NUMBER
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, BooleanVerdict, Bounds, Intent
 from tests.judges.names import ALL_FEATURES
 
-SURE_MIN = 20
-"""So many sure verdicts on unseen developers a side needs to be said at all."""
-SURE_RIGHT = (0.9, 0.92, 0.94, 0.96)
-"""So many of them are right where a bound is set: the first share that holds ..."""
-SURE_HOLDS = 0.9
-"""... with so many right on parts that had no say in the bound."""
+SURE_MIN = 20  # so many sure verdicts on unseen developers a side needs to be said at all
+SURE_RIGHT = (0.9, 0.92, 0.94, 0.96)  # so many of them are right where a bound is set: the first share that holds ..
+SURE_HOLDS = 0.9  # ... with so many right on parts that had no say in the bound.
 RARE_RIGHT, RARE_HOLDS = (0.86, 0.88, *SURE_RIGHT), 0.85
 """The same of a side that is the rarer one by the experts: it is harder to find, and has fewer verdicts to tell by."""
-BETTER_THAN_CONSTANT = 0.25
-"""This share of the mistakes of always saying the same must be spared."""
-CUT_SHARE = 0.4
-"""How far `forced_from` goes from .5 to where as many are true as the experts say."""
+BETTER_THAN_CONSTANT = 0.25  # this share of the mistakes of always saying the same must be spared
+CUT_SHARE = 0.4  # how far `forced_from` goes from .5 to where as many are true as the experts say
 OPEN = dict.fromkeys(BOOLEANS, Bounds())
 _Floats = NDArray[np.float64]
 
@@ -35,23 +30,19 @@ class Unseen(NamedTuple):
     """A labelled prompt as a judge weighs it that has seen nothing of its developer; logits in thousandths."""
 
     fold: int
-    intent: Intent
-    """As the experts say."""
+    intent: Intent  # as the experts say
     classes: tuple[int, ...]
     said: Intent
     names: frozenset[str]
-    logits: Mapping[BooleanName, float]
-    """Of those booleans that apply to what is said."""
+    logits: Mapping[BooleanName, float]  # of those booleans that apply to what is said
     truths: Mapping[BooleanName, bool]
 
 
 class Calibration(msgspec.Struct, frozen=True):
     """What makes raw weights say chances that hold, and the bounds of these."""
 
-    softened: float
-    """By what the logits of classes are divided."""
-    scales: Mapping[BooleanName, tuple[float, float]]
-    """Factor and addend, in logits, of each boolean."""
+    softened: float  # by what the logits of classes are divided
+    scales: Mapping[BooleanName, tuple[float, float]]  # factor and addend, in logits, of each boolean
     bounds: Mapping[BooleanName, Bounds]
     goals: Mapping[BooleanName, tuple[float | None, float | None]]
     """Of sure false and of sure true, how many were right where the bound is; None where that side is never said."""
@@ -147,8 +138,7 @@ class _Judged(NamedTuple):
     fold: int
     chance: float
     truth: bool
-    may: tuple[bool, bool]
-    """Whether its words allow to be sure that it is false, and that it is true."""
+    may: tuple[bool, bool]  # whether its words allow to be sure that it is false, and that it is true
 
 
 def _chances(unseen: Sequence[Unseen], name: BooleanName, scale: tuple[float, float]) -> list[_Judged]:

@@ -26,10 +26,8 @@ class SubSessionSeen(msgspec.Struct, frozen=True):
     """One qualifying sub-session."""
 
     complete: bool
-    checkpointed: bool
-    """A checkpoint was made between its start and the next one's."""
-    scores: tuple[float, ...]
-    """Standing scores of its prompts."""
+    checkpointed: bool  # A checkpoint was made between its start and the next one's
+    scores: tuple[float, ...]  # standing scores of its prompts
 
 
 class DeveloperRow(msgspec.Struct, frozen=True):
@@ -48,11 +46,9 @@ class AgainstCommits(msgspec.Struct, frozen=True):
 
     developers: tuple[DeveloperRow, ...]
     sessions: int
-    apg_with_completion: float | None
-    """Pearson's r over agent sessions that have both."""
+    apg_with_completion: float | None  # pearson's r over agent sessions that have both
     apg_with_checkpoints: float | None
-    interval: tuple[float, float] | None
-    """Of the first, 95 %; None below four sessions."""
+    interval: tuple[float, float] | None  # of the first, 95 %; None below four sessions
 
 
 def against_commits(folder: Path) -> AgainstCommits:

@@ -34,8 +34,7 @@ _DIGESTER = Digester(b"labelled")
 _FAILED = "[FAILED]"
 _FAILED_AFTER_NAME = "(failed)"
 _ASKS_LEAVE = frozenset({"exitplanmode", "exit_plan_mode"})
-Item = Mapping[str, Any]
-"""A prompt, a session or a turn as a file of items holds it."""
+Item = Mapping[str, Any]  # A prompt, a session or a turn as a file of items holds it
 
 
 judge = click.Group("judge", help="Judge files of items, and answer in the shape of labels.")

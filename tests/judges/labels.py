@@ -18,16 +18,14 @@ from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, 
 from aggregates.turns.turn import Turn
 from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 
-UNNAMED = "unnamed"
-"""The developer of a session of whom the data do not tell."""
+UNNAMED = "unnamed"  # the developer of a session of whom the data do not tell
 LOCK_BOX = frozenset({"c014", "xc049", "c029", "c033", "c037"})
 """Developers of whom nothing is learned, judged once, at the end. Named before anything was measured: those with the
 smallest SHA-256 of "lock box " and their id, until they had 300 prompts, 50 sessions and 40 boundaries."""
 FOLDS = 10
 _DEALT_BY_HAND = {"c045": 5, "xc013": 3, UNNAMED: 1}
 """The fifth part would be empty. The second is of the same project as c013, the third most likely dev11."""
-WRITTEN = "written:"
-"""How the names of written sessions begin."""
+WRITTEN = "written:"  # how the names of written sessions begin
 INTENT_LETTERS: dict[str, Intent] = dict(zip("qirpsbfx", INTENTS, strict=True))
 _BOOLEAN_LETTERS: dict[str, BooleanName] = dict(zip("gsrcvkp", BOOLEANS, strict=True))
 _FOLDER = Path(__file__).parent
@@ -77,8 +75,7 @@ class SessionItem(msgspec.Struct, frozen=True):
 
     session: str
     turns: tuple[Turn, ...]
-    arcs: tuple[ArcLabel, ...] | None
-    """None without a label."""
+    arcs: tuple[ArcLabel, ...] | None  # none without a label
     developer: str = UNNAMED
 
 
@@ -186,10 +183,8 @@ class Example(NamedTuple):
 
     text: str
     intent: Intent
-    booleans: dict[BooleanName, bool]
-    """Those that apply to the intent."""
-    follows: bool
-    """Whether it follows an answer; else it is the first of its session."""
+    booleans: dict[BooleanName, bool]  # those that apply to the intent
+    follows: bool  # whether it follows an answer; else it is the first of its session
 
 
 def examples() -> list[Example]:

@@ -22,13 +22,10 @@ class Pair(msgspec.Struct, frozen=True):
     expert: Booleans
     judged_status: str
     judged_intent: Intent | None
-    judged: Booleans
-    """By force."""
+    judged: Booleans  # by force
     developer: str = ""
-    confidence: float = 0.0
-    """Of the intent."""
-    sure: Booleans = {}
-    """What a person would be told; None: unsure, or it does not apply."""
+    confidence: float = 0.0  # of the intent
+    sure: Booleans = {}  # what a person would be told; None: unsure, or it does not apply
     chances: Mapping[BooleanName, float] = {}
 
 
@@ -57,38 +54,27 @@ class Share(msgspec.Struct, frozen=True):
 class Sure(msgspec.Struct, frozen=True):
     """Of one boolean: the verdicts that a person would be told."""
 
-    true: Share
-    """Of sure true, how many are right."""
+    true: Share  # of sure true, how many are right
     false: Share
-    told: Share
-    """How many of those asked about are told."""
-    curve: tuple[tuple[float, float], ...]
-    """(share of verdicts given, agreement) from the surest on, by force."""
+    told: Share  # how many of those asked about are told
+    curve: tuple[tuple[float, float], ...]  # (share of verdicts given, agreement) from the surest on, by force
 
 
 class PromptMeasures(msgspec.Struct, frozen=True):
     """Over prompts that the experts classified."""
 
     prompts: int
-    status_accuracy: Share
-    """Over all prompts: ok, skipped or unclassified as the experts say."""
+    status_accuracy: Share  # over all prompts: ok, skipped or unclassified as the experts say
     intent_accuracy: Share
-    kappa: dict[BooleanName, float | None]
-    """Where both give a value; what does not apply for one of them is left out."""
+    kappa: dict[BooleanName, float | None]  # where both give a value; what does not apply for one of them is left out
     kappa_null_is_false: dict[BooleanName, float | None]
     """Where the experts give a value; null of the judge counts as false."""
-    score_error: float
-    """Mean absolute difference of 100 x true / applicable, points."""
-    apg_error: float
-    """Difference of the two means, points."""
-    confusion: dict[Intent, dict[str, int]]
-    """Expert intent -> judged intent, or status, -> count."""
-    intervals: dict[str, tuple[float, float]] = {}
-    """Of the figures whose names stand here, by developers drawn anew."""
-    sure: dict[str, Sure] = {}
-    """By boolean; `all` for the seven together."""
-    intents: tuple[tuple[float, float], ...] = ()
-    """The coverage curve of the intent."""
+    score_error: float  # mean absolute difference of 100 x true / applicable, points
+    apg_error: float  # difference of the two means, points
+    confusion: dict[Intent, dict[str, int]]  # expert intent -> judged intent, or status, -> count
+    intervals: dict[str, tuple[float, float]] = {}  # of the figures whose names stand here, by developers drawn anew
+    sure: dict[str, Sure] = {}  # by boolean; `all` for the seven together
+    intents: tuple[tuple[float, float], ...] = ()  # the coverage curve of the intent
 
     @property
     def mean_kappa(self) -> float:
@@ -289,8 +275,7 @@ class OutcomeMeasures(msgspec.Struct, frozen=True):
 
     sensitivity: Share
     specificity: Share
-    undecided: dict[str, int]
-    """What the judge said where the experts could not."""
+    undecided: dict[str, int]  # what the judge said where the experts could not
 
 
 def measure_outcomes(arcs: Sequence[tuple[bool | None, bool]]) -> OutcomeMeasures:
@@ -312,14 +297,10 @@ def measure_outcomes(arcs: Sequence[tuple[bool | None, bool]]) -> OutcomeMeasure
 class DecidedMeasures(msgspec.Struct, frozen=True):
     """goal_complete of a judge that may leave it undecided."""
 
-    agreement: Share
-    """Of those that both decide."""
-    coverage: Share
-    """Decided by the judge, of those that the experts decide."""
-    not_complete: Share
-    """Right, of those that it calls not complete and the experts decide."""
-    untold: Share
-    """Decided by the judge where the experts could not say."""
+    agreement: Share  # of those that both decide
+    coverage: Share  # decided by the judge, of those that the experts decide
+    not_complete: Share  # right, of those that it calls not complete and the experts decide
+    untold: Share  # decided by the judge where the experts could not say
 
 
 def measure_decided(arcs: Sequence[tuple[bool | None, bool | None]]) -> DecidedMeasures:

@@ -17,18 +17,14 @@ except ImportError as error:  # pragma: no cover
         "judges are trained with numpy, which comes with a contributor's tools: run `make dev`"
     ) from error
 
-SEEN_MIN = 3
-"""A feature that fewer rows show is left out."""
-USUAL = 200
-"""A feature that as many rows show costs the plain penalty."""
+SEEN_MIN = 3  # A feature that fewer rows show is left out
+USUAL = 200  # A feature that as many rows show costs the plain penalty
 STEPS_MAX = 200
-FLAT = 3e-6
-"""Where no slope is steeper, the minimum is reached."""
+FLAT = 3e-6  # where no slope is steeper, the minimum is reached
 _REMEMBERED = 8
 _HALVINGS_MAX = 20
 
-Row = tuple[int, ...]
-"""The active features of one item."""
+Row = tuple[int, ...]  # the active features of one item
 _Floats = NDArray[np.float64]
 _Places = NDArray[np.intp]
 

@@ -27,8 +27,8 @@ from aggregates.reading.verdicts import BOOLEANS, INTENTS, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.settings import load_settings
 from tests.judges.answers import Answered, Recorded, ask_all, cost_told, measured_answers, questions, recorded
-from tests.judges.built import BuiltCases, measure_built_cases
 from tests.judges.calibration import calibrated, calibration
+from tests.judges.cases import BuiltCases, measure_built_cases
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
 from tests.judges.judge import Item, judge_arc
 from tests.judges.labels import (

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.judges.built import first_is_complete, measure_built_cases
-from tests.judges.cases import CASES, MISSED, REACHED, Case
+from tests.judges.cases import CASES, Case, first_is_complete, measure_built_cases
 from tests.judges.commits import fisher_interval
 from tests.judges.measures import Share
 
@@ -14,22 +13,15 @@ def test_a_written_session_is_judged_as_its_rule_says(case: Case) -> None:
     assert first_is_complete(case.script) is case.complete
 
 
-def test_there_are_enough_of_both_and_each_has_a_rule_of_its_own() -> None:
-    """So that the rates mean something."""
-    assert len(MISSED) >= 30
-    assert len(REACHED) >= 20
+def test_there_are_enough_of_each_with_a_rule_of_its_own_and_the_report_counts_them() -> None:
+    counts = [sum(case.complete is said for case in CASES) for said in (False, None, True)]
+    assert counts == [21, 16, 24]
     assert len({case.rule for case in CASES}) == len(CASES)
-
-
-def test_the_report_counts_them_apart() -> None:
-    """Those missed, then those reached."""
     measured = measure_built_cases()
-    assert measured.missed == Share(len(MISSED), len(MISSED))
-    assert measured.reached == Share(len(REACHED), len(REACHED))
+    assert (measured.missed, measured.reached) == (Share(37, 37), Share(24, 24))
 
 
 def test_a_step_that_there_is_none_of_is_refused() -> None:
-    """A misspelt script is no case."""
     with pytest.raises(KeyError):
         first_is_complete("> Fix it\nedti src/a.py\n")
 

@@ -44,8 +44,7 @@ from tests.judges.measures import (
 from tests.judges.report import main
 from tests.judges.train import NUMBER, source_of, tables, words_and_pairs, written_items
 
-PARTS = 2
-"""Of the ten: what all ten take minutes for, `make judge-report` tells."""
+PARTS = 2  # of the ten: what all ten take minutes for, `make judge-report` tells
 
 
 def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> Pair:

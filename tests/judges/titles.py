@@ -23,8 +23,7 @@ from tests.judges.judge import Item, session_turns
 from tests.judges.labels import ArcLabel, labelled_items
 from tests.judges.measures import Share, share_text
 
-SESSIONS = 100
-"""So many are read: those with the smallest SHA-256 of "title " and their name."""
+SESSIONS = 100  # so many are read: those with the smallest SHA-256 of "title " and their name
 MARKS = {
     name: mark
     for name, mark in map(str.split, (Path(__file__).parent / "title_marks.txt").read_text("utf-8").splitlines())
@@ -36,10 +35,8 @@ class Title(msgspec.Struct, frozen=True):
 
     session: str
     start: int
-    end: int
-    """Its turns, from 1, both included."""
-    goal: int
-    """The turn whose prompt it comes from."""
+    end: int  # its turns, from 1, both included
+    goal: int  # the turn whose prompt it comes from
     text: str
     in_right_arc: bool
 

@@ -52,19 +52,13 @@ from tests.judges.names import ALL_FEATURES, PASTED, features_of
 
 INTENT_PENALTY = 0.02
 BOOLEAN_PENALTY = 0.014
-FLAT = 3e-5
-"""Where the optimiser stops: further on only the last digits change, for twice the time."""
+FLAT = 3e-5  # where the optimiser stops: further on only the last digits change, for twice the time
 INTENT_BY_COUNT = 1.0
-BOOLEAN_BY_COUNT = 0.5
-"""How much dearer a feature's weight is, the more rows show it (`regression.fit`)."""
-MARKED_SHARE = 0.8
-"""How much a prompt that a reader marked counts beside one that the experts labelled."""
-WRITTEN_SHARE = 0.8
-"""How much a prompt counts that was written for training."""
-WORD_PROMPTS_MIN = 2
-"""In how many written prompts a word stands at least."""
-PAIR_PROMPTS_MIN = 3
-"""In how many prompts of any kind a pair stands at least, one of them written."""
+BOOLEAN_BY_COUNT = 0.5  # how much dearer a feature's weight is, the more rows show it (`regression.fit`)
+MARKED_SHARE = 0.8  # how much a prompt that a reader marked counts beside one that the experts labelled
+WRITTEN_SHARE = 0.8  # how much a prompt counts that was written for training
+WORD_PROMPTS_MIN = 2  # in how many written prompts a word stands at least
+PAIR_PROMPTS_MIN = 3  # in how many prompts of any kind a pair stands at least, one of them written
 LINE_CHARS = 100
 _OWN_CHARS = 2200
 _AGGREGATES = Path(__file__).parents[2] / "aggregates"
@@ -79,21 +73,15 @@ _PASTED = frozenset(NUMBER[name] for name in PASTED)
 class Item(msgspec.Struct, frozen=True):
     """One prompt as the trainer sees it."""
 
-    developer: str
-    """Whose it is; of a written prompt, nobody else's."""
+    developer: str  # whose it is; of a written prompt, nobody else's
     session: str
-    text: str
-    """Its text without what twins may differ in."""
-    features: Row
-    """Those of its text and of what came before it."""
+    text: str  # its text without what twins may differ in
+    features: Row  # those of its text and of what came before it
     intent: Intent
     booleans: Mapping[BooleanName, bool]
-    share: float = 1.0
-    """How much it counts."""
-    labelled: bool = False
-    """Whether experts labelled it: only these measure and calibrate."""
-    real: bool = True
-    """Whether somebody sent it to an agent; else it was written for training."""
+    share: float = 1.0  # how much it counts
+    labelled: bool = False  # whether experts labelled it: only these measure and calibrate
+    real: bool = True  # whether somebody sent it to an agent; else it was written for training
 
 
 def items_of(data_dir: Path) -> list[Item]:

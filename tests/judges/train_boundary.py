@@ -16,10 +16,8 @@ from tests.judges import regression
 from tests.judges.labels import SessionItem, fold_of
 from tests.judges.names import SIGNALS
 
-PENALTY = 2.0
-"""Of the squared weights, against the sum of the log-losses."""
-SEEN_MIN = 8
-"""A signal that fewer turns show is left out."""
+PENALTY = 2.0  # of the squared weights, against the sum of the log-losses
+SEEN_MIN = 8  # A signal that fewer turns show is left out
 JUDGED_PER_EXPERT = 1.4
 """How many boundaries are judged on unseen developers for each that the experts see.
 
@@ -47,8 +45,7 @@ EITHER: frozenset[str] = frozenset({"is a command", "the turn before was a comma
 """Signals that may speak for either."""
 _PLACE = {name: place for place, name in enumerate(SIGNALS)}
 
-Row = regression.Row
-"""The active signals of one turn."""
+Row = regression.Row  # the active signals of one turn
 
 
 def train_boundary(sessions: Sequence[SessionItem]) -> BoundaryModel:

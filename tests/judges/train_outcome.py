@@ -45,10 +45,8 @@ PRIOR: Mapping[str, float] = {
     rules.NOT_WORKING: -3.0,
 }
 """Logits, set by hand."""
-BIAS, SILENCE = 2.0, -0.3
-"""The same of an arc without evidence, and of one that nothing follows."""
-PENALTY = 2.0
-"""Of the squared distances from what was set, against the sum of the log-losses."""
+BIAS, SILENCE = 2.0, -0.3  # the same of an arc without evidence, and of one that nothing follows
+PENALTY = 2.0  # of the squared distances from what was set, against the sum of the log-losses
 _STEPS = 12
 _PIECES = (*SPEAKS_FOR, *SPEAKS_AGAINST)
 _Floats = NDArray[np.float64]

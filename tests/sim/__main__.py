@@ -20,8 +20,7 @@ from tests.sim.history import Failed, Size, Told, history
 from tests.sim.world import StoreKind
 from tests.support.results import Result, table_of
 
-STORES: tuple[StoreKind, ...] = ("memory", "sqlite")
-"""In turn."""
+STORES: tuple[StoreKind, ...] = ("memory", "sqlite")  # in turn
 FIGURES = {
     "lives": "starts of the service",
     "deaths": "of which after a death",

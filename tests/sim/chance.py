@@ -12,8 +12,7 @@ from trio._core import _run as trio_run
 
 T = TypeVar("T")
 
-Patches = list[tuple[Any, str, object]]
-"""Owner, name of the attribute, what it is for a while."""
+Patches = list[tuple[Any, str, object]]  # owner, name of the attribute, what it is for a while
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from tests.sim.stories import Point, Record, Turn
 from tests.sim.wire import Answer, Lost
 from tests.sim.world import ANSWER_SECONDS_MAX
 
-TRIES_SECONDS_MAX = 900.0
-"""In virtual time: faults last for a minute at most, so nothing stays refused for so long."""
+TRIES_SECONDS_MAX = 900.0  # in virtual time: faults last for a minute at most, so nothing stays refused for so long
 
 UNAVAILABLE, UNAUTHORIZED = 503, 401
 
@@ -38,8 +37,7 @@ class Clients:
         self.world = world
         self.chance = chance
         self.tally = tally
-        self.hang_up = 0.0
-        """How often a client hangs up before it is answered."""
+        self.hang_up = 0.0  # how often a client hangs up before it is answered
 
     # --- one request, again and again -------------------------------------------------------------------------
 

@@ -29,8 +29,7 @@ class Fate:
         self.over = False
         self.steps: Counter[Place] = Counter()
         self.refusal: Refusal | None = None
-        self.slowest_seconds = 0.0
-        """The longest that a thread's work takes, in virtual time."""
+        self.slowest_seconds = 0.0  # the longest that a thread's work takes, in virtual time
         self._fuse: tuple[Place, int] | None = None
 
     def light(self, place: Place, steps: int) -> None:
@@ -60,5 +59,4 @@ class Fate:
         return self._chance.uniform(0, self.slowest_seconds) if self.slowest_seconds else 0.0
 
 
-FATE: ContextVar[Fate] = ContextVar("FATE")
-"""That of the life which the running task belongs to."""
+FATE: ContextVar[Fate] = ContextVar("FATE")  # that of the life which the running task belongs to

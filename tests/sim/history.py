@@ -34,8 +34,7 @@ from tests.sim.reads import Reads
 from tests.sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
 from tests.sim.world import StoreKind
 
-START_US = 1_780_272_000 * 1_000_000
-"""A midnight of UTC."""
+START_US = 1_780_272_000 * 1_000_000  # A midnight of UTC
 
 BROKEN = ("a command could not be decided", "a request broke", "a stored event is corrupt and is passed over")
 """What the service says of faults of its own."""
@@ -47,12 +46,9 @@ class Size(msgspec.Struct, frozen=True):
     """How much happens."""
 
     steps: int = 10
-    people: int = 3
-    """In each of the two organizations."""
-    deeds: int = 30
-    """In each step, at most."""
-    sessions: int = 2
-    """New ones in each step, at most."""
+    people: int = 3  # in each of the two organizations
+    deeds: int = 30  # in each step, at most
+    sessions: int = 2  # new ones in each step, at most
 
 
 class Told(msgspec.Struct):
@@ -119,17 +115,14 @@ class History:
         self.tally = Tally()
         self.clients = Clients(world, chance, self.tally)
         self.reads = Reads(self.clients, chance, START_US)
-        self.deeds: list[tuple[str, Deed]] = []
-        """What is still to be sent, in no order."""
+        self.deeds: list[tuple[str, Deed]] = []  # what is still to be sent, in no order
         self.done: Counter[str] = Counter()
         self.faults = [Faults(node, self.clients, chance, self.done) for node in world.nodes]
         self.step = "setting up"
-        self.true_us = START_US
-        """What o'clock it is for agents, whatever the server's clock shows."""
+        self.true_us = START_US  # what o'clock it is for agents, whatever the server's clock shows
         self.teams: list[tuple[str, list[Person]]] = []
         self.dead_keys: list[str] = []
-        self.confessed: list[tuple[str, object]] = []
-        """What the service said of faults of its own, and the exceptions."""
+        self.confessed: list[tuple[str, object]] = []  # what the service said of faults of its own, and the exceptions
         self.events = 0
 
     @property

@@ -30,8 +30,7 @@ class Life:
         self.vault = vault
         self.fate = fate
         self.scope = trio.CancelScope()
-        self.up = False
-        """Whether connections are taken."""
+        self.up = False  # whether connections are taken
         self.built: Built | None = None
         self._clock = clock
         self._listeners: dict[Side, QuartTrio] = {}

@@ -36,10 +36,8 @@ class Usage(NamedTuple):
 class Ledger(msgspec.Struct):
     """What one developer has sent, each thing once: the times that count."""
 
-    plugin: dict[str, int] = {}
-    """Turn → when, as the plugin told."""
-    log: dict[str, int] = {}
-    """Turn → when, as the agent's log told."""
+    plugin: dict[str, int] = {}  # turn → when, as the plugin told
+    log: dict[str, int] = {}  # turn → when, as the agent's log told
     answers: dict[str, int] = {}
     records: dict[str, int] = {}
     points: dict[str, int] = {}
@@ -59,18 +57,13 @@ class Person(msgspec.Struct):
     turns: dict[str, Turn] = {}
     records: dict[str, Record] = {}
     points: dict[str, Point] = {}
-    cuts: set[tuple[str, ...]] = set()
-    """Exports that were sent, by what was in them."""
-    skewed: set[str] = set()
-    """Sessions of which something came with a time that was not believed."""
-    titles: dict[str, str] = {}
-    """Turn that opened a sub-session → its last title by hand."""
+    cuts: set[tuple[str, ...]] = set()  # exports that were sent, by what was in them
+    skewed: set[str] = set()  # sessions of which something came with a time that was not believed
+    titles: dict[str, str] = {}  # turn that opened a sub-session → its last title by hand
     keys: list[str] = []
-    ending: set[str] = set()
-    """Keys that are being revoked: nobody knows whether they still open anything."""
+    ending: set[str] = set()  # keys that are being revoked: nobody knows whether they still open anything
     sent: Ledger = msgspec.field(default_factory=Ledger)
-    sure: Ledger = msgspec.field(default_factory=Ledger)
-    """What was acknowledged."""
+    sure: Ledger = msgspec.field(default_factory=Ledger)  # what was acknowledged
 
     def tell(self, session: Session) -> None:
         """Something happened."""

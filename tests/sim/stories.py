@@ -35,14 +35,12 @@ class Turn(msgspec.Struct, frozen=True):
     """A prompt, and what was answered."""
 
     session: str
-    name: str
-    """As the agent calls it; unique."""
+    name: str  # as the agent calls it; unique
     event_id: UUID
     at_us: int
     text: str
     cwd: str
-    arc: int
-    """Which goal of its session it belongs to, by the boundaries that were scripted."""
+    arc: int  # which goal of its session it belongs to, by the boundaries that were scripted
     answer: "Answered"
 
 
@@ -65,14 +63,12 @@ class Record(msgspec.Struct, frozen=True):
     session: str
     at_us: int
     event: str
-    turn: str
-    """The name of the prompt that it names."""
+    turn: str  # the name of the prompt that it names
     text: str | None = None
     model: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
-    cost_nano: int | None = None
-    """What the agent says; None where the catalog has to."""
+    cost_nano: int | None = None  # what the agent says; None where the catalog has to
     tool: str | None = None
     ok: bool = True
 

@@ -28,8 +28,7 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
-    position: int = 0
-    """That of a write where nodes share a log."""
+    position: int = 0  # that of a write where nodes share a log
 
     @property
     def json(self) -> Any:

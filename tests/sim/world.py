@@ -24,14 +24,11 @@ from tests.sim.life import Life, Side
 from tests.sim.wire import Answer, Lost
 from tests.support.memory import FixedClock, MemoryRecorder
 
-StoreKind = Literal["memory", "sqlite", "nodes"]
-"""`nodes`: three over one PostgreSQL."""
+StoreKind = Literal["memory", "sqlite", "nodes"]  # `nodes`: three over one PostgreSQL
 
-ANSWER_SECONDS_MAX = 200.0
-"""In virtual time: nothing that the service bounds takes longer."""
+ANSWER_SECONDS_MAX = 200.0  # in virtual time: nothing that the service bounds takes longer
 
-ABANDONED = 500
-"""What is left of a request when the server has stopped before it was done with it."""
+ABANDONED = 500  # what is left of a request when the server has stopped before it was done with it
 
 _PRAGMAS = (*(pragma for pragma in WRITER_PRAGMAS if "synchronous" not in pragma), "PRAGMA synchronous = OFF")
 """Deaths are copies of files, which see what was written; so nothing need be synced here."""
@@ -59,8 +56,7 @@ class World:
         self.chance = chance
         self.folder = folder
         self.lives = self.deaths = self.failed_starts = 0
-        self.next_fate: tuple[Place, int] | None = None
-        """What the next life dies of, from its start on."""
+        self.next_fate: tuple[Place, int] | None = None  # what the next life dies of, from its start on
         self._kind = kind
         self._shared = shared
         self._recorder = MemoryRecorder()

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-BROKEN = (OSError, http.client.HTTPException)
-"""What a call raises where no answer came; the next one connects anew."""
-TIMEOUT_SECONDS = 300.0
-"""For an answer: a shared machine may stand still for a minute."""
+BROKEN = (OSError, http.client.HTTPException)  # what a call raises where no answer came; the next one connects anew
+TIMEOUT_SECONDS = 300.0  # for an answer: a shared machine may stand still for a minute
 
 
 class Answer(NamedTuple):
@@ -78,8 +76,7 @@ def at(values: list[float], share: float) -> float:
 
 # --- a load: cheaper than the server that it keeps busy, on the same machine ---------------------------------------
 
-Body = Callable[[int, int], bytes]
-"""The body of one request, by connection and number."""
+Body = Callable[[int, int], bytes]  # the body of one request, by connection and number
 
 
 class Measured(NamedTuple):

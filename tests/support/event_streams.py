@@ -20,8 +20,7 @@ class Stream:
     def __init__(self) -> None:
         self.told: list[Told] = []
         self.comments: list[str] = []
-        self.last_id = ""
-        """What a browser would send as `Last-Event-ID` if it were cut off now."""
+        self.last_id = ""  # what a browser would send as `Last-Event-ID` if it were cut off now
         self.retry_ms: int | None = None
         self._rest = ""
         self._fields: dict[str, str] = {}

@@ -5,8 +5,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.listening import Handler, listening
 
 
 class Intake:
@@ -15,12 +16,10 @@ class Intake:
     def __init__(self, status: int = 204) -> None:
         self.status = status
         self.body = b""
-        self.received: list[dict[str, Any]] = []
-        """The bodies of requests, in order, those that were refused included."""
+        self.received: list[dict[str, Any]] = []  # the bodies of requests, in order, those that were refused included
         self.paths: list[str] = []
         self.url = ""
-        self.answers = threading.Event()
-        """Cleared, it takes requests and answers them once this is set again."""
+        self.answers = threading.Event()  # cleared, it takes requests and answers them once this is set again
         self.answers.set()
 
 
@@ -29,35 +28,22 @@ def intake(status: int = 204) -> Iterator[Intake]:
     """An intake on a port of its own, until the end of the block."""
     state, lock = Intake(status), threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Taking(Handler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.body()
             with lock:
                 state.received.append(json.loads(body))
                 state.paths.append(self.path)
                 status, answer = state.status, state.body
             state.answers.wait(10)
-            self.send_response(status)
-            if status != 204:
-                self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            if status == 204:
+                self.send_response(status)
+                self.end_headers()
+            else:
+                self.answer(status, answer)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Tests are quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Taking) as state.url:
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextmanager

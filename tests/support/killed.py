@@ -21,8 +21,7 @@ from tests.support.household import household
 
 DAY_US = 86_400_000_000
 TRIES_MAX = 40
-FINISHED = 7
-"""The exit code where there was no n-th."""
+FINISHED = 7  # the exit code where there was no n-th
 
 
 def die_before(number: int, *places: tuple[Any, str]) -> None:

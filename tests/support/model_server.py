@@ -4,11 +4,11 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-AT_ONCE = {"Retry-After": "0.001"}
-"""The client waits no longer before it tries again."""
+from tests.support.listening import Handler, listening
+
+AT_ONCE = {"Retry-After": "0.001"}  # the client waits no longer before it tries again
 ENDLESS_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -17,13 +17,10 @@ class Said(NamedTuple):
 
     body: bytes
     status: int = 200
-    seconds: float = 0.0
-    """How long it is held back; it ends with the server."""
+    seconds: float = 0.0  # how long it is held back; it ends with the server
     headers: Mapping[str, str] = {}
-    endless: bool = False
-    """Whether the body comes again and again, until nobody reads it."""
-    pause_seconds: float = 0.0
-    """Between two pieces of an endless body."""
+    endless: bool = False  # whether the body comes again and again, until nobody reads it
+    pause_seconds: float = 0.0  # between two pieces of an endless body
 
 
 def says(value: Any, prompt_tokens: int = 100, completion_tokens: int = 20) -> Said:
@@ -73,8 +70,7 @@ class ModelServer:
         self.url = ""
         self.most_at_once = 0
         self.at_once = 0
-        self.sent_bytes = 0
-        """Of endless bodies."""
+        self.sent_bytes = 0  # of endless bodies
         self.ended = threading.Event()
 
     def answers(self, *said: Said) -> None:
@@ -88,11 +84,9 @@ def model_server() -> Iterator[ModelServer]:
     """An endpoint on a port of its own, until the end of the block."""
     state, lock = ModelServer(), threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Answering(Handler):
         def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            raw = self.body().decode()
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self.path, headers, raw, json.loads(raw))
             with lock:
@@ -104,38 +98,28 @@ def model_server() -> Iterator[ModelServer]:
                 state.ended.wait(said.seconds)
             with lock:
                 state.at_once -= 1
-            self._reply(said)
-
-        def _reply(self, said: Said) -> None:
             try:
-                self.send_response(said.status)
-                headers = {"Content-Type": "application/json", "Content-Length": str(len(said.body))}
-                if said.endless:
-                    headers = {"Content-Type": "application/json", "Connection": "close"}
-                    self.close_connection = True
-                for name, value in {**headers, **said.headers, **(AT_ONCE if said.status >= 400 else {})}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(said.body)
-                while said.endless and state.sent_bytes < ENDLESS_BYTES_MAX:
-                    self.wfile.write(said.body)
-                    state.sent_bytes += len(said.body)
-                    state.ended.wait(said.pause_seconds)
+                self._reply(said)
             except OSError:  # who asked has hung up
                 self.close_connection = True
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Tests are quiet."""
+        def _reply(self, said: Said) -> None:
+            length = {"Connection": "close"} if said.endless else {"Content-Length": str(len(said.body))}
+            headers = {"Content-Type": "application/json", **length, **said.headers}
+            self.close_connection = said.endless
+            self.send_response(said.status)
+            for name, value in {**headers, **(AT_ONCE if said.status >= 400 else {})}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(said.body)
+            while said.endless and state.sent_bytes < ENDLESS_BYTES_MAX:
+                self.wfile.write(said.body)
+                state.sent_bytes += len(said.body)
+                state.ended.wait(said.pause_seconds)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.ended.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(Answering) as url:
+        state.url = f"{url}/v1"
+        try:
+            yield state
+        finally:
+            state.ended.set()

@@ -11,8 +11,7 @@ from tests.support.log import named
 
 ACME, OTHER = named("acme"), named("other")
 ANA, BEN, EVE = named("ana"), named("ben"), named("eve")
-NOW_US = 1_785_585_600_000_000
-"""2026-08-01T12:00:00Z, a Saturday."""
+NOW_US = 1_785_585_600_000_000  # 2026-08-01T12:00:00Z, a Saturday
 
 
 def key_of(name: str) -> str:

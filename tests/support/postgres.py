@@ -22,8 +22,7 @@ import psycopg
 import pytest
 
 NAMED = "SVC_TEST_POSTGRES"
-_USERS = ("postgres", "nobody")
-"""Whom a test of root's runs it as: PostgreSQL refuses to be root's."""
+_USERS = ("postgres", "nobody")  # whom a test of root's runs it as: PostgreSQL refuses to be root's
 _START_SECONDS = 30.0
 QUICK = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB", "max_connections": "60"}
 """What is asked here is who sees what; what a disk does is asked by `make cluster` and `make bench`."""

@@ -27,12 +27,10 @@ from tests.support.warm import Child, Warm
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND_SECONDS = 1_200
-READY_SECONDS = 600.0
-"""Nothing fails because a machine is slow: a server that is not ready by then never will be."""
+READY_SECONDS = 600.0  # nothing fails because a machine is slow: a server that is not ready by then never will be
 STOP_SECONDS = 5
 NOTHING: Mapping[str, str] = MappingProxyType({})
-QUIET = {"SVC_CATALOG_REFRESH": "false"}
-"""List prices are asked of nobody."""
+QUIET = {"SVC_CATALOG_REFRESH": "false"}  # list prices are asked of nobody
 NO_BUDGETS = {f"SVC_{name.upper()}": "0" for name in budgets.NAMES}
 """Of what a server is flooded with, nothing is refused."""
 KEY = re.compile(r"svc_[A-Za-z0-9_-]{43}")
@@ -54,8 +52,7 @@ class Person(NamedTuple):
 
 class Process(NamedTuple):
     pid: int
-    words: str
-    """Its command line."""
+    words: str  # its command line
 
 
 def environment() -> dict[str, str]:
@@ -160,8 +157,7 @@ class Program(NamedTuple):
     """How the program is started: by a command, or as a fork of one that has imported it."""
 
     command: tuple[str, ...] = ()
-    told: Mapping[str, str] = NOTHING
-    """For the environment of everything it runs."""
+    told: Mapping[str, str] = NOTHING  # for the environment of everything it runs
 
     def run(
         self,

@@ -1,13 +1,11 @@
 """A small OpenID Connect provider over a real socket, which checks PKCE, and can be made to lie."""
 
-import threading
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from secrets import token_urlsafe
 from time import time
 from typing import Any
@@ -16,6 +14,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import msgspec
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+
+from tests.support.listening import Handler, listening
 
 CLIENT, SECRET = "svc-at-acme", "the-secret-of-the-client"
 
@@ -32,15 +32,12 @@ class Provider:
     def __init__(self, issuer: str) -> None:
         self.issuer = issuer
         self.person: dict[str, object] = {}
-        self.lies: dict[str, object] = {}
-        """Claims put over those of an honest id token."""
+        self.lies: dict[str, object] = {}  # claims put over those of an honest id token
         self.signs_with = "first"
         self.publishes = "first"
-        self.refuses = ""
-        """An error with which it sends a browser back."""
+        self.refuses = ""  # an error with which it sends a browser back
         self.broken = False
-        self.waits = False
-        """Whether a page asks first who is there."""
+        self.waits = False  # whether a page asks first who is there
         self.asked: list[str] = []
         self._codes: dict[str, dict[str, str]] = {}
 
@@ -76,7 +73,8 @@ class Provider:
         return {"access_token": token_urlsafe(), "token_type": "Bearer", "id_token": token}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
+    protocol_version = "HTTP/1.0"
     provider: Provider
 
     def do_GET(self) -> None:
@@ -90,10 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
                 link = f'<a href="{escape(self.provider.authorized(query))}">Yes, it is me</a>'
                 self._send(200, link.encode(), "text/html")
                 return
-            self.send_response(302)
-            self.send_header("Location", self.provider.authorized(query))
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.answer(302, Location=self.provider.authorized(query))
         elif parts.path == "/jwks_uri":
             self._answer(200, self.provider.keys())
         else:
@@ -102,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.provider.asked.append(self.path)
-        sent = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        sent = self.body().decode()
         form = {name: texts[-1] for name, texts in parse_qs(sent).items()}
         found = self.provider.tokens(form, self.headers.get("Authorization", ""))
         self._answer(400, {"error": "invalid_grant"}) if found is None else self._answer(200, found)
@@ -111,26 +106,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, msgspec.json.encode(value), "application/json")
 
     def _send(self, status: int, body: bytes, media: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", media)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        self.answer(status, body, Content_Type=media)
 
 
 @contextmanager
 def provider() -> Iterator[Provider]:
     """One that answers until the end of the block."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        made = Provider(f"http://127.0.0.1:{server.server_address[1]}")
-        server.RequestHandlerClass = type("Handler", (_Handler,), {"provider": made})
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield made
-        finally:
-            server.shutdown()
-            thread.join()
+    made = Provider("")
+    with listening(type("Telling", (_Handler,), {"provider": made})) as made.issuer:
+        yield made

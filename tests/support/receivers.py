@@ -1,15 +1,15 @@
 """Who hears of finished reports: a receiver of webhooks and a mail server, over real sockets."""
 
 import ssl
-import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import StreamRequestHandler, TCPServer, ThreadingTCPServer
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, NamedTuple, cast
+
+from tests.support.listening import Handler, listening, served
 
 LINE_BYTES_MAX = 1_000
 
@@ -27,8 +27,7 @@ class Receiver:
     def __init__(self) -> None:
         self.url = ""
         self.status = 200
-        self.location = ""
-        """Where it redirects to."""
+        self.location = ""  # where it redirects to
         self.received: list[Received] = []
 
 
@@ -37,22 +36,16 @@ def receiver() -> Iterator[Receiver]:
     """On a port of its own, until the end of the block."""
     state = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Receiving(Handler):
+        protocol_version = "HTTP/1.0"
+
         def do_POST(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            state.received.append(Received(headers, self.rfile.read(int(headers["content-length"]))))
-            self.send_response(state.status)
-            if state.location:
-                self.send_header("Location", state.location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            state.received.append(Received(headers, self.body()))
+            self.answer(state.status, b"", **({"Location": state.location} if state.location else {}))
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Tests are quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_port}/told/token-in-the-path"
-    with _served(server):
+    with listening(Receiving) as url:
+        state.url = f"{url}/told/token-in-the-path"
         yield state
 
 
@@ -153,17 +146,5 @@ def mail_server(address: str = "127.0.0.1", context: ssl.SSLContext | None = Non
     session = type("Session", (_Session,), {"state": state, "context": context})
     server = ThreadingTCPServer((address, 0), session)
     state.port = server.server_address[1]
-    with _served(server):
+    with served(server):
         yield state
-
-
-@contextmanager
-def _served(server: TCPServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -6,10 +6,8 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-BAR_CELLS = 30
-"""Of which the first half is the way to the target."""
-MOST_SHOWN = 2.0
-"""Times the target; what is better than that fills the bar as well."""
+BAR_CELLS = 30  # of which the first half is the way to the target
+MOST_SHOWN = 2.0  # times the target; what is better than that fills the bar as well
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -19,10 +17,8 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     measured: float
     unit: str = ""
     target: float | None = None
-    at_most: bool = False
-    """Whether less is better."""
-    baseline: str = ""
-    """What it was measured beside, in the same run."""
+    at_most: bool = False  # whether less is better
+    baseline: str = ""  # what it was measured beside, in the same run
 
     @property
     def reach(self) -> float | None:
@@ -63,10 +59,8 @@ class Outcome(msgspec.Struct):
     tried: int = 0
     seen: dict[str, int] = msgspec.field(default_factory=dict)
     """What was counted, by name: captures acknowledged, found, answers 503 …"""
-    deviations: list[str] = msgspec.field(default_factory=list)
-    """Whatever was not as expected, each with where to look."""
-    left_out: str | None = None
-    """Why it could not be tried on this machine."""
+    deviations: list[str] = msgspec.field(default_factory=list)  # whatever was not as expected, each with where to look
+    left_out: str | None = None  # why it could not be tried on this machine
 
     def count(self, name: str, number: int = 1) -> None:
         self.seen[name] = self.seen.get(name, 0) + number
