@@ -17,7 +17,7 @@ from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.nodes import Following, Job, Leading
 from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
-from svc.jobs.questions import LlmJudge, Narratives, ReportProse
+from svc.jobs.questions import LlmJudge, Narratives
 from svc.jobs.reports import ReportJobs, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
@@ -127,14 +127,16 @@ def build(
     tasks.append(service.narratives.run)
     lanes = [archive.run, service.backfilling.run, *([service.note_key_uses] if lasting else [])]
     jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
-    prose = ReportProse(gateway, administration.directory.names_in, metrics.asked)
-    reports = ReportJobs(service, RULES_VERSION, prose.write)
+    reports = ReportJobs(service, RULES_VERSION, service.narratives.report)
     service.ordered_report, service.model = reports.note, partial(_model, settings, tokens)
     if lasting or reporting:
         jobs["reports"] = reports.run
         jobs["schedules"] = ReportSchedules(service).run
     if lasting:
-        jobs |= {"retention": service.retention.run, "judging": LlmJudge(service, gateway, metrics.asked).run}
+        jobs |= {
+            "retention": service.retention.run,
+            "judging": LlmJudge(service, vault, journal, gateway, metrics.asked).run,
+        }
         jobs |= telling(settings, service) | ({} if backups is None else {"backups": backups.run})
     if lasting and settings.catalog_refresh:
         jobs["prices"] = catalog.keep_fresh

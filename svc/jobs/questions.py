@@ -14,7 +14,7 @@ and goes without where it takes longer; what is written then is there for the ne
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -36,7 +36,6 @@ from aggregates.reports.prose import (
 )
 from projections.facts.reports import OpenReport
 from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
-from projections.reader import Reader
 from svc.llm import budget as bounds
 from svc.llm.answers import (
     Answer,
@@ -55,7 +54,7 @@ from svc.log.codec import NewEvent
 from svc.log.journal import Journal
 from svc.log.store import Conflict
 from svc.log.vault import Vault
-from svc_http.ports import Unavailable
+from svc_http.ports import Service, Unavailable
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -68,18 +67,11 @@ _PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 _OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
 
 
-class Desk(Protocol):
-    vault: Vault
-    journal: Journal
-
-    def now_us(self) -> int: ...
-
-    async def read_all(self, query: Callable[[Reader], T]) -> T: ...
-
-
 class LlmJudge:
-    def __init__(self, desk: Desk, gateway: Gateway, count: Count) -> None:
-        self._desk = desk
+    def __init__(self, service: Service, vault: Vault, journal: Journal, gateway: Gateway, count: Count) -> None:
+        self._service = service
+        self._vault = vault
+        self._journal = journal
         self._gateway = gateway
         self._count = count
         self._done: set[QuestionRound] = set()
@@ -108,7 +100,7 @@ class LlmJudge:
             gaps=bounds.JUDGE_GAPS_MAX,
         )
         done, may_ask = frozenset(self._done), self._gateway.may_ask
-        for key, questions in await self._desk.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
+        for key, questions in await self._service.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
             for question in questions:
                 if not await self._settled(question):
                     return
@@ -128,7 +120,7 @@ class LlmJudge:
             return True
         stream = answer_stream(event.developer_id, event.kind, event.model, event.prompt_version, event.input_digest)
         try:
-            await self._desk.journal.append([NewEvent(stream, 1, event)])
+            await self._journal.append([NewEvent(stream, 1, event)])
         except Conflict:
             log.debug("the same question was answered before")
         return True
@@ -157,7 +149,7 @@ class LlmJudge:
         scope = question.scope
         asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
         return JudgeAnswered(
-            received_at_us=self._desk.now_us(),
+            received_at_us=self._service.now_us(),
             organization_id=scope.organization_id,
             developer_id=scope.developer_id,
             kind=question.kind,
@@ -166,7 +158,7 @@ class LlmJudge:
             captures=question.captures,
             model=answer.model,
             prompt_version=answer.version,
-            input_digest=self._desk.vault.known_digester(scope.developer_id).digest(asked),
+            input_digest=self._vault.known_digester(scope.developer_id).digest(asked),
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
             confidence=round(confidence, 3),
@@ -180,6 +172,10 @@ class NarrativeAnswer(msgspec.Struct, forbid_unknown_fields=True):
     structured_narrative: None = None
 
 
+class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
+    narrative: str
+
+
 class Narratives:
     def __init__(self, gateway: Gateway, now_us: Callable[[], int], people: People, count: Count) -> None:
         self._gateway = gateway
@@ -191,8 +187,7 @@ class Narratives:
         self._nursery: trio.Nursery | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
+        async with trio.open_nursery() as self._nursery:
             task_status.started()
             await trio.sleep_forever()
 
@@ -201,7 +196,7 @@ class Narratives:
 
     async def narrate(self, wanted: NarrativeRequest) -> Narration:
         """The narrative, or why there is none. Never raises because of the model."""
-        if not self._gateway.may_ask(wanted.scope.organization_id):
+        if not self.may_narrate(wanted.scope.organization_id):
             return Narration("off")
         if not wanted.work.members:
             return Narration("no_work")
@@ -214,6 +209,33 @@ class Narratives:
         if wanted.name in self._under_way:
             return Narration("pending")
         return Narration("resting" if self._gateway.rests else "none")
+
+    async def report(self, wanted: OpenReport, sections: str) -> Prose | None:
+        """A report's prose, about the figures of its sections; None where there is none."""
+        organization_id = wanted.scope.organization_id
+        told = report_figures(sections) if self.may_narrate(organization_id) else None
+        if told is None:
+            return None
+        payload: dict[str, Json] = {
+            "language": LANGUAGES[language_of(wanted.language)],
+            "period": _PERIODS[wanted.period.name],
+            "figures": dict(told.figures),
+            "weakest_habits": list(told.weakest_habits),
+        }
+        try:
+            answer = await self._gateway.ask(organization_id, "report", REPORT_VERSION, ProseAnswer, payload)
+        except NoAnswer:
+            return None  # counted by the gateway
+        names = self._people(organization_id)
+        text = self._believed("report", believed_prose(answer.value.narrative, told.figures, names))
+        narrator = Narrator(answer.model, answer.version, answer.input_tokens, answer.output_tokens)
+        return None if text is None else Prose(text, narrator)
+
+    def _believed(self, kind: str, text: str | None) -> str | None:
+        if text is None:
+            log.warning("what the text model wrote is not shown: it says more than it was told", kind=kind)
+            self._count(kind, "disbelieved", 0)
+        return text
 
     def _standing(self, wanted: NarrativeRequest) -> Narrative | None:
         kept = self._kept.get(wanted.name)
@@ -228,17 +250,14 @@ class Narratives:
         return written
 
     async def _write(self, wanted: NarrativeRequest, written: trio.Event) -> None:
+        organization_id, kind = wanted.scope.organization_id, wanted.kind
         labels: list[Json] = [list(each) for each in wanted.work.members]
-        about: dict[str, Json] = {"members": labels} if wanted.kind == "team" else {"work": labels[0]}
+        about: dict[str, Json] = {"members": labels} if kind == "team" else {"work": labels[0]}
         payload = {"language": LANGUAGES[wanted.language], **about}
         try:
-            organization_id = wanted.scope.organization_id
-            answer = await self._gateway.ask(organization_id, wanted.kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
-            text = believed(answer.value.narrative, {}, self._people(organization_id))
-            if text is None:
-                log.warning("a narrative is not shown: it says more than it was told", kind=wanted.kind)
-                self._count(wanted.kind, "disbelieved", 0)
-            else:
+            answer = await self._gateway.ask(organization_id, kind, NARRATIVE_VERSION, NarrativeAnswer, payload)
+            text = self._believed(kind, believed(answer.value.narrative, {}, self._people(organization_id)))
+            if text is not None:
                 self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
                 self._kept.move_to_end(wanted.name)
             while len(self._kept) > bounds.NARRATIVES_KEPT_MAX:
@@ -248,36 +267,3 @@ class Narratives:
         finally:
             del self._under_way[wanted.name]
             written.set()
-
-
-class ProseAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    narrative: str
-
-
-class ReportProse:
-    def __init__(self, gateway: Gateway, people: People, count: Count) -> None:
-        self._gateway = gateway
-        self._people = people
-        self._count = count
-
-    async def write(self, wanted: OpenReport, sections: str) -> Prose | None:
-        organization_id = wanted.scope.organization_id
-        told = report_figures(sections) if self._gateway.may_ask(organization_id) else None
-        if told is None:
-            return None
-        payload: dict[str, Json] = {
-            "language": LANGUAGES[language_of(wanted.language)],
-            "period": _PERIODS[wanted.period.name],
-            "figures": dict(told.figures),
-            "weakest_habits": list(told.weakest_habits),
-        }
-        try:
-            answer = await self._gateway.ask(organization_id, "report", REPORT_VERSION, ProseAnswer, payload)
-        except NoAnswer:
-            return None  # counted by the gateway
-        text = believed_prose(answer.value.narrative, told.figures, self._people(organization_id))
-        if text is None:
-            log.warning("a report's prose is not shown: it says more than the figures", report_id=str(wanted.report_id))
-            self._count("report", "disbelieved", 0)
-            return None
-        return Prose(text, Narrator(answer.model, answer.version, answer.input_tokens, answer.output_tokens))

@@ -71,7 +71,7 @@ class Court:
         budget = Budget(spent, bounds.DAILY_TOKENS, clock.now_us)
         leaves = service.directory.text_leaves
         self.gateway = Gateway(Endpoint(server.url, "m"), budget, leaves, self._count)
-        self.lane = LlmJudge(service, self.gateway, self._count)
+        self.lane = LlmJudge(service, service.vault, service.journal, self.gateway, self._count)
 
     def _count(self, kind: str, outcome: str, _tokens: int) -> None:
         self.tallied.append((kind, outcome))
@@ -299,7 +299,7 @@ async def test_a_restart_asks_nothing_again(tmp_path: Path) -> None:
         await court.works()
         await court.settles()
         await court.looks()
-        await LlmJudge(court.service, court.gateway, court._count).look()
+        await LlmJudge(court.service, court.service.vault, court.service.journal, court.gateway, court._count).look()
         assert len(court.server.received) == 2
 
 

@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from aggregates.reports.events import ReportCompleted
 from projections.facts.reports import OpenReport
-from svc.jobs.questions import ReportProse
+from svc.jobs.questions import Narratives
 from svc.llm import budget as bounds
 from svc.llm.budget import Budget, Endpoint
 from svc.llm.client import Gateway
@@ -40,7 +40,7 @@ class Press:
         self.leaves = True
         budget = Budget(folder / "spent.json", bounds.DAILY_TOKENS, FixedClock(20_000 * DAY).now_us)
         self.gateway = Gateway(Endpoint(server.url, "m"), budget, lambda _id: self.leaves, self._count)
-        self.shop.write = ReportProse(self.gateway, lambda _id: ["Ana"], self._count).write
+        self.shop.write = Narratives(self.gateway, lambda: 0, lambda _id: ["Ana"], self._count).report
 
     def _count(self, kind: str, outcome: str, _tokens: int) -> None:
         self.tallied.append(f"{kind} {outcome}")
