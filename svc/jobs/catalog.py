@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
@@ -195,8 +195,7 @@ class Catalog:
 
     @property
     def served(self) -> Served | None:
-        if self._state is None:
-            self._state = self._load()
+        self._loaded()
         return self._served
 
     async def send(self, command: CatalogCommand) -> CatalogReply:
@@ -209,7 +208,7 @@ class Catalog:
 
     async def start(self) -> None:
         """Have prices before the first capture where that takes no network."""
-        self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
+        await trio.to_thread.run_sync(self._loaded, limiter=READS)
         try:
             await self._publish(self._source.at_start(self._served_source, self._clock.now_us()))
         except _FAILURES as error:
@@ -238,7 +237,7 @@ class Catalog:
     async def revisions(self, limit: int) -> list[RevisionRecord]:
         """The newest stored revisions, the newest first."""
         return await trio.to_thread.run_sync(
-            lambda: [_shown(stored) for stored in islice(_stored_revisions(self._store), limit)], limiter=READS
+            lambda: [record for record, _ in islice(_stored_revisions(self._store), limit)], limiter=READS
         )
 
     async def _publish(self, finding: Awaitable[PublishCatalog | None]) -> CatalogReply | None:
@@ -267,90 +266,74 @@ class Catalog:
         raise StoreUnavailable("other nodes published catalogs again and again; try again")
 
     async def _try(self, command: CatalogCommand) -> CatalogReply:
-        if self._state is None:
-            self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
-        state = self._state
-        now_us = self._clock.now_us()
+        state, now_us = await trio.to_thread.run_sync(self._loaded, limiter=READS), self._clock.now_us()
         # Checking and hashing a whole catalog takes a quarter of a second: in a thread, beside the loop.
         decided = partial(decide_catalog, command, state, self._organizations(), now_us)
         facts, reply = await trio.to_thread.run_sync(decided, limiter=READS)
-        try:
-            if facts:
+        if facts:
+            try:
                 await self._journal.append([NewEvent(*fact) for fact in facts])
-        except (Conflict, StoreUnavailable):
-            self._state = None  # the commit may have happened all the same: look before the next decision
-            raise
-        for _, stream_version, event in facts:
-            if isinstance(event, CatalogPublished):
-                self._serve(event, now_us)
-                state = replace(state, last_revision=stream_version, newest_valid=event.snapshot)
-            else:
-                state = replace(state, repricings=stream_version)
-        if not facts and isinstance(reply, Published) and self._served is not None:
+            except (Conflict, StoreUnavailable):
+                self._state = None  # the commit may have happened all the same: look before the next decision
+                raise
+            self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
+        elif isinstance(reply, Published) and self._served is not None:
             self._served = Served(self._served.snapshot, now_us, False)
-        self._state = state
         return reply
 
-    def _serve(self, event: CatalogPublished, refreshed_at_us: int) -> None:
-        self._served = Served(event.snapshot, refreshed_at_us, False)
-        self._served_source = event.source
+    def _loaded(self) -> CatalogState:
+        if self._state is None:
+            self._state = self._load()
+        return self._state
 
     def _load(self) -> CatalogState:
-        newest = valid = None
-        for stored in _stored_revisions(self._store):
-            newest = newest or stored
-            if stored.fault is None:
-                valid = stored.event
+        newest, valid = 0, None
+        for record, event in _stored_revisions(self._store):
+            newest = newest or record.catalog_revision
+            if record.valid:
+                valid = event
                 break
-            log.error("a stored catalog is not valid", revision=stored.version, reason=stored.fault)
+            log.error("a stored catalog is not valid", revision=record.catalog_revision, reason=record.fault)
         if valid is not None and (self._served is None or self._served.snapshot != valid.snapshot):
-            self._serve(valid, valid.received_at_us)
+            self._served, self._served_source = Served(valid.snapshot, valid.received_at_us, False), valid.source
         try:
             repriced = self._store.read_newest(REPRICING_STREAM)
             repricings = 0 if repriced is None else repriced.version
         except CorruptEvent as error:
             repricings = error.version
-        last_revision = 0 if newest is None else newest.version
         newest_valid = None if valid is None else valid.snapshot
-        return CatalogState(last_revision=last_revision, newest_valid=newest_valid, repricings=repricings)
+        return CatalogState(last_revision=newest, newest_valid=newest_valid, repricings=repricings)
 
 
-class StoredRevision(NamedTuple):
-    version: int
-    event: CatalogPublished | None  # none where it cannot be read
-    fault: str | None
-
-
-def _stored_revisions(store: EventStore) -> Iterator[StoredRevision]:
-    """Each checked, the newest first."""
+def _stored_revisions(store: EventStore) -> Iterator[tuple[RevisionRecord, CatalogPublished | None]]:
+    """Each checked, the newest first; without the event where that cannot be read."""
     below = VERSION_END
     while True:
         try:
             recorded = store.read_newest(CATALOG_STREAM, below)
         except CorruptEvent as error:
             below = error.version
-            yield StoredRevision(below, None, str(error))
+            yield RevisionRecord(catalog_revision=below, valid=False, fault=str(error)), None
             continue
         if recorded is None:
             return
         below, event = recorded.version, recorded.event
         if isinstance(event, CatalogPublished) and event.snapshot.catalog_revision == below:
-            yield StoredRevision(below, event, snapshot_fault(event.snapshot))
+            yield _shown(event), event
         else:
-            yield StoredRevision(below, None, "this is not the revision that stands here")
+            fault = "this is not the revision that stands here"
+            yield RevisionRecord(catalog_revision=below, valid=False, fault=fault), None
 
 
-def _shown(stored: StoredRevision) -> RevisionRecord:
-    if stored.event is None:
-        return RevisionRecord(catalog_revision=stored.version, valid=False, fault=stored.fault)
-    snapshot = stored.event.snapshot
+def _shown(event: CatalogPublished) -> RevisionRecord:
+    snapshot, fault = event.snapshot, snapshot_fault(event.snapshot)
     return RevisionRecord(
-        catalog_revision=stored.version,
-        valid=stored.fault is None,
-        fault=stored.fault,
-        source=stored.event.source,
+        catalog_revision=snapshot.catalog_revision,
+        valid=fault is None,
+        fault=fault,
+        source=event.source,
         published_at=iso(snapshot.published_at_us),
-        stored_at=iso(stored.event.received_at_us),
+        stored_at=iso(event.received_at_us),
         checksum_sha256=snapshot.checksum_sha256,
         lookups=len(snapshot.exact_lookups),
     )
