@@ -180,7 +180,6 @@ class Person:
         return self._run([*self.cli.ask, *self._spoken(words)], variables)
 
     def goes_on(self, words: str) -> str:
-        """One prompt in the newest session."""
         return self._run([*self.cli.again, *self._spoken(words)], {})
 
     def _spoken(self, words: str) -> list[str]:

@@ -83,7 +83,6 @@ def _record(session: str, name: str = "user_prompt", **texts: str) -> str:
 
 
 def _findings(chance: Random) -> Attack:
-    """Texts full of what is redacted."""
     form, size = chance.choice(_FINDINGS), chance.choice((32 * KIB, 256 * KIB, 2 * MIB, 4 * MIB - 8 * KIB))
     text = "".join(form.format(number, number) for number in range(size // len(form.format(0, 0))))[: size * 9 // 10]
     one = _prompt(text, "r") if chance.random() < 0.6 else _records(_record("r", prompt=text))
@@ -124,7 +123,6 @@ def _patterns(chance: Random) -> Attack:
 
 
 def _folds(chance: Random) -> Attack:
-    """Many small captures that belong together."""
     sessions = chance.choice((1, 1, 2, 50, 2_000))
     texts = chance.choice((("go on",), ("no, undo that", "again"), ("x" * 2_000,)))
     tools = chance.choice((0, 0, 3, 20))

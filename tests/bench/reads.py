@@ -161,12 +161,10 @@ class _Reader:
         return (answer.headers["Set-Cookie"] or "").partition(";")[0]
 
     def ask(self, route: str) -> float:
-        """The milliseconds that it takes."""
         return self._driver.ask("GET", route.format(**self._named)).ms
 
 
 def _took(readers: Sequence[_Reader], route: str, requests: int) -> list[list[float]]:
-    """Of one read over each history."""
     times: list[list[float]] = [[] for _ in readers]
     for _ in range(0, requests, IN_A_ROW):
         for reader, own in zip(readers, times, strict=True):

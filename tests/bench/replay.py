@@ -30,7 +30,6 @@ def replay(events: int) -> list[Result]:
 
 
 def _read(var: Path) -> float:
-    """Events a second, words opened."""
     store, _ = open_log(var)
     count = position = 0
     started = time.perf_counter()

@@ -108,7 +108,6 @@ def _report(server: Server, key: str, period: ReportPeriod) -> list[Result]:
 
 
 def beating(var: str) -> None:
-    """Serve a folder until SIGTERM."""
     set_up_logs("warning")
     trio.run(_serve, Settings(var=var, intake="127.0.0.1:0", api="127.0.0.1:0", catalog_refresh=False))
 

@@ -68,7 +68,6 @@ def _median(rounds: list[float]) -> float:
 
 
 def _times(command: Sequence[str], home: Path, calls: int) -> list[float]:
-    """Milliseconds of each call."""
     told = {"hook_event_name": "UserPromptSubmit", "cwd": "/home/ana/shop", "prompt": "Fix the crash in src/app.py"}
     env = {name: value for name, value in environment().items() if name != "CLAUDE_CONFIG_DIR"} | {"HOME": str(home)}
     times = []

@@ -28,7 +28,6 @@ class Service(NamedTuple):
 
 @contextmanager
 def fresh_service(told: Mapping[str, str] = NOTHING) -> Iterator[Service]:
-    """As an operator starts it."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-", ignore_cleanup_errors=True) as folder:
         var = Path(folder) / "var"
         key = THIS_TREE.set_up(var).key

@@ -76,7 +76,6 @@ class Cluster:
         return found
 
     def heal(self) -> None:
-        """Everything runs again."""
         for node in self.nodes:
             node.line.cut(False)
             if node.frozen:

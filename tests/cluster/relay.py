@@ -31,7 +31,6 @@ class Relay:
             trio.from_thread.run_sync(self._end, trio_token=self._token)
 
     def there(self, data: bytes) -> bytes:
-        """What passes on to a target."""
         return data
 
     def back(self, data: bytes) -> bytes:

@@ -89,7 +89,6 @@ def _gone(var: Path, _chance: random.Random) -> None:
 
 
 def _log_ahead(var: Path, chance: random.Random) -> None:
-    """The write-ahead log beside them."""
     path = Path(f"{_views(var)}-wal")
     if path.exists() and path.stat().st_size:
         _overwrite(path, chance.randrange(path.stat().st_size), path.stat().st_size)

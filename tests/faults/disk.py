@@ -167,7 +167,6 @@ def _name(names: dict[str, _File], naming: _Naming) -> None:
 
 
 def _whole(file: _File) -> bytearray:
-    """As the running program sees it."""
     content = bytearray(file.kept)
     for change in file.pending:
         _apply(content, change)

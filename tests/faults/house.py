@@ -123,7 +123,6 @@ def _known(driver: Driver, capture: Capture) -> bool:
 
 
 def until(holds: Callable[[], bool], seconds: float = LEVEL_SECONDS, pause: float = _POLL_SECONDS) -> bool:
-    """Whether it holds before long."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:

@@ -45,7 +45,6 @@ def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> N
 
 
 def _server(house: House, server: Server, _chance: random.Random) -> Server:
-    """As after an accident."""
     server.kill()
     return house.serve()
 

@@ -93,7 +93,6 @@ def _ill_once(house: House, server: Server, chance: random.Random, illness: Illn
 
 
 def _health(house: House, server: Server, status: int) -> None:
-    """Both listeners say so before long."""
     for name, port in (("intake", server.intake_port), ("API", server.api_port)):
         said = _until(server, lambda port=port: once(port, "GET", "/health").status == status)  # type: ignore[misc]
         house.check(said, f"/health of the {name} does not become {status}")

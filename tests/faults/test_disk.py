@@ -30,23 +30,19 @@ class Traced:
         return file
 
     def hex(self, name: str) -> str:
-        """A path in the folder."""
         return escaped(str(self.folder / name if name else self.folder).encode())
 
     def calls(self) -> list[Call]:
-        """As they are read."""
         trace = self.folder.with_name("trace")
         trace.write_text("".join(f"{line}\n" for line in self.lines))
         return calls_in(trace, self.folder)
 
 
 def escaped(data: bytes) -> str:
-    """As strace shows it."""
     return "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def pwrite(traced: Traced, file: str, data: bytes, offset: int) -> None:
-    """Write somewhere in a file."""
     traced.call("pwrite64", file, f'"{escaped(data)}"', str(len(data)), str(offset), result=str(len(data)))
 
 
@@ -60,7 +56,6 @@ def traced(tmp_path: Path) -> Traced:
 
 
 def image(traced: Traced, survival: float, seed: int = 0) -> dict[str, bytes]:
-    """What is left of the folder."""
     disk = Disk(traced.folder.with_name("before"), traced.folder)
     disk.take(traced.calls())
     target = traced.folder.with_name(f"image-{survival}-{seed}")

@@ -12,7 +12,6 @@ SENT = Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}))
 
 
 def ledger(acknowledged_at: float) -> Ledger:
-    """One export of two records."""
     kept = Ledger()
     kept.note(msgspec.structs.replace(SENT, acknowledged_at=acknowledged_at))
     return kept

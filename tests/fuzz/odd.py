@@ -16,7 +16,6 @@ TIMES = int(os.environ.get("SVC_FUZZ_TIMES", "1"))  # how many times as many exa
 
 
 def examples(count: int) -> Callable[[T], T]:
-    """So many in the suite."""
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(max_examples=count * TIMES, suppress_health_check=slow)
 

@@ -103,7 +103,6 @@ async def test_an_integer_that_no_table_takes_is_refused(text: str) -> None:
 
 
 async def replies(mill: Mill, *commands: AnyCommand) -> list[Reply]:
-    """What was answered to each."""
     answer = await mill.admin.post("/v1/admin/control/capture", msgspec.msgpack.encode(commands), _MSGPACK)
     assert answer.status == 200, answer
     return msgspec.msgpack.decode(answer.body, type=list[Reply])
@@ -121,7 +120,6 @@ async def test_a_response_without_a_canonical_form_is_refused() -> None:
 
 @pytest.mark.parametrize("origin", [-1, 0, 7])
 async def test_a_point_whose_export_does_not_hold_it_is_shown_without_attributes(origin: int) -> None:
-    """Not with those of another one."""
     point = Point(record_id="r", at_us=NOW_US - _HOUR_US, name="lines", kind="sum", origin=origin, value=1.0)
     command = CaptureMetrics(
         organization_id=ACME,

@@ -113,7 +113,6 @@ def labelled_items(data_dir: Path, kind: str, *, locked: bool = False) -> list[I
 
 
 def labelled_prompts(data_dir: Path, *, locked: bool = False) -> list[PromptItem]:
-    """The items of the labelled prompts."""
     return [prompt_item(item) for item in labelled_items(data_dir, "prompts", locked=locked)]
 
 
@@ -134,7 +133,6 @@ def prompt_item(item: Item, model: RubricModel = SHIPPED) -> PromptItem:
 
 
 def session_item(item: Item) -> SessionItem:
-    """A session with the experts' arcs."""
     arcs = msgspec.convert(item.get("arcs"), tuple[ArcLabel, ...] | None)
     name, developer = str(item.get("session", "")), str(item.get("developer", UNNAMED))
     return SessionItem(name, tuple(session_turns(item)), arcs, developer)

@@ -96,13 +96,11 @@ def kappa(said: Counter[tuple[bool, bool]]) -> float | None:
 
 
 def own_score(intent: Intent, booleans: Booleans) -> float:
-    """100 x true / applicable."""
     names = applicable(intent)
     return 100.0 * sum(booleans[name] is True for name in names) / len(names)
 
 
 def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
-    """All measures over prompts."""
     ok = [pair for pair in pairs if pair.expert_intent is not None]
     confusion: dict[Intent, dict[str, int]] = {intent: {} for intent in INTENTS}
     for pair in ok:
@@ -135,7 +133,6 @@ class _Tally(NamedTuple):
 
 
 def _tally(ok: Sequence[Pair]) -> _Tally:
-    """Of prompts that the experts classified."""
     ahead = [score_of_expert(pair) - own_score(pair.judged_intent, pair.judged) for pair in ok if pair.judged_intent]
     return _Tally(
         prompts=len(ok),
@@ -279,7 +276,6 @@ class OutcomeMeasures(msgspec.Struct, frozen=True):
 
 
 def measure_outcomes(arcs: Sequence[tuple[bool | None, bool]]) -> OutcomeMeasures:
-    """From pairs (expert, judged) of goal_complete."""
     unsure = Counter(str(judged).lower() for expert, judged in arcs if expert is None)
     return OutcomeMeasures(
         Share(
@@ -304,7 +300,6 @@ class DecidedMeasures(msgspec.Struct, frozen=True):
 
 
 def measure_decided(arcs: Sequence[tuple[bool | None, bool | None]]) -> DecidedMeasures:
-    """From pairs (expert, judged) of goal_complete."""
     told = [(expert, judged) for expert, judged in arcs if expert is not None]
     both = [(expert, judged) for expert, judged in told if judged is not None]
     missed = [expert for expert, judged in both if judged is False]
@@ -336,5 +331,4 @@ def share_text(share: Share) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """As it is printed."""
     return "none" if value is None else f"{value:.3f}"

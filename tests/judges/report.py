@@ -74,7 +74,6 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> Report:
-    """Measure the judges on DATA_DIR."""
     pairs = prompt_pairs(data_dir, shipped=shipped, locked=locked, parts=parts)
     sessions = labelled_sessions(data_dir, locked=locked)
     return Report(
@@ -183,7 +182,6 @@ def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
 
 
 def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
-    """The report as tables."""
     how = "weights of this version, which have seen these labels" if shipped else "by developers whom it has not seen"
     console.print(f"Rubric judge, {how}", style="bold")
     console.print(_summary_table(measured.prompts))

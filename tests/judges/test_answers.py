@@ -61,7 +61,6 @@ def test_recorded_answers_are_measured_beside_the_labels(data_dir: Path) -> None
 
 
 def test_a_line_that_is_no_answer_is_named(data_dir: Path) -> None:
-    """With its file and its number."""
     file = written(data_dir / "answers.jsonl", {"id": "zz1:s:1", "intent": "wish"})
     assert "answers.jsonl, line 1" in report(data_dir, "--answers", file).output
 
@@ -96,7 +95,6 @@ def test_a_text_model_is_asked_what_is_missing_and_measured(data_dir: Path) -> N
 
 
 def test_what_is_not_answered_stays_missing(data_dir: Path) -> None:
-    """And nobody is asked for ever."""
     file = data_dir / "answers.jsonl"
     with model_server() as server:
         server.answer = lambda _request: fails(400)
@@ -106,5 +104,4 @@ def test_what_is_not_answered_stays_missing(data_dir: Path) -> None:
 
 
 def test_without_a_text_model_nothing_is_asked(data_dir: Path) -> None:
-    """It says what to set."""
     assert "SVC_LLM_URL" in report(data_dir, "--ask", data_dir / "answers.jsonl").output

@@ -68,21 +68,18 @@ def test_tools_are_read_as_far_as_they_are_written() -> None:
 
 
 def test_an_api_error_and_an_answer_leave_their_marks() -> None:
-    """The error last."""
     turn = session_turns(session({"prompt": "x", "response_end": "Well", "api_error": "529", "tools": []}))[0]
     assert (turn.answered, turn.work.marks) == (True, "aE")
 
 
 @pytest.mark.parametrize("item", [{"turns": [{"prompt": None}]}, {"turns": [{}]}, {"turns": [{"prompt": 3}]}])
 def test_a_turn_without_a_text_is_refused_by_name(item: dict[str, Any]) -> None:
-    """The message says which turn."""
     with pytest.raises(ValueError, match="turn 1: prompt is missing or no text"):
         session_turns(item)
 
 
 @pytest.mark.parametrize("line", ["{", "[1]"])
 def test_a_torn_line_is_refused_by_number(line: str, tmp_path: Path) -> None:
-    """Not JSON, or no object."""
     path = tmp_path / "items.jsonl"
     path.write_text("\n" + line + "\n")
     with pytest.raises(ValueError, match="line 2"):

@@ -65,7 +65,6 @@ def pair(expert: str, judged: str, *, earned: bool = True, name: str = "p") -> P
     ],
 )
 def test_kappa_is_agreement_beyond_chance(pairs: list[tuple[bool, bool]], value: float | None) -> None:
-    """Hand-computed cases."""
     assert kappa(Counter(pairs)) == value
 
 
@@ -108,14 +107,12 @@ def test_boundaries_are_compared_as_sets_of_starts() -> None:
 
 
 def test_outcomes_leave_undecided_arcs_out_of_both_rates() -> None:
-    """They are counted beside."""
     measured = measure_outcomes([(True, True), (True, False), (False, False), (None, True)])
     assert (measured.sensitivity, measured.specificity) == (Share(1, 2), Share(1, 1))
     assert measured.undecided == {"true": 1}
 
 
 def test_a_correlation_needs_three_points_that_vary() -> None:
-    """Else there is none."""
     assert correlation([(0, 0), (1, 1)]) is None
     assert correlation([(0, 1), (1, 1), (2, 1)]) is None
     assert correlation([(0, 0), (1, 2), (2, 4)]) == pytest.approx(1)
@@ -133,7 +130,6 @@ def test_every_part_has_developers_and_the_lock_box_is_in_none(real_data: Path) 
 
 
 def test_folds_keep_sessions_whole() -> None:
-    """And cover every item once."""
     sessions = ["a", "b", "a", "c", "c", "d", "e"]
     parts = regression.folds(sessions, 3)
     assert sorted(place for part in parts for place in part) == list(range(7))
@@ -167,7 +163,6 @@ def test_two_classes_are_the_same_fit_with_one_of_them_held_at_0() -> None:
 
 
 def test_training_twice_writes_the_same_file_and_the_judge_reads_it() -> None:
-    """No randomness, no order of hashing."""
     items = written_items()[::12]
     one, two = (source_of(tables(items)) for _ in range(2))
     assert one == two
@@ -175,7 +170,6 @@ def test_training_twice_writes_the_same_file_and_the_judge_reads_it() -> None:
 
 
 def test_every_written_example_names_only_booleans_that_apply() -> None:
-    """And every class has some."""
     for example in examples():
         assert example.text.strip()
         assert tuple(example.booleans) == applicable(example.intent)
@@ -183,7 +177,6 @@ def test_every_written_example_names_only_booleans_that_apply() -> None:
 
 
 def test_no_prompt_is_written_twice() -> None:
-    """So none counts twice."""
     texts = [(example.text, example.follows) for example in examples()]
     assert len(texts) == len(set(texts))
 

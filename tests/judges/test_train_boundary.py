@@ -71,7 +71,6 @@ def test_no_signal_speaks_against_what_it_is_there_for() -> None:
 
 @pytest.mark.parametrize(("true", "above"), [(0, 0), (5, 7), (10, 14)])
 def test_the_cut_lets_somewhat_more_through_than_are_true(true: int, above: int) -> None:
-    """Of nothing true, nothing."""
     logits = [float(place) - 100 for place in range(19)]
     cut = rate_cut(logits, [place < true for place in range(19)])
     assert sum(logit > cut for logit in logits) == above

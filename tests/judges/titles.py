@@ -67,7 +67,6 @@ def titles_of(item: Item) -> list[Title]:
 
 
 def _goal_of(arc: Arc, members: Sequence[Turn], following: Turn | None) -> int:
-    """Which of its turns names it."""
     goal = conclude([arc], members, following).goal
     typed = [turn.prompt for turn in as_typed(members)]
     speaking = [place for place, prompt in enumerate(typed) if prompt is not None and prompt.navigational is None]

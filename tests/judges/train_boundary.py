@@ -155,6 +155,5 @@ def _speaks_against(place: int, weight: float) -> bool:
 
 
 def source_of(model: BoundaryModel) -> str:
-    """The text of the weights file."""
     weights = {name: model.weights[name] for name in SIGNALS if name in model.weights}
     return json.dumps({"bias": model.bias, "even": model.even, "weights": weights}, indent=2) + "\n"

@@ -115,6 +115,5 @@ def train_outcome(rows: Sequence[ArcRow]) -> OutcomeModel:
 
 
 def source_of(model: OutcomeModel) -> str:
-    """The text of the weights file."""
     told = {"bias": model.bias, "silence": model.silence, "weights": dict(model.weights)}
     return json.dumps(told, indent=2) + "\n"

@@ -50,7 +50,6 @@ class Sum:
             self.counts[said] += getattr(told, name)
 
     def table(self, seed: int, details: bool = False) -> Group:
-        """As it stands."""
         title = f"{time.monotonic() - self.started:.0f} s, at seed {seed}"
         rows = [*self.counts.items(), ("reads checked", self.reads.total())]
         shown = [*_figures(rows), Result("divergences", self.failures, "", 0, True)]

@@ -36,7 +36,6 @@ def seeded(seed: int) -> Iterator[random.Random]:
 
 @contextmanager
 def patched(patches: Patches) -> Iterator[None]:
-    """Other attributes within the block."""
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     try:
         for owner, name, value in patches:

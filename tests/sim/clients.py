@@ -140,7 +140,6 @@ class Clients:
         await self._export(person, "logs", records, sending.logs(records))
 
     async def metrics(self, person: Person, points: Sequence[Point]) -> None:
-        """An export of metric points."""
         await self._export(person, "metrics", points, sending.metrics(points))
 
     async def foreign_logs(self, person: Person, records: Sequence[Record]) -> None:

@@ -55,7 +55,6 @@ class MortalRecorder:
         """Nobody is woken: there is one thread, and polling finds everything."""
 
     def check_writable(self) -> None:
-        """Fails while inserts do."""
         self._alive("insert")
         if self._fate.refusal is not None:
             raise OperationalError("database or disk is full")

@@ -37,11 +37,9 @@ class Fate:
         self._fuse = (place, self.steps[place] + steps)
 
     def spare(self) -> None:
-        """Nothing more befalls it."""
         self._fuse, self.refusal, self.slowest_seconds = None, None, 0.0
 
     def reached(self, place: Place) -> None:
-        """A step was made."""
         self.steps[place] += 1
         if self._fuse is not None and not self.over:
             where, count = self._fuse

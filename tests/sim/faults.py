@@ -49,7 +49,6 @@ class Faults:
         self._done = done
 
     def draw(self, nursery: trio.Nursery) -> None:
-        """Of each kind perhaps one."""
         chance, life = self._chance, self._world.life
         if life is None:
             return

@@ -127,11 +127,9 @@ class History:
 
     @property
     def people(self) -> list[Person]:
-        """Of both organizations."""
         return [person for _, people in self.teams for person in people]
 
     def told(self) -> Told:
-        """What it came to."""
         tally, world = self.tally, self.world
         figures = (world.lives, world.deaths, tally.refused, tally.lost, tally.requests, tally.acknowledged)
         return Told(*figures, self.events, self.reads.checked, self.done)

@@ -84,6 +84,5 @@ class Life:
         await serve(self._listeners[side], stream)
 
     def give_back(self, side: Side, connection: Connection) -> None:
-        """Nobody uses it now."""
         if connection.reusable:
             self._idle[side].append(connection)

@@ -66,7 +66,6 @@ class Person(msgspec.Struct):
     sure: Ledger = msgspec.field(default_factory=Ledger)  # what was acknowledged
 
     def tell(self, session: Session) -> None:
-        """Something happened."""
         self.sessions[session.name] = session
         self.turns |= {turn.name: turn for turn in session.turns}
         self.records |= {record.nonce: record for record in session.records}
@@ -126,7 +125,6 @@ def _cost_nano(record: Record) -> int | None:
 
 
 def answers(person: Person, names: Iterable[str]) -> Usage:
-    """What these responses say of themselves."""
     found = [answer for name in names if (answer := person.turns[name].answer).input_tokens is not None]
     costs = [
         price_nano(each.model, each.input_tokens or 0, each.output_tokens or 0)
@@ -167,12 +165,10 @@ def told_by_answers(person: Person, start_us: int, end_us: int) -> list[str]:
 
 
 def added(*parts: Usage) -> Usage:
-    """The sums of sums."""
     return Usage(*map(sum, zip(*parts, strict=True)))
 
 
 def within(told: dict[str, int], start_us: int, end_us: int) -> list[str]:
-    """What happened then."""
     return [name for name, at_us in told.items() if start_us <= at_us < end_us]
 
 

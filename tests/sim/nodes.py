@@ -58,7 +58,6 @@ class Nodes:
             await node.stop()
 
     async def are_up(self) -> list[Life]:
-        """Once all take connections."""
         return [await node.is_up() for node in self.nodes]
 
     async def level(self) -> None:

@@ -81,7 +81,6 @@ class Reads:
         return answer
 
     async def get(self, person: Person, path: str, **query: object) -> Any:
-        """The same, which must be there."""
         answer = await self.ask(person, path, **query)
         if answer.status != 200:
             raise Divergence(f"GET {path} {query}: {answer.status} {answer.body!r}")
@@ -139,7 +138,6 @@ class Reads:
         )
 
     async def metrics(self, person: Person, session: Session) -> None:
-        """The same of metric points."""
         said = sorted(
             (json.loads(row["attributes_json"])["sim.nonce"], micros(row["timestamp"]), row["value"])
             for row in await self._pages(person, "telemetry/metrics", session)
@@ -215,7 +213,6 @@ class Reads:
         person.titles[row["sub_session_id"]] = title
 
     async def titles(self, person: Person) -> None:
-        """Those by hand are shown."""
         for sub_session_id, title in person.titles.items():
             row = await self.get(person, f"score_v3/sub-sessions/{sub_session_id}")
             same("a title by hand", (row["title"], row["title_source"]), (title, "user_edited"))
@@ -223,7 +220,6 @@ class Reads:
     # --- days and teams -----------------------------------------------------------------------------------------
 
     async def days(self, person: Person) -> None:
-        """What each day came to."""
         prompts = model.days(person.sure.prompts())
         records = model.days(person.sure.records)
         stats = await self.get(
@@ -241,7 +237,6 @@ class Reads:
             await self.day(person, day_us, prompts[day_us])
 
     async def day(self, person: Person, day_us: int, prompts: int) -> None:
-        """One day of a developer."""
         name = day_name(day_us)
         said = await self.get(person, "score_v3/today-summary", date=name, timezone="UTC")
         same(f"prompts on {name}", said["prompts"], prompts)
@@ -284,7 +279,6 @@ class Reads:
         )
 
     async def rows_on(self, person: Person, day_us: int) -> list[dict[str, Any]]:
-        """Everything that began on a day."""
         rows: list[dict[str, Any]] = []
         while page := await self.get(person, "score_v3/realtime/sub-sessions", limit=500, offset=len(rows)):
             rows += page

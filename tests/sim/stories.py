@@ -94,7 +94,6 @@ class Session(msgspec.Struct, frozen=True):
 
 
 def price_nano(model: str | None, at_input: int, at_output: int) -> int | None:
-    """What the catalog says."""
     if model not in PRICED:
         return None
     per_input, per_output = PRICED[model]

@@ -32,7 +32,6 @@ class Answer(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """The body as a value."""
         return msgspec.json.decode(self.body)
 
 
@@ -101,7 +100,6 @@ class Connection:
                 raise Lost
 
     async def close(self) -> None:
-        """Hang up."""
         self.reusable = False
         await self._stream.aclose()
 

@@ -45,16 +45,13 @@ def newest(rows: list[Row]) -> dict[tuple[Any, ...], Row]:
 
 
 def shown(views: sqlite3.Connection) -> dict[tuple[Any, ...], Row]:
-    """The views' rows by key."""
     rows = views.execute(f"SELECT {', '.join(COLUMNS)} FROM requests").fetchall()
     return newest([dict(zip(COLUMNS, row, strict=True)) for row in rows])
 
 
 def on_disk(archive: Archive) -> set[str]:
-    """Every file below the archive's folder."""
     return {str(path.relative_to(archive.root)) for path in archive.root.rglob("*") if path.is_file()}
 
 
 def listed(archive: Archive) -> set[str]:
-    """Every file that counts."""
     return {file.name for file in archive.files()}

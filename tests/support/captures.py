@@ -15,7 +15,6 @@ class Actor:
         self._streams: dict[UUID, StreamState] = {}
 
     async def send(self, command: AnyCommand) -> Reply:
-        """Decide, append, adopt, reply."""
         context = Context(now_us=self._now_us, digester=Digester(b"key"), redaction=True)
         decision = decide(command, self._streams, context)
         for stream, event in decision.events:

@@ -49,7 +49,6 @@ def changing_lookup(model_id: str = "claude-test-4") -> dict[str, Any]:
 
 
 def lookups(*entries: dict[str, Any]) -> tuple[ExactLookup, ...]:
-    """Entries as values."""
     return msgspec.convert(entries or (lookup(),), tuple[ExactLookup, ...], strict=False)
 
 

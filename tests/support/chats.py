@@ -13,12 +13,10 @@ PROJECT = "c0ffee"
 
 
 def message(kind: str, name: str, seconds: float, content: Any, **fields: Any) -> dict[str, Any]:
-    """A message of any kind."""
     return {"id": name, "timestamp": at(seconds), "type": kind, "content": content, **fields}
 
 
 def user(name: str, seconds: float, text: Any, **fields: Any) -> dict[str, Any]:
-    """What the user sent."""
     return message("user", name, seconds, text, **fields)
 
 
@@ -29,13 +27,11 @@ def said(name: str, seconds: float, text: str, *calls: dict[str, Any], **fields:
 
 
 def tokens(whole: int = 1000, cached: int = 600, output: int = 40, thoughts: int = 10) -> dict[str, int]:
-    """Tokens of a response."""
     total = whole + output + thoughts
     return {"input": whole, "output": output, "cached": cached, "thoughts": thoughts, "tool": 0, "total": total}
 
 
 def call(call_id: str, name: str, seconds: float, status: str = "success", **args: Any) -> dict[str, Any]:
-    """A tool call that has ended."""
     response = {"functionResponse": {"id": call_id, "name": name, "response": {"output": args.pop("output", "ok")}}}
     display = args.pop("display", None)
     known = {"id": call_id, "name": name, "args": args, "status": status, "timestamp": at(seconds)}

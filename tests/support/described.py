@@ -18,7 +18,6 @@ URI = "urn:described"
 
 
 def tables() -> dict[str, tuple[Route, ...]]:
-    """The routes of both listeners."""
     return {"intake": intake_routes(), "api": api_routes(OpenStreams())}
 
 

@@ -26,7 +26,6 @@ class Stream:
         self._fields: dict[str, str] = {}
 
     def feed(self, data: bytes) -> None:
-        """The next bytes of the body."""
         *lines, self._rest = (self._rest + data.decode()).split("\n")
         for line in lines:
             self._line(line)
@@ -54,7 +53,6 @@ class Stream:
 
 
 def stream_of(body: bytes) -> Stream:
-    """A stream that has ended."""
     stream = Stream()
     stream.feed(body)
     return stream

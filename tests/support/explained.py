@@ -43,7 +43,6 @@ def _rank(shown: Json) -> tuple[object, ...]:
 
 
 def page(best: Json, worst: Json) -> str:
-    """The whole page."""
     return "\n".join([HEAD, *_section("The best", best), "", *_section("The worst", worst), ""])
 
 

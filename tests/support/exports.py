@@ -26,7 +26,6 @@ def add_logs(log: Log, session: str | None, *drafts: dict[str, Any], forgotten: 
 
 
 def add_spans(log: Log, session: str | None, *drafts: dict[str, Any]) -> Log:
-    """Spans."""
     bodies = [{"attributes": otlp_attributes(draft.pop("attributes", {}))} for draft in drafts]
     raw = {"resourceSpans": [{"scopeSpans": [{"spans": bodies}]}]}
     return _add(log, TracesCaptured, session, drafts, raw, False)

@@ -79,7 +79,6 @@ class Log:
         return prompt_id
 
     def answer(self, session: str, prompt_id: UUID, text: str, at_us: int, **fields: Any) -> "Log":
-        """A plugin's capture of the response."""
         return self._add(
             PromptAnswered,
             at_us,
@@ -107,7 +106,6 @@ class Log:
     def lines(
         self, session: str, at_us: int, value: float, meaning: PointMeaning = "lines_added", **fields: Any
     ) -> "Log":
-        """A counter of changed lines."""
         usual: dict[str, Any] = {
             "temporality": "delta",
             "series": meaning,
@@ -133,11 +131,9 @@ class Log:
         return self._add(GoalOverridden, agent_session_id=session, capture_id=capture_id, complete=complete)
 
     def corrects_rework(self, session: str, capture_id: UUID, rework: bool) -> "Log":
-        """Somebody says whether it is rework."""
         return self._add(ReworkOverridden, agent_session_id=session, capture_id=capture_id, rework=rework)
 
     def corrects_intent(self, session: str, capture_id: UUID, intent_class: Intent) -> "Log":
-        """Somebody says what was wanted."""
         return self._add(IntentOverridden, agent_session_id=session, capture_id=capture_id, intent_class=intent_class)
 
     def answers_gap(self, session: str, before: UUID, capture_id: UUID, boundary: bool, **fields: Any) -> "Log":
@@ -147,7 +143,6 @@ class Log:
         return self._add(JudgeAnswered, kind="boundary", boundary=boundary, **about, **(asked | fields))
 
     def answers_prompt(self, session: str, capture_id: UUID, intent: Intent, **fields: Any) -> "Log":
-        """A text model grades a prompt."""
         about = {"agent_session_id": session, "capture_id": capture_id, "captures": (capture_id,), "intent": intent}
         asked = {"model": "m", "prompt_version": 2, "input_digest": b"", "confidence": 0.9}
         return self._add(JudgeAnswered, kind="rubric", **about, **(asked | fields))
@@ -186,7 +181,6 @@ class Log:
         return self
 
     def passes(self, to_us: int) -> "Log":
-        """Nothing happens until then."""
         self.facts.append(Placed(len(self.facts) + 1, TimePassed(received_at_us=to_us)))
         return self
 
@@ -209,7 +203,6 @@ def _record(number: int, draft: dict[str, Any], table: TextPool) -> Record:
 
 
 def edit(at_us: int, path: str = "src/app.py", added: int = 12, **fields: Any) -> dict[str, Any]:
-    """A file was edited."""
     return {
         "kind": "tool",
         "tool": "Edit",
@@ -223,7 +216,6 @@ def edit(at_us: int, path: str = "src/app.py", added: int = 12, **fields: Any) -
 
 
 def shell(at_us: int, command: str, ok: bool = True, **fields: Any) -> dict[str, Any]:
-    """A shell command ran."""
     return {"kind": "tool", "tool": "Bash", "at_us": at_us, "ok": ok, "command": command, **fields}
 
 

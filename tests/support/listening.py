@@ -26,7 +26,6 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     with served(server):
         yield f"http://127.0.0.1:{server.server_port}"

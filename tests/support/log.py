@@ -25,17 +25,14 @@ BEN = named("ben")
 
 
 def passed(at_us: int = 1) -> TimePassed:
-    """The smallest event there is."""
     return TimePassed(received_at_us=at_us)
 
 
 def created(name: str) -> DeveloperCreated:
-    """An event of the people."""
     return DeveloperCreated(received_at_us=1, developer_id=named(name), display_name=name)
 
 
 def prompt(text: str, developer_id: UUID = ANA) -> PromptCaptured:
-    """An event with words."""
     return PromptCaptured(
         received_at_us=1,
         organization_id=named("acme"),
@@ -61,11 +58,9 @@ class SqliteHome:
         self.path = path
 
     def open(self, busy_timeout_ms: int = 5_000) -> EventStore:
-        """The log in the file."""
         return open_sqlite_store(self.path, self._codec, busy_timeout_ms=busy_timeout_ms)
 
     def damage(self, position: int) -> None:
-        """Replaces the state by other bytes."""
         self.execute(f"UPDATE stored_events SET state = x'0102' WHERE rowid = {position}")
 
     def execute(self, statement: str) -> list[tuple[object, ...]]:

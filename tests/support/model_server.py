@@ -29,7 +29,6 @@ def says(value: Any, prompt_tokens: int = 100, completion_tokens: int = 20) -> S
 
 
 def wrote(text: str | None, prompt_tokens: int = 100, completion_tokens: int = 20) -> Said:
-    """A model that wrote just this."""
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens, "total_tokens": 0}
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -38,7 +37,6 @@ def wrote(text: str | None, prompt_tokens: int = 100, completion_tokens: int = 2
 
 
 def fails(status: int, body: bytes = b'{"error": {"message": "no"}}') -> Said:
-    """A refusal."""
     return Said(body, status)
 
 
@@ -52,12 +50,10 @@ class Request(NamedTuple):
 
     @property
     def system(self) -> str:
-        """The instructions."""
         return str(self.body["messages"][0]["content"])
 
     @property
     def data(self) -> Any:
-        """The data that is asked about."""
         return json.loads(self.body["messages"][1]["content"])
 
 

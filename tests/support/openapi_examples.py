@@ -75,7 +75,6 @@ QUERIES = {
 
 
 async def examples(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every route's, by method and path."""
     house = House()
     house.prices = Served(snapshot(), house.clock_us, False)
     intake = Caller(build_intake(house), bearer())
@@ -188,7 +187,6 @@ def _override() -> dict[str, Any]:
 
 
 def _short(value: Any) -> Any:
-    """With lists of objects cut short."""
     match value:
         case list():
             return [_short(each) for each in (value[:ITEMS_MAX] if value and isinstance(value[0], dict) else value[:8])]

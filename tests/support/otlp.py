@@ -38,12 +38,10 @@ def value(plain: object) -> dict[str, Any]:
 
 
 def pairs(attributes: Attributes) -> list[dict[str, Any]]:
-    """Attributes as OTLP has them."""
     return [{"key": key, "value": value(plain)} for key, plain in attributes.items()]
 
 
 def log(attributes: Attributes, /, **members: Any) -> dict[str, Any]:
-    """A log record."""
     return {"timeUnixNano": NOW_NANO, "attributes": pairs(attributes), **members}
 
 
@@ -54,7 +52,6 @@ def claude(event: str, attributes: Attributes | None = None, /, **members: Any) 
 
 
 def span(name: str, attributes: Attributes, /, **members: Any) -> dict[str, Any]:
-    """A span of one second."""
     usual = {
         "traceId": TRACE,
         "spanId": SPAN,
@@ -67,17 +64,14 @@ def span(name: str, attributes: Attributes, /, **members: Any) -> dict[str, Any]
 
 
 def logs(*records: object, service: str = "claude-code", resource: Attributes | None = None) -> dict[str, Any]:
-    """An export of log records."""
     return _export("resourceLogs", "scopeLogs", "logRecords", records, service, resource)
 
 
 def traces(*spans: object, service: str = "vs-copilot") -> dict[str, Any]:
-    """An export of spans."""
     return _export("resourceSpans", "scopeSpans", "spans", spans, service, None)
 
 
 def metrics(*each: object, service: str = "claude-code", resource: Attributes | None = None) -> dict[str, Any]:
-    """An export of metrics."""
     return _export("resourceMetrics", "scopeMetrics", "metrics", each, service, resource)
 
 
@@ -89,7 +83,6 @@ def _export(
 
 
 def counter(name: str, point: Attributes, attributes: Attributes | None = None) -> dict[str, Any]:
-    """A sum with one point."""
     made = {"timeUnixNano": NOW_NANO, "attributes": pairs(attributes or {}), **point}
     return {"name": name, "sum": {"aggregationTemporality": 1, "isMonotonic": True, "dataPoints": [made]}}
 
@@ -102,22 +95,18 @@ class Taken(msgspec.Struct):
 
     @property
     def records(self) -> list[Record]:
-        """Of all commands."""
         return [record for each in self.commands if isinstance(each, CaptureRecords) for record in each.records]
 
     @property
     def points(self) -> list[Point]:
-        """Of all commands."""
         return [point for each in self.commands if isinstance(each, CaptureMetrics) for point in each.points]
 
     @property
     def kinds(self) -> list[str]:
-        """What the records say happened."""
         return [record.kind for record in self.records]
 
     @property
     def only(self) -> Record:
-        """The one record."""
         (record,) = self.records
         return record
 
@@ -129,19 +118,16 @@ class Taken(msgspec.Struct):
 
 
 def signal_of(export: Mapping[str, object]) -> Signal:
-    """Logs, unless it says otherwise."""
     return "traces" if "resourceSpans" in export else "metrics" if "resourceMetrics" in export else "logs"
 
 
 def taken(export: Mapping[str, Any] | bytes, *, signal: Signal | None = None, redaction: bool = True) -> Taken:
-    """What becomes of an export."""
     found = signal or (signal_of(export) if isinstance(export, Mapping) else "logs")
     data = export if isinstance(export, bytes) else msgspec.json.encode(export)
     return taken_of(split(data, found), found, redaction=redaction)
 
 
 def taken_of(sections: Sequence[Section], signal: Signal, *, redaction: bool = True) -> Taken:
-    """The same, cut already."""
     export = Export(signal, msgspec.structs.replace(MEANS, redaction=redaction))
     commands = [made.command for made in export.commands(sections)]
     return Taken(commands, export.faults)

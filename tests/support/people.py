@@ -36,7 +36,6 @@ def issue(key: str, organization_id: UUID, developer_id: UUID, expires_at_us: in
 
 
 def carry_out(directory: Directory, command: PeopleCommand, now_us: int = NOW_US) -> PeopleReply:
-    """Decide, and apply what was decided."""
     events, reply = decide_people(command, directory, now_us)
     for stream_id, event in events:
         directory.apply(stream_id, event)
@@ -59,7 +58,6 @@ FOUNDING: tuple[PeopleCommand, ...] = (
 
 
 def company() -> Directory:
-    """The directory after the founding."""
     directory = Directory()
     for command in FOUNDING:
         assert not isinstance(carry_out(directory, command), Refused)

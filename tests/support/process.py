@@ -94,7 +94,6 @@ class Server:
         return self
 
     def said(self) -> str:
-        """What it wrote to standard output."""
         return beside(self.var, "said").read_text()
 
     @cached_property
@@ -140,7 +139,6 @@ class Server:
         self.process.wait()
 
     def close(self) -> None:
-        """Its clients."""
         for name in ("intake", "api"):
             if name in self.__dict__:
                 self.__dict__.pop(name).close()
@@ -197,7 +195,6 @@ class Program(NamedTuple):
         return Person(made["key"], made["developer_id"], made["organization_id"])
 
     def another(self, var: Path, name: str) -> Person:
-        """One more developer in a folder."""
         made = self.json("developer", "create", name, "--var", var)
         developer_id = made.get("developer_id") or made["developer"]["developer_id"]
         issued = self.json("key", "issue", "--developer", developer_id, "--var", var)

@@ -13,28 +13,23 @@ MODEL = "gpt-5.3-codex"
 
 
 def line(kind: str, seconds: float, payload: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A line in its envelope."""
     return {"timestamp": at(seconds), **fields, "type": kind, "payload": payload}
 
 
 def meta(seconds: float = 0, session: str = THREAD, **fields: Any) -> dict[str, Any]:
-    """A file's head."""
     payload = {"id": session, "timestamp": at(seconds), "cwd": "/home/ana/shop", "originator": "codex_cli_rs"}
     return line("session_meta", seconds, {**payload, "cli_version": "0.98.0", "source": "cli", **fields})
 
 
 def event(told: str, seconds: float, **fields: Any) -> dict[str, Any]:
-    """An event."""
     return line("event_msg", seconds, {"type": told, **fields})
 
 
 def item(told: str, seconds: float, **fields: Any) -> dict[str, Any]:
-    """An item of a response."""
     return line("response_item", seconds, {"type": told, **fields})
 
 
 def message(role: str, text: str) -> dict[str, Any]:
-    """What a message's item holds."""
     kind = "output_text" if role == "assistant" else "input_text"
     return {"role": role, "content": [{"type": kind, "text": text}]}
 
@@ -52,7 +47,6 @@ def prompted(seconds: float, text: str, turn: str = "t1") -> list[dict[str, Any]
 
 
 def usage(whole: int, cached: int, output: int, reasoning: int = 0) -> dict[str, int]:
-    """Tokens as the agent counts them."""
     return {
         "input_tokens": whole,
         "cached_input_tokens": cached,
@@ -69,12 +63,10 @@ def tokens(seconds: float, last: dict[str, int], total: dict[str, int] | None = 
 
 
 def call(seconds: float, call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """A function call."""
     return item("function_call", seconds, name=name, arguments=json.dumps(arguments), call_id=call_id)
 
 
 def output(seconds: float, call_id: str, told: Any) -> dict[str, Any]:
-    """What a function call brought."""
     return item("function_call_output", seconds, call_id=call_id, output=told)
 
 
@@ -114,7 +106,6 @@ def bare(*items: dict[str, Any], session: str = THREAD) -> list[dict[str, Any]]:
 
 
 def raw(lines: Iterable[dict[str, Any] | bytes]) -> bytes:
-    """The file's bytes."""
     return b"".join(each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n" for each in lines)
 
 

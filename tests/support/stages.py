@@ -222,5 +222,4 @@ def answer(
 
 
 def seen(kind: RecordKind, at_us: int, position: int = 70, **fields: Any) -> PlacedObservation:
-    """Make one thing an agent reported."""
     return PlacedObservation(at_us, f"record-{position}", position, Observation(kind, **fields))

@@ -21,7 +21,6 @@ def line(kind: str, uuid: str, seconds: float, **fields: Any) -> dict[str, Any]:
 
 
 def user(uuid: str, seconds: float, content: Any, **fields: Any) -> dict[str, Any]:
-    """A user line."""
     return line("user", uuid, seconds, message={"role": "user", "content": content}, **fields)
 
 
@@ -50,7 +49,6 @@ def said(uuid: str, seconds: float, *blocks: Any, **fields: Any) -> dict[str, An
 def usage(
     read: int = 100, write: int = 20, output: int = 7, uncached: int = 3, hour: int | None = None
 ) -> dict[str, Any]:
-    """What a request consumed."""
     tokens: dict[str, Any] = {
         "input_tokens": uncached,
         "output_tokens": output,
@@ -64,7 +62,6 @@ def usage(
 
 
 def call(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
-    """A tool_use block."""
     return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
 

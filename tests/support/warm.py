@@ -36,7 +36,6 @@ class Child:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """kill -9."""
         self.send_signal(signal.SIGKILL)
 
     def poll(self) -> int | None:

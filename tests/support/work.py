@@ -54,7 +54,6 @@ def response(event_id: str, text: str) -> bytes:
 
 
 def record(name: str, at_us: int, attributes: dict[str, Any]) -> dict[str, Any]:
-    """A log record of Claude Code's."""
     told = pairs({"event.name": name, **attributes})
     nanos = str(at_us * 1_000)
     body = {"stringValue": f"claude_code.{name}"}
@@ -62,7 +61,6 @@ def record(name: str, at_us: int, attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def export(records: Iterable[dict[str, Any]], host: str = "amd64") -> dict[str, Any]:
-    """Records as they are exported together."""
     resource = {"service.name": "claude-code", "service.version": "2.1.37", "os.type": "linux", "host.arch": host}
     scope = {"name": "com.anthropic.claude_code.events", "version": "2.1.37"}
     scoped = [{"scope": scope, "logRecords": list(records)}]
