@@ -94,7 +94,7 @@ class RubricModel:
                 leanings.append(Leaning(intent, chance, likely))
         said, earned = decide_labels(leanings)
         own_logit = classes[INTENTS.index(said)]
-        probability = round(1 / sum([math.exp((logit - own_logit) / _THOUSANDTHS) for logit in classes]), 3)
+        probability = round(1 / math.fsum([math.exp((logit - own_logit) / _THOUSANDTHS) for logit in classes]), 3)
         own, pasted = booleans[said]
         # Where pasted text has anything to say about a boolean, it settles it.
         settled = {
@@ -220,7 +220,7 @@ def class_chances(logits: Sequence[float]) -> list[float]:
     """The chances of classes, given thousandths of a logit; 0 for those below `LEAST_CHANCE`."""
     top = max(logits)
     weights = [math.exp((logit - top) / _THOUSANDTHS) for logit in logits]
-    total = sum(weights)
+    total = math.fsum(weights)
     return [weight / total if weight >= LEAST_CHANCE * total else 0.0 for weight in weights]
 
 
@@ -267,12 +267,12 @@ def _options(
     """What to say of a class, with its cost in points: no boolean, the likeliest, the two likeliest, and so on."""
     ordered = sorted(leaning.booleans, key=lambda name: -leaning.booleans[name])
     applies = len(applicable(leaning.intent))
-    wrong = sum(leaning.booleans.values())
+    wrong = math.fsum(leaning.booleans.values())
     for count in range(len(ordered) + 1):
         if count:
             wrong += 1 - 2 * leaning.booleans[ordered[count - 1]]
         said = 100 * count / applies
-        missed = sum([chance * abs(said - points) for points, chance in expected])
+        missed = math.fsum([chance * abs(said - points) for points, chance in expected])
         yield missed + WRONG_BOOLEAN_POINTS * wrong, ordered[:count]
 
 

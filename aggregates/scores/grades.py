@@ -156,7 +156,7 @@ def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, i
 def skill_index(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> float | None:
     """100 x the mean of the shares of the booleans that applied; None with none."""
     shares = _shares(hits, applied)
-    return 100.0 * sum(shares.values()) / len(shares) if shares else None
+    return 100.0 * math.fsum(shares.values()) / len(shares) if shares else None
 
 
 def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> str:

@@ -5,6 +5,7 @@ one are met, else an error burst. Everything else fires for each request that sh
 time is never counted twice.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -323,7 +324,7 @@ _ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (
 
 def recommendations(hours: Mapping[Detector, float]) -> list[Recommendation]:
     """For every cause that cost time, the most costly first. `hours`: what each detector's events cost."""
-    costs = [(sum(hours.get(detector, 0.0) for detector in detectors), action) for detectors, action in _ACTIONS]
+    costs = [(math.fsum(hours.get(detector, 0.0) for detector in detectors), action) for detectors, action in _ACTIONS]
     worth = sorted(((cost, action) for cost, action in costs if cost > 0), key=lambda each: -each[0])
     return [Recommendation(_priority(cost), action, cost) for cost, action in worth]
 

@@ -1,5 +1,6 @@
 """Average prompt grade and the skill index over the prompts of a window (scoring.md, section 3)."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -150,23 +151,14 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
 
 def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
-    totals = "SELECT total(standing_score), total(standing_score * standing_score), count(standing_score) " + COUNTED
-    sums = [reader.db.execute(totals, bound(scope, window)).fetchone() for window in windows]
-    points = [
-        ApgPoint(
-            period_start=iso(window.start_us),
-            apg=grades.apg(total, prompts),
-            interval=grades.mean_interval(total, squares, prompts),
-            sample_count=prompts,
-        )
-        for window, (total, squares, prompts) in zip(windows, sums, strict=True)
-    ]
+    by_score = f"SELECT standing_score, count(*) {COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
+    found = [reader.db.execute(by_score, bound(scope, window)).fetchall() for window in windows]
+    points = [_point(window, scores) for window, scores in zip(windows, found, strict=True)]
     letters: Counter[str] = Counter()
+    for score, prompts in found[-1]:
+        letters[grades.rubric_letter(score)] += prompts
     masks = reader.db.execute(_MASKS, bound(scope, windows[-1]))
     unsure = sum(prompts * (applicable & ~sure).bit_count() for applicable, sure, _, _, prompts, _ in masks)
-    query = f"SELECT standing_score, count(*) {COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
-    for score, prompts in reader.db.execute(query, bound(scope, windows[-1])):
-        letters[grades.rubric_letter(score)] += prompts
     return InsightSummary(
         window=name,
         newest_at=newest_at(reader, scope),
@@ -177,6 +169,19 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
         unsure_count=unsure,
         grade_distribution=[GradeCount(grade, letters[grade]) for grade in grades.RUBRIC_LADDER],
         points=points,
+    )
+
+
+def _point(window: Window, scores: Sequence[tuple[float, int]]) -> ApgPoint:
+    """Of each score, how many prompts have it: summed exactly, which SQLite does since 3.43 only."""
+    total = math.fsum(score * prompts for score, prompts in scores)
+    squares = math.fsum(score * score * prompts for score, prompts in scores)
+    count = sum(prompts for _, prompts in scores)
+    return ApgPoint(
+        period_start=iso(window.start_us),
+        apg=grades.apg(total, count),
+        interval=grades.mean_interval(total, squares, count),
+        sample_count=count,
     )
 
 
