@@ -7,7 +7,7 @@ import msgspec
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
-from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX, cpu_time
+from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.lane import beside
 from svc_http.listener import new_listener, only_known_hosts, only_own_origins
 from svc_http.pages import cost, goal, goals, home, live, mine, provider, signing
@@ -90,18 +90,19 @@ def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes
         found = document({"intake": intake, "api": (*api, *routes)}, version, url)
         return msgspec.json.encode(found), page(found).encode()
 
-    async def texts(service: Service) -> tuple[bytes, bytes]:
+    async def texts(call: Call) -> tuple[bytes, bytes]:
         # It takes a tenth of a second, the first time.
-        return await beside(cpu_time(), 0, partial(made, service.settings.version, service.settings.ingest_url))
+        settings = call.service.settings
+        return await beside(call.body.cpu, 0, partial(made, settings.version, settings.ingest_url))
 
     @routes("GET /openapi.json", "This document.", answers=Plain("application/json", {"type": "object"}))
     async def openapi(call: Call) -> TrioResponse:
-        text, _ = await texts(call.service)
+        text, _ = await texts(call)
         return TrioResponse(text, 200, content_type="application/json")
 
     @routes("GET /docs", "This document, for people.", answers=Plain("text/html", {"type": "string"}))
     async def docs(call: Call) -> TrioResponse:
-        _, text = await texts(call.service)
+        _, text = await texts(call)
         return TrioResponse(text, 200, _PAGE_HEADERS, content_type="text/html; charset=utf-8")
 
     return routes

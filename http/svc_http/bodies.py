@@ -12,12 +12,11 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
-from quart import Request, g
+from quart import Request
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from aggregates.event import Reason, Refused
-from aggregates.people.budgets import BYTES_PER_MEGABYTE
 from svc_http.lane import CpuTime, beside
 
 T = TypeVar("T")
@@ -127,42 +126,9 @@ def no_content() -> TrioResponse:
 # --- request bodies -------------------------------------------------------------------------------------------
 
 
-async def json_body(request: Request, kind: type[T], absent: bytes = b"") -> T:
-    """The body as a value of the type. Raises `HttpError`: 415, 413 or 400, in this order.
-
-    absent: what no body at all stands for.
-    """
-    check_content_type(request, "application/json")
-    of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
-    sent = await read_sent(request, FRAME_BYTES_MAX)
-
-    def of_sent() -> T:
-        return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
-
-    if sent.is_gzip or len(sent.data) > INLINE_BYTES_MAX:
-        return await beside(cpu_time(), len(sent.data), of_sent)
-    with cpu_time():
-        return of_sent()
-
-
 @cache
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
-
-
-async def read_msgpack(request: Request, decoder: msgspec.msgpack.Decoder[T]) -> T:
-    """The same for msgpack, which only the command line sends."""
-    check_content_type(request, "application/msgpack")
-    data = (await read_sent(request, CONTROL_BYTES_MAX)).unpacked(CONTROL_BYTES_MAX)
-    try:
-        value = decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HttpError(400, f"the request body is not the msgpack that was expected: {error}") from error
-    if _LARGE.search(data):
-        for _, leaf in _leaves(msgspec.msgpack.decode(data)):
-            if isinstance(leaf, int) and leaf >= 2**63:
-                raise HttpError(400, "the request body holds an integer of 2^63 or more; no table takes that")
-    return value
 
 
 _LARGE = re.compile(rb"\xcf[\x80-\xff]")
@@ -189,10 +155,9 @@ class Sent(NamedTuple):
 
 
 class HeldBodies:
-    """The bytes of bodies that the process holds, of those that arrive and of those that are worked on."""
+    """The bytes of large bodies that the process holds, of those that arrive and of those that are worked on."""
 
-    def __init__(self) -> None:
-        self.held_bytes = 0
+    held_bytes = 0
 
     def take(self, size_bytes: int) -> None:
         """Count what has arrived. Raises `HttpError` 503 where all that may be held is."""
@@ -200,66 +165,88 @@ class HeldBodies:
             raise unavailable(f"{self.held_bytes} bytes of large bodies are being received already; try again soon")
         self.held_bytes += size_bytes
 
-    def release(self, size_bytes: int) -> None:
-        self.held_bytes -= size_bytes
-
 
 HELD = HeldBodies()
 
 
-async def read_sent(request: Request, bytes_max: int) -> Sent:
-    """The body as it was sent, and no more than the bound of it; `release_body` ends its being counted."""
-    coding = request.headers.get("Content-Encoding", "identity").lower()
-    if coding not in ("gzip", "identity"):
-        raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
-    if (request.content_length or 0) > bytes_max:
-        raise too_large(bytes_max)
-    data = bytearray()
-    try:
-        with trio.fail_after(BODY_SECONDS_MAX):
-            async for piece in request.body:
-                data += piece
-                _count(len(data))
-                if len(data) > bytes_max:
-                    raise too_large(bytes_max)
-    except RequestEntityTooLarge as error:
-        raise too_large(bytes_max) from error
-    except trio.TooSlowError as error:
-        raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
-    await _take_turn()
-    return Sent(bytes(data), coding == "gzip")
+class Body:
+    """The body of one request: read within bounds, and counted until the request is answered."""
 
+    def __init__(self, request: Request, turns: trio.CapacityLimiter | None = None) -> None:
+        """`turns`: the line of whoever sends it, where it waits once it is whole."""
+        self._request = request
+        self._turns = turns
+        self._has_turn = False
+        self._held_bytes = 0
+        self.sent_bytes = 0
+        self.cpu = CpuTime()
+        """What work on it is counted with."""
 
-def _count(size_bytes: int) -> None:
-    g.sent_bytes, held_bytes = size_bytes, g.get("held_bytes", 0)
-    if (more_bytes := size_bytes - SMALL_BYTES_MAX - held_bytes) > 0:
-        HELD.take(more_bytes)
-        g.held_bytes = held_bytes + more_bytes
+    async def json(self, kind: type[T], absent: bytes = b"") -> T:
+        """As a value of the type; `absent` is what no body stands for. Raises `HttpError`: 415, 413 or 400."""
+        check_content_type(self._request, "application/json")
+        of_kind: msgspec.json.Decoder[T] = decoder(kind)  # type: ignore[arg-type]  # mypy takes a type for unhashable
+        sent = await self.sent(FRAME_BYTES_MAX)
 
+        def of_sent() -> T:
+            return decoded(of_kind, sent.unpacked(FRAME_BYTES_MAX) or absent)
 
-async def _take_turn() -> None:
-    """Wait in the line that the request stands in; with a whole body, for one that nobody reads piles up uncounted."""
-    if (turns := g.pop("turns", None)) is not None:
-        await turns.acquire()
-        g.taken_turn = turns
+        if sent.is_gzip or len(sent.data) > INLINE_BYTES_MAX:
+            return await beside(self.cpu, len(sent.data), of_sent)
+        with self.cpu:
+            return of_sent()
 
+    async def msgpack(self, decoder: msgspec.msgpack.Decoder[T]) -> T:
+        """The same for msgpack, which only the command line sends."""
+        check_content_type(self._request, "application/msgpack")
+        data = (await self.sent(CONTROL_BYTES_MAX)).unpacked(CONTROL_BYTES_MAX)
+        try:
+            value = decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise HttpError(400, f"the request body is not the msgpack that was expected: {error}") from error
+        if _LARGE.search(data):
+            for _, leaf in _leaves(msgspec.msgpack.decode(data)):
+                if isinstance(leaf, int) and leaf >= 2**63:
+                    raise HttpError(400, "the request body holds an integer of 2^63 or more; no table takes that")
+        return value
 
-def release_body() -> None:
-    """Count the body of the request that ends no longer, and let the next one in its line begin."""
-    HELD.release(g.pop("held_bytes", 0))
-    if (turns := g.pop("taken_turn", None)) is not None:
-        turns.release()
+    async def sent(self, bytes_max: int) -> Sent:
+        """As it was sent, and no more than the bound of it. Raises `HttpError`."""
+        coding = self._request.headers.get("Content-Encoding", "identity").lower()
+        if coding not in ("gzip", "identity"):
+            raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
+        if (self._request.content_length or 0) > bytes_max:
+            raise too_large(bytes_max)
+        data = bytearray()
+        try:
+            with trio.fail_after(BODY_SECONDS_MAX):
+                async for piece in self._request.body:
+                    data += piece
+                    self._count(len(data))
+                    if len(data) > bytes_max:
+                        raise too_large(bytes_max)
+        except RequestEntityTooLarge as error:
+            raise too_large(bytes_max) from error
+        except trio.TooSlowError as error:
+            raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
+        if self._turns is not None:  # with a whole body, for one that nobody reads piles up uncounted
+            await self._turns.acquire_on_behalf_of(self)
+            self._has_turn = True
+        return Sent(bytes(data), coding == "gzip")
 
+    def _count(self, size_bytes: int) -> None:
+        self.sent_bytes = size_bytes
+        if (more_bytes := size_bytes - SMALL_BYTES_MAX - self._held_bytes) > 0:
+            HELD.take(more_bytes)
+            self._held_bytes += more_bytes
 
-def cpu_time() -> CpuTime:
-    """What work on this request's body is counted with."""
-    taken: CpuTime = g.setdefault("cpu_time", CpuTime())
-    return taken
-
-
-def spent() -> tuple[float, float]:
-    """Of this request's body: megabytes as sent, and seconds of processor time."""
-    return g.get("sent_bytes", 0) / BYTES_PER_MEGABYTE, cpu_time().seconds
+    def release(self) -> None:
+        """Count it no longer, and let the next one in its line begin."""
+        HELD.held_bytes -= self._held_bytes
+        self._held_bytes = 0
+        if self._turns is not None and self._has_turn:
+            self._turns.release_on_behalf_of(self)
+            self._has_turn = False
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:

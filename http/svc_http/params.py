@@ -34,7 +34,7 @@ from aggregates.times import (
     zone_named,
 )
 from projections.reader import Reader
-from svc_http.bodies import HttpError
+from svc_http.bodies import Body, HttpError
 from svc_http.ports import Service
 
 Query = MultiDict[str, str]
@@ -63,6 +63,7 @@ class Call(msgspec.Struct, frozen=True):
 
     service: Service
     request: Request
+    body: Body
 
     @property
     def query(self) -> Query:

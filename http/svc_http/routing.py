@@ -7,7 +7,6 @@ import hmac
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 from uuid import UUID
@@ -15,24 +14,22 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from quart import Request, Response, g, request
+from quart import Request, Response, request
 from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
 from aggregates.ids import credential_stream
-from aggregates.people.budgets import ADDRESS, CAPTURES, DEVELOPER, WRONG_KEYS
+from aggregates.people.budgets import ADDRESS, BYTES_PER_MEGABYTE, CAPTURES, DEVELOPER, WRONG_KEYS
 from aggregates.people.directory import Key
 from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
 from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
 from svc_http.bodies import (
     AT_ONCE_MAX,
+    Body,
     HttpError,
-    json_body,
     json_reply,
     no_content,
-    release_body,
-    spent,
     unauthorized,
 )
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
@@ -138,18 +135,18 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
     def by_key(request: Request) -> ByKey:
         spend(service, request, ADDRESS, address_of(request))
         with _failures_told(service, request):
-            call = ByKey(service, request, identify(service, request.headers))
-        spend(service, request, allowances, call.scope.developer_id)
-        _check_role(call.caller, route)
-        return call
+            caller = identify(service, request.headers)
+        spend(service, request, allowances, caller.scope.developer_id)
+        _check_role(caller, route)
+        return ByKey(service, request, Body(request, _line_of(caller) if route.method == "POST" else None), caller)
 
     def by_secret(request: Request) -> BySecret:
         with _failures_told(service, request):
             _check_administrator(service, request.headers)
-        return BySecret(service, request)
+        return BySecret(service, request, Body(request))
 
     admissions: dict[type[Call], Callable[[Request], Call]] = {
-        Call: partial(Call, service),
+        Call: lambda request: Call(service, request, Body(request)),
         ByKey: by_key,
         BySecret: by_secret,
     }
@@ -161,9 +158,8 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         for name, text in ids.items():
             values[name] = text if takes.get(name) is str else path_id(text, name)
         try:
-            _stand_in_line(call, route)
             if "body" in takes:
-                values["body"] = await json_body(request, route.body, b"" if route.body_required else b"{}")
+                values["body"] = await call.body.json(route.body, b"" if route.body_required else b"{}")
             answer = await route.handler(call, **values)
         except HttpError as error:
             if isinstance(call, ByKey) and route.method == "POST" and route.listeners != "api":
@@ -171,7 +167,7 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
                 service.arrivals.refused(call.scope.developer_id, *told, service.now_us())
             raise
         finally:
-            release_body()
+            call.body.release()
             if isinstance(call, ByKey):
                 count_spent(call)
         if isinstance(answer, Response):
@@ -185,10 +181,9 @@ _TURNS: dict[UUID, trio.CapacityLimiter] = {}
 """One for each developer who ever sent something."""
 
 
-def _stand_in_line(call: Call, route: Route) -> None:
+def _line_of(caller: Principal) -> trio.CapacityLimiter:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
-    if isinstance(call, ByKey) and route.method == "POST":
-        g.turns = _TURNS.setdefault(call.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
+    return _TURNS.setdefault(caller.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
 
 
 def _check_role(caller: Principal, route: Route) -> None:
@@ -229,10 +224,10 @@ def spend(service: Service, request: Request, names: tuple[str, ...], user: UUID
 def count_spent(call: ByKey) -> None:
     """Count what a request turned out to take."""
     budgets, now_us, developer_id = call.service.budgets, call.service.now_us(), call.scope.developer_id
-    megabytes, cpu_seconds = spent()
+    megabytes = call.body.sent_bytes / BYTES_PER_MEGABYTE
     budgets.use(ADDRESS[1], address_of(call.request), megabytes, now_us)
     budgets.use("megabytes_per_minute", developer_id, megabytes, now_us)
-    budgets.use("cpu_seconds_per_minute", developer_id, cpu_seconds, now_us)
+    budgets.use("cpu_seconds_per_minute", developer_id, call.body.cpu.seconds, now_us)
 
 
 # --- credentials ----------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def mcp(server: Server) -> None:
     if sys.stdin.isatty():
         click.echo("svc mcp waits for an agent's questions on standard input; Ctrl-C ends it", err=True)
 
-    async def grade(text: str) -> Any:
+    async def grade(_ctx: Any, text: str) -> Any:
         return await anyio.to_thread.run_sync(grade_text, text)
 
     run(build(ask, grade, __version__).run_stdio_async)

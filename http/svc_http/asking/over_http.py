@@ -20,7 +20,7 @@ from werkzeug.routing import Map, Rule
 
 from aggregates.scores.grades import PromptGrade, grade_text
 from svc_http.asking.tools import build, refused
-from svc_http.bodies import HttpError, check_content_type, cpu_time, read_sent, unavailable
+from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.lane import beside
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, Unavailable
@@ -65,7 +65,7 @@ def new_routes(tools: Any) -> Routes:
     async def message(call: ByKey) -> TrioResponse:
         request = call.request
         check_content_type(request, "application/json")
-        data = (await read_sent(request, BODY_BYTES_MAX)).unpacked(BODY_BYTES_MAX)
+        data = (await call.body.sent(BODY_BYTES_MAX)).unpacked(BODY_BYTES_MAX)
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_THE_BODY}
 
         async def of_call(scope: Any, receive: Any, send: Any) -> None:
@@ -83,9 +83,15 @@ def new_routes(tools: Any) -> Routes:
     return routes
 
 
-async def _graded(text: str) -> PromptGrade:
-    # The library runs a tool in the context of the request that asks for it, so this counts as that one's time.
-    return await beside(cpu_time(), len(text), partial(grade_text, text))
+def _sender(ctx: Context[Any, Any]) -> ByKey:
+    message = ctx.request_context.request
+    assert message is not None, "it came by HTTP"
+    sender: ByKey = message.scope[_CALL]
+    return sender
+
+
+async def _graded(ctx: Context[Any, Any], text: str) -> PromptGrade:
+    return await beside(_sender(ctx).body.cpu, len(text), partial(grade_text, text))
 
 
 class _Question(ByKey, frozen=True):
@@ -99,14 +105,14 @@ class _Question(ByKey, frozen=True):
 
 
 async def _ask(ctx: Context[Any, Any], path: str, query: dict[str, object]) -> Any:
-    message = ctx.request_context.request
-    assert message is not None, "it came by HTTP"
-    sender: ByKey = message.scope[_CALL]
+    sender = _sender(ctx)
     name, texts = _PATHS.match(path)
     asked = MultiDict({of: str(value) for of, value in query.items()})
     try:
         ids = {of: path_id(text, of) for of, text in texts.items()}
-        answer = await _ROUTES[name].handler(_Question(sender.service, sender.request, sender.caller, asked), **ids)
+        answer = await _ROUTES[name].handler(
+            _Question(sender.service, sender.request, sender.body, sender.caller, asked), **ids
+        )
     except (HttpError, Unavailable) as error:
         raise refused(str(error)) from error
     return msgspec.to_builtins(answer)

@@ -22,7 +22,7 @@ from svc_http.pages.words import HABITS, NEXT_HABIT
 
 Ask = Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]
 """What a route of the API answers to the person who asks in this request. Raises `ToolError`."""
-Grade = Callable[[str], Awaitable[PromptGrade]]
+Grade = Callable[[Context[Any, Any], str], Awaitable[PromptGrade]]
 _V3 = "/v1/score_v3"
 DAYS_MAX = 366
 GOALS_MAX = 50
@@ -131,12 +131,12 @@ class _Tools:
         return answers.Cost(models=[_cost(model, spent) for model, spent in spent_by_model(found["items"]).items()])
 
     async def grade_prompt(
-        self, text: Annotated[str, Field(min_length=1, max_length=GRADED_BYTES_MAX)]
+        self, ctx: Context[Any, Any], text: Annotated[str, Field(min_length=1, max_length=GRADED_BYTES_MAX)]
     ) -> answers.Graded:
         """Grade a prompt before it is sent: the habits it shows, and what to add. Nothing of it is stored."""
         if len(text.encode(errors="replace")) > GRADED_BYTES_MAX:
             raise refused(f"the text is longer than {GRADED_BYTES_MAX} bytes; shorten it")
-        graded = await self._grade(text)
+        graded = await self._grade(ctx, text)
         applying = [each for each in graded.habits if each.applies]
         return answers.Graded(
             kind=graded.intent,

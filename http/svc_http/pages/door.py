@@ -25,7 +25,7 @@ from aggregates.people.directory import Developer, Record, SignIn
 from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
 from aggregates.people.operators import OPERATOR_HOURS
 from aggregates.times import US_PER_DAY, parse_instant, zone_named
-from svc_http.bodies import HttpError, check_content_type, read_sent, refusal, release_body
+from svc_http.bodies import Body, HttpError, check_content_type, refusal
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service, Unavailable
@@ -74,7 +74,7 @@ class BySignIn(ByKey, frozen=True):
 
     async def form(self) -> dict[str, str]:
         """The fields of the form that was sent."""
-        return await form_of(self.request)
+        return await form_of(self)
 
 
 class ByOperator(Call, frozen=True):
@@ -114,7 +114,7 @@ class ByOperator(Call, frozen=True):
         return await rendering.html(name, frame | values, status)
 
     async def form(self) -> dict[str, str]:
-        return await form_of(self.request)
+        return await form_of(self)
 
 
 _RUNS_THE_SERVER = "this is for whoever runs the server, who types `svc open --operator` there"
@@ -154,10 +154,10 @@ SAID: dict[str, str] = {
 """What a page says after a button, by the word in its address."""
 
 
-async def form_of(request: Request) -> dict[str, str]:
+async def form_of(call: Call) -> dict[str, str]:
     """Raises `HttpError`: 415, 413 or 400."""
-    check_content_type(request, "application/x-www-form-urlencoded")
-    data = (await read_sent(request, FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
+    check_content_type(call.request, "application/x-www-form-urlencoded")
+    data = (await call.body.sent(FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
     try:
         fields = parse_qs(
             data.decode(), keep_blank_values=True, max_num_fields=FORM_FIELDS_MAX, encoding="utf-8", errors="strict"
@@ -325,9 +325,10 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
         spend(service, request, ADDRESS, address_of(request))
         if request.method not in ("GET", "HEAD"):
             check_same_origin(request)
-        call: Call = Call(service, request)
+        body = Body(request)
+        call: Call = Call(service, request, body)
         if route.kind is ByOperator:
-            answered = _operator(service, request)
+            answered = _operator(service, request, body)
             if isinstance(answered, Response):
                 return answered
             call = answered
@@ -337,14 +338,14 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
                 return _to_sign_in(request)
             role = service.directory.membership(found.scope)
             assert role is not None, "a sign-in stands only for a member"
-            call = BySignIn(service, request, Principal(found.scope, role.role), found)
+            call = BySignIn(service, request, body, Principal(found.scope, role.role), found)
             spend(service, request, DEVELOPER, found.developer_id)
             await _see(call)
         values: dict[str, Any] = {n: each if takes.get(n) is str else path_id(each, n) for n, each in ids.items()}
         try:
             answer = await route.handler(call, **values)
         finally:
-            release_body()
+            body.release()
             if isinstance(call, ByKey):
                 count_spent(call)
         assert isinstance(answer, Response), route.path
@@ -353,10 +354,10 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
     return endpoint
 
 
-def _operator(service: Service, request: Request) -> ByOperator | Response:
+def _operator(service: Service, request: Request, body: Body) -> ByOperator | Response:
     """Raises `HttpError` 403 for a member who is no owner."""
     if service.operators.stands(digest_of(operator_text(request)), service.now_us()):
-        return ByOperator(service, request)
+        return ByOperator(service, request, body)
     found = sign_in_of(service, request)
     if found is None:
         return _to_sign_in(request)
@@ -364,7 +365,7 @@ def _operator(service: Service, request: Request) -> ByOperator | Response:
     spend(service, request, DEVELOPER, found.developer_id)
     if role is None or role.role != "owner":
         raise HttpError(403, _OWNERS)
-    return ByOperator(service, request, found.organization_id, found.developer_id)
+    return ByOperator(service, request, body, found.organization_id, found.developer_id)
 
 
 def _to_sign_in(request: Request) -> Response:

@@ -61,7 +61,7 @@ class Errand(NamedTuple):
 
 @routes(f"POST {SIGN_IN}/provider", "Go to the provider to sign in.")
 async def go(call: Call) -> Response:
-    fields = await form_of(call.request)
+    fields = await form_of(call)
     return await _sent_away(call, Errand(_random(), "", local_path(fields.get("next"))))
 
 

@@ -52,7 +52,7 @@ async def _sign_in_page(call: Call, to: str, wrong: str | None = None, status: i
 
 @routes(f"POST {SIGN_IN}", "Sign in with a key.")
 async def sign_in(call: Call) -> Response:
-    fields = await form_of(call.request)
+    fields = await form_of(call)
     key, to = fields.get("key", "").strip(), local_path(fields.get("next"))
     try:
         who = developer_of(call.service, key)

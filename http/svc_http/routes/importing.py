@@ -13,7 +13,7 @@ from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, 
 from aggregates.telemetry.exchanges import Exchange, Taken
 from aggregates.telemetry.steps import Sender, Step, steps
 from aggregates.times import INSTANT_MAX_US
-from svc_http.bodies import FRAME_BYTES_MAX, HttpError, cpu_time
+from svc_http.bodies import FRAME_BYTES_MAX, HttpError
 from svc_http.lane import beside
 from svc_http.params import ByKey
 from svc_http.routing import Routes
@@ -65,7 +65,7 @@ async def _imported(call: ByKey, exchange: Exchange, sender: Sender) -> Taken:
     taken = Taken()
     following: Iterator[Step] = steps(exchange, sender)
     # Taking secrets out of records takes processor time.
-    while step := await beside(cpu_time(), FRAME_BYTES_MAX, partial(next, following, None)):
+    while step := await beside(call.body.cpu, FRAME_BYTES_MAX, partial(next, following, None)):
         if not taken.heard(step.what, await call.service.send(step.command)):
             break
     return taken

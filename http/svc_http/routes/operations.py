@@ -15,7 +15,7 @@ from aggregates.event import Reply, Scope
 from aggregates.people.entry import principal
 from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
 from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests
-from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply, read_msgpack
+from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
 from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
 from svc_http.routing import Plain, Routes
@@ -35,7 +35,7 @@ async def status(call: BySecret) -> Status:
 @routes(f"POST {_CONTROL}/capture", "Carry out commands of the command line.", answers=_COMMANDS, body=_COMMANDS)
 async def capture(call: BySecret) -> TrioResponse:
     """A reply for each; after a 503 the whole batch is sent again, since commands are idempotent."""
-    commands = await read_msgpack(call.request, _COMMANDS_DECODER)
+    commands = await call.body.msgpack(_COMMANDS_DECODER)
     for command in commands:
         if isinstance(command, ForgetDeveloper):
             continue  # mostly it is somebody who has left

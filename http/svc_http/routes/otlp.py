@@ -21,9 +21,7 @@ from svc_http.bodies import (
     HttpError,
     Sent,
     check_content_type,
-    cpu_time,
     gunzip_small,
-    read_sent,
 )
 from svc_http.lane import beside
 from svc_http.params import ByKey
@@ -124,7 +122,7 @@ async def _take(call: ByKey, signal: Signal) -> Faults:
         check_content_type(call.request, "application/json")
     except HttpError as error:
         raise HttpError(error.status, f"{error.message}; set the exporter's protocol to http/json") from error
-    sent = await read_sent(call.request, EXPORT_BYTES_MAX)
+    sent = await call.body.sent(EXPORT_BYTES_MAX)
     means = ExportContext(
         scope=scope,
         received_us=service.now_us(),
@@ -136,11 +134,11 @@ async def _take(call: ByKey, signal: Signal) -> Faults:
     is_small = not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX
     export = Export(signal, means, without_rest if is_small else Slices())
     if is_small:
-        with cpu_time():
+        with call.body.cpu:
             made = _cut(export, sent)
     else:
         rough_bytes = EXPORT_BYTES_MAX if sent.is_gzip else len(sent.data)
-        made = await beside(cpu_time(), rough_bytes, partial(_cut, export, sent))
+        made = await beside(call.body.cpu, rough_bytes, partial(_cut, export, sent))
     await _send_all(service, made, export.faults)
     for source in sorted(export.senders):
         service.arrivals.took(scope.developer_id, source, signal, means.received_us)

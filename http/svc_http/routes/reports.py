@@ -16,7 +16,7 @@ from aggregates.times import RangeRefused, WindowName, iso, time_range
 from projections.facts import reports
 from projections.facts.reports import ReportListed, ReportRecord, ReportState
 from projections.sub_sessions.listing import count_started
-from svc_http.bodies import HttpError, accepted, found, json_body, unavailable
+from svc_http.bodies import HttpError, accepted, found, unavailable
 from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, zone_sent
 from svc_http.ports import Service
 from svc_http.routing import Routes
@@ -163,7 +163,7 @@ async def backfill(call: ByKey) -> BackfillBegun:
     """The backfill of the caller's organization that now runs; for owners, before anything of the body is read."""
     if call.caller.role != "owner":
         raise HttpError(403, "a backfill is for owners of the organization")
-    body = await json_body(call.request, BackfillBody)
+    body = await call.body.json(BackfillBody)
     begun = await _begun(call.service, call.scope.organization_id, body, call.own_zone, call.scope.developer_id)
     return BackfillBegun(begun.backfill_id)
 

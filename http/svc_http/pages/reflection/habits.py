@@ -16,7 +16,6 @@ from projections.reader import Reader
 from projections.scores.habits import ShownHabit, ShownHabits, best_shown, decided_goals, newest_missed
 from projections.scores.skill import HabitCounts, habit_counts
 from projections.sub_sessions.goals import newest_us
-from svc_http.bodies import cpu_time
 from svc_http.lane import beside
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn
@@ -124,7 +123,7 @@ async def grade(call: BySignIn) -> Response:
     text, found = (await call.form()).get("prompt", ""), None
     is_long = len(text.encode()) > GRADED_BYTES_MAX
     if text.strip() and not is_long:
-        found = await beside(cpu_time(), len(text), partial(grade_text, text))
+        found = await beside(call.body.cpu, len(text), partial(grade_text, text))
     # htmx shows no answer that is an error.
     status = 413 if is_long and "HX-Request" not in call.request.headers else 200
     return await call.show("reflection/grade.html", status, text=text, grade=found, is_long=is_long)
