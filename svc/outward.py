@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-import trio
-
 
 class Answer(NamedTuple):
     status: int
@@ -33,6 +31,8 @@ async def asked(
     redirects_max: int = 0,
 ) -> Answer:
     """`answered` in a thread."""
+    import trio  # a command that asks in its own thread needs none
+
     # httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
     sent = partial(answered, method, url, seconds=seconds, bytes_max=bytes_max, headers=headers, content=content)
     try:
@@ -51,10 +51,17 @@ def answered(
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
     redirects_max: int = 0,
+    direct: bool = False,
 ) -> Answer:
-    """The answer, whatever its status. Raises `OSError`, whose words name no address."""
+    """The answer, whatever its status. Raises `OSError`, whose words name no address.
+
+    `direct`: as a hook reaches it, past any proxy, by the certificates that OpenSSL knows.
+    """
+    import ssl
+
     import httpx  # takes a tenth of a server's start, and most starts ask nobody
 
+    trusted = ssl.create_default_context() if direct and url.startswith("https:") else not direct
     read = bytearray()
     ends_at = time.monotonic() + seconds
     # A compressed answer may be a thousand times as long: it is not asked for, and stays as it came.
@@ -62,7 +69,11 @@ def answered(
     try:
         with (
             httpx.Client(
-                timeout=seconds, follow_redirects=redirects_max > 0, max_redirects=max(redirects_max, 1)
+                timeout=seconds,
+                follow_redirects=redirects_max > 0,
+                max_redirects=max(redirects_max, 1),
+                trust_env=not direct,
+                verify=trusted,
             ) as client,
             client.stream(method, url, headers=plain, content=content) as answer,
         ):

@@ -59,8 +59,8 @@ def data_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextlib.contextmanager
-def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """What a person can mend, or these errors, is shown as a sentence; after Ctrl-C, what holds now."""
+def sentences(what_holds: str | None = None) -> Iterator[None]:
+    """What a person can mend is shown as a sentence; after Ctrl-C, what holds now."""
     try:
         yield
     except BaseException as error:
@@ -69,7 +69,7 @@ def sentences(what_holds: str | None = None, also: tuple[type[Exception], ...] =
             raise click.Abort if what_holds is None else click.ClickException(f"interrupted: {what_holds}") from None
         if isinstance(cause, SystemExit | BrokenPipeError):  # what is shown has no reader any more, as behind `| head`
             raise cause from None
-        if isinstance(cause, (*EXPECTED, *also)):
+        if isinstance(cause, EXPECTED):
             raise click.ClickException(_sentence(cause)) from error
         raise
 
@@ -111,7 +111,6 @@ def working(
     doing: str,
     what_holds: str | None = None,
     *shown: "ProgressColumn",
-    also: tuple[type[Exception], ...] = (),
     **fields: Any,
 ) -> Iterator[Callable[..., None]]:
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
@@ -127,7 +126,7 @@ def working(
         transient=True,
         disable=not console.is_terminal,
     )
-    with sentences(what_holds, also), bar:
+    with sentences(what_holds), bar:
         task = bar.add_task(doing, total=None, **fields)
 
         def heard(done: int, of: int, **fields: Any) -> None:

@@ -1,46 +1,41 @@
 """`svc connect`, `svc disconnect` and `svc doctor`: an agent's own settings, with one command."""
 
-import os
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import TypeVar, get_args
-from zipfile import ZipFile
+from typing import get_args
 
 import click
 import msgspec
 
 from aggregates.ids import KEY_START_CHARACTERS
-from svc import hook
+from svc import __version__, hook
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
 from svc.connect.agents import RESTART, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
-from svc.connect.connecting import (
-    Rewrite,
-    connected,
-    disconnected,
-    give_back,
-    shown,
-    write,
-)
+from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
 from svc.connect.doctor import Finding, Level, examine
 from svc.connect.elsewhere import elsewhere
 from svc.connect.server import Capture, KeyRefused, NotAnswered, Server, checked_url
 from svc.connect.surroundings import capturing_plugins
-from svc.hook.machine import connection_folder, draft_file, private_folder, state_folder
+from svc.hook.machine import (
+    config_folder,
+    connection_file,
+    connection_folder,
+    draft_file,
+    private_folder,
+    replace_file,
+    state_folder,
+)
 from svc.hook.outbox import Outbox
 from svc.process import program
 
-T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
-_REFUSALS = (Refused, KeyRefused, NotAnswered)
 _MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
 EXAMINED_AT_ONCE = 8
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
@@ -68,7 +63,7 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask. Without
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--offline", is_flag=True, help="Set it up although the server cannot be asked now.")
 @yes_option
-@sentences(also=_REFUSALS)
+@sentences()
 def connect(
     agent: AgentName,
     url: str,
@@ -87,53 +82,54 @@ def connect(
     Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
     switched on. A copy of each file is kept; running it again changes nothing.
     """
-    if ".cache" in Path(sys.prefix).parts and not no_hooks:
-        raise Refused(
-            "uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it first"
-        )
-    key = _checked_key(key)
-    name = connecting.connection_name(agent, scope, Path.cwd())
-    command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
-    if mcp and _archive() is not None:
-        raise Refused("--mcp needs svc as a package: the client's one file has no `svc mcp`")
-    own = program() if getattr(sys, "frozen", False) else _program()
-    asks = (*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None
+    key, name = _checked_key(key), connecting.connection_name(agent, scope, Path.cwd())
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
-    hooks, coaching = not no_hooks and not plugins, _coach_program(agent) if coach else None
-    target = Target(agent, checked_url(url), key, command, hooks=hooks, asks=asks, coach=coaching)
-    old = connecting.stored(name)
-    receipts = {} if old is None else {receipt.path: receipt for receipt in old.files}
-    files = plans(target, scope, folder)
-    for why in elsewhere(target, scope, files, Path.cwd(), os.environ):
+    command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
+    own = program() if getattr(sys, "frozen", False) else _program()
+    target = Target(
+        agent,
+        checked_url(url),
+        key,
+        command,
+        hooks=not no_hooks and not plugins,
+        asks=(*own, "mcp", *(() if api is None else ("--api", checked_url(api)))) if mcp else None,
+        coach=_coach_program(agent) if coach else None,
+    )
+    if ".cache" in Path(sys.prefix).parts and target.hooks:
+        raise Refused("uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it")
+    files, old = plans(target, scope, folder), connecting.stored(name)
+    for why in elsewhere(agent, scope, files):
         raise Refused(f"nothing was changed, for your key would not only go to {target.url}: {why}")
-    wanted = {str(plan.path): plan for plan in files}
-    rewrites = [connected(plan, receipts.get(path)) for path, plan in wanted.items()]
-    outdated = [disconnected(receipt) for path, receipt in receipts.items() if path not in wanted]
+    receipts = {} if old is None else {Path(receipt.path): receipt for receipt in old.files}
+    rewrites = [disconnected(receipt) for path, receipt in receipts.items() if path not in files]
+    rewrites += [connected(path, changes, receipts.get(path), key) for path, changes in files.items()]
     say(f"{agent} will send to {target.url}:")
     for sentence in told(target):
         say(click.wrap_text(sentence, 100, "  - ", "    "))
     for plugin in plugins:
         say(f"  - No hooks are written, for the plugin {plugin} captures prompts: both would tell of each one.")
     say("")
-    _show([*outdated, *rewrites], key)
+    _show(rewrites, key)
     if dry_run:
         say("nothing was changed")
         return
-    capture = Capture() if offline else _asked(target, Server.capture)
+    server = Server(target.url, key)
+    with _hinted(server):
+        capture = Capture() if offline else server.capture()
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
-    if any(each.changed for each in [*outdated, *rewrites]):
-        _confirm(yes)
-    connection = connecting.StoredConnection(
-        name, agent, scope, str(folder), target.url, key, capture, tuple(receipts.values())
-    )
-    _write(connection, outdated, rewrites)
+    _confirm(yes or not any(each.changed for each in rewrites))
+    known = tuple(receipts.values())
+    _write(connecting.StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
     if not offline:
-        _asked(target, lambda server: server.setup_complete(target.key[:KEY_START_CHARACTERS]))
+        said = {"plugin_version": __version__, "key_prefix": key[:KEY_START_CHARACTERS]}
+        with _hinted(server):
+            server.answer("POST", "/v1/setup-complete", said)
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
-    _tell_restart(agent)
+    if agent in RESTART:
+        say(RESTART[agent])
 
 
 def _checked_key(key: str | None) -> str:
@@ -162,33 +158,8 @@ def _program() -> list[str]:
 
 def _hook_program() -> list[str]:
     """What starts fastest of all."""
-    if getattr(sys, "frozen", False):
-        return _program()
-    root = Path(hook.__file__).parents[2] if _archive() is None else _unpacked()
-    return [sys.executable, "-I", "-S", str(root / "svc" / "hook" / "start.py")]
-
-
-def _archive() -> Path | None:
-    """The client's one file, where it is that which runs."""
-    path = Path(hook.__file__).parents[2]
-    return path if path.is_file() else None
-
-
-@cache
-def _unpacked() -> Path:
-    """Where the client's file is laid down for hooks: Python compiles an archive anew at every start."""
-    data = Path(hook.__file__).parents[2].read_bytes()
-    return state_folder() / "client" / sha256(data).hexdigest()[:12]
-
-
-def _lay_down(archive: Path) -> None:
-    folder = _unpacked()
-    if not folder.exists():
-        private_folder(folder.parent)
-        draft = Path(mkdtemp(dir=folder.parent))
-        with ZipFile(archive) as packed:
-            packed.extractall(draft)
-        draft.rename(folder)
+    start = Path(hook.__file__).with_name("start.py")
+    return _program() if getattr(sys, "frozen", False) else [sys.executable, "-I", "-S", str(start)]
 
 
 def _coach_program(agent: AgentName) -> tuple[str, ...]:
@@ -197,24 +168,23 @@ def _coach_program(agent: AgentName) -> tuple[str, ...]:
         raise Refused(f"--coach is for claude-code: {agent} shows a person nothing of what its hooks say")
     if getattr(sys, "frozen", False):
         raise Refused("--coach needs svc as a package (uv, pipx, pip): the one file takes seconds to unpack itself")
-    program = _hook_program()
     # Beside svc, as in a package, its libraries are found without `site`; beside a source tree they are not.
     together = Path(str(msgspec.__file__)).parents[1] == Path(hook.__file__).parents[2]
-    return (*(program if together else [each for each in program if each != "-S"]), "coach", agent)
+    return (*(each for each in _hook_program() if together or each != "-S"), "coach", agent)
 
 
-def _asked(target: Target, question: Callable[[Server], T]) -> T:
-    """Raises `NotAnswered`, `KeyRefused`, with what to do."""
+@contextlib.contextmanager
+def _hinted(server: Server) -> Iterator[None]:
+    """A server that does not answer, or refuses the key, is told with what to do."""
     try:
-        with Server(target.url, target.key) as server:
-            return question(server)
+        yield
     except NotAnswered as error:
         raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
     except KeyRefused as error:
-        raise KeyRefused(f"{target.url} does not take this key: {error}") from error
+        raise KeyRefused(f"{server.url} does not take this key: {error}") from error
 
 
-def _write(connection: connecting.StoredConnection, outdated: Sequence[Rewrite], rewrites: Sequence[Rewrite]) -> None:
+def _write(connection: connecting.StoredConnection, rewrites: Sequence[Rewrite]) -> None:
     """One file after the other, each remembered at once: broken off anywhere, what was done can be undone."""
     receipts = {receipt.path: receipt for receipt in connection.files}
     connecting.store(connection)
@@ -224,17 +194,16 @@ def _write(connection: connecting.StoredConnection, outdated: Sequence[Rewrite],
         with draft_file(folder, carried.read_bytes()) as draft:
             draft.chmod(0o700)
             draft.replace(folder / HOOK_PROGRAM)
-    if (archive := _archive()) is not None:
-        _lay_down(archive)
-    connecting.note_program(_program())
-    for each in outdated:
-        give_back(each)
-        del receipts[str(each.path)]
-        connecting.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+    if len(own := _program()) == 1:  # for the hooks of an agent's plugin
+        replace_file(config_folder() / "program", f"{own[0]}\n".encode())
     for each in rewrites:
-        receipt = receipts[str(each.path)] = write(connection.name, each)
+        if each.changes:
+            receipt = receipts[str(each.path)] = write(connection.name, each)
+        else:
+            give_back(each)
+            del receipts[str(each.path)]
         connecting.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
-        if each.changed:
+        if each.changed and each.changes:
             before = "it was not there before" if receipt.backup is None else f"as it was before: {receipt.backup}"
             say(f"{each.path}: written; {before}")
 
@@ -243,7 +212,7 @@ def _show(rewrites: Sequence[Rewrite], key: str) -> None:
     changed = [each for each in rewrites if each.changed]
     for each in changed:
         say(shown(each, key))
-        if each.done and each.now.mode not in (None, each.mode):
+        if each.changes and each.now.mode not in (None, each.mode):
             say(f"{each.path}: only you may read it from now on, for a key stands in it")
     if not changed:
         say("the settings say so already; nothing changes in them")
@@ -254,11 +223,6 @@ def _tell_waiting(name: str, fate: str) -> None:
     outbox = Outbox(connection_folder(name))
     if waiting := len(outbox.waiting()):
         say(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
-
-
-def _tell_restart(agent: AgentName) -> None:
-    if agent in RESTART:
-        say(RESTART[agent])
 
 
 def _somebody_there() -> bool:
@@ -274,7 +238,7 @@ def _confirm(yes: bool) -> None:
 @agent_argument
 @scope_option
 @yes_option
-@sentences(also=_REFUSALS)
+@sentences()
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     """Undo `svc connect`: every file as it was, byte for byte.
 
@@ -289,7 +253,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     _confirm(yes)
     for rewrite in rewrites:
         give_back(rewrite)
-    connecting.forget(connection.name)
+    connection_file(connection.name).unlink(missing_ok=True)  # hooks that are still there send nothing any more
     for rewrite in rewrites:
         for key in rewrite.left:
             say(f"{rewrite.path}: {key} was changed since and stays as it is")
@@ -297,7 +261,8 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
     say(f"{agent} is disconnected; {copies}")
-    _tell_restart(agent)
+    if agent in RESTART:
+        say(RESTART[agent])
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -308,6 +273,7 @@ class Examination(msgspec.Struct, frozen=True):
 
 @click.command(cls=Command, example="svc doctor")
 @json_option
+@sentences()
 def doctor(as_json: bool) -> None:
     """Check every connected agent, and say what to do.
 
@@ -318,20 +284,19 @@ def doctor(as_json: bool) -> None:
     if not known:
         plugins = capturing_plugins(folder_of("claude-code", "user", Path.cwd()))
         alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
-        raise click.ClickException(f"no agent is connected on this machine: svc connect claude-code{alone}")
+        raise Refused(f"no agent is connected on this machine: svc connect claude-code{alone}")
     console = Shown(highlight=False, quiet=as_json)
-    examined = []
     # At once: one server that never answers holds no other connection up.
     with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
         found = pool.map(lambda each: list(examine(each)), known)
-        for each, findings in zip(known, found, strict=True):
-            console.print(f"[bold]{each.name}[/bold], {each.url}")
-            for finding in findings:
-                console.print(f"  {_MARKS[finding.level]} ", end="")
-                console.print(finding.text, markup=False, soft_wrap=True)
-                if finding.to_do is not None:
-                    console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-            examined.append(Examination(each.name, each.url, findings))
+        examined = [Examination(each.name, each.url, told) for each, told in zip(known, found, strict=True)]
+    for each in examined:
+        console.print(f"[bold]{each.connection}[/bold], {each.url}")
+        for finding in each.findings:
+            console.print(f"  {_MARKS[finding.level]} ", end="")
+            console.print(finding.text, markup=False, soft_wrap=True)
+            if finding.to_do is not None:
+                console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
     if as_json:
         print_json(examined)
     if any(finding.level == "wrong" for each in examined for finding in each.findings):

@@ -13,7 +13,7 @@ from svc.cli import Command
 from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
 from svc.connect.changes import Refused
 from svc.connect.connecting import all_stored
-from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.connect.server import Server, checked_url
 from svc.importing.elsewhere import Elsewhere, Notes
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_into
 from svc.log.folder import SOCKET
@@ -27,7 +27,6 @@ _WHAT = {
 }
 """What is read of which agent, and where it lies."""
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
-_ELSEWHERE = Refused, KeyRefused, NotAnswered
 import_ = click.Group("import", help="Import sessions that agents have kept on this machine.")
 
 
@@ -84,7 +83,7 @@ def _add_command(agent: str) -> None:
         import trio
 
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
-        with working("importing", what_holds, *_COLUMNS, also=_ELSEWHERE, lines=0, prompts=0) as heard:
+        with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
             if url is None:
                 report = run(_import, settings, agent, found, (developer, organization), heard)
             else:
@@ -142,10 +141,8 @@ async def _import(
 
 
 async def _import_elsewhere(agent: str, path: Path, url: str, key: str, heard: Callable[..., None]) -> ImportReport:
-    with Server(url, key) as server:
-        destination = Elsewhere(server, agent, Notes.of(url, key, agent, path))
-        now_us = time.time_ns() // 1_000
-        return await import_into(destination, FORMATS[agent], path, _progress(heard), now_us=now_us)
+    destination = Elsewhere(Server(url, key), agent, Notes.of(url, key, agent, path))
+    return await import_into(destination, FORMATS[agent], path, _progress(heard), now_us=time.time_ns() // 1_000)
 
 
 def _show(report: ImportReport) -> None:

@@ -56,11 +56,10 @@ class Asking(Command):
 
 
 def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: str | None, **arguments: Any) -> None:
-    with sentences(also=(Refused, KeyRefused, NotAnswered)):
+    with sentences():
         url = checked_url(api or _address(settings))
         try:
-            with Server(url, key or _known_key()) as server:
-                work(server, **arguments)
+            work(Server(url, key or _known_key()), **arguments)
         except KeyRefused as error:
             raise KeyRefused(f"{url} does not take this key: {error}; give yours with --key or SVC_KEY") from error
         except NotAnswered as error:

@@ -5,15 +5,16 @@ import difflib
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
-from svc.connect.agents import AgentName, FilePlan, Scope
-from svc.connect.changes import DOCUMENTS, ChangeReceipt, Document, Format, Refused, Unreadable, apply, undo
+from svc.connect.agents import AgentName, Scope
+from svc.connect.changes import Append, Change, Document, Keys, Refused, Unreadable, apply, document_of, undo
 from svc.connect.server import Capture
 from svc.hook.machine import (
     config_folder,
@@ -27,28 +28,37 @@ from svc.hook.machine import (
 T = TypeVar("T")
 
 
+class Done(msgspec.Struct, frozen=True):
+    change: Change
+
+
 class FileReceipt(msgspec.Struct, frozen=True):
     path: str
-    format: Format
-    done: tuple[ChangeReceipt, ...]
+    done: tuple[Done, ...]
     written_sha256: str
-    mode_before: int | None
-    """None: the file was not there."""
-    backup: str | None
-    """A copy of it as it was; None where it was not there."""
+    mode_before: int | None  # None: the file was not there
+    backup: str | None  # a copy of it as it was; None where it was not there
     backup_sha256: str | None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(each.change for each in self.done)
 
 
 class StoredConnection(msgspec.Struct, frozen=True):
     name: str
     agent: AgentName
     scope: Scope
-    folder: str
-    """Of the agent's settings."""
+    folder: str  # of the agent's settings
     url: str
     key: str
     capture: Capture
     files: tuple[FileReceipt, ...] = ()
+
+    def hooks(self) -> Iterator[tuple[Path, Append]]:
+        """What was appended to lists, and in which file."""
+        for receipt in self.files:
+            yield from ((Path(receipt.path), each) for each in receipt.changes if isinstance(each, Append))
 
 
 def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:
@@ -73,17 +83,6 @@ def store(connection: StoredConnection) -> None:
     replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
 
 
-def note_program(program: Sequence[str]) -> None:
-    """Where this program lies, for the hooks of an agent's plugin. Raises `OSError`."""
-    if len(program) == 1:
-        replace_file(config_folder() / "program", f"{program[0]}\n".encode())
-
-
-def forget(name: str) -> None:
-    """Hooks that are still there send nothing any more. Raises `OSError`."""
-    connection_file(name).unlink(missing_ok=True)
-
-
 def all_stored() -> list[StoredConnection]:
     """Every connection of this machine, by name."""
     names = sorted(path.stem for path in (config_folder() / "connections").glob("*.json"))
@@ -93,17 +92,18 @@ def all_stored() -> list[StoredConnection]:
 class FileState(NamedTuple):
     """A file as it was found."""
 
-    data: bytes | None
-    """None: it is not there."""
+    data: bytes | None  # None: it is not there
     mode: int | None
 
-    @property
-    def text(self) -> str:
-        """What stands in it; nothing where it is not there. Raises `Unreadable`."""
+    def document(self, path: Path) -> Document:
+        """Raises `Unreadable`."""
         try:
-            return (self.data or b"").decode()
+            return document_of(path.name, (self.data or b"").decode())
         except UnicodeDecodeError as error:
             raise Unreadable("it is not UTF-8") from error
+
+
+NO_FILE = FileState(None, None)
 
 
 def read_file(path: Path) -> FileState:
@@ -114,25 +114,29 @@ def read_file(path: Path) -> FileState:
             raise Refused(f"{path} is no file")
         return FileState(path.read_bytes(), stat.S_IMODE(mode))
     except FileNotFoundError:
-        return FileState(None, None)
+        return NO_FILE
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
+
+
+def value_in(path: Path, keys: Keys) -> Any:
+    """What a file says of a key; `UNSET` where it cannot be read: the agent cannot read it either."""
+    try:
+        return read_file(path).document(path).get(keys)
+    except (Refused, Unreadable):
+        return UNSET
 
 
 class Rewrite(msgspec.Struct, frozen=True):
     """One file: as it is, as it was without us, and as it will be."""
 
     path: Path
-    format: Format
     now: FileState
-    base: FileState
-    """What a disconnect gives back."""
-    new: bytes | None
-    """None: the file goes away."""
+    base: FileState  # what a disconnect gives back
+    new: bytes | None  # None: the file goes away
     mode: int
-    done: tuple[ChangeReceipt, ...] = ()
-    left: tuple[str, ...] = ()
-    """Keys that were changed since, and stay."""
+    changes: tuple[Change, ...] = ()
+    left: tuple[str, ...] = ()  # keys that were changed since, and stay
 
     @property
     def changed(self) -> bool:
@@ -140,16 +144,13 @@ class Rewrite(msgspec.Struct, frozen=True):
         return self.new != self.now.data or (self.new is not None and self.mode != self.now.mode)
 
 
-def connected(plan: FilePlan, receipt: FileReceipt | None) -> Rewrite:
+def connected(path: Path, changes: Sequence[Change], receipt: FileReceipt | None, key: str) -> Rewrite:
     """The file with what is switched on, whatever of it was there from before. Raises `Refused`."""
-    now = read_file(plan.path)
-    base = now if receipt is None else _base(plan.path, now, receipt)[0]
-    text, done = _edited(plan.path, plan.format, base, lambda document: apply(document, plan.changes))
-    held = base.mode if now.mode is None else now.mode
-    mode = 0o644 if held is None else held
-    if plan.secret:
-        mode &= stat.S_IRWXU
-    return Rewrite(plan.path, plan.format, now, base, text.encode(), mode, done)
+    now = read_file(path)
+    base = now if receipt is None else _base(path, now, receipt)[0]
+    text, _ = _edited(path, base, lambda document: apply(document, changes))
+    mode = next((each for each in (now.mode, base.mode) if each is not None), 0o644)
+    return Rewrite(path, now, base, text.encode(), mode & stat.S_IRWXU if key in text else mode, tuple(changes))
 
 
 def disconnected(receipt: FileReceipt) -> Rewrite:
@@ -157,30 +158,30 @@ def disconnected(receipt: FileReceipt) -> Rewrite:
     path = Path(receipt.path)
     now = read_file(path)
     base, left = _base(path, now, receipt)
-    return Rewrite(path, receipt.format, now, base, base.data, base.mode or 0o600, left=tuple(left))
+    return Rewrite(path, now, base, base.data, base.mode or 0o600, left=tuple(left))
 
 
 def _base(path: Path, now: FileState, receipt: FileReceipt) -> tuple[FileState, list[str]]:
     """The file without us, and the keys that stay: its copy where nothing changed since, else by keys."""
     if now.data is None:
         return now, []
-    if _digest(now.data) == receipt.written_sha256:
-        if receipt.mode_before is None:
-            return FileState(None, None), []
-        with contextlib.suppress(OSError):
-            copy = Path(receipt.backup or "").read_bytes()
-            if _digest(copy) == receipt.backup_sha256:
-                return FileState(copy, receipt.mode_before), []
-    text, left = _edited(path, receipt.format, now, lambda document: undo(document, receipt.done))
+    before = NO_FILE
+    with contextlib.suppress(OSError):
+        copy = Path(receipt.backup or "").read_bytes()
+        before = FileState(copy, receipt.mode_before) if _digest(copy) == receipt.backup_sha256 else before
+    known = before.data is not None or receipt.mode_before is None
+    if known and _digest(now.data) == receipt.written_sha256:
+        return before, []
+    text, left = _edited(path, now, lambda document: undo(document, receipt.changes, before.document(path)))
     if receipt.mode_before is None and text.strip() in ("", "{}"):
-        return FileState(None, None), left
+        return NO_FILE, left
     return FileState(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
 
 
-def _edited(path: Path, kind: Format, held: FileState, edit: Callable[[Document], T]) -> tuple[str, T]:
+def _edited(path: Path, held: FileState, edit: Callable[[Document], T]) -> tuple[str, T]:
     """The text after an edit, and what the edit gives. Raises `Refused`."""
     try:
-        document = DOCUMENTS[kind](held.text)
+        document = held.document(path)
         given = edit(document)
         return document.render(), given
     except Unreadable as error:
@@ -204,8 +205,7 @@ def write(name: str, rewrite: Rewrite) -> FileReceipt:
     give_back(rewrite)
     return FileReceipt(
         path=str(path),
-        format=rewrite.format,
-        done=rewrite.done,
+        done=tuple(map(Done, rewrite.changes)),
         written_sha256=_digest(rewrite.new or b""),
         mode_before=base.mode,
         backup=None if backup is None else str(backup),
@@ -248,7 +248,6 @@ def give_back(rewrite: Rewrite) -> None:
 
 def shown(rewrite: Rewrite, key: str) -> str:
     """What changes, as a diff without the key."""
-    old = (rewrite.now.data or b"").decode().splitlines()
-    new = (rewrite.new or b"").decode().splitlines()
+    old, new = ((data or b"").decode().splitlines() for data in (rewrite.now.data, rewrite.new))
     lines = difflib.unified_diff(old, new, str(rewrite.path), str(rewrite.path), lineterm="", n=1)
     return "\n".join(lines).replace(key, key[:8] + "…")

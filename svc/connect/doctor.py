@@ -1,6 +1,5 @@
 """What may be wrong with a connection, one finding each, and what to do about it."""
 
-import contextlib
 import os
 import secrets
 import shlex
@@ -15,8 +14,8 @@ import msgspec
 
 from aggregates.times import iso
 from svc.connect.agents import NEVER_FAILS, Target, plans
-from svc.connect.changes import DOCUMENTS, Append, Refused, Unreadable
-from svc.connect.connecting import FileReceipt, StoredConnection, read_file
+from svc.connect.changes import Refused, Unreadable
+from svc.connect.connecting import FileReceipt, StoredConnection, read_file, value_in
 from svc.connect.elsewhere import elsewhere
 from svc.connect.server import Arrived, KeyRefused, NotAnswered, Server
 from svc.connect.surroundings import (
@@ -37,8 +36,7 @@ CLOCK_SECONDS_READ = 2.0
 """The server tells its time in whole seconds: so much may be wrong about it."""
 READ_BACK_TRIES = 20
 READ_BACK_SECONDS = 0.1
-UNKNOWN = "unknown agent"
-"""What the server calls an agent whose telemetry it cannot read."""
+UNKNOWN = "unknown agent"  # what the server calls an agent whose telemetry it cannot read
 Level = Literal["ok", "warning", "wrong"]
 
 
@@ -56,7 +54,15 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         yield from _settings(connection, receipt, again)
     yield from _elsewhere(connection, again)
     yield from _hooks(connection, again)
-    yield from _surroundings(connection)
+    match connection.agent:
+        case "claude-code":
+            yield from _plugins(connection)
+        case "codex":
+            yield from _of_codex(connection)
+        case "gemini" if (path := env_without_key(Path.cwd(), connection)) is not None:
+            text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
+            to_do = "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
+            yield Finding("key", "warning", text, to_do)
     yield from _server(connection, again)
     yield from _outbox(connection)
 
@@ -65,9 +71,8 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
     path = Path(receipt.path)
     try:
         held = read_file(path)
-        document = DOCUMENTS[receipt.format](held.text)
-        changes = [each.change for each in receipt.done]
-        changed = [".".join(each.path) for each in changes if not each.stands(document.get(each.path))]
+        document = held.document(path)
+        changed = [".".join(each.path) for each in receipt.changes if not each.stands(document.get(each.path))]
     except (Refused, Unreadable) as error:
         yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
         return
@@ -78,7 +83,7 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         yield Finding("settings", "wrong", f"{path} has lost or changed: {names}", f"write them again: {again}")
     else:
         yield Finding("settings", "ok", f"{path} is as it was written")
-    if held.mode is not None and held.mode & (stat.S_IRWXG | stat.S_IRWXO) and connection.key in held.text:
+    if (held.mode or 0) & (stat.S_IRWXG | stat.S_IRWXO) and connection.key.encode() in (held.data or b""):
         yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
 
 
@@ -86,7 +91,7 @@ def _elsewhere(connection: StoredConnection, again: str) -> Iterator[Finding]:
     """Whether anything that outranks our settings sends the key to another address, in this folder and this shell."""
     target = Target(connection.agent, connection.url, connection.key, ())
     files = plans(target, connection.scope, Path(connection.folder))
-    found = list(elsewhere(target, connection.scope, files, Path.cwd(), os.environ))
+    found = list(elsewhere(connection.agent, connection.scope, files))
     for why in found:
         yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
     if not found:
@@ -95,46 +100,26 @@ def _elsewhere(connection: StoredConnection, again: str) -> Iterator[Finding]:
 
 def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
     """Whether the command that the hooks run is still there, and whether the agent runs hooks at all."""
-    groups = [each.change for receipt in connection.files for each in receipt.done if isinstance(each.change, Append)]
-    if not groups:
+    first = next(connection.hooks(), None)
+    if first is None:
         text = "no hooks are set up; prompts come from the agent's telemetry alone, or from its plugin"
         yield Finding("hooks", "ok", text)
         return
-    command = shlex.split(groups[0].value["hooks"][0]["command"].removesuffix(NEVER_FAILS))
+    command = shlex.split(first[1].value["hooks"][0]["command"].removesuffix(NEVER_FAILS))
     gone = [each for each in command if os.path.isabs(each) and not os.path.exists(each)]
     if gone or shutil.which(command[0]) is None:
-        missing = gone[0] if gone else command[0]
-        yield Finding("hooks", "wrong", f"{missing}, which the hooks run, is gone", f"write them again: {again}")
+        text = f"{[*gone, command[0]][0]}, which the hooks run, is gone"
+        yield Finding("hooks", "wrong", text, f"write them again: {again}")
     else:
         yield Finding("hooks", "ok", f"the hooks run {shlex.join(command)}")
-    for receipt in connection.files:
-        off = False
-        with contextlib.suppress(Refused, Unreadable):  # which is told of already
-            document = DOCUMENTS[receipt.format](read_file(Path(receipt.path)).text)
-            off = document.get(("disableAllHooks",)) is True or document.get(("hooksConfig", "enabled")) is False
-        if off and receipt.format == "json":
-            text = f"hooks are switched off in {receipt.path}"
-            yield Finding("hooks", "warning", text, "take disableAllHooks, or hooksConfig.enabled = false, out of it")
-
-
-def _surroundings(connection: StoredConnection) -> Iterator[Finding]:
-    """What the agent itself may hold against its settings."""
-    match connection.agent:
-        case "claude-code":
-            yield from _plugins(connection)
-        case "codex":
-            yield from _of_codex(connection)
-        case "gemini":
-            if (path := env_without_key(Path.cwd(), connection)) is not None:
-                text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
-                to_do = (
-                    "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
-                )
-                yield Finding("key", "warning", text, to_do)
+    for path in dict.fromkeys(path for path, _ in connection.hooks()):
+        if value_in(path, ("disableAllHooks",)) is True or value_in(path, ("hooksConfig", "enabled")) is False:
+            to_do = "take disableAllHooks, or hooksConfig.enabled = false, out of it"
+            yield Finding("hooks", "warning", f"hooks are switched off in {path}", to_do)
 
 
 def _plugins(connection: StoredConnection) -> Iterator[Finding]:
-    hooks = any(isinstance(each.change, Append) for receipt in connection.files for each in receipt.done)
+    hooks = any(connection.hooks())
     for name in capturing_plugins(Path(connection.folder)):
         if hooks:
             text = f"the plugin {name} captures prompts as well as the hooks that svc wrote"
@@ -148,54 +133,53 @@ def _plugins(connection: StoredConnection) -> Iterator[Finding]:
 
 
 def _of_codex(connection: StoredConnection) -> Iterator[Finding]:
-    if untrusted := untrusted_hooks(connection):
+    if untrusted := list(untrusted_hooks(connection)):
         text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
         yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
-    running = background_codex_since(processes())
-    with contextlib.suppress(OSError):
-        connected = time.time() - connection_file(connection.name).stat().st_mtime
-        if running is not None and running > connected + 1:
-            text = "a Codex in the background has run since before it was connected, with the settings of that time"
-            yield Finding("restart", "warning", text, "codex app-server daemon restart")
+    path = connection_file(connection.name)
+    connected = time.time() - path.stat().st_mtime if path.exists() else 0.0
+    if (background_codex_since(processes()) or 0) > connected + 1:
+        text = "a Codex in the background has run since before it was connected, with the settings of that time"
+        yield Finding("restart", "warning", text, "codex app-server daemon restart")
 
 
 def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
     to_do = "start svc serve there, or connect to the intake that its first line names"
-    with Server(connection.url, connection.key) as server:
-        try:
-            ahead = server.health()
-            yield Finding("server", "ok", f"{connection.url} answers")
-            if abs(ahead) <= CLOCK_SECONDS_MAX:
-                yield Finding("clock", "ok", "this machine's clock and the server's agree")
-            else:
-                off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'}"
-                text = f"this machine's clock is {off} the server's"
-                yield Finding("clock", "warning", text, "let both take their time from the network (NTP)")
-            to_do = "check that the address is an intake's, not the API's"
-            server.capture()
-            yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
-            yield round_trip(server, ahead)
-            yield from _arrivals(server.arrived(), connection.agent)
-        except KeyRefused as error:
-            yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
-        except NotAnswered as error:
-            yield Finding("server", "wrong", str(error), to_do)
+    server = Server(connection.url, connection.key)
+    try:
+        ahead = server.health()
+        yield Finding("server", "ok", f"{connection.url} answers")
+        if abs(ahead) <= CLOCK_SECONDS_MAX:
+            yield Finding("clock", "ok", "this machine's clock and the server's agree")
+        else:
+            off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'}"
+            text = f"this machine's clock is {off} the server's"
+            yield Finding("clock", "warning", text, "let both take their time from the network (NTP)")
+        to_do = "check that the address is an intake's, not the API's"
+        server.capture()
+        yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
+        yield round_trip(server, ahead)
+        yield from _arrivals(server.arrived(), connection.agent)
+    except KeyRefused as error:
+        yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
+    except NotAnswered as error:
+        yield Finding("server", "wrong", str(error), to_do)
 
 
 def _arrivals(told: Arrived, agent: str) -> Iterator[Finding]:
     """What came from this agent, by signal; what came from others that svc does not know; what was refused."""
-    since = f"since the server started at {told.arrivals_since}"
-    own = [each for each in told.arrivals if each.source == agent]
-    for each in own:
-        text = f"{each.signal} of {agent} last arrived at {each.last_at}, {each.requests} in all {since}"
-        yield Finding("arrived", "ok", text)
-    if not own:
-        to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
-        yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
+    since, silent = f"since the server started at {told.arrivals_since}", True
     for each in told.arrivals:
-        if each.source.startswith(UNKNOWN):
+        if each.source == agent:
+            silent = False
+            text = f"{each.signal} of {agent} last arrived at {each.last_at}, {each.requests} in all {since}"
+            yield Finding("arrived", "ok", text)
+        elif each.source.startswith(UNKNOWN):
             text = f"{each.source} sends {each.signal}, last at {each.last_at}: svc cannot read it, and scores nothing"
             yield Finding("unknown agent", "warning", text, "`svc connect --help` lists the agents that svc knows")
+    if silent:
+        to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
+        yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
     for refusal in told.refusals:
         taken = "in part" if refusal.status < 300 else f"with {refusal.status}"
         text = f"{refusal.path} was refused {taken} at {refusal.at}: {refusal.message}"
@@ -209,7 +193,7 @@ def round_trip(server: Server, ahead: float) -> Finding:
     """
     mark, begun = secrets.token_hex(8), time.monotonic()
     at = time.time() - ahead
-    server.send_log(log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at))
+    server.answer("POST", "/v1/logs", log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at))
     begin = iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
     for _ in range(READ_BACK_TRIES):
         if any(mark in str(record.get("attributes_json")) for record in server.logs(begin)):

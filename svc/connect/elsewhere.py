@@ -3,53 +3,49 @@
 An agent sends its key with its telemetry. So whatever outranks our settings must name our server, or nothing at all.
 """
 
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import UNSET
 
-from svc.connect.agents import FilePlan, Scope, Target
-from svc.connect.changes import Format, Put
-from svc.connect.surroundings import value_in
+from svc.connect.agents import AgentName, Plans, Scope
+from svc.connect.changes import Put
+from svc.connect.connecting import value_in
 
 MANAGED = Path("/Library/Application Support" if sys.platform == "darwin" else "/etc")
 """Where whoever looks after the machine keeps settings that outrank a person's own."""
-_MANAGED_CLAUDE = "ClaudeCode" if sys.platform == "darwin" else "claude-code"
-_MANAGED_GEMINI = "GeminiCli" if sys.platform == "darwin" else "gemini-cli"
-_GEMINI_SHELL = ("GEMINI_TELEMETRY_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS")
-"""Gemini CLI takes these from the shell before it looks into any `.env`."""
-_FORMATS: dict[str, Format] = {".json": "json", ".toml": "toml", "": "env"}
-_HELPER = ("otelHeadersHelper",)
+_MANAGED_CLAUDE, _MANAGED_GEMINI = (
+    ("ClaudeCode", "GeminiCli") if sys.platform == "darwin" else ("claude-code", "gemini-cli")
+)
 
 
-def elsewhere(
-    target: Target, scope: Scope, files: list[FilePlan], project: Path, environment: Mapping[str, str]
-) -> Iterator[str]:
-    """A sentence for each setting that may send the key, or what it opens, to somebody else."""
-    ours = {change.path: change.value for plan in files for change in plan.changes if isinstance(change, Put)}
-    at_home = files[0].path.parent.parent == project  # there a project's settings are one's own
-    above = _above(target, project if scope == "user" and not at_home else None)
+def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
+    """A sentence for each setting, in this folder and shell, that may send the key to somebody else."""
+    ours = {change.path: change.value for changes in files.values() for change in changes if isinstance(change, Put)}
+    project = Path.cwd()
+    at_home = next(iter(files)).parent.parent == project  # there a project's settings are one's own
+    above = _above(agent, project if scope == "user" and not at_home else None)
     for path in above:
-        yield from _against(path, ours)
-    if target.agent == "claude-code":
-        for path in [*above, *(plan.path for plan in files)]:
-            if value_in(path, "json", _HELPER) is not UNSET:
+        for key, value in ours.items():
+            if value_in(path, key) not in (UNSET, value):
+                name = ".".join(key)
+                yield f"{path} sets {name} to something else, and outranks your own settings; take it out there"
+    if agent == "claude-code":
+        for path in (*above, *files):
+            if value_in(path, ("otelHeadersHelper",)) is not UNSET:
                 yield f"{path} sets otelHeadersHelper, a program that may send other headers; take it out"
-    shell: tuple[str, ...] = _GEMINI_SHELL if target.agent == "gemini" else ()
-    if target.agent in ("copilot", "opencode"):
-        shell = tuple(path[0] for path in ours if len(path) == 1)
-    for name in shell:
-        if environment.get(name, ours[name,]) != ours[name,]:
+    for name in (path[0] for path in ours if len(path) == 1):  # what is put into a file of variables
+        if os.environ.get(name, ours[name,]) != ours[name,]:
             yield f"{name} is set in the shell, and outranks every file; unset it there"
 
 
-def _above(target: Target, project: Path | None) -> list[Path]:
+def _above(agent: AgentName, project: Path | None) -> list[Path]:
     """The files that outrank those that are written: the machine's, and those of a project."""
     names: tuple[str, ...] = ()
     managed: list[Path] = []
-    match target.agent:
+    match agent:
         case "claude-code":
             folder = MANAGED / _MANAGED_CLAUDE
             managed = [folder / "managed-settings.json", *sorted(folder.glob("managed-settings.d/*.json"))]
@@ -62,11 +58,3 @@ def _above(target: Target, project: Path | None) -> list[Path]:
         case "opencode":
             names = ("opencode.json", ".opencode/opencode.json")
     return [*managed, *(project / name for name in names if project is not None)]
-
-
-def _against(path: Path, ours: Mapping[tuple[str, ...], Any]) -> Iterator[str]:
-    kind = _FORMATS[path.suffix]
-    for key, value in ours.items():
-        found = value_in(path, kind, key)
-        if found is not UNSET and found != value:
-            yield f"{path} sets {'.'.join(key)} to something else, and outranks your own settings; take it out there"

@@ -1,27 +1,22 @@
 """An intake, asked with a developer's key: whether it is there, takes the key, and what it has had from them."""
 
-import contextlib
 import email.utils
 import re
-import ssl
 import time
-from email.message import Message
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
+from aggregates.event import Mendable
 from svc import __version__
 from svc.connect.changes import Refused
 from svc.hook.machine import MIB_BYTES
+from svc.outward import Answer, answered
 
-SECONDS = 10.0
-"""How long one answer may take."""
-HEALTH_SECONDS = 3.0
-"""The same for one that takes no work: what says nothing by then is no intake."""
-ANSWER_BYTES_MAX = 64 * MIB_BYTES
-"""Of an answer: a thousand log records with their texts are far smaller."""
+SECONDS = 10.0  # how long one answer may take
+HEALTH_SECONDS = 3.0  # the same for one that takes no work: what says nothing by then is no intake
+ANSWER_BYTES_MAX = 64 * MIB_BYTES  # a thousand log records with their texts are far smaller
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
@@ -33,11 +28,11 @@ class Capture(msgspec.Struct, frozen=True):
     max_prompt_bytes: int | None = None
 
 
-class NotAnswered(Exception):
+class NotAnswered(Mendable):
     """No answer, or none of this service; the message says what to do."""
 
 
-class KeyRefused(Exception):
+class KeyRefused(Mendable):
     """The server does not take the key; the message is the server's."""
 
 
@@ -75,124 +70,74 @@ class Arrived(msgspec.Struct, frozen=True):
     arrivals_since: str
 
 
-class Server(contextlib.AbstractContextManager["Server"]):
+class Server:
     """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
         self.url = url
-        place = urlsplit(url)
-        self._path = place.path
-        # As a hook reaches it: past any proxy, by the certificates that OpenSSL knows.
-        self._http = HTTPConnection(place.hostname or "", place.port)
-        if place.scheme == "https":
-            trusted = ssl.create_default_context()
-            self._http = HTTPSConnection(place.hostname or "", place.port, context=trusted)
-
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
+        self._headers = {"Authorization": f"Bearer {key}", "User-Agent": f"svc/{__version__}"}
 
     def health(self) -> float:
         """The seconds by which this machine's clock is ahead, to about a second."""
-        answer = self._asked("GET", "/health", seconds=HEALTH_SECONDS)
-        if answer.status != 200 or answer.text.strip() != "ok":
-            raise NotAnswered(f"{self.url}/health says {answer.status} {answer.text[:80].strip()!r}, not ok")
-        told = answer.date
+        answer = self.asked("GET", "/health", seconds=HEALTH_SECONDS)
+        if answer.status != 200 or answer.content.strip() != b"ok":
+            raise NotAnswered(f"{self.url}/health says {answer.status} {said(answer)[:80]!r}, not ok")
+        told = answer.headers.get("Date")
         return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
 
     def capture(self) -> Capture:
-        asked = self._asked("GET", "/v1/plugin/config")
-        if asked.status == 404:
-            ready = self._asked("GET", "/health/ready", seconds=HEALTH_SECONDS)
-            if ready.status in (200, 503):  # only the API says whether it is ready
-                raise NotAnswered(
-                    f"{self.url} is the API of svc, not its intake: "
-                    "use the address after `intake=` that `svc serve` shows"
-                )
+        asked = self.asked("GET", "/v1/plugin/config")
+        # Only the API says whether it is ready.
+        if asked.status == 404 and self.asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status in (200, 503):
+            raise NotAnswered(
+                f"{self.url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
+            )
         try:
-            config = msgspec.json.decode(_accepted(asked).content, type=dict[str, Any])
+            config = msgspec.json.decode(accepted(asked, "/v1/plugin/config"), type=dict[str, Any])
             return msgspec.convert(config.get("capture", {}), Capture)
         except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self.url} answers, but not as an intake of svc does") from error
+            raise self.not_an_intake() from error
 
     def arrived(self) -> Arrived:
         """What the server has had from this key's owner."""
-        answer = _accepted(self._asked("GET", "/v1/plugin/config"))
         try:
-            return msgspec.json.decode(answer.content, type=Arrived)
+            return msgspec.json.decode(self.answer("GET", "/v1/plugin/config"), type=Arrived)
         except msgspec.DecodeError as error:
             raise NotAnswered(f"{self.url} is an older svc, which does not tell what arrived") from error
 
-    def setup_complete(self, key_start: str) -> None:
-        said = {"plugin_version": __version__, "key_prefix": key_start}
-        _accepted(self._asked("POST", "/v1/setup-complete", said))
-
-    def send_log(self, body: dict[str, Any]) -> None:
-        _accepted(self._asked("POST", "/v1/logs", body))
-
     def logs(self, since: str) -> list[dict[str, Any]]:
         """The log records since a time, ISO 8601."""
-        answer = _accepted(self._asked("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
+        found = self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}")
         try:
-            return msgspec.json.decode(answer.content, type=_Logs).records
+            return msgspec.json.decode(found, type=_Logs).records
         except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self.url} answers, but not as an intake of svc does") from error
+            raise self.not_an_intake() from error
+
+    def not_an_intake(self) -> NotAnswered:
+        return NotAnswered(f"{self.url} answers, but not as an intake of svc does")
 
     def answer(self, method: str, path: str, body: object = None) -> bytes:
         """What any route answers; a body is sent as JSON."""
-        return _accepted(self._asked(method, path, body)).content
+        return accepted(self.asked(method, path, body), path)
 
-    def post(self, path: str, body: bytes, seconds: float) -> "Answer":
-        """What a route answers to JSON, whatever its status. Raises only `NotAnswered`."""
-        return self._asked("POST", path, msgspec.Raw(body), seconds)
-
-    def _asked(self, method: str, path: str, body: object = None, seconds: float = SECONDS) -> "Answer":
-        """One connection a question: a server may close one that it kept."""
+    def asked(self, method: str, path: str, body: object = None, seconds: float = SECONDS) -> Answer:
+        """What a route answers, whatever its status. Raises only `NotAnswered`."""
         sent = None if body is None else msgspec.json.encode(body)
         headers = self._headers if sent is None else {**self._headers, "Content-Type": "application/json"}
-        http = self._http
-        http.timeout = seconds
         try:
-            http.request(method, self._path + path, sent, headers)
-            answer = http.getresponse()
-            return Answer(path, answer.status, answer.read(ANSWER_BYTES_MAX), answer.headers)
-        except (OSError, HTTPException, ValueError) as error:
-            why = _ERRNO.sub("", str(error)) or type(error).__name__
+            return answered(
+                method,
+                self.url + path,
+                seconds=seconds,
+                bytes_max=ANSWER_BYTES_MAX,
+                headers=headers,
+                content=sent,
+                direct=True,
+            )
+        except OSError as error:
+            why = _ERRNO.sub("", str(error.__cause__ or error))
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
             raise NotAnswered(f"{self.url} cannot be reached: {why}{hint}") from error
-        finally:
-            http.close()
-
-
-class Answer(NamedTuple):
-    path: str
-    status: int
-    content: bytes
-    headers: Message
-
-    @property
-    def date(self) -> str | None:
-        return self.headers.get("Date")
-
-    @property
-    def retry_after(self) -> str | None:
-        return self.headers.get("Retry-After")
-
-    @property
-    def text(self) -> str:
-        return self.content.decode(errors="replace")
-
-    @property
-    def said(self) -> str:
-        """The message of an error of svc, else how another's begins."""
-        try:
-            return msgspec.json.decode(self.content, type=_Said).message
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return self.text[:200].strip()
-
-    def accepted(self) -> "Answer":
-        """Itself. Raises `NotAnswered`, `KeyRefused` where it is an error."""
-        return _accepted(self)
 
 
 class _Logs(msgspec.Struct):
@@ -203,9 +148,18 @@ class _Said(msgspec.Struct):
     message: str
 
 
-def _accepted(answer: Answer) -> Answer:
+def said(answer: Answer) -> str:
+    """The message of an error of svc, else how another's begins."""
+    try:
+        return msgspec.json.decode(answer.content, type=_Said).message
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return answer.content.decode(errors="replace")[:200].strip()
+
+
+def accepted(answer: Answer, path: str) -> bytes:
+    """What it holds. Raises `NotAnswered`, `KeyRefused` where it is an error."""
     if answer.status < 300:
-        return answer
+        return answer.content
     if answer.status in (401, 403):
-        raise KeyRefused(answer.said)
-    raise NotAnswered(f"{answer.path.partition('?')[0]} answers {answer.status}: {answer.said}")
+        raise KeyRefused(said(answer))
+    raise NotAnswered(f"{path.partition('?')[0]} answers {answer.status}: {said(answer)}")

@@ -1,16 +1,14 @@
 """What an agent has besides the settings that `svc connect` writes: plugins, its trust in hooks, what runs already."""
 
+import contextlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from msgspec import UNSET
-
-from svc.connect.changes import DOCUMENTS, Append, Format, Refused, Unreadable
-from svc.connect.connecting import StoredConnection, read_file
+from svc.connect.connecting import StoredConnection, value_in
 
 PLUGIN_FILES_MAX = 200
 PLUGIN_FILE_BYTES_MAX = 256 * 1024
@@ -23,64 +21,41 @@ _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _HEADER = ("OTEL_EXPORTER_OTLP_HEADERS",)
 
 
-def value_in(path: Path, kind: Format, key: Sequence[str]) -> Any:
-    """What a file says of a key; `UNSET` where it cannot be read: the agent cannot read it either."""
-    try:
-        return DOCUMENTS[kind](read_file(path).text).get(key)
-    except (Refused, Unreadable):
-        return UNSET
-
-
 def capturing_plugins(folder: Path) -> list[str]:
     """The plugins of Claude Code that are switched on and send prompts to an intake; `folder`: of its settings."""
-    enabled = value_in(folder / "settings.json", "json", ("enabledPlugins",))
-    installed = value_in(folder / "plugins" / "installed_plugins.json", "json", ("plugins",))
+    enabled = value_in(folder / "settings.json", ("enabledPlugins",))
+    installed = value_in(folder / "plugins" / "installed_plugins.json", ("plugins",))
     if not isinstance(enabled, dict) or not isinstance(installed, dict):
         return []
-    return sorted(name for name, on in enabled.items() if on is True and any(map(_captures, _places(installed, name))))
+    on = [name for name, on in enabled.items() if on is True]
+    return sorted(name for name in on if any(map(_captures, _places(installed.get(name)))))
 
 
-def _places(installed: dict[str, Any], name: str) -> Iterator[Path]:
-    known = installed.get(name)
+def _places(known: object) -> Iterator[Path]:
     for each in known if isinstance(known, list) else [known]:
         if isinstance(each, dict) and isinstance(place := each.get("installPath"), str):
             yield Path(place)
 
 
 def _captures(plugin: Path) -> bool:
-    looked = 0
-    for folder, _, names in os.walk(plugin):
-        for name in names:
-            looked += 1
-            if looked > PLUGIN_FILES_MAX:
-                return False
-            try:
-                with (Path(folder) / name).open("rb") as file:
-                    data = file.read(PLUGIN_FILE_BYTES_MAX)
-            except OSError:
-                continue
-            if not name.endswith(".md") and any(each in data for each in _INTAKE):
+    files = (Path(folder) / name for folder, _, names in os.walk(plugin) for name in names)
+    for path in islice(files, PLUGIN_FILES_MAX):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            data = file.read(PLUGIN_FILE_BYTES_MAX)
+            if path.suffix != ".md" and any(each in data for each in _INTAKE):
                 return True
     return False
 
 
-def untrusted_hooks(connection: StoredConnection) -> list[str]:
+def untrusted_hooks(connection: StoredConnection) -> Iterator[str]:
     """The hooks of ours that Codex was not told to trust, and so does not run."""
-    found = []
-    for receipt in connection.files:
-        if receipt.format != "json":
-            continue
-        path = Path(receipt.path)
-        for change in (each.change for each in receipt.done):
-            groups = value_in(path, "json", change.path)
-            if not isinstance(change, Append) or not isinstance(groups, list) or change.value not in groups:
-                continue
-            event = change.path[-1]
+    for path, change in connection.hooks():
+        groups, event = value_in(path, change.path), change.path[-1]
+        if change.stands(groups):
             state = f"{path}:{_CAPITAL.sub('_', event).lower()}:{groups.index(change.value)}:0"
-            trust = value_in(Path(connection.folder) / "config.toml", "toml", ("hooks", "state", state))
+            trust = value_in(Path(connection.folder) / "config.toml", ("hooks", "state", state))
             if not isinstance(trust, dict) or not trust.get("trusted_hash") or trust.get("enabled") is False:
-                found.append(event)
-    return found
+                yield event
 
 
 def background_codex_since(processes: str) -> int | None:
@@ -95,33 +70,25 @@ def background_codex_since(processes: str) -> int | None:
 
 def processes() -> str:
     """The age and the command of each process; nothing where they cannot be listed."""
-    try:
-        done = subprocess.run(
-            ["ps", "-axo", "etime=,args="], capture_output=True, text=True, timeout=PROCESSES_SECONDS_MAX, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout
+    command = ["ps", "-axo", "etime=,args="]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(command, capture_output=True, text=True, timeout=PROCESSES_SECONDS_MAX).stdout
+    return ""
 
 
 def env_without_key(project: Path, connection: StoredConnection) -> Path | None:
     """The `.env` that Gemini CLI reads in this folder in place of ours, if it lacks the key; None where all is well."""
-    wanted = next((r for r in connection.files if r.format == "env"), None)
+    wanted = next((path for each in connection.files if (path := Path(each.path)).name == ".env"), None)
     if wanted is None or os.environ.get(_HEADER[0]):
         return None
-    for folder in (project, *project.parents):
-        for path in (folder / ".gemini" / ".env", folder / ".env"):
-            if path.is_file():
-                same = value_in(path, "env", _HEADER) == value_in(Path(wanted.path), "env", _HEADER)
-                return None if same else path
-    return None
+    places = (path for at in (project, *project.parents) for path in (at / ".gemini" / ".env", at / ".env"))
+    read = next((path for path in places if path.is_file()), wanted)
+    return None if value_in(read, _HEADER) == value_in(wanted, _HEADER) else read
 
 
 def plugin_finds_svc(config: Path) -> bool:
     """Whether the hooks of svc's own plugin find the program: as it was noted, or on the PATH."""
-    try:
-        noted = (config / "program").read_text().strip()
-    except OSError:
-        noted = ""
-    places = [noted, *(os.path.join(folder, "svc") for folder in os.environ.get("PATH", "").split(os.pathsep))]
+    places = [os.path.join(folder, "svc") for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    with contextlib.suppress(OSError):
+        places.append((config / "program").read_text().strip())
     return any(place and os.access(place, os.X_OK) for place in places)

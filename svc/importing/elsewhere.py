@@ -12,9 +12,10 @@ from typing import Self
 import msgspec
 
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
-from svc.connect.server import Answer, NotAnswered, Server
+from svc.connect.server import NotAnswered, Server, accepted, said
 from svc.hook.machine import FILE_MODE, KIB_BYTES, MIB_BYTES, private_folder, state_folder
 from svc.importing.importer import Heard
+from svc.outward import Answer
 
 PATH = "/v1/import"
 BODY_BYTES_MAX = 256 * KIB_BYTES
@@ -139,13 +140,13 @@ class Elsewhere:
             half = len(exchanges) // 2
             return await self._sent(exchanges[:half]) + await self._sent(exchanges[half:])
         if answer.status in (400, 413):
-            return [Taken(refused=[NotTaken("exchange", answer.said)])]
+            return [Taken(refused=[NotTaken("exchange", said(answer))])]
         if answer.status == 404:
             raise NotAnswered(f"{self._server.url} has no {PATH}: it is an older svc, or not the intake; upgrade it")
         try:
-            found = msgspec.json.decode(answer.accepted().content, type=_Imported).exchanges
+            found = msgspec.json.decode(accepted(answer, PATH), type=_Imported).exchanges
         except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self._server.url} answers, but not as an intake of svc does") from error
+            raise self._server.not_an_intake() from error
         if len(found) != len(exchanges):
             raise NotAnswered(f"{self._server.url} told of {len(found)} exchanges, and {len(exchanges)} were sent")
         return found
@@ -157,7 +158,9 @@ class Elsewhere:
         for tries in range(1, TRIES + 1):
             wait_seconds = min(2.0**tries, WAIT_SECONDS_MAX)
             try:
-                answer = await trio.to_thread.run_sync(self._server.post, PATH, body, ANSWER_SECONDS)
+                answer = await trio.to_thread.run_sync(
+                    self._server.asked, "POST", PATH, msgspec.Raw(body), ANSWER_SECONDS
+                )
             except NotAnswered:
                 if tries == TRIES or not self._was_there:  # who has never answered is not waited for
                     raise
@@ -165,10 +168,10 @@ class Elsewhere:
                 self._was_there = True
                 if answer.status not in _LATER:
                     return answer
-                wanted = answer.retry_after or ""
+                wanted = answer.headers.get("Retry-After", "")
                 wait_seconds = float(wanted) if wanted.isdecimal() else wait_seconds
                 if tries == TRIES or wait_seconds > WAIT_SECONDS_MAX:
-                    raise NotAnswered(f"{self._server.url} asks for a pause of {wait_seconds:.0f} s: {answer.said}")
+                    raise NotAnswered(f"{self._server.url} asks for a pause of {wait_seconds:.0f} s: {said(answer)}")
             await trio.sleep(wait_seconds)
         raise AssertionError("the last try returns or raises")
 

@@ -31,7 +31,7 @@ from aggregates.scores.insights import topics
 from aggregates.scores.integrity import alike
 from aggregates.telemetry import envelope, otlp
 from aggregates.times import bare_date, parse_instant
-from svc.connect.changes import DOCUMENTS
+from svc.connect.changes import document_of
 from svc.importing import claude_lines, codex_lines
 from svc.importing.exchange import decode_object
 from svc.llm.answers import fitting, without_addresses
@@ -266,8 +266,9 @@ def function_targets() -> Iterator[Target]:
             partial(_tool, tool, old, new),
             ("\n", "a\n", "b\n", "|", "\n\n", "*** Update File: a\n", "[TRUNCATED"),
         )
-    for kind, document in DOCUMENTS.items():
-        yield Target(f"settings file {kind}", document, ('"a"', "=", "a=1\n", "export ", "\n", *_JSON), 1_024)
+    for name in ("a.json", "a.toml", ".env"):
+        pieces = ('"a"', "=", "a=1\n", "export ", "\n", "# svc connect: begin\n", *_JSON)
+        yield Target(f"settings file {name}", partial(document_of, name), pieces, 1_024)
     yield from json_targets()
 
 

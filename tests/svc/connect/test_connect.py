@@ -206,7 +206,7 @@ def test_copilot_gets_a_file_of_variables(home: Path) -> None:
     """It has no settings of its own for them; a shell reads the file. Disconnected, it is gone."""
     said = connect("copilot")
     path = home / ".copilot/svc.env"
-    told = dict(line.split("=", 1) for line in path.read_text().splitlines())
+    told = dict(line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
     assert told["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] == f"{URL}/v1/traces"
     assert told["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] == f"X-API-Key={KEY}"
     assert told["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] == "true"
@@ -223,12 +223,12 @@ def test_opencode_gets_its_spans_switched_on_and_a_file_of_variables(home: Path)
     path.write_text('{"model": "a/b"}')
     said = connect("opencode")
     assert settings(path) == {"model": "a/b", "experimental": {"openTelemetry": True}}
-    told = dict(line.split("=", 1) for line in (folder / "svc.env").read_text().splitlines())
+    told = dict(line.split("=", 1) for line in (folder / "svc.env").read_text().splitlines()[1:-1])
     assert told["OTEL_EXPORTER_OTLP_ENDPOINT"] == URL
     assert told["OTEL_EXPORTER_OTLP_HEADERS"] == f"X-API-Key={KEY}"
     assert "set -a; . ~/.config/opencode/svc.env; set +a" in " ".join(said.output.split())
     connect("copilot")
-    beside = dict(line.split("=", 1) for line in (home / ".copilot/svc.env").read_text().splitlines())
+    beside = dict(line.split("=", 1) for line in (home / ".copilot/svc.env").read_text().splitlines()[1:-1])
     assert {name: value for name, value in beside.items() if name in told and told[name] != value} == {}
     disconnect("opencode")
     assert (path.read_text(), (folder / "svc.env").exists()) == ('{"model": "a/b"}', False)
@@ -251,8 +251,8 @@ def test_gemini_gets_its_telemetry_and_hooks(home: Path) -> None:
     known = settings(home / ".gemini/settings.json")
     assert (known["ui"], known["telemetry"]["otlpEndpoint"]) == ({"theme": "dark"}, URL)
     assert known["hooks"]["BeforeAgent"][0]["hooks"][0]["timeout"] == 5000
-    header = f"GEMINI_TELEMETRY_OTLP_ENDPOINT={URL}\nOTEL_EXPORTER_OTLP_HEADERS=X-API-Key={KEY}"
-    assert (home / ".gemini/.env").read_text() == f"{ENV}\n{header}\n"
+    header = f"GEMINI_TELEMETRY_OTLP_ENDPOINT={URL}\nOTEL_EXPORTER_OTLP_HEADERS=X-API-Key={KEY}\n"
+    assert (home / ".gemini/.env").read_text() == f"{ENV}\n# svc connect: begin\n{header}# svc connect: end\n"
 
 
 def test_hooks_stand_alike_in_a_file_of_one_line(home: Path) -> None:
@@ -437,8 +437,8 @@ def test_what_waits_for_one_server_goes_to_another_only_with_a_word(home: Path) 
 
 def test_a_hook_whose_program_is_gone_disturbs_nobody(home: Path, tmp_path: Path) -> None:
     """Its command ends well all the same."""
-    (plan,) = plans(Target("claude-code", URL, KEY, (str(tmp_path / "gone"), "hook")), "user", home)
-    lines = {each.value["hooks"][0]["command"] for each in plan.changes if isinstance(each, Append)}
+    (changes,) = plans(Target("claude-code", URL, KEY, (str(tmp_path / "gone"), "hook")), "user", home).values()
+    lines = {each.value["hooks"][0]["command"] for each in changes if isinstance(each, Append)}
     assert [subprocess.run(line, shell=True, capture_output=True).returncode for line in lines] == [0]
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from svc.connect.agents import FilePlan
 from svc.connect.changes import Put, Refused
 from svc.connect.connecting import connected, write
 from tests.svc.connect.test_connect import KEY, URL, home, lay_out, run
@@ -84,7 +83,7 @@ def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: P
     """What was read is looked at again right before it is written."""
     path = home / "settings.json"
     path.write_text("{}")
-    rewrite = connected(FilePlan(path, "json", (Put(("a",), 1),), secret=False), None)
+    rewrite = connected(path, [Put(("a",), 1)], None, KEY)
     path.write_text('{"b": 2}')
     with pytest.raises(Refused, match="just now"):
         write("claude-code", rewrite)

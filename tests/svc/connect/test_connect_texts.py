@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from svc.connect import changes as switched
-from svc.connect.changes import Append, Change, ChangeReceipt, Document, EnvText, JsonText, Put, TomlText, Unreadable
+from svc.connect.changes import Append, Change, Document, EnvText, JsonText, Put, TomlText, Unreadable
 
 HOOK = {"hooks": [{"type": "command", "command": "svc hook claude-code", "timeout": 5}]}
 Kind = Callable[[str], Document]
 
 
-def apply(kind: Kind, text: str, changes: Sequence[Change]) -> tuple[str, tuple[ChangeReceipt, ...]]:
-    """The text with the changes, and what was done."""
+def apply(kind: Kind, text: str, changes: Sequence[Change]) -> str:
+    """The text with the changes."""
     document = kind(text)
-    done = switched.apply(document, changes)
-    return document.render(), done
+    switched.apply(document, changes)
+    return document.render()
 
 
-def undo(kind: Kind, text: str, done: Sequence[ChangeReceipt]) -> tuple[str, list[str]]:
+def undo(kind: Kind, text: str, changes: Sequence[Change], before: str) -> tuple[str, list[str]]:
     """The text without them, and what stays."""
     document = kind(text)
-    left = switched.undo(document, done)
+    left = switched.undo(document, changes, kind(before))
     return document.render(), left
 
 
@@ -89,18 +89,17 @@ def _cases() -> list[Any]:
 @pytest.mark.parametrize(("document", "text", "changes"), _cases())
 def test_every_change_stands_in_the_text_afterwards(document: Kind, text: str, changes: tuple[Change, ...]) -> None:
     """And a second time there is nothing to do."""
-    new, _ = apply(document, text, changes)
+    new = apply(document, text, changes)
     for change in changes:
         found = document(new).get(change.path)
         assert change.value in found if isinstance(change, Append) else found == change.value
-    assert apply(document, new, changes) == (new, ())
+    assert apply(document, new, changes) == new
 
 
 @pytest.mark.parametrize(("document", "text", "changes"), _cases())
 def test_undone_the_values_are_what_they_were(document: Kind, text: str, changes: tuple[Change, ...]) -> None:
     """By keys, as in a file that was edited since; an untouched one gets its bytes back from its copy."""
-    new, done = apply(document, text, changes)
-    back, left = undo(document, new, done)
+    back, left = undo(document, apply(document, text, changes), changes, text)
     assert left == []
     assert _values(document, back) == _values(document, text)
 
@@ -112,16 +111,13 @@ PLAIN_JSON_TEXTS = {name: text for name, text in JSON_TEXTS.items() if name not 
 @pytest.mark.parametrize("text", PLAIN_JSON_TEXTS.values(), ids=PLAIN_JSON_TEXTS.keys())
 def test_json_keeps_every_byte_around_what_was_put_in(text: str) -> None:
     """Undone by keys alone, a JSON text is the same to the byte, unless it was laid out in a way of its own."""
-    new, done = apply(JsonText, text, JSON_CHANGES)
-    assert undo(JsonText, new, done)[0] == text
+    assert undo(JsonText, apply(JsonText, text, JSON_CHANGES), JSON_CHANGES, text)[0] == text
 
 
 def test_toml_keeps_comments() -> None:
     """In place, with the blanks before them."""
-    new, _ = apply(TomlText, TOML_TEXTS["otel of another"], TOML_CHANGES)
-    assert 'environment = "prod" # keep\n' in new
-    new, _ = apply(TomlText, TOML_TEXTS["comments"], TOML_CHANGES)
-    assert new.startswith(TOML_TEXTS["comments"])
+    assert 'environment = "prod" # keep\n' in apply(TomlText, TOML_TEXTS["otel of another"], TOML_CHANGES)
+    assert apply(TomlText, TOML_TEXTS["comments"], TOML_CHANGES).startswith(TOML_TEXTS["comments"])
 
 
 @pytest.mark.parametrize(
@@ -139,51 +135,57 @@ def test_toml_keeps_comments() -> None:
         (JsonText, '{"hooks": {"Stop": {}}}', "hooks.Stop is no list"),
         (TomlText, "a = ", "not TOML"),
         (TomlText, "otel = 1", "otel is no table"),
-        (EnvText, "OTEL_EXPORTER_OTLP_HEADERS=a\nOTEL_EXPORTER_OTLP_HEADERS=b", "2 times"),
+        (JsonText, '{"n": 1e999}', "too large"),
     ],
 )
 def test_what_cannot_be_read_surely_is_not_touched(document: Kind, text: str, reason: str) -> None:
     """The message says where and why."""
-    wanted: dict[Kind, tuple[Change, ...]] = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES, EnvText: ENV_CHANGES}
+    wanted: dict[Kind, tuple[Change, ...]] = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES}
     with pytest.raises(Unreadable, match=reason):
         apply(document, text, wanted[document])
 
 
 def test_what_a_person_changed_since_stays() -> None:
     """And is named; the rest goes."""
-    new, done = apply(JsonText, "{}", JSON_CHANGES)
+    new = apply(JsonText, "{}", JSON_CHANGES)
     edited = new.replace('"OTEL_LOGS_EXPORTER": "otlp"', '"OTEL_LOGS_EXPORTER": "console"')
-    back, left = undo(JsonText, edited, done)
+    back, left = undo(JsonText, edited, JSON_CHANGES, "{}")
     assert left == ["env.OTEL_LOGS_EXPORTER"]
     assert json.loads(back) == {"env": {"OTEL_LOGS_EXPORTER": "console"}}
 
 
 def test_what_a_person_took_out_since_is_not_missed() -> None:
     """Nothing is left of ours then either."""
-    new, done = apply(JsonText, '{"a": 1}', JSON_CHANGES)
-    known = json.loads(new)
+    known = json.loads(apply(JsonText, '{"a": 1}', JSON_CHANGES))
     del known["env"]["OTEL_LOGS_EXPORTER"], known["hooks"]["Stop"]
-    assert json.loads(undo(JsonText, json.dumps(known), done)[0]) == {"a": 1}
+    assert json.loads(undo(JsonText, json.dumps(known), JSON_CHANGES, '{"a": 1}')[0]) == {"a": 1}
 
 
 def test_a_value_that_was_there_before_is_given_back() -> None:
     """Another collector's settings return."""
     text = JSON_TEXTS["another's telemetry"]
-    new, done = apply(JsonText, text, JSON_CHANGES)
+    new = apply(JsonText, text, JSON_CHANGES)
     assert JsonText(new).get(("env", "OTEL_LOGS_EXPORTER")) == "otlp"
-    assert json.loads(undo(JsonText, new, done)[0]) == json.loads(text)
+    assert json.loads(undo(JsonText, new, JSON_CHANGES, text)[0]) == json.loads(text)
 
 
 def test_what_says_it_all_already_is_not_written_anew() -> None:
     """However oddly it is laid out."""
     text = '{"env": {"OTEL_LOGS_EXPORTER":  "otlp"}, "n": 1.50}'
-    assert apply(JsonText, text, JSON_CHANGES[:1]) == (text, ())
+    assert apply(JsonText, text, JSON_CHANGES[:1]) == text
 
 
-def test_a_number_that_json_cannot_hold_is_refused() -> None:
-    """Written anew it would be none."""
-    with pytest.raises(Unreadable, match="too large"):
-        apply(JsonText, '{"n": 1e999}', JSON_CHANGES)
+def test_variables_stand_in_a_block_of_their_own() -> None:
+    """The last line of a name holds, so another's stays where it is; what an older svc wrote in its place goes too."""
+    text = ENV_TEXTS["another's header"]
+    block = "# svc connect: begin\nOTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20k\n# svc connect: end\n"
+    assert apply(EnvText, text, ENV_CHANGES) == text + block
+    edited = f"{text}{block}C=3\n"
+    assert EnvText(edited).get(ENV_CHANGES[0].path) == ENV_CHANGES[0].value
+    assert undo(EnvText, edited, ENV_CHANGES, text) == (f"{text}C=3\n", [])
+    older = "A=1\nOTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20k\nC=3\n"
+    assert undo(EnvText, older, ENV_CHANGES, "A=1\n") == ("A=1\nC=3\n", [])
+    assert undo(EnvText, f"{block[:30]}\nA=1\n", ENV_CHANGES, "") == (f"{block[:30]}\nA=1\n", [])
 
 
 # --- anything at all --------------------------------------------------------------------------------------
@@ -210,17 +212,15 @@ def test_whatever_the_settings_hold_they_come_back_byte_for_byte(
 ) -> None:
     """Connect, then disconnect by keys alone."""
     text = json.dumps(settings, indent=indent, ensure_ascii=ascii_only)
-    new, done = apply(JsonText, text, JSON_CHANGES)
-    assert undo(JsonText, new, done) == (text, [])
+    assert undo(JsonText, apply(JsonText, text, JSON_CHANGES), JSON_CHANGES, text) == (text, [])
 
 
 @given(_SETTINGS, st.dictionaries(st.text(min_size=1, max_size=5), _VALUES, max_size=3))
 def test_edited_in_between_only_our_own_keys_go(settings: dict[str, Any], added: dict[str, Any]) -> None:
     """As an agent does that writes its settings anew."""
     added = {key: value for key, value in added.items() if key not in ("env", "hooks")}
-    new, done = apply(JsonText, json.dumps(settings), JSON_CHANGES)
-    edited = {**json.loads(new), **added}
-    back, left = undo(JsonText, json.dumps(edited), done)
+    edited = {**json.loads(apply(JsonText, json.dumps(settings), JSON_CHANGES)), **added}
+    back, left = undo(JsonText, json.dumps(edited), JSON_CHANGES, json.dumps(settings))
     assert (json.loads(back), left) == ({**settings, **added}, [])
 
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Barrier, Thread
@@ -18,8 +17,9 @@ from svc.cli import main
 from svc.connect import connecting, doctor
 from svc.connect.connecting import StoredConnection
 from svc.connect.doctor import Finding, examine, round_trip
-from svc.connect.server import HEALTH_SECONDS, Answer, Capture, NotAnswered, Server
+from svc.connect.server import HEALTH_SECONDS, Capture, NotAnswered, Server
 from svc.connect.surroundings import background_codex_since
+from svc.outward import Answer
 from tests.support.process import ROOT
 
 TOLERANCE_SECONDS = 10.0
@@ -33,7 +33,7 @@ class OneRecord:
         self._ahead = ahead
         self._kept: dict[str, Any] = {}
 
-    def send_log(self, body: dict[str, Any]) -> None:
+    def answer(self, _method: str, _path: str, body: dict[str, Any]) -> None:
         """Keep it."""
         self._kept = body["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
 
@@ -60,9 +60,8 @@ def test_the_api_is_told_from_an_intake() -> None:
 
     with HTTPServer(("127.0.0.1", 0), Api) as api:
         Thread(target=api.serve_forever, args=(0.01,), daemon=True).start()
-        server = Server(f"http://127.0.0.1:{api.server_port}", "key")
-        with server, pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
-            server.capture()
+        with pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
+            Server(f"http://127.0.0.1:{api.server_port}", "key").capture()
         api.shutdown()
 
 
@@ -71,13 +70,12 @@ def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest
     assert HEALTH_SECONDS <= 3
     asked: list[float] = []
 
-    def note(_self: Server, _method: str, _path: str, *_: object, seconds: float = 0.0) -> Answer:
+    def note(_method: str, _url: str, *, seconds: float, **_: object) -> Answer:
         asked.append(seconds)
-        return Answer("/health", 200, b"ok", Message())
+        return Answer(200, b"ok", {})
 
-    monkeypatch.setattr(Server, "_asked", note)
-    with Server("http://127.0.0.1:1", "key") as server:
-        server.health()
+    monkeypatch.setattr("svc.connect.server.answered", note)
+    Server("http://127.0.0.1:1", "key").health()
     assert asked == [HEALTH_SECONDS]
 
 

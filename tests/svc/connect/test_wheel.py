@@ -96,7 +96,7 @@ def test_from_connect_to_a_score_and_back(program: Path, tmp_path: Path) -> None
 def test_what_a_person_pastes_is_what_connect_writes() -> None:
     """Of every agent, and without a key."""
     pasted = {path: text for _, path, text in to_paste("https://svc.example")}
-    assert pasted["~/.gemini/.env"].splitlines() == [
+    assert pasted["~/.gemini/.env"].splitlines()[1:-1] == [
         "GEMINI_TELEMETRY_OTLP_ENDPOINT=https://svc.example",
         "OTEL_EXPORTER_OTLP_HEADERS=X-API-Key=YOUR_KEY",
     ]

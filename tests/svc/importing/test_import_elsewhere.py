@@ -34,14 +34,14 @@ import os, signal, sys
 import svc.importing.elsewhere as elsewhere
 from svc.connect.server import Server
 elsewhere.BODY_BYTES_MAX = 8_192
-left, post = [int(sys.argv.pop(1))], Server.post
+left, post = [int(sys.argv.pop(1))], Server.asked
 def counted(*arguments):
     answer = post(*arguments)
     left[0] -= 1
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return answer
-Server.post = counted
+Server.asked = counted
 sys.argv[0] = "svc"
 from svc.__main__ import main
 main()
