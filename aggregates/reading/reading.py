@@ -13,6 +13,7 @@ from aggregates.reading.authors import maker_of_own, own_span, own_words
 from aggregates.reading.features import NUMBERED_WORDS, Features, extract
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.pasted import prompt_opening, split_pasted
+from aggregates.reading.patterns import patterns
 from aggregates.reading.readings import NUMBER, SHORT_WEIGHT, TOKENS_MAX, TOPIC_MAX, PromptReading, ResponseReading
 from aggregates.reading.sentences import Cutter
 from aggregates.reading.titles import title_and_summary
@@ -74,34 +75,7 @@ def text_digest(text: str, digester: Digester) -> int:
     return digester.number(" ".join(own_words(text).split()))
 
 
-_DONE = re.compile(
-    r"tests? (?:now )?pass|all (?:\w+ )?(?:tests|checks|\d+)\b.{0,20}pass"
-    r"|(?<!\bbe )(?<!\bnot )(?:\bdone\b|\bcompleted?\b|\bfixed\b|created|updated|implemented)"
-    r"|successfully|✅|✓|has been|have been|is now|are now|no issues"
-)
-_FAILED = re.compile(
-    r"still fail|failed to|could ?n[o']t|unable to|api error|cannot |not yet|did not|didn't work|error occurred"
-    r"|still need|timed out"
-)
-_OFFER = re.compile(
-    r"\?\s*$|would you like|shall i|should i|want me to|do you want|let me know|which (?:option|approach|one)"
-    r"|your (?:call|choice|preference)"
-)
-_CLOSES = re.compile(
-    r"[🎉🚀✨✅]|production.ready|ready (?:for|to)\b|fully (?:functional|operational)|all (?:tests|checks) pass"
-    r"|successfully|\bcompleted?\b|\bcommitted\b|\bpushed\b|\bmerged\b|pull request|\bpr #?\d"
-)
-_INVITES = re.compile(
-    r"(?:anything else|let me know if|what would you like|what'?s next|next task|would you like (?:me )?to (?:do|work)"
-    r"|ready when you are|feel free|happy to)[^\n]{0,80}$"
-    r"|(?:want me to|shall i|should i) (?:now |also )?(?:commit|push|open|create|submit|raise|merge)\b[^\n]{0,60}\?\s*$"
-)
-_BREAKS_OFF = re.compile(
-    r"(?:let me(?! know)|starting with|now i(?:'ll| will)|i(?:'ll| will| need to) )[^\n]{0,120}[:.]?\s*$"
-    r"|(?:^|\n)[^\w\n]{0,8}(?:now )?[a-z]{2,20}ing\b[^\n]{0,120}(?:\.\.\.|…)\s*$"
-    r"|(?:^|\n|[.!:] )[^\w\n]{0,8}(?:now |then )?(?:add|apply|commit|continu|creat|deploy|fix|implement"
-    r"|investigat|launch|monitor|mov|proceed|push|re-?runn|runn|ship|spawn|start|updat|wait|writ)\w{0,3}ing\b[^\n]{0,100}[:.…]\s*$"
-)
+_TELLS = patterns("answers")
 _END_CHARS = 400
 _OFFER_CHARS = 200
 _CLOSE_CHARS = 250
@@ -114,12 +88,12 @@ def read_response(text: str, digester: Digester) -> ResponseReading:
     return ResponseReading(
         topic_digests=_topic(dict.fromkeys(words), digester),
         characters=len(text),
-        asks=_OFFER.search(end[-_OFFER_CHARS:]) is not None,
-        reports_done=_DONE.search(end) is not None,
-        reports_failure=_FAILED.search(end) is not None,
-        closes=_CLOSES.search(end[-_CLOSE_CHARS:]) is not None,
-        invites=_INVITES.search(end[-_OFFER_CHARS:]) is not None,
-        breaks_off=_BREAKS_OFF.search(end[-_OFFER_CHARS:]) is not None,
+        asks=_TELLS["offers"].search(end[-_OFFER_CHARS:]) is not None,
+        reports_done=_TELLS["done"].search(end) is not None,
+        reports_failure=_TELLS["failed"].search(end) is not None,
+        closes=_TELLS["closes"].search(end[-_CLOSE_CHARS:]) is not None,
+        invites=_TELLS["invites"].search(end[-_OFFER_CHARS:]) is not None,
+        breaks_off=_TELLS["breaks off"].search(end[-_OFFER_CHARS:]) is not None,
     )
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pkgutil import get_data
 from typing import NamedTuple
 
+from aggregates.reading.patterns import patterns
+
 Words = frozenset[str]
 Phrase = tuple[str, ...]
 
@@ -342,26 +344,7 @@ def _prose(counts: Mapping[str, int]) -> set[str]:
 # That a person says of the work that it works, or was merged: what speaks for an outcome.
 
 _CLAUSES = re.compile(r"([^.!?;,:\n]+)([.!?;,:\n]*)")
-_WELL = r"(?: (?:well|fine|great|good|nicely|perfectly|smoothly|correctly|properly|now|again|here|for me|as expected))*"
-_SAYS_IT_WORKS = re.compile(
-    r"\b(?:work(?:s|ed)|(?:is|are|was|its|\w+'s|thats|seems?(?: to be)?|looks?(?: to be)?|everything|all|and|now)"
-    r"(?: (?:now|all|also|already|finally|up and|started and))* (?:working|running))"
-    rf"{_WELL}$"
-)
-_MERGED = re.compile(
-    r"\W*(?:(?:ok|okay|great|nice|cool|perfect|thanks|done|it'?s|its|i'?ve|i|we|just|now|all|both|the|pr|prs|that'?s|is|are"
-    r"|was|has|have|been) ){0,6}(?:merged|landed)(?: (?:it|this|that|them|both|the pr|pr|now|and \w+|in|to \w+))*$"
-)
-_DOUBTS = re.compile(
-    r"\b(?:not|never|no|nothing|nobody|none|hardly|cannot|\w+n'?t|if|whether|how|why|what|where|when|until|unless|once|sure"
-    r"|ensure|should|must|may|might|could|would|will|want|need|wish|hope|check|see|verify|confirm|test|before|after|only"
-    r"|still|because|like it|as|than|way|thing|things|supposed|used to|so that|i|i'?m|im|we|we'?re|you|you'?re)\b"
-)
-_LIKE = re.compile(r"\b(?:looks|seems|sounds) like\b")
-_OF_A_NOUN = re.compile(
-    r"\b(?!(?:ok|okay|yes|yeah|and|great|good|nice|cool|well)\b)\w+ (?:that|which|who) (?:works|worked)\b"
-)
-_BUT = re.compile(r"\W*(?:but|however|except|though|although|only|still)\b")
+_SAYS = patterns("success")
 _WORKS_WORDS = ("work", "running", "merged", "landed")
 
 
@@ -372,15 +355,19 @@ def says_it_works(own: str) -> bool:
         return False
     said = False
     for clause, end in _CLAUSES.findall(text):
-        if said and _BUT.match(clause) is not None:
+        if said and _SAYS["but"].match(clause) is not None:
             return False
-        said = said or ("?" not in end and _tells_success(_LIKE.sub(" ", clause)))
+        said = said or ("?" not in end and _tells_success(_SAYS["like"].sub(" ", clause)))
     return said
 
 
 def _tells_success(clause: str) -> bool:
     line = " ".join(clause.split())
-    if _MERGED.match(line) is not None:
+    if _SAYS["merged"].match(line) is not None:
         return True
-    found = _SAYS_IT_WORKS.search(line)
-    return found is not None and _DOUBTS.search(line, 0, found.end()) is None and _OF_A_NOUN.search(line) is None
+    found = _SAYS["works"].search(line)
+    return (
+        found is not None
+        and _SAYS["doubts"].search(line, 0, found.end()) is None
+        and _SAYS["of a noun"].search(line) is None
+    )

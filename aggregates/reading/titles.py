@@ -4,29 +4,13 @@ import re
 
 from aggregates.event import Span
 from aggregates.reading.pasted import PromptText
+from aggregates.reading.patterns import patterns
 from aggregates.reading.sentences import VERBS
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
-_SAID_FIRST = re.compile(
-    r"(?:\[image[^\]\n]{0,60}\]\s*|(?:/[a-z][\w:-]*\s+)+(?-i:(?=[A-Z]))|#?terminal(?:selection|lastcommand)\s+"
-    r"|(?:ok(?:ay)?|k|great|nice|cool|perfect|awesome|excellent|alright|thanks(?: a lot)?|thank you|yes|yep|good"
-    r"|not bad|merged|hey|hi|sounds good|(?:this )?looks g(?:ood|reat)"
-    r"|this is (?:an? )?(?:(?:really|very|pretty) )?(?:good|great|nice|awesome)(?: start| work| progress)?(?=[.,!])"
-    r"|(?:that'?s it, )?it(?:'s| is)? (?:works?|working)(?: now)?|last step)\b[\s,.!:;-]*)+"
-    r"(?:(?:now|so|then|and)\b,?\s+)*",
-    re.IGNORECASE,
-)
-_ATTACHED = re.compile(r"(?:@\S*[./]\S*\s+)+")
-"""Files that a prompt begins with; what is wanted stands behind them."""
-_COMMANDS = re.compile(r"(?:/[a-z][\w:-]*\s+)+(?=([a-z]+)\b)", re.IGNORECASE)
+_BEFORE = patterns("titles")
 _ORDERS = frozenset[str]().union(*VERBS.values())
-_ASKS_FOR = re.compile(
-    r"(?:please,? |(?:can|could|would|will) (?:you|we) |i(?:'d| would) like (?:you )?to |i (?:want|need)(?: you)? to "
-    r"|we (?:want|need) to |let'?s |help me (?:to )?)+(?:(?:please|also|now|again) )*",
-    re.IGNORECASE,
-)
-"""How a person begins to ask; what follows says more in a title."""
 _TITLE_WORDS_MIN = 3
 _TITLE_SENTENCE_MIN = 26
 """A title ends with a sentence from so many characters on."""
@@ -57,14 +41,14 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     while begun < end and source[begun] in "#*->•– \t":
         begun += 1
     start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
-    ordered = _COMMANDS.match(source, start, end)
+    ordered = _BEFORE["commands"].match(source, start, end)
     if ordered is not None and ordered[1].lower() in _ORDERS and len(source[start:end].split()) > _TITLE_WORDS_MIN:
         start = ordered.end()
-    attached = _ATTACHED.match(source, start, end)
+    attached = _BEFORE["attached"].match(source, start, end)
     if attached is not None and len(source[attached.end() : end].split()) > _TITLE_WORDS_MIN:
         start = attached.end()
     start, end = _after_thanks(source, start, end)
-    asks = _ASKS_FOR.match(source, start, end)
+    asks = _BEFORE["asks for"].match(source, start, end)
     if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:
         start = asks.end()
     return _placed(looked, source, start, _title_end(source, start, end)), summary
@@ -79,7 +63,7 @@ def _title_end(source: str, start: int, end: int) -> int:
 
 def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:
     """Where the line that names the goal begins and ends, without the pictures and thanks before it."""
-    found = _SAID_FIRST.match(source, start, end)
+    found = _BEFORE["said first"].match(source, start, end)
     if found is None:
         return start, end
     at = found.end()

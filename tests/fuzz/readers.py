@@ -64,9 +64,9 @@ BUILT_ELSEWHERE = {
 }
 """Patterns that a function compiles, and the target through which they are searched."""
 CUT_BEFORE = {
-    "aggregates.reading.reading._DONE": 400,
-    "aggregates.reading.reading._FAILED": 400,
-    "aggregates.reading.reading._OFFER": 200,
+    "aggregates.reading.reading._TELLS['done']": 400,
+    "aggregates.reading.reading._TELLS['failed']": 400,
+    "aggregates.reading.reading._TELLS['offers']": 200,
     "aggregates.reading.reading._CLEARS": 80,
     "aggregates.reading.reading._IMAGE": 2_000,
     "aggregates.reports.prose._WORDS": 700,
@@ -78,23 +78,23 @@ CUT_BEFORE = {
     "aggregates.telemetry.codex._PATCHES": 500,
     "aggregates.telemetry.gemini._ABORTED_MESSAGE": 200,
     "aggregates.telemetry.outcomes._WORDINGS": 500,
-    "aggregates.reading.pasted._TO_THE_JUDGE": 32_769,
-    "aggregates.reading.pasted._NEW_TASK": 220,
-    "aggregates.reading.pasted._GOES_BACK": 220,
-    "aggregates.reading.pasted._PICKS": 400,
-    "aggregates.reading.pasted._GOES_ON_AFTER_YES": 400,
-    "aggregates.reading.pasted._NOW": 400,
-    "aggregates.reading.pasted._ASKS_FIRST": 400,
-    "aggregates.reading.pasted._LINKS_BACK": 400,
-    "aggregates.reading.pasted._POINTS": 220,
-    "aggregates.reading.pasted._PERSON": 400,
-    "aggregates.reading.pasted._FAILURE": 400,
-    "aggregates.reading.pasted._ADDS": 24,
-    "aggregates.reading.pasted._COMMENT": 220,
-    "aggregates.reading.pasted._REMARKS": 400,
-    "aggregates.reading.pasted._SEVERITY": 400,
+    "aggregates.reading.pasted._PASTED['to the judge']": 32_769,
+    "aggregates.reading.pasted._OPENS['names a new task']": 220,
+    "aggregates.reading.pasted._OPENS['goes back']": 220,
+    "aggregates.reading.pasted._OPENS['picks from a list']": 400,
+    "aggregates.reading.pasted._OPENS['accepts']": 400,
+    "aggregates.reading.pasted._OPENS['begins with now']": 400,
+    "aggregates.reading.pasted._OPENS['asks like a first prompt']": 400,
+    "aggregates.reading.pasted._OPENS['links back at once']": 400,
+    "aggregates.reading.pasted._OPENS['points back']": 220,
+    "aggregates.reading.pasted._OPENS['speaks of somebody']": 400,
+    "aggregates.reading.pasted._OPENS['failure of a run']": 400,
+    "aggregates.reading.pasted._OPENS['adds']": 24,
+    "aggregates.reading.pasted._OPENS['passes on a comment']": 220,
+    "aggregates.reading.pasted._OPENS['remark of a reviewer']": 400,
+    "aggregates.reading.pasted._OPENS['rates a severity']": 400,
     "aggregates.reading.pasted._OTHER_LETTERS": 400,
-    "aggregates.reading.pasted._WANTS_AT_ONCE": 400,
+    "aggregates.reading.pasted._OPENS['wants at once']": 400,
 }
 """Patterns that only ever see so many characters, by what their caller cuts."""
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")
@@ -126,18 +126,18 @@ def patterns() -> list[Pattern]:
 def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
     tree = ast.parse(source)
     used = [
-        (each.value.id, each.attr)
+        (ast.unparse(each.value), each.attr)
         for each in ast.walk(tree)
-        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.attr in METHODS
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name | ast.Subscript) and each.attr in METHODS
     ]
     for statement in tree.body:
         calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and _is_re(each.func)]
         if isinstance(statement, ast.Assign | ast.AnnAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             variable = ast.unparse(target)
-            for compiled in _compiled(vars(module).get(variable)):
-                name = f"{module.__name__}.{variable}"
-                methods = USED_AS.get(name) or tuple(sorted({method for each, method in used if each == variable}))
+            for place, compiled in _placed(variable, vars(module).get(variable)):
+                name = f"{module.__name__}.{place}"
+                methods = USED_AS.get(name) or tuple(sorted({method for each, method in used if each == place}))
                 yield Pattern(name, compiled, methods or ("search",))
             if any(isinstance(each, ast.Lambda) for each in ast.walk(statement)) and calls:
                 yield Pattern(f"{module.__name__}.<lambda>", None)
@@ -155,6 +155,15 @@ def _inside(module: ModuleType, statement: ast.stmt, call: ast.Call) -> Pattern:
 
 def _is_re(function: ast.expr) -> bool:
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
+
+
+def _placed(variable: str, value: object) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    """The patterns in a value, with what they are called by: those of `patterns.toml` have names."""
+    named = isinstance(value, dict) and all(isinstance(each, re.Pattern) for each in value.values())
+    if isinstance(value, dict) and named:
+        yield from ((f"{variable}[{key!r}]", pattern) for key, pattern in value.items())
+    else:
+        yield from ((variable, pattern) for pattern in _compiled(value))
 
 
 def _compiled(value: object) -> Iterator[re.Pattern[Any]]:

@@ -97,19 +97,19 @@ def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
 
 
 SEARCHED_WHERE_A_WORD_STANDS = (
-    (pasted._GOES_BACK, pasted._BACK_WORDS),
-    (pasted._COMMENT, pasted._COMMENT_WORDS),
-    (pasted._TAKES_OVER, pasted._TAKING_WORDS),
-    (pasted._COMMITS, ("commit",)),
-    (pasted._YOUR_WORK, ("you",)),
+    ("goes back", pasted._BACK_WORDS),
+    ("passes on a comment", pasted._COMMENT_WORDS),
+    ("takes it over", pasted._TAKING_WORDS),
+    ("asks to commit", ("commit",)),
+    ("speaks of the agent's work", ("you",)),
 )
 
 
 @given(st.data())
 def test_no_opening_is_missed_for_want_of_a_word(data: st.DataObject) -> None:
     """What a pattern matches holds one of the words without which it is not searched."""
-    for pattern, words in SEARCHED_WHERE_A_WORD_STANDS:
-        text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
+    for name, words in SEARCHED_WHERE_A_WORD_STANDS:
+        text = data.draw(st.from_regex(pasted._OPENS[name], alphabet=st.characters(max_codepoint=127)))
         assert any(word in text for word in words)
 
 
