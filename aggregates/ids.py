@@ -3,8 +3,7 @@
 from functools import lru_cache
 from uuid import UUID, uuid5
 
-KEY_START_CHARACTERS = 12
-"""By so much of a key it is known to people and in logs; the key itself is kept nowhere."""
+KEY_START_CHARACTERS = 12  # by so much of a key it is known to people and in logs; the key itself is kept nowhere
 _NAMESPACE = UUID("5f0c1b1e-6f2b-5c53-9a3a-0d2a5f4f7c11")
 
 

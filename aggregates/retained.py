@@ -19,8 +19,7 @@ from aggregates.reading.readings import NAMED, OPENINGS, PromptReading, Response
 from aggregates.records.record import Record
 from aggregates.turns.observation import Observation, observe
 
-FORM = 2
-"""Counted up whenever a reading changes its shape otherwise than by a field at its end."""
+FORM = 2  # counted up whenever a reading changes its shape otherwise than by a field at its end
 
 
 class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -32,8 +31,7 @@ class RetainedReading(msgspec.Struct, frozen=True, array_like=True, omit_default
     """Of the records whose texts show something: each with its place in the batch."""
     alike: tuple[tuple[int, int, int], ...] = ()
     """Texts that are alike: where one begins in this fact, and the position and the beginning of the other."""
-    joined: tuple[JoinedReading, ...] = ()
-    """Of prompts in this fact that were graded together with others."""
+    joined: tuple[JoinedReading, ...] = ()  # of prompts in this fact that were graded together with others
 
 
 class RetainedWords(Words, frozen=True):
@@ -45,8 +43,7 @@ class RetainedWords(Words, frozen=True):
 class ReadingsRetained(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "standing.sealed"
     first: int
-    last: int
-    """Positions of the first and the last fact it tells of; of this developer's only."""
+    last: int  # positions of the first and the last fact it tells of; of this developer's only
     form: int
     rows: bytes
 
@@ -69,11 +66,9 @@ class WordsExpired(Event, frozen=True, kw_only=True, omit_defaults=True):
 
     TOPIC: ClassVar[str] = "words.expired"
     organization_id: UUID
-    kind: str
-    """`telemetry`: exports as received; `text`: what people and agents wrote."""
+    kind: str  # `telemetry`: exports as received; `text`: what people and agents wrote
     up_to: int
-    events: int
-    """How many facts lost a text since the one before."""
+    events: int  # how many facts lost a text since the one before
 
 
 def packed_readings(rows: Iterable[RetainedReading]) -> bytes:

@@ -67,13 +67,10 @@ def midnight_us(day: date, zone: tzinfo) -> int:
     return (midnight.replace(tzinfo=None) - _EPOCH - offset) // _ONE_US
 
 
-WindowName = Literal["daily", "weekly", "monthly"]
-"""The current calendar day, week (from Monday) or month."""
-AskedWindow = Literal["daily", "weekly", "monthly", "range"]
-"""A calendar window, or any range."""
+WindowName = Literal["daily", "weekly", "monthly"]  # the current calendar day, week (from Monday) or month
+AskedWindow = Literal["daily", "weekly", "monthly", "range"]  # a calendar window, or any range
 Period = Literal["day", "week", "month"]
-RANGE_DEFAULT_DAYS = 28
-"""How far back a range reaches where the request names none."""
+RANGE_DEFAULT_DAYS = 28  # how far back a range reaches where the request names none
 _NO_IANA_NAME = re.compile(r"(?:right|posix)/|(?:localtime|posixrules|Factory)\Z")
 """What a machine's own files of zones hold besides: they mean something else on every machine."""
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)

@@ -31,18 +31,15 @@ class Overtaken(Exception):
     """Another writer moved the views on meanwhile; nothing was changed."""
 
 
-Meter = Callable[[Scope], AbstractContextManager[object]]
-"""Is open while what one developer wrote is derived."""
+Meter = Callable[[Scope], AbstractContextManager[object]]  # is open while what one developer wrote is derived
 
 
 class Bookmark(msgspec.Struct, frozen=True):
     """How far the views have come."""
 
     position: int
-    log_time_us: int
-    """The newest time of receipt among all facts applied: what has settled by then, has settled."""
-    checksum: bytes
-    """Of the event at that position, to notice a log that was exchanged under the views."""
+    log_time_us: int  # the newest time of receipt among all facts applied: what has settled by then, has settled
+    checksum: bytes  # of the event at that position, to notice a log that was exchanged under the views
 
 
 def bookmark(db: sqlite3.Connection) -> Bookmark:

@@ -22,8 +22,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 class _Fields(NamedTuple):
     strings: tuple[str, ...]
-    parts: tuple[str, ...]
-    """Fields that hold a tuple of further structs."""
+    parts: tuple[str, ...]  # fields that hold a tuple of further structs
 
 
 def cleared(fact: S, context: Context) -> S:

@@ -70,8 +70,7 @@ class CaptureRecords(_CaptureBatch, frozen=True, kw_only=True, tag="capture-reco
 
     records: tuple[Record, ...]
     words: str
-    raw: str | None = None
-    """The redacted part of the export, as OTLP JSON; None for transcript lines."""
+    raw: str | None = None  # the redacted part of the export, as OTLP JSON; None for transcript lines
     signal: Literal["logs", "traces"] = "logs"
 
 

@@ -41,8 +41,7 @@ class PromptState(msgspec.Struct, frozen=True):
     answer: AnswerState | None = None
 
 
-CaptureState = events.SessionClaimed | events.OperationClaimed | PromptState
-"""A claim is its own state."""
+CaptureState = events.SessionClaimed | events.OperationClaimed | PromptState  # a claim is its own state
 
 
 def evolve_capture(state: object, event: Event) -> CaptureState | None:

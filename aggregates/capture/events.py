@@ -22,10 +22,8 @@ class PromptCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     agent_session_id: str
     source: str
     prompt: Words
-    prompt_digest: bytes
-    """Keyed digest of the text as received: sameness is decided on it."""
-    redactions: dict[str, int] = msgspec.field(default_factory=dict)
-    """How many secrets of each kind were taken out."""
+    prompt_digest: bytes  # keyed digest of the text as received: sameness is decided on it
+    redactions: dict[str, int] = msgspec.field(default_factory=dict)  # how many secrets of each kind were taken out
     client_event_id: UUID | None = None
     host_prompt_id: str | None = None
     submitted_at_us: int | None = None
@@ -43,8 +41,7 @@ class PromptAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tr
     agent_session_id: str
     response_operation_id: str | None = None
     response: Words | None = None
-    content_digest: bytes
-    """Keyed digest of the canonical semantic content as received."""
+    content_digest: bytes  # keyed digest of the canonical semantic content as received
     redactions: dict[str, int] = msgspec.field(default_factory=dict)
     responded_at_us: int | None = None
     elapsed_ms: int | None = None
@@ -79,8 +76,7 @@ class RecordsCaptured(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
     TOPIC: ClassVar[str] = "telemetry.logs-captured"
     agent_session_id: str | None = None
     """None for records that name no session: they are kept and shown, and belong to no turn."""
-    source: str
-    """`claude-code`, `codex`, `gemini` …: the agent that reported."""
+    source: str  # `claude-code`, `codex`, `gemini` …: the agent that reported
     decoder_version: int
     records: tuple[Record, ...]
     words: Words

@@ -17,8 +17,7 @@ from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.reading.verdicts import BoundaryVerdict, Bounds, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
-_EARLIER_TURNS_MAX = 6
-"""How many turns back the words of the open sub-session are looked at."""
+_EARLIER_TURNS_MAX = 6  # how many turns back the words of the open sub-session are looked at
 _MINUTE_US = 60 * 1_000_000
 PAUSE_US = 10 * _MINUTE_US
 TURNS_MAX = 200
@@ -30,12 +29,10 @@ says little."""
 _BEFORE_PERCENT = (30, 20, 8)
 _EARLIER_PERCENT = (40, 30)
 _NEW_TO_ALL_PERCENT = 20
-_FRESH_PERCENT = 15
-"""From so few common words on a turn is fresh."""
+_FRESH_PERCENT = 15  # from so few common words on a turn is fresh
 _NEW_WORDS = (1, 4, 8)
 _ANSWER_CHARS_MIN = 20
-REPEATED_SHARE = 0.7
-"""From which share of common words on a prompt repeats another."""
+REPEATED_SHARE = 0.7  # from which share of common words on a prompt repeats another
 SAID: dict[str, str] = {
     "says what is wrong": "has report",
     "names a file": "path",
@@ -245,11 +242,9 @@ def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
 
 
 _EVIDENCE_MAX = 4
-AFTER_COMMIT = 700
-"""What the commit of the sub-session's own files adds, in thousandths of a logit."""
+AFTER_COMMIT = 700  # what the commit of the sub-session's own files adds, in thousandths of a logit
 BEFORE_ANY = "as prompts mostly go on, before any signal"
-COMMITTED = "its changes were committed just before"
-"""What is weighed beside the signals."""
+COMMITTED = "its changes were committed just before"  # what is weighed beside the signals
 
 
 class BoundaryModel(msgspec.Struct, frozen=True):
@@ -332,8 +327,7 @@ def expands(before: Turn, turn: Turn) -> bool:
     return longer and 0 <= turn.started_us - before.started_us <= EXPANDS_US
 
 
-_LONGER = 3
-"""So many times as long as its command the text of one is, at least."""
+_LONGER = 3  # so many times as long as its command the text of one is, at least
 
 
 def as_typed(turns: Sequence[Turn]) -> list[Turn]:

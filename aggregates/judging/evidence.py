@@ -18,10 +18,8 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     earned: str
     missed: str
     how: str
-    next: str
-    """The same for one who is to begin with it, as the end of a sentence."""
-    rewrite: str
-    """How it is earned with a prompt's own sentence, `said`."""
+    next: str  # the same for one who is to begin with it, as the end of a sentence
+    rewrite: str  # how it is earned with a prompt's own sentence, `said`
     nearest: str | None = None
     """What a missed one was looked for; whether the context is enough is weighed, and no words stand for it."""
 
@@ -31,8 +29,7 @@ _AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were fo
 _UNSURE = "nobody can tell: what was found may be enough or not"
 SAID_CHARACTERS_MAX = 100
 _SENTENCE_END = re.compile(r"[.?!] ")
-_SENTENCE_MIN = 12
-"""A sentence that ends before so many characters is told with the next one."""
+_SENTENCE_MIN = 12  # a sentence that ends before so many characters is told with the next one
 _ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")
 """Of the first item of a list, left of it where the line was cut."""
 _UNSEARCHED = "missed, as it was judged; words are searched in English only"
@@ -114,13 +111,10 @@ def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bo
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.
 
 Language = Literal["en", "ko"]
-GRADED_MIN = 5
-"""From fewer prompts nothing is concluded about a habit."""
+GRADED_MIN = 5  # from fewer prompts nothing is concluded about a habit
 REWORKED = "it takes back or repeats earlier work"
-NO_SIGN = "nothing shows that the goal was reached"
-"""The two reasons that are no evidence of the outcome judge."""
-ONE_SIDED = "only said where sure; no rate"
-"""Of a habit that the judge can surely see, or surely miss, but not both."""
+NO_SIGN = "nothing shows that the goal was reached"  # the two reasons that are no evidence of the outcome judge
+ONE_SIDED = "only said where sure; no rate"  # of a habit that the judge can surely see, or surely miss, but not both
 
 
 class Habit(msgspec.Struct, frozen=True):

@@ -19,15 +19,13 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
     """What a sub-session holds against the floor, and why it is trivia where it is."""
 
     passed: bool
-    countable_turns: int
-    """Grading units that do more than navigate; a turn whose text was not captured counts."""
+    countable_turns: int  # grading units that do more than navigate; a turn whose text was not captured counts
     changed_lines: int
     mutating_calls: int
     reason: TriviaReason | None
     unseen: bool = False
     """Whether what the agent did for one of its turns was not observed: there may be more than this."""
-    told: bool = False
-    """Whether a prompt asks to commit the work, or an answer tells that it was done."""
+    told: bool = False  # whether a prompt asks to commit the work, or an answer tells that it was done
 
 
 def countable(turn: Turn) -> bool:

@@ -66,8 +66,7 @@ UNSURE_END = "whether the next prompt opens a new goal is unsure"
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
 _CONFIRMS = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED, UNCHALLENGED})
 """Without one of these, silence after an arc leaves it undecided."""
-_OF_ITSELF = _CONFIRMS - {UNCHALLENGED}
-"""One of these shows a goal that was reached, wherever it ends."""
+_OF_ITSELF = _CONFIRMS - {UNCHALLENGED}  # one of these shows a goal that was reached, wherever it ends
 _CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING, BROKE_OFF})
 """What speaks for it then balances at best."""
 EVEN = 0.5
@@ -80,8 +79,7 @@ class OutcomeModel(msgspec.Struct, frozen=True):
     """What each piece of evidence weighs, in thousandths of a logit; a sum above 0 says that the goal was reached."""
 
     bias: int
-    silence: int
-    """Added where nothing follows in the agent session: silence proves little."""
+    silence: int  # added where nothing follows in the agent session: silence proves little
     weights: Mapping[str, int]
 
     def chance(self, pieces: Iterable[str], *, silent: bool) -> float:

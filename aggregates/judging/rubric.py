@@ -39,15 +39,13 @@ from aggregates.turns.turn import Turn
 UNIT_PROMPTS_MAX = 16
 UNIT_CHARACTERS_MAX = 65_536
 """Of so many prompts of a unit the texts are joined, while they have so many characters together."""
-BLANK_LINE = "\n\n"
-"""Stands between them."""
+BLANK_LINE = "\n\n"  # stands between them
 
 
 class JoinedReading(msgspec.Struct, frozen=True, array_like=True):
     """A reading of the texts of several prompts, joined by a blank line."""
 
-    prompts: tuple[tuple[int, int], ...]
-    """Of each the position of its fact, and where it begins in the words of it."""
+    prompts: tuple[tuple[int, int], ...]  # of each the position of its fact, and where it begins in the words of it
     reading: PromptReading
 
 
@@ -55,8 +53,7 @@ class Unit(NamedTuple):
     """Consecutive prompts of a sub-session with nothing answered between them, in time order."""
 
     turns: tuple[Turn, ...]
-    reading: PromptReading | None
-    """Of all their texts; that of the first where the others' are not at hand."""
+    reading: PromptReading | None  # of all their texts; that of the first where the others' are not at hand
 
     @property
     def lead(self) -> Turn:
@@ -116,16 +113,14 @@ def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:
     return intents[0]
 
 
-SURE_MIN = 2
-"""A score of fewer sure booleans is none."""
+SURE_MIN = 2  # a score of fewer sure booleans is none
 
 
 class Standing(NamedTuple):
     """How a prompt, or a whole sub-session, stands over the booleans that apply to the sub-session's intent."""
 
     earned: tuple[BooleanName, ...] = ()
-    sure: tuple[BooleanName, ...] = ()
-    """Those that are surely earned or surely missed."""
+    sure: tuple[BooleanName, ...] = ()  # those that are surely earned or surely missed
 
     @property
     def score(self) -> float | None:
@@ -181,8 +176,7 @@ def _command_of(units: Sequence[Unit], found: Unit | None) -> Unit | None:
 
 
 _EMPTY = ("asks to commit or merge", "opens with a template", "no own words")
-_ASIDES = (*LEANS, *_EMPTY)
-"""What a prompt shows that rests on another one, or on nothing of a person's own."""
+_ASIDES = (*LEANS, *_EMPTY)  # what a prompt shows that rests on another one, or on nothing of a person's own
 
 
 def _says_what(reading: PromptReading | None, unless: Sequence[str]) -> bool:
@@ -250,21 +244,15 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     model: str
     prompt_version: int
     input_digest: bytes
-    input_tokens: int = 0
-    """As the endpoint counted; 0 where it did not."""
+    input_tokens: int = 0  # as the endpoint counted; 0 where it did not
     output_tokens: int = 0
-    confidence: float
-    """0-1, rounded to 3 digits: of the intent, of the outcome, or of the boundary."""
-    intent: Intent | None = None
-    """Of a rubric; None: it cannot be said what is wanted."""
+    confidence: float  # 0-1, rounded to 3 digits: of the intent, of the outcome, or of the boundary
+    intent: Intent | None = None  # of a rubric; None: it cannot be said what is wanted
     earned: tuple[BooleanName, ...] = ()
-    unsure: tuple[BooleanName, ...] = ()
-    """What it would not say; the booleans that apply and are in neither are false."""
+    unsure: tuple[BooleanName, ...] = ()  # what it would not say; the booleans that apply and are in neither are false
     complete: bool | None = None
-    undecided: bool = False
-    """Of an outcome: it would not say."""
-    boundary: bool | None = None
-    """Of a boundary: whether the prompt opens another topic than those before it."""
+    undecided: bool = False  # of an outcome: it would not say
+    boundary: bool | None = None  # of a boundary: whether the prompt opens another topic than those before it
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -272,8 +260,7 @@ class Answers(msgspec.Struct, frozen=True):
 
     rubrics: Mapping[frozenset[UUID], JudgeAnswered] = {}
     """By the turns of the grading unit; an answer about fewer or more of them does not count."""
-    outcome: JudgeAnswered | None = None
-    """About just these turns; an answer about fewer or more of them does not count."""
+    outcome: JudgeAnswered | None = None  # about just these turns; an answer about fewer or more of them does not count
 
 
 NO_ANSWERS = Answers()

@@ -7,8 +7,7 @@ import re
 
 from aggregates.event import Span
 
-BUTTON = "the text of a button"
-"""A person pressed it, so it may begin a session; the words are the agent's."""
+BUTTON = "the text of a button"  # a person pressed it, so it may begin a session; the words are the agent's
 CONTEXT = "context that an agent adds"
 PRINTED = "what a command printed"
 TITLE = "a request for a title"
@@ -47,8 +46,7 @@ _NAMES = (
 )
 _OPENED = re.compile(rf"\s*<({_NAMES})(?:\s[^<>]*)?>")
 _CLOSED = re.compile(rf"</({_NAMES})>$")
-_BLOCKS_MAX = 64
-"""So many blocks before a person's words, and so many behind them."""
+_BLOCKS_MAX = 64  # so many blocks before a person's words, and so many behind them
 _TAG_CHARACTERS_MAX = 64
 
 

@@ -17,28 +17,20 @@ from aggregates.reading.readings import NUMBER
 from aggregates.reading.sentences import Cutter, Phrase, RawSentence, opening, traits
 
 _OWN_HEAD_CHARS = 1600
-_OWN_TAIL_CHARS = 600
-"""What is asked stands at a prompt's head or at its end; cues are looked for there."""
+_OWN_TAIL_CHARS = 600  # what is asked stands at a prompt's head or at its end; cues are looked for there
 _SENTENCES_MAX = 40
 _LIST_WORDS_MIN = 8
-_SAYING_SHARE = 7
-"""Of so many different words one may name something without saying anything."""
-_LIST_SHARE = 12
-"""Of so many words one at least holds a sentence together; else they are listed: keywords, or a log."""
+_SAYING_SHARE = 7  # of so many different words one may name something without saying anything
+_LIST_SHARE = 12  # of so many words one at least holds a sentence together; else they are listed: keywords, or a log
 
 
 class Features(NamedTuple):
-    words: list[str]
-    """The own words, lower-cased, in order."""
+    words: list[str]  # the own words, lower-cased, in order
     distinct: dict[str, None]
-    pairs: set[int]
-    """Places in `KNOWN_PAIRS`."""
-    cues: set[str]
-    """The names of all other features."""
-    phrases: dict[str, str]
-    """Cue → the phrase that shows it."""
-    foreign: bool
-    """Whether the text is in another language than the lexicon."""
+    pairs: set[int]  # places in `KNOWN_PAIRS`
+    cues: set[str]  # the names of all other features
+    phrases: dict[str, str]  # cue → the phrase that shows it
+    foreign: bool  # whether the text is in another language than the lexicon
 
     @property
     def names(self) -> set[str]:
@@ -219,8 +211,7 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     return other + strange > (2 * english if other + strange < _SIGNS_MIN else english)
 
 
-_SIGNS_MIN = 3
-"""Fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words."""
+_SIGNS_MIN = 3  # fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words.
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
 _LENGTH_NAMES = [f"words over {bound}" for bound in LENGTHS]
 _REFERENCES_MAX = 12
@@ -242,8 +233,7 @@ NOT_REFERENCES = frozenset(
         *("OK", "AND", "NOT", "THE", "FOR", "BUT", "ALL", "ANY", "YES", "NOW"),
     }
 )
-AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"
-"""What may stand around a chunk without being part of it."""
+AROUND = ".,;:!?()[]{}\"'*<>“”‘’…"  # what may stand around a chunk without being part of it
 
 
 def find_references(looked_at: str, own: str, found: set[str]) -> bool:

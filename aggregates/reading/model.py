@@ -173,8 +173,7 @@ _LOOKED_FOR: dict[BooleanName, frozenset[str]] = {
 }
 """None of these stands in a prompt of which it is surely false."""
 _PLAIN_QUESTIONS = frozenset({"question:wh", "question:how", "question:why"})
-_TEST_OUTPUT = frozenset({"pasted", "references 8"})
-"""Output of tests that nobody fenced speaks of tests as well."""
+_TEST_OUTPUT = frozenset({"pasted", "references 8"})  # output of tests that nobody fenced speaks of tests as well
 
 
 def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) -> bool:
@@ -200,11 +199,9 @@ def unsure(verdict: BooleanVerdict) -> BooleanVerdict:
 # expected |points of the score - points said| + 36 x expected wrong booleans
 
 WRONG_BOOLEAN_POINTS = 36.0
-LEAST_CHANCE = 0.02
-"""A class below it has no part in the score that is expected."""
+LEAST_CHANCE = 0.02  # a class below it has no part in the score that is expected
 _THOUSANDTHS = 1_000
-_FARTHEST = 30.0
-"""Logits beyond it are certain; `exp` of ever larger ones would overflow."""
+_FARTHEST = 30.0  # logits beyond it are certain; `exp` of ever larger ones would overflow
 
 
 class Leaning(NamedTuple):
@@ -238,7 +235,7 @@ def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanNam
     """The likeliest class and its booleans to be said, in rubric order; of equal costs the fewer booleans."""
     expected = _expected_scores(leanings)
     likeliest = max(leanings, key=lambda leaning: leaning.chance)
-    # Rounded, so that no machine's last digit decides between two that are equal.
+    # rounded, so that no machine's last digit decides between two that are equal.
     _, earned = min(_options(likeliest, expected), key=lambda option: round(option[0], 6))
     return likeliest.intent, tuple(name for name in BOOLEANS if name in earned)
 

@@ -19,8 +19,7 @@ _JUDGED = (
     *("rubric", "judge", "grade", "grading", "boolean", "evaluator", "instructions"),
     *("_explicit", "_bounded", "_requested"),
 )
-_BEFORE_CHARS = 200
-"""So much of a sentence before the judge is named belongs to it."""
+_BEFORE_CHARS = 200  # so much of a sentence before the judge is named belongs to it
 _ORDERS = (
     (
         re.compile(r"\b(?:ignore|mark|set|give|treat|rate|grade|score|award|count|are|is)\b", re.IGNORECASE),
@@ -43,13 +42,10 @@ _ORDERS = (
 class PromptText(msgspec.Struct, frozen=True):
     """The part of a text that was looked at, and its own lines without what was pasted."""
 
-    text: str
-    """Head and tail of the original."""
+    text: str  # head and tail of the original
     own: str
-    starts: tuple[tuple[int, int], ...]
-    """(offset in `own`, offset in the original) of each own line, ascending."""
-    pasted_chars: int
-    """Characters of the original in pasted lines; the part that was not looked at counts."""
+    starts: tuple[tuple[int, int], ...]  # (offset in `own`, offset in the original) of each own line, ascending
+    pasted_chars: int  # characters of the original in pasted lines; the part that was not looked at counts
     fenced: bool
 
     def span(self, start: int, end: int) -> Span:

@@ -18,13 +18,11 @@ from aggregates.reading.readings import NUMBER, SHORT_WEIGHT, TOKENS_MAX, TOPIC_
 from aggregates.reading.sentences import Cutter
 from aggregates.reading.titles import title_and_summary
 
-_SUCCESS_CHARS_MAX = 400
-"""In longer words of a person, that something works is no more than a part of what is told."""
+_SUCCESS_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _WORD = re.compile(r"\w+")
 _WORDS = Cutter(_WORD)
 _COMMAND = re.compile(r"(?:/[A-Za-z][\w:-]*(?:\s+|$))+")
-_ARGUMENT_WORDS_MIN = 3
-"""So many words after a command are a person's own prompt: "/heavy look into the failing job"."""
+_ARGUMENT_WORDS_MIN = 3  # so many words after a command are a person's own prompt: "/heavy look into the failing job"
 _UNSAID = re.compile(r"[?`/\\_]")
 _CLEARS = re.compile(r"\s*(?:/clear(?: |\n|\s*$)|<command-name>/clear<)")
 _COMMAND_TAGS = ("<command-name>", "<command-message>")

@@ -9,8 +9,7 @@ import msgspec
 from aggregates.event import Span, unpacked
 
 HEAD_CHARS = 24_576
-TAIL_CHARS = 8_192
-"""Of a longer text only so much is looked at, at both ends."""
+TAIL_CHARS = 8_192  # of a longer text only so much is looked at, at both ends
 TOKENS_MAX = 512
 TOPIC_MAX = 48
 SHORT_WEIGHT = 10
@@ -47,8 +46,7 @@ NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 
 
 class PromptReading(msgspec.Struct, frozen=True, array_like=True):
-    weight: int
-    """Characters, a CJK character counting as three; pasted text left out."""
+    weight: int  # characters, a CJK character counting as three; pasted text left out
     navigational: str | None
     """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
     clears: bool
@@ -56,23 +54,18 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
     title: Span
     summary: Span
-    characters: int = 0
-    """Of the person's own words, pasted ones too."""
-    pasted_characters: int = 0
-    """Of pasted lines; the middle of a text over 32 KiB counts as pasted."""
-    shown: tuple[int, ...] = ()
-    """The features and openings of `NAMED` that it shows, by their places."""
+    characters: int = 0  # of the person's own words, pasted ones too
+    pasted_characters: int = 0  # of pasted lines; the middle of a text over 32 KiB counts as pasted
+    shown: tuple[int, ...] = ()  # the features and openings of `NAMED` that it shows, by their places
     logits: tuple[int, ...] = ()
     """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
     else: a reading outlives its text, and must not spell it."""
     topic_digests: bytes = b""
     """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
-    foreign: bool = False
-    """In a language that the lexicons do not know, or a picture alone: the rubric judge abstains."""
+    foreign: bool = False  # in a language that the lexicons do not know, or a picture alone: the rubric judge abstains
     maker: str | None = None
     """What an agent put in a person's place here (`authors.maker_of`); None for a person's own prompt."""
-    start: int = 0
-    """Where the person's own words begin in the text."""
+    start: int = 0  # where the person's own words begin in the text
 
     def shows(self, *names: str) -> bool:
         return any(map(self.shown.__contains__, map(NUMBER.__getitem__, names)))
@@ -117,18 +110,12 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     topic_digests: bytes = b""
     """Keyed digests of the words at its end that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
     characters: int = 0
-    asks: bool = False
-    """Ends by asking or offering: the next prompt may answer it."""
-    reports_done: bool = False
-    """Says that the work is done or that checks pass."""
-    reports_failure: bool = False
-    """Says that something still fails, or that it could not be done."""
-    closes: bool = False
-    """Says that the work is complete, ready, committed or merged."""
-    invites: bool = False
-    """Ends with a general offer of more help, or asks what is next."""
-    breaks_off: bool = False
-    """Ends by saying what comes next, as an answer does that was cut off."""
+    asks: bool = False  # ends by asking or offering: the next prompt may answer it
+    reports_done: bool = False  # says that the work is done or that checks pass
+    reports_failure: bool = False  # says that something still fails, or that it could not be done
+    closes: bool = False  # says that the work is complete, ready, committed or merged
+    invites: bool = False  # ends with a general offer of more help, or asks what is next
+    breaks_off: bool = False  # ends by saying what comes next, as an answer does that was cut off
 
     @property
     def topic(self) -> tuple[int, ...]:

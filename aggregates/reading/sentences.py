@@ -52,8 +52,7 @@ OPENERS: dict[Phrase, str] = {
 }
 ASKING = frozenset({"ask_you", "ask_we", "lets", "want", "ask_i"})
 _LINES = [tuple(line.split()) for line in _text("words.txt").splitlines()]
-WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)
-"""Words of the prompts that were written for training."""
+WORDS = frozenset(line[0] for line in _LINES if len(line) == 1)  # words of the prompts that were written for training
 PAIRS = tuple((line[0], line[1]) for line in _LINES if len(line) == 2)
 """Pairs of neighbours in those; ^ is a sentence's beginning and $ its end."""
 
@@ -66,8 +65,7 @@ _BEFORE_A_WISH, _AFTER_A_NOUN = SENTENCE_WORDS["before_a_wish"], SENTENCE_WORDS[
 _SYMPTOM_STRONG, _NEGATIONS = SENTENCE_WORDS["symptom_strong"], SENTENCE_WORDS["negations"]
 _TAGS, _SUBJECTS = SENTENCE_WORDS["tags"], SENTENCE_WORDS["subjects"]
 _ASK_MARKS = _MODALS | _WISHES | SENTENCE_WORDS["ask_marks"]
-_NEAR_WORDS = 40
-"""A sentence's first words, in which its things and symptoms are looked for."""
+_NEAR_WORDS = 40  # a sentence's first words, in which its things and symptoms are looked for
 _SKIPPED = FILLERS | {",", "?"}
 _ALONE = ""
 
@@ -111,14 +109,12 @@ class Cutter:
 
 
 class Sentence(NamedTuple):
-    kind: str
-    """request, question, report or statement."""
+    kind: str  # request, question, report or statement
     how: str
     """request: plain, you, we, want, lets, please, should …; question: wh, how, why, yesno, tag, other;
     report: strong, weak."""
     verb: str | None = None
-    words: Sequence[str] = ()
-    """Of a request, without the fillers before them."""
+    words: Sequence[str] = ()  # of a request, without the fillers before them
 
 
 _REPORTS_STRONG, _REPORTS_WEAK = Sentence("report", "strong"), Sentence("report", "weak")

@@ -68,8 +68,7 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(r"\b" + r"\W{1,4}".join(words))
 
 
-_CLAUSES_MAX = 8
-"""So many places of each phrase are compared."""
+_CLAUSES_MAX = 8  # so many places of each phrase are compared
 
 
 def _clause(looked: PromptText, patterns: Iterable[re.Pattern[str]]) -> Span | None:
@@ -148,8 +147,7 @@ def _telling(bare: str) -> int:
     return 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
 
 
-_BEFORE = "([{\"'*<“‘…"
-"""What may stand before a reference; a dot may be a part of it."""
+_BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be a part of it
 _CHUNK = re.compile(r"\S+")
 
 

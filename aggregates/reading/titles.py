@@ -12,8 +12,7 @@ SUMMARY_CHARS_MAX = 240
 _BEFORE = patterns("titles")
 _ORDERS = frozenset[str]().union(*VERBS.values())
 _TITLE_WORDS_MIN = 3
-_TITLE_SENTENCE_MIN = 26
-"""A title ends with a sentence from so many characters on."""
+_TITLE_SENTENCE_MIN = 26  # a title ends with a sentence from so many characters on
 _LINE = re.compile(r"\S[^\n]*")
 _PLACE_SIGNS = frozenset("/\\.#:")
 _BELOW_CHARS = 600

@@ -8,8 +8,7 @@ import msgspec
 
 from aggregates.event import Span
 
-EMBEDDED = "embedded/2"
-"""The name of the embedded judges: what they say changes with it."""
+EMBEDDED = "embedded/2"  # the name of the embedded judges: what they say changes with it
 
 BooleanName = Literal[
     "goal_explicit",
@@ -20,8 +19,7 @@ BooleanName = Literal[
     "root_cause_oriented",
     "plan_first",
 ]
-BOOLEANS: tuple[BooleanName, ...] = get_args(BooleanName)
-"""The seven habits, in rubric order: ties are broken by it."""
+BOOLEANS: tuple[BooleanName, ...] = get_args(BooleanName)  # the seven habits, in rubric order: ties are broken by it
 Intent = Literal["question", "investigation", "review", "plan", "small_change", "bug_fix", "feature", "refactor"]
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 CHANGE_INTENTS: frozenset[Intent] = frozenset({"small_change", "bug_fix", "feature", "refactor"})
@@ -36,8 +34,7 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
     "plan_first": frozenset({"feature", "refactor", "plan"}),
 }
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
-UnclassifiedReason = Literal["language"]
-"""It is surely written in a language that is not judged."""
+UnclassifiedReason = Literal["language"]  # it is surely written in a language that is not judged
 Applicability = Literal["applies", "does_not_apply", "unsure"]
 """Of a boolean: it is said, it is not asked of such an intent, or it is asked and nobody can say."""
 UndecidedReason = Literal["unchecked", "unseen", "balanced"]
@@ -57,10 +54,8 @@ def kind_of(intent: Intent) -> str:
 class Evidence(msgspec.Struct, frozen=True, array_like=True):
     """One piece of evidence: what it is, and where it stands."""
 
-    what: str
-    """A short fixed phrase of the rule, never the developer's words."""
-    position: int | None = None
-    """The fact whose words hold the span; None where the evidence is no text."""
+    what: str  # a short fixed phrase of the rule, never the developer's words
+    position: int | None = None  # the fact whose words hold the span; None where the evidence is no text
     span: Span | None = None
 
 
@@ -68,10 +63,8 @@ class BooleanVerdict(msgspec.Struct, frozen=True, array_like=True):
     """What is said of one boolean that applies to the intent."""
 
     name: BooleanName
-    value: bool | None
-    """None: unsure."""
-    forced: bool
-    """What would be said of it if something had to be."""
+    value: bool | None  # none: unsure
+    forced: bool  # what would be said of it if something had to be
     chance: float | None = None
     """The calibrated probability, 0-1, that it is true; None where a text model said it without one."""
 
@@ -80,11 +73,9 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
     status: JudgeStatus
     intent: Intent | None = None
     confidence: float = 0.0
-    booleans: tuple[BooleanVerdict, ...] = ()
-    """Of those that apply to the intent, in rubric order."""
+    booleans: tuple[BooleanVerdict, ...] = ()  # of those that apply to the intent, in rubric order
     judge: str = EMBEDDED
-    reason: UnclassifiedReason | None = None
-    """Why it is unclassified, where that is known."""
+    reason: UnclassifiedReason | None = None  # why it is unclassified, where that is known
 
     @property
     def earned(self) -> tuple[BooleanName, ...]:
@@ -121,8 +112,7 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     false_up_to: float | None = None
     true_from: float | None = None
-    forced_from: float = 0.5
-    """From which chance it is rather said than not where something has to be."""
+    forced_from: float = 0.5  # from which chance it is rather said than not where something has to be
 
     @property
     def both_ways(self) -> bool:
@@ -149,12 +139,10 @@ class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):
     """Whether a turn starts another topic than the sub-session it follows."""
 
     shift: bool
-    confidence: float
-    """Of what is said, 0.5-1."""
+    confidence: float  # of what is said, 0.5-1.
     evidence: tuple[Evidence, ...]
     judge: str = EMBEDDED
-    unsure: bool = False
-    """Its chance lies in the unsure band: whether it is one goal or two, a person is asked."""
+    unsure: bool = False  # its chance lies in the unsure band: whether it is one goal or two, a person is asked
 
     @property
     def chance(self) -> float:
@@ -163,17 +151,13 @@ class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OutcomeVerdict(msgspec.Struct, frozen=True, array_like=True):
-    goal_complete: bool | None
-    """None: undecided."""
-    confidence: float
-    """Of what is said; of an undecided one, of what would be said by force. 0-1."""
+    goal_complete: bool | None  # none: undecided
+    confidence: float  # of what is said; of an undecided one, of what would be said by force. 0-1.
     evidence_for: tuple[Evidence, ...]
     evidence_against: tuple[Evidence, ...]
     judge: str = EMBEDDED
-    undecided: UndecidedReason | None = None
-    """Why nothing is said; None where something is."""
-    forced: bool = False
-    """What would be said if something had to be."""
+    undecided: UndecidedReason | None = None  # why nothing is said; None where something is
+    forced: bool = False  # what would be said if something had to be
 
     @property
     def chance(self) -> float:

@@ -12,14 +12,12 @@ import msgspec
 
 from aggregates.event import Span
 
-COUNT_MAX = 10**12
-"""Tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits."""
+COUNT_MAX = 10**12  # tokens, characters, milliseconds, by whichever road: sums of such stay integers of 64 bits
 Count = Annotated[int, msgspec.Meta(ge=0, le=COUNT_MAX)]
 LABEL_CHARACTERS_MAX = 1_024
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=LABEL_CHARACTERS_MAX, pattern=r"\S")]
 Label = Annotated[str, msgspec.Meta(max_length=LABEL_CHARACTERS_MAX)]
-USD_MAX = 1_000_000
-"""The cost of one request, by whichever road."""
+USD_MAX = 1_000_000  # the cost of one request, by whichever road
 RecordKind = Literal[
     "prompt",  # the agent's own report of a user's prompt
     "response",  # the agent's final answer text
@@ -37,8 +35,7 @@ RecordKind = Literal[
 ]
 
 
-OF_SUB_AGENT = "subagent"
-"""The session is one of a sub-agent: an agent asks there, and no person."""
+OF_SUB_AGENT = "subagent"  # the session is one of a sub-agent: an agent asks there, and no person
 
 STOP_FAILURE = "svc.stop_failure"
 """The name of a hook's word that an answer failed: it says so of its turn, and the request is another's to tell."""
@@ -53,38 +50,29 @@ class FileChange(msgspec.Struct, frozen=True, array_like=True):
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing an agent reported. A field that was not observed is None; None is never zero."""
 
-    record_id: str
-    """Unique within the agent session; a record sent twice has the same id."""
+    record_id: str  # unique within the agent session; a record sent twice has the same id
     at_us: int
     kind: RecordKind
-    name: str | None = None
-    """What the agent calls it: the name of its log event or span; None for a transcript line."""
+    name: str | None = None  # what the agent calls it: the name of its log event or span; None for a transcript line
     origin: int | None = None
     """Which log record or span of the batch's raw export this was read from, counted from 0 in the order in which they
     stand there; the first record of each origin stands for it in telemetry reads. None for a transcript line."""
-    prompt_id: str | None = None
-    """The agent's own id of the prompt this belongs to."""
-    text: Span | None = None
-    """Prompt, response, error or end-of-session text."""
+    prompt_id: str | None = None  # the agent's own id of the prompt this belongs to
+    text: Span | None = None  # prompt, response, error or end-of-session text
     source: str | None = None
     """session_start: startup, resume, clear, compact, or `OF_SUB_AGENT`; session_end: the reason."""
 
     model: str | None = None
-    input_tokens: int | None = None
-    """Uncached input only."""
+    input_tokens: int | None = None  # uncached input only
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    """All cache writes, whatever their duration."""
-    cache_write_1h_tokens: int | None = None
-    """The part of the cache writes that lasts an hour, where the agent says so."""
-    cost_usd_nano: int | None = None
-    """As the agent reported it, in nano-dollars."""
+    cache_write_tokens: int | None = None  # all cache writes, whatever their duration
+    cache_write_1h_tokens: int | None = None  # the part of the cache writes that lasts an hour, where the agent says so
+    cost_usd_nano: int | None = None  # as the agent reported it, in nano-dollars
     request_id: str | None = None
     duration_ms: int | None = None
     status_code: int | None = None
-    retry_after_ms: int | None = None
-    """How long the provider told the agent to wait."""
+    retry_after_ms: int | None = None  # how long the provider told the agent to wait
     sidechain: bool = False
 
     tool: str | None = None
@@ -92,13 +80,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ok: bool | None = None
     path: Span | None = None
     command: Span | None = None
-    input_digest: int | None = None
-    """Keyed digest of the tool's name and input, to see identical calls."""
+    input_digest: int | None = None  # keyed digest of the tool's name and input, to see identical calls
     lines_added: int | None = None
-    lines_removed: int | None = None
-    """Of all files that the call changed."""
-    more_files: tuple[FileChange, ...] = ()
-    """What it changed beside `path`."""
+    lines_removed: int | None = None  # of all files that the call changed
+    more_files: tuple[FileChange, ...] = ()  # what it changed beside `path`
 
 
 PointKind = Literal["gauge", "sum", "histogram", "exponential_histogram", "summary"]
@@ -124,15 +109,13 @@ class Point(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     at_us: int
     name: str
     kind: PointKind
-    origin: int
-    """Which point of the batch's raw export, counted from 0 in the order in which they stand there."""
+    origin: int  # which point of the batch's raw export, counted from 0 in the order in which they stand there
     unit: str | None = None
     temporality: Literal["delta", "cumulative"] | None = None
     monotonic: bool | None = None
     start_us: int | None = None
     """Where the interval of a sum or distribution starts; a cumulative series starts anew when it changes."""
-    value: float | None = None
-    """Of a gauge or sum; a distribution's numbers stand in the raw export."""
+    value: float | None = None  # of a gauge or sum; a distribution's numbers stand in the raw export
     series: str = ""
     """Digest of the resource, scope, metric name and attributes: points of one series can be differenced."""
     meaning: PointMeaning | None = None

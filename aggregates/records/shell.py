@@ -31,12 +31,10 @@ class ShellReading(msgspec.Struct, frozen=True, array_like=True):
     """What a shell command is for; the flags of all its parts together."""
 
     mutating: bool = False
-    check: bool = False
-    """A test, build, lint or type check."""
+    check: bool = False  # a test, build, lint or type check
     commit: bool = False
     pull_request: bool = False
-    revert: bool = False
-    """Takes earlier work back: git revert, checkout, restore, reset --hard, stash."""
+    revert: bool = False  # takes earlier work back: git revert, checkout, restore, reset --hard, stash
     reverted: tuple[str, ...] = ()
     """The files and folders that it takes back, as they are named; none where it takes back whatever there is."""
 

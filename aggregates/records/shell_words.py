@@ -53,8 +53,7 @@ class _Open:
     command: SimpleCommand = field(default_factory=SimpleCommand)
     word: list[str] | None = None
     quoted: bool = False
-    redirecting: bool = False
-    """The next word is the target of an output redirection."""
+    redirecting: bool = False  # the next word is the target of an output redirection
     backquoted: bool = False
 
 

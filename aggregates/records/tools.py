@@ -15,12 +15,10 @@ import msgspec
 
 from aggregates.records.record import Count
 
-_COMPARED_LINES_MAX = 400
-"""Longer texts are not aligned: what differs between their common ends counts as replaced."""
+_COMPARED_LINES_MAX = 400  # longer texts are not aligned: what differs between their common ends counts as replaced
 _STEPS_PER_LINE_MAX = 64
 """So many comparisons a line aligning may take; of texts with many equal lines the rest counts as replaced."""
-Changed = tuple[int | None, int | None]
-"""Lines added and removed; None where that was not observed."""
+Changed = tuple[int | None, int | None]  # lines added and removed; None where that was not observed
 NOT_OBSERVED: Changed = (None, None)
 
 
@@ -113,12 +111,10 @@ _NEW = ("new_string", "newString", "new_str")
 _PATCHES = ("patch", "input", "patchText")
 _SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
 _PATCHED_FILE = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
-_CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)
-"""How agents mark a value that they shortened."""
+_CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)  # how agents mark a value that they shortened
 
 
-PATCHED_FILES_MAX = 100
-"""Of a patch of more files the first ones are told apart."""
+PATCHED_FILES_MAX = 100  # of a patch of more files the first ones are told apart
 
 
 class ChangedFile(NamedTuple):
@@ -134,10 +130,8 @@ class ToolInput(msgspec.Struct, frozen=True):
     command: str | None = None
     key: str | None = None
     lines: Changed = NOT_OBSERVED
-    background: bool = False
-    """The command was only started: how it ends is not known."""
-    more: tuple[ChangedFile, ...] = ()
-    """What a patch changes beside `path`; its lines are among `lines`."""
+    background: bool = False  # the command was only started: how it ends is not known
+    more: tuple[ChangedFile, ...] = ()  # what a patch changes beside `path`; its lines are among `lines`
 
 
 def tool_input(tool: str, arguments: Mapping[str, Any]) -> ToolInput:

@@ -16,8 +16,7 @@ from aggregates.reading.verdicts import EMBEDDED, BoundaryVerdict, Evidence
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import COMMIT, Turn, covered
 
-QUIET_US = 30 * 60 * 1_000_000
-"""A session that has been quiet for this long has settled, until it goes on."""
+QUIET_US = 30 * 60 * 1_000_000  # a session that has been quiet for this long has settled, until it goes on
 BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]
 """Why an arc opened; as the end of an arc, why the next one did not continue it."""
 FULL = f"the sub-session before it has {TURNS_MAX} turns"
@@ -33,25 +32,19 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
     last_activity_us: int
     turn_ids: tuple[UUID, ...]
     opened_by: BoundaryKind
-    closed_by: BoundaryKind | None
-    """None while nothing but silence ends it."""
-    closed_us: int | None
-    """When the boundary was seen: a clear, an end, or the next arc's first turn."""
+    closed_by: BoundaryKind | None  # none while nothing but silence ends it
+    closed_us: int | None  # when the boundary was seen: a clear, an end, or the next arc's first turn
     cwd_digest: int | None
     touched_files: tuple[int, ...]
     changed_files: tuple[int, ...]
-    shift: BoundaryVerdict | None
-    """What the boundary judge said where it opened this arc."""
-    said: bool | None = None
-    """Whether there is a boundary before it, as a person said; None where nobody did."""
-    continuations: tuple[BoundaryVerdict, ...] = ()
-    """What text models said where they saw no boundary within it."""
+    shift: BoundaryVerdict | None  # what the boundary judge said where it opened this arc
+    said: bool | None = None  # whether there is a boundary before it, as a person said; None where nobody did
+    continuations: tuple[BoundaryVerdict, ...] = ()  # what text models said where they saw no boundary within it
     unsure: tuple[tuple[UUID, float], ...] = ()
     """The turns within it before which the embedded judge hardly saw no boundary, with the chance that there is one."""
     end_chance: float | None = None
     """Where the embedded judge hardly saw a boundary behind it: the chance that there is one."""
-    parted: bool = False
-    """Whether a person said that the session's next turn opens another one."""
+    parted: bool = False  # whether a person said that the session's next turn opens another one
 
     @property
     def settles_at_us(self) -> int:
@@ -164,10 +157,8 @@ class Gap(msgspec.Struct, frozen=True):
 
     arc: tuple[Turn, ...]
     turn: Turn
-    chance: float
-    """That it opens another topic, as the embedded judge says, 0-1."""
-    logit: int
-    """What it sums up to, in thousandths; above 0: another topic."""
+    chance: float  # that it opens another topic, as the embedded judge says, 0-1
+    logit: int  # what it sums up to, in thousandths; above 0: another topic
 
 
 def unsure_gaps(before: Sequence[Turn], turns: Sequence[Turn], spoken: Container[UUID]) -> list[Gap]:
@@ -224,8 +215,7 @@ ReworkReason = Literal["reverts", "corrects", "repeats"]
 
 class ReworkView(msgspec.Struct, frozen=True, array_like=True):
     sub_session_id: UUID
-    agent_session_id: str
-    """Of its last arc."""
+    agent_session_id: str  # of its last arc
     started_us: int
     ended_us: int
     goal_complete: bool
@@ -234,10 +224,8 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
     goal_tokens: tuple[int, ...]
     reverts: bool
     corrects: bool
-    reverted: tuple[Parts, ...] = ()
-    """The files and folders that it takes back, where they were named."""
-    changed_parts: tuple[Parts, ...] = ()
-    """The changed files, at most `FILES_MAX`."""
+    reverted: tuple[Parts, ...] = ()  # the files and folders that it takes back, where they were named
+    changed_parts: tuple[Parts, ...] = ()  # the changed files, at most `FILES_MAX`
 
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:

@@ -57,10 +57,8 @@ class OverrideCommand(Command, frozen=True, kw_only=True):
 
 
 class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
-    boundary: bool
-    """Whether there is a boundary before this capture's turn."""
-    more: tuple[tuple[str, UUID], ...] = ()
-    """Further captures of which the same holds, each after its agent session."""
+    boundary: bool  # whether there is a boundary before this capture's turn
+    more: tuple[tuple[str, UUID], ...] = ()  # further captures of which the same holds, each after its agent session
 
 
 class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
@@ -79,8 +77,7 @@ class ClearOverride(OverrideCommand, frozen=True, kw_only=True, tag="clear-overr
     """A person takes back what they said in one field; the judges' word counts again."""
 
     field: "OverrideField"
-    more: tuple[tuple[str, UUID], ...] = ()
-    """Further captures that something was said of, each after its agent session."""
+    more: tuple[tuple[str, UUID], ...] = ()  # further captures that something was said of, each after its agent session
 
 
 AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent | ClearOverride
@@ -158,8 +155,7 @@ class OverrideWord(msgspec.Struct, frozen=True):
 
     turn_id: UUID
     topic: OverrideTopic
-    said: str
-    """`YES` or `NO`; of an intent, the class; `CLEARED` of any."""
+    said: str  # `YES` or `NO`; of an intent, the class; `CLEARED` of any
     position: int
 
 
@@ -244,14 +240,10 @@ class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
     """One prompt of a sub-session with its own rubric and its standing."""
 
     turn: Turn
-    rubric: Rubric
-    """Of a prompt that is part of a grading unit which another one leads: skipped."""
-    standing: Standing
-    """Empty unless its rubric is ok and the sub-session is classified."""
-    lead: Turn | None = None
-    """The first prompt of its grading unit, where that is another one."""
-    joined: JoinedReading | None = None
-    """Of the prompt that leads a unit of several: what was read of them all."""
+    rubric: Rubric  # of a prompt that is part of a grading unit which another one leads: skipped
+    standing: Standing  # empty unless its rubric is ok and the sub-session is classified
+    lead: Turn | None = None  # the first prompt of its grading unit, where that is another one
+    joined: JoinedReading | None = None  # of the prompt that leads a unit of several: what was read of them all
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True):
@@ -264,10 +256,8 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
     cost_usd_nano: int
     requests: int
     unpriced_requests: int
-    lower_bound_requests: int
-    """Priced, but some of their tokens may have cost more."""
-    unmeasured_requests: int
-    """Their tokens are in none of these sums: nobody told them."""
+    lower_bound_requests: int  # priced, but some of their tokens may have cost more
+    unmeasured_requests: int  # their tokens are in none of these sums: nobody told them
 
 
 class SubSession(msgspec.Struct, frozen=True):
@@ -275,31 +265,24 @@ class SubSession(msgspec.Struct, frozen=True):
     agent_session_ids: tuple[str, ...]
     started_us: int
     last_activity_us: int
-    ended_us: int
-    """When the agent last did something; a prompt that it never answered ends nothing later."""
+    ended_us: int  # when the agent last did something; a prompt that it never answered ends nothing later
     settles_at_us: int
     opened_by: str
     closed_by: str | None
     floor: Floor
     prompts: tuple[JudgedPrompt, ...]
-    intent: Intent | None
-    """As a person said, else as judged."""
+    intent: Intent | None  # as a person said, else as judged
     judged_intent: Intent | None
     standing: Standing
     outcome: OutcomeVerdict
-    judged_complete: bool | None
-    """None: undecided."""
+    judged_complete: bool | None  # none: undecided
     said: Overrides
     totals: Totals
     changed_files: frozenset[int]
-    goal: Turn | None
-    """The turn whose prompt says what is wanted: it gives the intent and the title."""
-    asked: PromptReading | None
-    """What was read of that prompt and the others of its grading unit."""
-    reverts: bool
-    """Whether it takes earlier work back before doing anything else."""
-    reverted: tuple[Parts, ...]
-    """Which files and folders then, where all were named."""
+    goal: Turn | None  # the turn whose prompt says what is wanted: it gives the intent and the title
+    asked: PromptReading | None  # what was read of that prompt and the others of its grading unit
+    reverts: bool  # whether it takes earlier work back before doing anything else
+    reverted: tuple[Parts, ...]  # which files and folders then, where all were named
 
     @property
     def goal_complete(self) -> bool | None:

@@ -17,16 +17,13 @@ from aggregates.telemetry.draft import RecordDraft, SourceEvent
 from aggregates.telemetry.otlp import Attributes, Plain, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import tool_outcome
 
-SESSION = "ai.telemetry.metadata.sessionId"
-"""Where programs that know sessions name them, besides `session.id`."""
+SESSION = "ai.telemetry.metadata.sessionId"  # where programs that know sessions name them, besides `session.id`.
 _CALLS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
 _REQUESTS = {f"{call}.{ask}" for call in _CALLS for ask in ("doGenerate", "doStream")}
 _TOOL = "ai.toolCall"
 _MODELS = ("ai.response.model", "gen_ai.response.model", "ai.model.id", "gen_ai.request.model")
-_ON_THE_WAY = ("tool-calls", "tool_calls")
-"""The reason why an answer stopped that is none yet."""
-_DELEGATES = "task"
-"""opencode's tool that has a helper work, in a session of its own."""
+_ON_THE_WAY = ("tool-calls", "tool_calls")  # the reason why an answer stopped that is none yet
+_DELEGATES = "task"  # opencode's tool that has a helper work, in a session of its own
 
 
 class _Message(msgspec.Struct):

@@ -20,8 +20,7 @@ DECODER_VERSION = 1
 PART_RECORDS_MAX = 1_000
 PART_BYTES_MAX = 512 * 1024
 """An event holds no more, unless a single record is larger: others wait no longer than for one part to be sealed."""
-SESSIONS_MAX = 1_000
-"""Agent sessions in one export; a collector that batches for a company has some dozens."""
+SESSIONS_MAX = 1_000  # agent sessions in one export; a collector that batches for a company has some dozens
 HEADS_BYTES_MIN = 1024 * 1024
 """What stands above the records is kept with each part. All of it together may have so many bytes, or as many as the
 export: what is stored grows with what was sent."""

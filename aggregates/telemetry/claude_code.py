@@ -13,8 +13,7 @@ from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_
 from aggregates.telemetry.outcomes import tool_outcome
 
 PREFIX = "claude_code."
-SYNTHETIC_MODEL = "<synthetic>"
-"""The agent's own messages carry this model: they were never asked of one."""
+SYNTHETIC_MODEL = "<synthetic>"  # the agent's own messages carry this model: they were never asked of one
 _NANO_PER_MICRO = 1_000
 _MAIN = ("repl_main_thread", "sdk", "main")
 _USERS_DECISIONS = (None, "user_reject", "user_abort")

@@ -15,8 +15,7 @@ from aggregates.telemetry.outcomes import tool_outcome
 _FAILED_FROM = 400
 SPAWNS = ("spawn_agent", "agents__spawn_agent", "multi_agent_v1spawn_agent")
 """As telemetry names them, and as a rollout does, its name space before them."""
-_ROOT_AGENT = "/root"
-"""A sub-agent has a longer path."""
+_ROOT_AGENT = "/root"  # a sub-agent has a longer path
 
 
 def uncached(whole: int | None, cached: int | None) -> int | None:

@@ -21,8 +21,7 @@ class RecordDraft(msgspec.Struct, frozen=True):
     text: str | None = None
     path: str | None = None
     command: str | None = None
-    input_key: Label | None = None
-    """Equal for two calls of one tool with the same input."""
+    input_key: Label | None = None  # equal for two calls of one tool with the same input
     more: Annotated[tuple[ChangedFile, ...], msgspec.Meta(max_length=PATCHED_FILES_MAX)] = ()
     """What the call changed beside `path`."""
 
@@ -32,22 +31,16 @@ class SourceEvent(msgspec.Struct):
 
     record_id: str
     origin: int
-    at_us: int
-    """A span's start."""
-    name: str | None
-    """The name of the event or span, as the agent says it."""
+    at_us: int  # a span's start
+    name: str | None  # the name of the event or span, as the agent says it
     attributes: Attributes
     trace_id: str | None = None
-    prompt_id: str | None = None
-    """Set before the event is read."""
-    end_us: int | None = None
-    """Of a span, as all that follow."""
+    prompt_id: str | None = None  # set before the event is read
+    end_us: int | None = None  # of a span, as all that follow
     failed: bool = False
     root: bool = False
-    leaf: bool = True
-    """Whether no other span of its kind in the export is a part of this one."""
-    message: str | None = None
-    """Of its status."""
+    leaf: bool = True  # whether no other span of its kind in the export is a part of this one
+    message: str | None = None  # of its status
 
     def record(self, kind: RecordKind, *, suffix: str = "", at_us: int | None = None, **fields: Any) -> Record:
         """A record of this; further ones of the same record or span have a suffix of their own."""

@@ -16,10 +16,8 @@ from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, 
 
 T = TypeVar("T")
 Signal = Literal["logs", "metrics", "traces"]
-Head = dict[str, bytes]
-"""Members of an object by name, as JSON; without the one that was gone into."""
-CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
-"""Where a metric keeps its points."""
+Head = dict[str, bytes]  # members of an object by name, as JSON; without the one that was gone into
+CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")  # where a metric keeps its points
 Levels = tuple[tuple[str, ...], ...]
 LEVELS: dict[Signal, Levels] = {
     "logs": (("resourceLogs",), ("scopeLogs",), ("logRecords",)),
@@ -34,8 +32,7 @@ _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _NULL = msgspec.Raw(b"null")
 
 
-Rest = Callable[[], object]
-"""Is called between pieces of work, so that whoever waits for the interpreter may go first."""
+Rest = Callable[[], object]  # is called between pieces of work, so that whoever waits for the interpreter may go first
 
 
 def without_rest() -> None:
@@ -47,12 +44,9 @@ class NoOtlp(Exception):
 
 
 class Section(NamedTuple):
-    place: str
-    """The list they stand in, like `resourceLogs[0].scopeLogs[0].logRecords`."""
-    heads: tuple[Head, ...]
-    """From the outermost object under the top to the innermost."""
-    branch: str
-    """The name of the member by which the innermost but one level was gone into: for points the container's."""
+    place: str  # the list they stand in, like `resourceLogs[0].scopeLogs[0].logRecords`.
+    heads: tuple[Head, ...]  # from the outermost object under the top to the innermost
+    branch: str  # the name of the member by which the innermost but one level was gone into: for points the container's
     items: list[msgspec.Raw]
 
 
@@ -132,10 +126,8 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 # All of it is canonical JSON. That is why a text can be found, and replaced, by its bytes between two quotes: those
 # stand nowhere else but where a text begins and ends, or inside a text behind a backslash, where it does no harm.
 
-_BACKSLASH, _QUOTE = b"\x01", b"\x02"
-"""Stand in for their escaped forms; JSON has no bare control characters."""
-_Cleaned = tuple[bytes, dict[str, int]]
-"""What a string becomes, and the secrets in it by their kinds."""
+_BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
+_Cleaned = tuple[bytes, dict[str, int]]  # what a string becomes, and the secrets in it by their kinds
 
 
 class RawRedactor:
@@ -247,16 +239,13 @@ _METRIC = msgspec.json.Decoder(Metric)
 
 
 class Context(msgspec.Struct, frozen=True):
-    agent: Agent
-    """As far as the resource and the scope tell."""
+    agent: Agent  # as far as the resource and the scope tell
     resource: dict[str, Plain]
     ids: SourceIds
     branch: Branch
     metric: Metric | None
-    container: str
-    """The name of a metric's container."""
-    series: bytes
-    """What tells the series of a metric apart from others, but for the point's own attributes."""
+    container: str  # the name of a metric's container
+    series: bytes  # what tells the series of a metric apart from others, but for the point's own attributes
 
 
 class Contexts:

@@ -19,14 +19,10 @@ from aggregates.times import parse_instant
 
 
 class _Vocabulary(NamedTuple):
-    prefix: str
-    """What the names of its log events begin with."""
-    readers: dict[str, Reader]
-    """What they mean, by their names without the prefix."""
-    prompt: str | None
-    """The attribute that names the prompt; None: the trace does."""
-    sessions: tuple[str, ...]
-    """What names the agent session, the first that is there."""
+    prefix: str  # what the names of its log events begin with
+    readers: dict[str, Reader]  # what they mean, by their names without the prefix
+    prompt: str | None  # the attribute that names the prompt; None: the trace does
+    sessions: tuple[str, ...]  # what names the agent session, the first that is there
 
 
 _STATUSES = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401, "invalid_request": 400}
@@ -115,8 +111,7 @@ def _sub_agent(event: SourceEvent) -> list[RecordDraft]:
     return [RecordDraft(msgspec.structs.replace(start, origin=None, prompt_id=None))]
 
 
-STEPS_MAX = 64
-"""How far up a span's parents are followed."""
+STEPS_MAX = 64  # how far up a span's parents are followed
 
 
 class SpanLink(msgspec.Struct, frozen=True):
@@ -163,13 +158,10 @@ class SpanTree:
 
 
 T = TypeVar("T")
-RECORD_BYTES_MAX = 3 * 1024 * 1024
-"""A larger record is refused: it must fit into one event together with its texts."""
-_SOURCE_POSITION = "event "
-"""So begins an event's name that is a place in Codex's own source, and no name."""
+RECORD_BYTES_MAX = 3 * 1024 * 1024  # a larger record is refused: it must fit into one event together with its texts
+_SOURCE_POSITION = "event "  # so begins an event's name that is a place in Codex's own source, and no name
 _ERROR_CODE = 2
-SENDERS_MAX = 8
-"""So many of one export are told apart."""
+SENDERS_MAX = 8  # so many of one export are told apart
 UNKNOWN_SENDER = "unknown agent"
 
 
@@ -196,8 +188,7 @@ class _Raw(NamedTuple):
     data: bytes
 
 
-_UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)
-"""What is wrong with a single record."""
+_UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
 
 
 class Export:

@@ -15,14 +15,12 @@ import msgspec
 from aggregates.records.record import COUNT_MAX, USD_MAX
 
 NANOS_PER_US = 1_000
-DEPTH_MAX = 64
-"""Nesting of attribute values; agents send two levels."""
+DEPTH_MAX = 64  # nesting of attribute values; agents send two levels
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 _DOUBLE = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]{1,4})?|NaN|-?Infinity")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
-Plain = str | bool | int | float | list[Any] | dict[str, Any] | None
-"""An attribute's value without its wrapping."""
+Plain = str | bool | int | float | list[Any] | dict[str, Any] | None  # an attribute's value without its wrapping
 
 
 class Whole(int):
@@ -45,8 +43,7 @@ class Double(float): ...
 
 
 class TraceId(str):
-    DIGITS = 32
-    """Hexadecimal, in lower case; or none at all."""
+    DIGITS = 32  # hexadecimal, in lower case; or none at all
 
 
 class SpanId(str):
@@ -200,12 +197,9 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
 # Reading an attribute loosely: numbers and truth values also come as strings, and what makes no sense is absent.
 
 Attributes = dict[str, Plain]
-NAME_CHARACTERS_MAX = 256
-"""A model, a tool, an event: longer names are cut."""
-ID_CHARACTERS_MAX = 1024
-"""A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
-JSON_CHARACTERS_MAX = 1024 * 1024
-"""A tool's input within an attribute; a longer one is not looked into."""
+NAME_CHARACTERS_MAX = 256  # a model, a tool, an event: longer names are cut
+ID_CHARACTERS_MAX = 1024  # a session, a prompt, a request: a longer one is none, for what is cut would name two things
+JSON_CHARACTERS_MAX = 1024 * 1024  # a tool's input within an attribute; a longer one is not looked into
 NANO_USD = 1_000_000_000
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?")
@@ -285,15 +279,13 @@ def json_object(value: Plain) -> dict[str, Any]:
 
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
 _DECODE = msgspec.json.Decoder().decode
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""May be half a character; most texts have none."""
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # may be half a character; most texts have none
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
 """Two halves that are a character, one half, any other escape."""
-CUT_CHARACTER = "\ufffd"
-"""What half a character becomes."""
+CUT_CHARACTER = "\ufffd"  # what half a character becomes
 
 
 def canonical(data: bytes) -> bytes:

@@ -12,16 +12,13 @@ import msgspec
 from aggregates.telemetry.otlp import json_object
 
 Ending = Literal["succeeded", "failed", "interrupted", "unknown"]
-EDGE_CHARACTERS_MAX = 500
-"""What a result says of itself stands in so many characters at its beginning, or at its end."""
+EDGE_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters at its beginning, or at its end
 _PARTS_MAX = 64
-_DEPTH_MAX = 4
-"""Of a result in parts so many are looked at, and so deep."""
+_DEPTH_MAX = 4  # of a result in parts so many are looked at, and so deep
 
 
 class ToolOutcome(msgspec.Struct, frozen=True):
-    ending: Ending
-    """`interrupted`: a person stopped it. `unknown`: it still runs, or nothing was said."""
+    ending: Ending  # `interrupted`: a person stopped it. `unknown`: it still runs, or nothing was said.
     exit_code: int | None = None
 
     @property
@@ -42,8 +39,7 @@ class _Wording(NamedTuple):
 
     code: re.Pattern[str] = _NEVER
     running: re.Pattern[str] = _NEVER
-    at_end: bool = False
-    """Whether these two stand at the end of a result, else at its beginning, like all that follow."""
+    at_end: bool = False  # whether these two stand at the end of a result, else at its beginning, like all that follow
     stopped: re.Pattern[str] = _NEVER
     failed: re.Pattern[str] = _NEVER
     good: re.Pattern[str] = _NEVER

@@ -12,8 +12,7 @@ import msgspec
 from aggregates.reading.authors import BUTTON
 from aggregates.reading.readings import PromptReading
 
-ALIKE_MAX = 64
-"""Of the prompts of one text within the window so many are looked at."""
+ALIKE_MAX = 64  # of the prompts of one text within the window so many are looked at
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 CaptureKind = Literal["plugin", "transcript", "log"]
@@ -39,10 +38,8 @@ class CaptureGroup(msgspec.Struct):
     """Captures that are one prompt: at most one of each kind."""
 
     captures: list[Capture]
-    typed_during: str | None = None
-    """The prompt id of the turn that was running when this was typed."""
-    made: list[Capture] = []
-    """What an agent wrote in a person's place until the next prompt."""
+    typed_during: str | None = None  # the prompt id of the turn that was running when this was typed
+    made: list[Capture] = []  # what an agent wrote in a person's place until the next prompt
 
     @property
     def started_us(self) -> int:

@@ -23,8 +23,7 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
 
     effect: ToolEffect
     ok: bool | None
-    mutating: bool
-    """Whether it changes something; a shell call whose command was not observed counts as mutating."""
+    mutating: bool  # whether it changes something; a shell call whose command was not observed counts as mutating
     check: bool
     commit: bool
     pull_request: bool
@@ -33,12 +32,10 @@ class ToolUse(msgspec.Struct, frozen=True, array_like=True):
     file_digest: int | None
     path: Span | None
     lines_added: int
-    lines_removed: int
-    """Of all files that it changed."""
+    lines_removed: int  # of all files that it changed
     more: tuple[tuple[int, Span, int, int], ...] = ()
     """What it changed beside that file: digest, path, lines added and removed."""
-    parts: tuple[Parts, ...] = ()
-    """Of that file and of those beside it."""
+    parts: tuple[Parts, ...] = ()  # of that file and of those beside it
     reverted: tuple[Parts, ...] = ()
     """The files and folders that it takes back; none where it takes back whatever there is."""
 
@@ -64,10 +61,8 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     text_digest: int | None = None
     text: Span | None = None
     lines_added: int = 0
-    lines_removed: int = 0
-    """Of a `lines` observation."""
-    lower_bound: bool = False
-    """Whether the cost leaves something out that could not be priced exactly."""
+    lines_removed: int = 0  # of a `lines` observation
+    lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
 
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:

@@ -38,12 +38,9 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
     cache_write_tokens: int
     cost_usd_nano: int
     unpriced_requests: int
-    lower_bound_requests: int = 0
-    """Priced, but some of their cache writes may have cost more."""
-    response_requests: int = 0
-    """How many of the requests a response capture told, no request log covering the turn."""
-    unmeasured_requests: int = 0
-    """How many told no tokens of any kind."""
+    lower_bound_requests: int = 0  # priced, but some of their cache writes may have cost more
+    response_requests: int = 0  # how many of the requests a response capture told, no request log covering the turn
+    unmeasured_requests: int = 0  # how many told no tokens of any kind
 
     @property
     def tokens(self) -> int:
@@ -70,16 +67,14 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     edits: int = 0
     lines_added: int = 0
     lines_removed: int = 0
-    repeats_before_stop: int = 0
-    """Length of the run of identical consecutive tool calls at the turn's end."""
+    repeats_before_stop: int = 0  # length of the run of identical consecutive tool calls at the turn's end
     usage: tuple[ModelUsage, ...] = ()
     files: tuple[FileWork, ...] = ()
     observed: bool = False
     """Whether any telemetry or transcript line covers this turn; if not, nothing above is known to be zero."""
     reverted: tuple[Parts, ...] | None = None
     """The files and folders that were taken back; none where that was whatever there is; None where nothing was."""
-    unknown_calls: int = 0
-    """Calls of tools whose names do not say what they do, or of which nothing was told."""
+    unknown_calls: int = 0  # calls of tools whose names do not say what they do, or of which nothing was told
 
     @property
     def changed_files(self) -> frozenset[int]:
@@ -95,19 +90,15 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     agent_session_id: str
     started_us: int
     last_activity_us: int
-    agent_us: int
-    """When the agent last did something for it, chores and sub-agents aside; 0 where it never did."""
-    capture_id: UUID
-    """The capture whose text is read: the plugin's where there is one."""
+    agent_us: int  # when the agent last did something for it, chores and sub-agents aside; 0 where it never did
+    capture_id: UUID  # the capture whose text is read: the plugin's where there is one
     position: int
     prompt: PromptReading | None
     response: ResponseReading | None
     response_position: int | None
-    answered: bool
-    """Whether any answer was seen, captured or in telemetry."""
+    answered: bool  # whether any answer was seen, captured or in telemetry
     work: Work
-    opening: Opening | None
-    """A boundary that was said, between the turn before and this one."""
+    opening: Opening | None  # a boundary that was said, between the turn before and this one
     closed_us: int | None
     """When a clear or the session's end closed the session after this turn; None while neither was seen."""
     closed_by: Literal["clear", "end"] | None
@@ -115,20 +106,16 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     elapsed_ms: int | None
     words_start: int = 0
     """Where the prompt begins within the words of its fact; a log record's prompt lies among other texts."""
-    from_log: bool = False
-    """Whether the prompt was read from telemetry, no plugin capture being there."""
+    from_log: bool = False  # whether the prompt was read from telemetry, no plugin capture being there
     made: tuple[str, ...] = ()
     """What an agent wrote in a person's place within it, as `PromptReading.maker` says; each once for each time."""
 
 
 # The sum of what an agent did, within one turn or several.
 
-MARKS_MAX = 240
-"""The end of a turn decides its outcome, so of a longer course the end is kept."""
-FILES_MAX = 200
-"""A turn that touches more files keeps the first ones by digest; overlap is then judged on those."""
-REVERTED_MAX = 16
-"""Of the paths that a turn takes back so many are looked at."""
+MARKS_MAX = 240  # the end of a turn decides its outcome, so of a longer course the end is kept
+FILES_MAX = 200  # a turn that touches more files keeps the first ones by digest; overlap is then judged on those
+REVERTED_MAX = 16  # of the paths that a turn takes back so many are looked at
 UNKNOWN_MODEL = "unknown"
 Placed = tuple[int, Observation]
 
@@ -256,10 +243,8 @@ class FileTotals(msgspec.Struct):
     edits: int = 0
     lines_added: int = 0
     lines_removed: int = 0
-    edits_without_lines: int = 0
-    """Edits in turns that reported no changed line of this file at all."""
-    seen_us: int = 0
-    """The last moment of the turns that touched it: no call on it came later."""
+    edits_without_lines: int = 0  # edits in turns that reported no changed line of this file at all
+    seen_us: int = 0  # the last moment of the turns that touched it: no call on it came later
     parts: Parts = ()
 
     def add(self, turn: Turn, work: FileWork) -> None:
@@ -272,8 +257,7 @@ class FileTotals(msgspec.Struct):
 
 
 class ModelTotals(msgspec.Struct, array_like=True):
-    model: str | None
-    """None where nobody said which model, or whether any, was asked."""
+    model: str | None  # none where nobody said which model, or whether any, was asked
     requests: int = 0
     tokens: int = 0
     reported: bool = True

@@ -19,8 +19,7 @@ from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captu
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import ANSWERED, API_ERROR, UNKNOWN_MODEL, ModelUsage, Opening, Turn, sum_work
 
-SKEW_US = 10 * 60 * 1_000_000
-"""A time further ahead of the server's than this is replaced by the time of receipt."""
+SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this is replaced by the time of receipt
 LATE_CLEAR_US = 5_000_000
 """A session's end and the `/clear` that led to it are stamped by two clocks of the agent, in either order."""
 NO_ACTIVITY = ("session_start", "session_end", "lines")
@@ -31,8 +30,7 @@ what was done by then, whenever it comes around."""
 class Answer(msgspec.Struct, frozen=True, array_like=True):
     """The response a plugin captured for one prompt."""
 
-    at_us: int
-    """When the agent answered, else when the server heard of it."""
+    at_us: int  # when the agent answered, else when the server heard of it
     timed: bool
     position: int
     reading: ResponseReading | None
@@ -43,8 +41,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     cache_read_tokens: int | None
     cache_write_tokens: int | None
     cost_usd_nano: int | None
-    lower_bound: bool = False
-    """Whether the cost leaves something out that could not be priced exactly."""
+    lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
 
     def answered_us(self, prompted_us: int) -> int:
         """As the client said, else the prompt's time and the time it took, else the time of receipt."""
@@ -68,8 +65,7 @@ class Aliases(msgspec.Struct, frozen=True):
 
     turn_id: UUID
     ids: tuple[UUID, ...]
-    host_prompt_id: str | None
-    """The host's name for the prompt, where it is this turn's to use."""
+    host_prompt_id: str | None  # the host's name for the prompt, where it is this turn's to use
 
 
 def build_turns(

@@ -16,6 +16,7 @@ from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JoinedReading, joined_prompts, unit_turns
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
 from aggregates.sub_sessions.sub_session import SubSession, conclude
+from aggregates.turns.observation import Parts
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import (
     RebuiltSession,
@@ -50,10 +51,8 @@ def owners_of(db: sqlite3.Connection, sessions: Sequence[str]) -> dict[str, Scop
 class ChangedSubSessions(msgspec.Struct, frozen=True):
     """What a rebuild changed."""
 
-    names: set[str]
-    """The sub-sessions written anew or taken away."""
-    dependents: set[str]
-    """Those whose rework verdict hung on them as they were before."""
+    names: set[str]  # the sub-sessions written anew or taken away
+    dependents: set[str]  # those whose rework verdict hung on them as they were before
 
 
 class PromptTexts(NamedTuple):
@@ -261,8 +260,7 @@ def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
 # What counts follows what people said: of this sub-session, and of the goals of earlier ones. What was judged without
 # them stands beside it.
 
-OF_NONE_KNOWN = ""
-"""`rework_of` where a person says that it is rework, and no rule finds of what."""
+OF_NONE_KNOWN = ""  # `rework_of` where a person says that it is rework, and no rule finds of what
 
 
 def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
@@ -275,28 +273,44 @@ def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: It
 
 def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     """Later sub-sessions within reach whose verdict may hang on this one, as it is stored now."""
-    query = (
-        "SELECT l.sub_session_id FROM sub_sessions e "
-        "CROSS JOIN sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
-        # What starts after a time also ends after it: the index knows ends.
-        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.ended_us >= e.last_activity_us "
-        "CROSS JOIN sub_sessions l ON l.sub_session_id = g.sub_session_id "
-        "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id "
-        "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
-        "WHERE e.sub_session_id = :id "
-        "UNION SELECT l.sub_session_id FROM sub_sessions e JOIN sub_sessions l "
-        "ON l.last_agent_session_id = e.last_agent_session_id AND l.reverts "
-        "WHERE e.sub_session_id = :id AND l.organization_id = e.organization_id "
-        "AND l.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
-        "UNION SELECT l.sub_session_id FROM sub_sessions e "
-        "CROSS JOIN sub_session_files f ON f.sub_session_id = e.sub_session_id AND f.changed "
-        "CROSS JOIN sub_session_reverts r ON r.name = f.name "
-        "AND r.started_us BETWEEN e.last_activity_us AND e.last_activity_us + :window "
-        "CROSS JOIN sub_sessions l ON l.sub_session_id = r.sub_session_id "
-        "AND l.organization_id = e.organization_id AND l.developer_id = e.developer_id WHERE e.sub_session_id = :id"
-    )
-    rows = db.execute(query, {"id": sub_session_id, "window": REWORK_WINDOW_US})
-    return {row[0] for row in rows} - {sub_session_id}
+    query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id = ?"
+    for view in bodies(db, ReworkView, query, (sub_session_id,)):
+        reach = _reach(view, view.changed_files, view.changed_parts)
+        return {row[0] for row in db.execute(_LATER, {**reach, "first": view.ended_us, "id": sub_session_id})}
+    return set()
+
+
+def _reach(view: ReworkView, files: Sequence[int], paths: Iterable[Parts]) -> dict[str, object]:
+    """What the sub-sessions of the same developer are looked up by, in both directions."""
+    names = sorted({parts[-1] for parts in paths if parts})
+    found: dict[str, object] = {"files": json_array(files), "names": json_array(names)}
+    return found | {"session": view.agent_session_id, "window": REWORK_WINDOW_US}
+
+
+_LATER = """
+SELECT l.sub_session_id FROM (
+    SELECT f.sub_session_id FROM json_each(:files) k
+    CROSS JOIN sub_session_files f ON f.digest = k.value AND f.ended_us >= :first
+    UNION SELECT r.sub_session_id FROM json_each(:names) k
+    CROSS JOIN sub_session_reverts r ON r.name = k.value AND r.started_us BETWEEN :first AND :first + :window
+    UNION SELECT sub_session_id FROM sub_sessions WHERE last_agent_session_id = :session AND reverts
+    AND started_us BETWEEN :first AND :first + :window
+) near CROSS JOIN sub_sessions l ON l.sub_session_id = near.sub_session_id JOIN sub_sessions own
+ON own.sub_session_id = :id AND own.organization_id = l.organization_id AND own.developer_id = l.developer_id
+WHERE l.started_us BETWEEN :first AND :first + :window AND l.sub_session_id <> :id
+"""  # what starts after a time also ends after it: the index of files knows ends
+_EARLIER = """
+SELECT e.rework_view, e.judged_goal_complete FROM (
+    SELECT f.sub_session_id FROM json_each(:files) k CROSS JOIN sub_session_files f
+    ON f.digest = k.value AND f.changed AND f.ended_us BETWEEN :last - :window AND :last
+    UNION SELECT f.sub_session_id FROM json_each(:names) k CROSS JOIN sub_session_files f
+    ON f.name = k.value AND f.changed AND f.ended_us BETWEEN :last - :window AND :last
+    UNION SELECT sub_session_id FROM sub_sessions WHERE :reverts AND last_agent_session_id = :session
+    AND last_activity_us BETWEEN :last - :window AND :last
+) near CROSS JOIN sub_sessions e ON e.sub_session_id = near.sub_session_id JOIN sub_sessions own
+ON own.sub_session_id = :id AND own.organization_id = e.organization_id AND own.developer_id = e.developer_id
+WHERE (e.goal_complete OR e.judged_goal_complete) AND e.sub_session_id <> :id
+"""
 
 
 def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
@@ -305,7 +319,10 @@ def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
     row = db.execute(query, (sub_session_id,)).fetchone()
     if row is None:
         return
-    view, earlier = unpack(row[0], ReworkView), _earlier(db, sub_session_id)
+    view = unpack(row[0], ReworkView)
+    reach = _reach(view, view.touched_files, view.reverted)
+    rows = db.execute(_EARLIER, {**reach, "last": view.started_us, "reverts": view.reverts, "id": sub_session_id})
+    earlier = [(unpack(body, ReworkView), bool(complete)) for body, complete in rows]
     found = judged = _name(rework_of(view, (each for each, _ in earlier)))
     if any(each.goal_complete != complete for each, complete in earlier):
         judged = _name(rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier)))
@@ -326,31 +343,3 @@ def _as_said(found: str | None, said: int | None, judged: str | None) -> str | N
     if said is None:
         return found
     return (found or judged or OF_NONE_KNOWN) if said else None
-
-
-def _earlier(db: sqlite3.Connection, sub_session_id: str) -> list[tuple[ReworkView, bool]]:
-    """Those it may be rework of, and whether each was judged complete, whatever people said."""
-    query = (
-        "SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
-        "CROSS JOIN sub_session_files f ON f.sub_session_id = l.sub_session_id "
-        "CROSS JOIN sub_session_files g ON g.digest = f.digest AND g.changed "
-        "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
-        "CROSS JOIN sub_sessions e ON e.sub_session_id = g.sub_session_id "
-        "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
-        "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete) "
-        "UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
-        "JOIN sub_sessions e "
-        "ON e.last_agent_session_id = l.last_agent_session_id "
-        "WHERE l.sub_session_id = :id AND l.reverts AND e.organization_id = l.organization_id "
-        "AND (e.goal_complete OR e.judged_goal_complete) "
-        "AND e.last_activity_us BETWEEN l.started_us - :window AND l.started_us "
-        "UNION SELECT e.sub_session_id, e.rework_view, e.judged_goal_complete FROM sub_sessions l "
-        "CROSS JOIN sub_session_reverts r ON r.sub_session_id = l.sub_session_id "
-        "CROSS JOIN sub_session_files g ON g.name = r.name AND g.changed "
-        "AND g.ended_us BETWEEN l.started_us - :window AND l.started_us "
-        "CROSS JOIN sub_sessions e ON e.sub_session_id = g.sub_session_id "
-        "AND e.organization_id = l.organization_id AND e.developer_id = l.developer_id "
-        "WHERE l.sub_session_id = :id AND (e.goal_complete OR e.judged_goal_complete)"
-    )
-    rows = db.execute(query, {"id": sub_session_id, "window": REWORK_WINDOW_US})
-    return [(unpack(row[1], ReworkView), bool(row[2])) for row in rows if row[0] != sub_session_id]

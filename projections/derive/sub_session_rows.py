@@ -36,20 +36,16 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     opened_by: str
     closed_by: str | None
     floor: Floor
-    first_title: TextRef | None
-    """From the first prompt, while it is open."""
-    goal_title: TextRef | None
-    """From the prompt that says what is wanted, once it has settled."""
+    first_title: TextRef | None  # from the first prompt, while it is open
+    goal_title: TextRef | None  # from the prompt that says what is wanted, once it has settled
     summary: TextRef | None
     edited_title: TextRef | None
     edited_summary: TextRef | None
     judge_status: JudgeStatus
     confidence: float
     outcome: OutcomeVerdict
-    latest_score: float | None
-    """The standing score of its latest classified prompt, 0-100."""
-    judge_reason: UnclassifiedReason | None = None
-    """Why none of its prompts could be classified, where that is known."""
+    latest_score: float | None  # the standing score of its latest classified prompt, 0-100
+    judge_reason: UnclassifiedReason | None = None  # why none of its prompts could be classified, where that is known
 
 
 class PromptBody(msgspec.Struct, frozen=True, array_like=True):
@@ -60,8 +56,7 @@ class PromptBody(msgspec.Struct, frozen=True, array_like=True):
     elapsed_ms: int | None
     rubric: Rubric
     usage: tuple[ModelUsage, ...]
-    unit_prompt_id: str | None = None
-    """The id of the prompt that leads its grading unit, where that is another one."""
+    unit_prompt_id: str | None = None  # the id of the prompt that leads its grading unit, where that is another one
 
 
 def mask(names: Iterable[BooleanName]) -> int:

@@ -174,12 +174,9 @@ class Fact(Protocol):
     def event(self) -> Event: ...
 
 
-Broken = list[tuple[int, str]]
-"""Positions of facts that break a rule, and how."""
-GiveWay = Callable[[], None]
-"""Called often during long work; it may sleep for a moment, so that another thread runs."""
-Priced = tuple[Fact, PriceBook | None]
-"""A fact with the newest valid catalog at its place in the log."""
+Broken = list[tuple[int, str]]  # positions of facts that break a rule, and how
+GiveWay = Callable[[], None]  # called often during long work; it may sleep for a moment, so that another thread runs
+Priced = tuple[Fact, PriceBook | None]  # a fact with the newest valid catalog at its place in the log
 
 
 def read_rows(facts: Sequence[Priced], digesters: Digesters, give_way: GiveWay | None = None) -> tuple[Rows, Broken]:

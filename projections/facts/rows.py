@@ -21,8 +21,7 @@ from aggregates.turns.turns import SKEW_US
 from projections.reader import owner, pack
 
 BEGINNING_US = -(1 << 62)
-END_US = 1 << 62
-"""Before and after every time that can be captured."""
+END_US = 1 << 62  # before and after every time that can be captured
 Row = tuple[object, ...]
 Digesters = Callable[[UUID], Digester]
 
@@ -58,16 +57,11 @@ class Rows(msgspec.Struct):
     repricings: list[Reprice] = []
     skews: list[Row] = []
     flags: list[Row] = []
-    touched_times: list[tuple[str, int]] = []
-    """(agent session, time) of everything new in it."""
-    touched_hosts: list[tuple[str, str]] = []
-    """(agent session, host prompt id) that something new belongs to."""
-    touched_texts: list[tuple[str, int, int]] = []
-    """(agent session, text digest, time) of new captures."""
-    touched_captures: list[str] = []
-    """Captures that were answered, or of whose turn a person said something."""
-    touched_turns: list[str] = []
-    """Turns whose sub-session got a new title."""
+    touched_times: list[tuple[str, int]] = []  # (agent session, time) of everything new in it
+    touched_hosts: list[tuple[str, str]] = []  # (agent session, host prompt id) that something new belongs to
+    touched_texts: list[tuple[str, int, int]] = []  # (agent session, text digest, time) of new captures
+    touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
+    touched_turns: list[str] = []  # turns whose sub-session got a new title
     touched_duplicates: list[tuple[str, str]] = []
     """(agent session, key) of what another capture may have reported as well."""
 
@@ -157,8 +151,7 @@ def add_capture(rows: Rows, session: str, capture: Capture) -> None:
 
 # Flags that single facts raise: wrong clocks, sessions of others.
 
-_Group = tuple[str, str, str, int]
-"""Organization, developer, agent session and day of skewed facts."""
+_Group = tuple[str, str, str, int]  # organization, developer, agent session and day of skewed facts
 
 
 def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:

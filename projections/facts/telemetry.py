@@ -23,15 +23,13 @@ from projections.facts.prices import price_of
 from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, trusted
 from projections.reader import json_array, pack
 
-REPORTED = "reported"
-"""The kind of a cost that the agent itself told."""
+REPORTED = "reported"  # the kind of a cost that the agent itself told
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
 
 
-TRANSCRIPT = "transcript"
-"""The signal of what an import read from an agent's own files."""
+TRANSCRIPT = "transcript"  # the signal of what an import read from an agent's own files
 
 
 class _Batch(NamedTuple):
@@ -273,8 +271,7 @@ def _note(db: sqlite3.Connection, session: str) -> bool:
 # Codex and Gemini name no requests, and Gemini no calls. There the k-th report of one source is the k-th alike of the
 # other: what is alike stands in the key, and the two lie close together in time.
 
-UNNAMED = "~"
-"""A key that begins with this says what a report is like, and not which thing it tells of."""
+UNNAMED = "~"  # a key that begins with this says what a report is like, and not which thing it tells of
 _CLOSE_US = 2 * 60 * 1_000_000
 
 
