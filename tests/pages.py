@@ -6,6 +6,7 @@
 
 import ast
 import importlib
+import inspect
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ import structlog
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
+from aggregates import ids
 from aggregates.topics import TOPICS
 from svc import settings
 from svc.app import open_service
@@ -233,11 +235,22 @@ def _usage(name: str, command: click.Command) -> str:
 
 
 def events() -> str:
-    rows = [
+    rows: list[Row] = [
         (f"`{topic}`", ", ".join(f"`{name}`" for name in event.__struct_fields__))
         for topic, event in sorted(TOPICS.items())
     ]
-    return page("Events", "Every event that can stand in the log, by its topic.", table("topic, fields", list(rows)))
+    streams: list[Row] = [
+        (f"`{name.removesuffix('_stream')}`", ", ".join(f"`{part}`" for part in inspect.signature(made).parameters))
+        for name, made in vars(ids).items()
+        if name.endswith("_stream")
+    ]
+    return page(
+        "Events",
+        "Every event that can stand in the log, by its topic.",
+        table("topic, fields", rows),
+        "## Streams\n\nWhat the id of a stream is made of. Others bear the id of what they are about.",
+        table("stream, id from", streams),
+    )
 
 
 # --- what takes a while -----------------------------------------------------------------------------------------------
