@@ -127,7 +127,7 @@ def build(
     tasks.append(service.narratives.run)
     lanes = [archive.run, service.backfilling.run, *([service.note_key_uses] if lasting else [])]
     jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
-    reports = ReportJobs(service, RULES_VERSION, service.narratives.report)
+    reports = ReportJobs(service, archive.spending, RULES_VERSION, service.narratives.report)
     service.ordered_report, service.model = reports.note, partial(_model, settings, tokens)
     if lasting or reporting:
         jobs["reports"] = reports.run

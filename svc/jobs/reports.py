@@ -5,7 +5,7 @@ still follow. A job that was cancelled meanwhile has worked for nothing, and its
 """
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -32,13 +32,14 @@ from aggregates.reports.events import (
 from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports
-from projections.prices.spending import Asked
+from projections.prices.spending import Asked, Reading
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
 from svc.limits import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
 from svc.log.codec import CorruptEvent
 from svc.log.store import StoreUnavailable
 from svc.log.vault import VaultError
+from svc.views.views import ViewsDamaged
 from svc_http.ports import Service, Unavailable
 
 REPORT_JOBS_MAX = 2  # made at the same time: half of the reads that may run, so that pages are served meanwhile
@@ -49,6 +50,8 @@ SCHEDULE_LOOK_SECONDS = 60.0
 SCHEDULE_DELAY_SECONDS = 3_600.0  # what was begun in a period's last minutes settles half an hour after it went quiet
 log = structlog.get_logger()
 T = TypeVar("T")
+Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
+"""From the archive and the views. Raises `Unavailable` where the archive cannot be read, and `ViewsDamaged`."""
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
 """The prose of a report, from its sections; None where there is none."""
 _UNREADABLE = (sqlite3.Error, OSError, StoreUnavailable, CorruptEvent, VaultError, Unavailable)
@@ -58,12 +61,14 @@ class ReportJobs:
     def __init__(
         self,
         service: Service,
+        spend: Spend,
         rules_version: int,
         write: Write,
         breathe: Callable[[], None] = trio.from_thread.check_cancelled,
     ) -> None:
         """`breathe`: called between two sections in the reading thread; raises if the job was cancelled."""
         self._service = service
+        self._spend = spend
         self._rules_version = rules_version
         self._breathe = breathe
         self._write = write
@@ -155,7 +160,12 @@ class ReportJobs:
     async def _sections(self, wanted: OpenReport) -> str:
         window = wanted.period.window
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
-        (spending,) = await self._service.team_spending(wanted.scope, [Asked(window, (whole,))])
+        try:
+            (spending,) = await self._spend(wanted.scope.organization_id, [Asked(window, (whole,))])
+        except Unavailable as error:
+            raise OSError(str(error)) from error
+        except ViewsDamaged as error:  # they are mended soon
+            raise Unavailable(str(error)) from error
         if unreadable := spending.coverage.unreadable_files:
             raise OSError(f"files of the archive cannot be read: {unreadable}")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+from uuid import UUID
 
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -13,6 +14,7 @@ from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
+from svc_http.ports import Unavailable
 from tests.support.requests import spending_in_views
 from tests.svc_http.house import House
 
@@ -29,7 +31,7 @@ class Workshop(House):
     def __init__(self) -> None:
         super().__init__()
         self.write: Write = unwritten
-        self.jobs = ReportJobs(self, 1, lambda *about: self.write(*about), self._breathe)
+        self.jobs = ReportJobs(self, self._spend, 1, lambda *about: self.write(*about), self._breathe)
         self.archive_away: str | None = None
         """Why the archive cannot be read; None while it can."""
         self.unreadable_files = 0
@@ -56,9 +58,10 @@ class Workshop(House):
         if self.views_break is not None:
             raise self.views_break
 
-    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
         if self.archive_away is not None:
-            raise OSError(self.archive_away)
+            raise Unavailable(self.archive_away)
+        scope = Scope(organization_id, asked[0].stays[0].developer_id)
         found = spending_in_views(Reader(self._views, self._fetch), scope, asked)
         coverage = Coverage(unreadable_files=self.unreadable_files)
         return [Reading(each.spent, coverage) for each in found]

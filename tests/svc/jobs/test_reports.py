@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Event, Reply, Scope
+from aggregates.event import Done, Event, Reply
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from projections.facts.reports import report_state
@@ -18,6 +18,7 @@ from projections.prices.spending import Asked, Coverage, Reading
 from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
 from svc.limits import REPORT_RETRY_SECONDS
+from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
 from tests.support.log import named
 from tests.support.people import ANA_SCOPE
@@ -49,7 +50,7 @@ class Desk(House):
 
     def hired(self) -> ReportJobs:
         """Whoever makes the reports of a process."""
-        return ReportJobs(self, 1, unwritten, lambda: None)
+        return ReportJobs(self, self._spend, 1, unwritten, lambda: None)
 
     async def send(self, command: AnyCommand) -> Reply:
         """As the house does, if it can."""
@@ -72,7 +73,7 @@ class Desk(House):
             raise Unavailable("the views are being built from the log: 1 of 2 events")
         return query(Reader(self._views, self._fetch))
 
-    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
         self.working += 1
         self.most = max(self.most, self.working)
         try:
@@ -308,7 +309,7 @@ async def damages(desk: Desk, nursery: trio.Nursery, where: str) -> None:
     await desk.asks("one")
     await wait_all_tasks_blocked()
     if where == "spending":
-        desk.damage = Unavailable("views.db is damaged")
+        desk.damage = ViewsDamaged("views.db is damaged")
     else:
         desk.breaks = Unavailable("views.db is damaged")
     desk.open.set()
