@@ -21,11 +21,10 @@ from projections.facts.reports import (
     open_reports,
     pending_report,
     report,
-    report_state,
     reports,
     waiting_reports,
 )
-from tests.support.facts import ANA, BEN, DAY, MONDAY, Placed, empty_views, project, reader, tables
+from tests.support.facts import ANA, BEN, DAY, MONDAY, Placed, project, reader, tables
 from tests.support.log import named
 
 PERIOD = ReportPeriod(name="daily", start_us=MONDAY, end_us=MONDAY + DAY, timezone="UTC")
@@ -87,14 +86,6 @@ def test_the_order_of_the_facts_is_no_matter() -> None:
         assert tables(project(order))["report_steps"] == wanted
 
 
-def test_what_was_forgotten_is_not_there_and_the_rest_stays() -> None:
-    """The words are gone with the key; that there was a report is no secret."""
-    forgotten = [*MADE[:3], fact(4, ReportCompleted, "made", rules_version=1, sections=Words(None))]
-    found = report(reader(project(forgotten), forgotten), ANA, named("made"))
-    assert found is not None
-    assert (found.status, found.sections) == ("completed", None)
-
-
 def test_each_list_shows_what_it_is_for() -> None:
     """Latest is completed, pending is not over, the history has all but the deleted."""
     facts = [
@@ -123,31 +114,3 @@ def test_each_list_shows_what_it_is_for() -> None:
     assert [each.report_id for each in open_reports(look, 9)] == [named(name) for name in ("running", "queued", "hers")]
     assert waiting_reports(look, ANA) == 2
     assert report(look, ANA, named("deleted")) is None
-
-
-def test_a_failure_says_no_more_than_it_may() -> None:
-    """The exact shape of the contract, for a source that cannot be read and for anything else."""
-    facts = [
-        asked(1, "source"),
-        fact(2, ReportFailed, "source", error_code="source_unavailable"),
-        asked(3, "bug"),
-        fact(4, ReportFailed, "bug"),
-    ]
-    look = reader(project(facts), facts)
-    message = "The report could not be generated. Please try again."
-    for name, code in (("source", "source_unavailable"), ("bug", None)):
-        shown = msgspec.to_builtins(report_state(look, ANA, named(name)))
-        wanted = {"report_id": str(named(name)), "status": "failed", "error_code": code, "error_message": message}
-        assert shown == wanted
-
-
-def test_nobody_sees_another_ones_report() -> None:
-    """Not by its id, not in a list."""
-    look = reader(project(MADE), MADE)
-    assert report(look, BEN, named("made")) is None
-    assert report_state(look, BEN, named("made")) is None
-    assert latest_report(look, BEN) is None
-    assert reports(look, BEN, 50, 0) == []
-    empty = reader(empty_views(), [])
-    assert latest_report(empty, ANA) is None
-    assert pending_report(empty, ANA) is None

@@ -5,12 +5,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import pytest
 
-from aggregates.event import Words
 from aggregates.people.commands import ChangeDeveloper
-from aggregates.reports.events import ReportCompleted
 from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
 from tests.support.demo import import_demo
@@ -285,16 +282,3 @@ async def test_a_loop_that_asks_for_reports_is_stopped(shop: Workshop, ana: Call
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
     await shop.works()
     await asked(ana)
-
-
-async def test_words_leave_a_report_with_their_key(shop: Workshop, ana: Caller, tmp_path: Path) -> None:
-    """What is stored of a report is sealed whole: without the key it says nothing."""
-    await worked(shop, tmp_path)
-    report_id = await asked(ana, period="monthly")
-    await shop.works()
-    assert (await record(ana, report_id))["sections"]["topPrompts"]["items"]
-    shop.events = [
-        msgspec.structs.replace(event, sections=Words(None)) if isinstance(event, ReportCompleted) else event
-        for event in shop.events
-    ]
-    assert (await record(ana, report_id))["sections"] is None
