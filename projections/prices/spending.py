@@ -25,7 +25,7 @@ CoverageReason = Literal["complete", "file_budget", "byte_budget"]
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """Sums over the answered requests of one developer, and how many of them lack a number."""
+    """Sums over answered requests, how many of them lack a number, and how many told each kind of tokens."""
 
     requests: int = 0
     unpriced: int = 0
@@ -36,13 +36,17 @@ class Spent(msgspec.Struct, frozen=True):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd_nano: int = 0
+    told_input_tokens: int = 0
+    told_output_tokens: int = 0
+    told_cache_read_tokens: int = 0
+    told_cache_write_tokens: int = 0
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
     @classmethod
     def of(cls, row: Sequence[int]) -> Self:
-        """From `SUMS`, and what else a kind of this counts."""
+        """From `SUMS`, or from `SUMS_AND_TOLD`."""
         return cls(*row[:_COUNTS], *whole_sums(row[_COUNTS:_COLUMNS]), *row[_COLUMNS:])
 
     @property
@@ -53,6 +57,22 @@ class Spent(msgspec.Struct, frozen=True):
     def cost_usd(self) -> float | None:
         """None where a request has no price."""
         return None if self.unpriced else self.cost_usd_nano / NANO
+
+    def shown_as(self, kind: type[_S], **more: object) -> _S:
+        """The figures that a shape declares, with others that it needs."""
+        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
+        tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
+        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
+        figures: dict[str, object] = {
+            **dict.fromkeys(("requests", "request_count"), self.requests),
+            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
+            **{name: None if self.unmeasured else in_all for name, (in_all, _) in tokens.items()},
+            **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
+            "unpriced_requests": self.unpriced,
+            "unmeasured_requests": self.unmeasured,
+            **more,
+        }
+        return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -74,32 +94,7 @@ SUMS = ", ".join(
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
 
 
-class Usage(Spent, frozen=True):
-    """The same sums, and how many requests told each kind of token."""
-
-    told_input_tokens: int = 0
-    told_output_tokens: int = 0
-    told_cache_read_tokens: int = 0
-    told_cache_write_tokens: int = 0
-
-    def shown_as(self, kind: type[_S], **more: object) -> _S:
-        """The figures that a shape declares, with others that it needs."""
-        tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
-        tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
-        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
-        figures: dict[str, object] = {
-            **dict.fromkeys(("requests", "request_count"), self.requests),
-            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
-            **{name: None if self.unmeasured else in_all for name, (in_all, _) in tokens.items()},
-            **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
-            "unpriced_requests": self.unpriced,
-            "unmeasured_requests": self.unmeasured,
-            **more,
-        }
-        return kind(**{name: figures[name] for name in kind.__struct_fields__})
-
-
-USAGE = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"  # what makes a `Usage` of rows of `requests`
+SUMS_AND_TOLD = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
 ByDeveloper = dict[UUID, Spent]
@@ -162,7 +157,7 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after
     for stay in asked.stays:
         whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
         for _, _, usage in told_by_responses(db, whose, days):
-            add_spent(spent, {stay.developer_id: Spent(*(getattr(usage, name) for name in Spent.__struct_fields__))})
+            add_spent(spent, {stay.developer_id: Spent(*msgspec.structs.astuple(usage)[: len(_BY_RESPONSE)])})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(_KEYS, bound | window).fetchall())
 
@@ -177,7 +172,7 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
     return {UUID(row[0]): Spent.of(row[1:]) for row in rows}
 
 
-def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Usage]]:
+def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Spent]]:
     """What only response captures tell: when it was asked, the model, and the figures. Each kind of tokens counts as
     told where it is above 0."""
     for at_us, body in db.execute(_PROMPTS, (*owner(scope), window.start_us, window.end_us)):
@@ -186,7 +181,7 @@ def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> I
                 tokens = (getattr(usage, name) for name in _TOKENS)
                 told = (usage.requests if count else 0 for count in tokens)
                 model = None if usage.model == UNKNOWN_MODEL else usage.model
-                yield at_us, model, Usage(*(getattr(usage, name) for name in _BY_RESPONSE), *told)
+                yield at_us, model, Spent(*(getattr(usage, name) for name in _BY_RESPONSE), *told)
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

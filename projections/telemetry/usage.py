@@ -16,7 +16,7 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.times import Window
 from aggregates.turns.observation import Observation
-from projections.prices.spending import USAGE, Usage, told_by_responses
+from projections.prices.spending import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 from projections.telemetry.records import Signal
@@ -30,7 +30,7 @@ _QUERIES: dict[str, str] = tomllib.loads((get_data(__name__, "usage.toml") or b"
 
 
 def _query(name: str, key: str = "") -> str:
-    return _QUERIES[name].format(own=_OWN, usage=USAGE, slot_us=SLOT_US, key=key)
+    return _QUERIES[name].format(own=_OWN, usage=SUMS_AND_TOLD, slot_us=SLOT_US, key=key)
 
 
 class ToolStats(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -78,7 +78,7 @@ class Analytics(msgspec.Struct, frozen=True, kw_only=True):
     active_hours: list[HourCount]
 
 
-class ModelUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ModelAverages(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One model; None names requests whose model was not reported. An average that no request told is None."""
 
     model: str | None
@@ -113,7 +113,7 @@ class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """`recommendations` is there for its type, and stays empty."""
 
     recommendations: list[str]
-    model_usage: list[ModelUsage]
+    model_usage: list[ModelAverages]
     monthly_usage: list[MonthlyUsage]
 
 
@@ -155,7 +155,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Analytics:
     """Tools, failures and models, the most frequent first, and the hours of the zone's day."""
     own = bound(scope, window)
-    models: defaultdict[str | None, Usage] = defaultdict(Usage)
+    models: defaultdict[str | None, Spent] = defaultdict(Spent)
     hours = [0] * HOURS
     for slot, model, usage in _usage_per_slot(reader, scope, window):
         models[model] += usage
@@ -176,8 +176,8 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
 
 def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> Rightsizing:
     """The models of the range, the most used first, and its months, oldest first."""
-    models: defaultdict[str | None, Usage] = defaultdict(Usage)
-    months: defaultdict[str, Usage] = defaultdict(Usage)
+    models: defaultdict[str | None, Spent] = defaultdict(Spent)
+    months: defaultdict[str, Spent] = defaultdict(Spent)
     days: defaultdict[str, set[int]] = defaultdict(set)
     for slot, model, usage in _usage_per_slot(reader, scope, window):
         local = local_time(slot, zone)
@@ -188,16 +188,16 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
     by_use = sorted(models, key=lambda model: (-models[model].requests, model or ""))
     return Rightsizing(
         recommendations=[],
-        model_usage=[models[model].shown_as(ModelUsage, model=model) for model in by_use],
+        model_usage=[models[model].shown_as(ModelAverages, model=model) for model in by_use],
         monthly_usage=[
             months[month].shown_as(MonthlyUsage, month=month, active_days=len(days[month])) for month in sorted(months)
         ],
     )
 
 
-def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Usage]]:
+def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Spent]]:
     found = reader.db.execute(_query("per_slot"), bound(scope, window))
-    told = [(slot, model, Usage.of(sums)) for slot, model, *sums in found]
+    told = [(slot, model, Spent.of(sums)) for slot, model, *sums in found]
     responses = told_by_responses(reader.db, scope, window)
     return told + [(at_us // SLOT_US, model, usage) for at_us, model, usage in responses]
 
@@ -205,9 +205,9 @@ def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[
 def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence[str]) -> list[TurnUse]:
     """One row for each prompt id, as the agent names it, in the order in which they were asked for."""
     asked = bound(scope, session=session_id, prompts=json_array(prompt_ids))
-    usage: defaultdict[tuple[str, int], Usage] = defaultdict(Usage)
+    usage: defaultdict[tuple[str, int], Spent] = defaultdict(Spent)
     for prompt_id, failed, *sums in reader.db.execute(_query("turn_requests"), asked):
-        usage[prompt_id, failed] = Usage.of(sums)
+        usage[prompt_id, failed] = Spent.of(sums)
     calls: defaultdict[str, list[bool | None]] = defaultdict(list)
     for prompt_id, body in reader.db.execute(_query("turn_tools"), asked):
         seen = unpack(body, Observation)
@@ -247,9 +247,9 @@ def stats(
         records[key] += count
     counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
     if signal != "metrics":
-        usage: defaultdict[str | None, Usage] = defaultdict(Usage)
+        usage: defaultdict[str | None, Spent] = defaultdict(Spent)
         for key, *sums in rows("requests"):
-            usage[key] += Usage.of(sums)
+            usage[key] += Spent.of(sums)
         return [_of_requests(key, count, usage[key]) for key, count in counts]
     gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
     for key, meaning, value in rows("counted"):
@@ -279,7 +279,7 @@ def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
             return session
 
 
-def _of_requests(key: str | None, records: int, usage: Usage) -> Group:
+def _of_requests(key: str | None, records: int, usage: Spent) -> Group:
     untold = dict.fromkeys(() if usage.requests else ("input_tokens", "output_tokens", "cost_usd"))
     return usage.shown_as(Group, key=key, records=records, **untold)
 

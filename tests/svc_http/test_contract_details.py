@@ -281,27 +281,6 @@ async def test_who_leaves_and_comes_back(agent: Agent, house: House, api: Caller
 # --- what is asked of a day, a zone, a time -----------------------------------------------------------------------
 
 
-async def test_a_teams_day_is_in_english_and_todays_of_utc(
-    agent: Agent, house: House, api: Caller, admin: Caller
-) -> None:
-    """Unless asked otherwise: whatever the caller's profile says, and whatever day it is in the zone of the request."""
-    acme = (await admin.get(f"{ADMIN}/memberships?developer_id={ANA}")).json[0]["organization_id"]
-    team = (await created(admin, "teams", organization_id=acme, name="Core"))["id"]
-    await created(admin, "team-memberships", team_id=team, developer_id=str(ANA))
-    profile = {"language": "ko", "timezone": "Asia/Seoul"}
-    assert (await admin.call("PATCH", f"{ADMIN}/developers/{ANA}", profile)).status == 200
-    house.clock_us = MIDNIGHT - HOUR  # in Seoul it is Tuesday morning
-    path = f"/v1/team/daily-summary?team_id={team}"
-    for query, told in {
-        "": ("2026-01-05", "en"),
-        "&tz=Asia/Seoul": ("2026-01-05", "en"),
-        "&lang=ko": ("2026-01-05", "ko"),
-        "&date=2026-01-04": ("2026-01-04", "en"),
-    }.items():
-        found = (await api.get(f"{path}{query}")).json
-        assert (found["date"], found["language"]) == told, query
-
-
 ZONES = ["localtime", "posixrules", "Factory", "right/UTC", "posix/Europe/Berlin"]
 
 
@@ -344,18 +323,6 @@ async def test_sums_say_what_was_not_measured(agent: Agent, house: House, api: C
     assert said["totalInputTokens"] is None
 
 
-async def test_insights_count_the_days_and_messages_of_the_range(agent: Agent, house: House, api: Caller) -> None:
-    """A sub-session that began in it goes on after it."""
-    for place, day in enumerate((0, 1, 7, 8)):
-        at_us = MONDAY + day * DAY
-        await agent.prompts(at_us, f"Go on with part {place} of the parser")
-        await agent.logs(asked(at_us + SECOND))
-    said = (await api.get("/v1/insights/report?from=2026-01-05&to=2026-01-11")).json
-    messages = [point["messages"] for point in said["activity"]["points"]]
-    assert said["meta"]["totalMessages"] == sum(messages) == 2
-    assert said["meta"]["activeDays"] == sum(each > 0 for each in messages) == 2
-
-
 @pytest.mark.parametrize("backwards", [False, True])
 async def test_files_have_one_order_whatever_came_first(
     agent: Agent, house: House, api: Caller, backwards: bool
@@ -391,19 +358,6 @@ async def test_bounds_of_counts_and_costs_are_one(
 
 
 # --- reports and prose --------------------------------------------------------------------------------------------
-
-
-async def test_insights_are_generated_over_the_range_of_the_body(agent: Agent, api: Caller) -> None:
-    """And have the average prompt grade."""
-    await agent.prompts(MONDAY, ASK)
-    await agent.logs(asked(MONDAY + SECOND), edited(MONDAY + MINUTE, "src/parser.py"))
-    agent.house.passes(MONDAY + 30 * DAY * 3)
-    path = "/v1/insights/report"
-    wanted = (await api.get(f"{path}?from=2026-01-05&to=2026-01-05")).json
-    found = (await api.post(f"{path}/generate", {"from": "2026-01-05", "to": "2026-01-05"})).json
-    assert found == wanted
-    assert found["skillSnapshot"]["apgCurrent"] is not None
-    assert (await api.post(f"{path}/generate", {})).json != wanted
 
 
 # --- what nothing was answered between ----------------------------------------------------------------------------

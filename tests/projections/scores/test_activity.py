@@ -8,11 +8,9 @@ from aggregates.capture.events import RecordsCaptured
 from aggregates.event import Words
 from aggregates.times import Window, iso
 from projections.reader import Reader
-from projections.scores.activity import TaskTimes, TouchedFile, files, model_task, task_time
-from projections.scores.skill import top_prompts
+from projections.scores.activity import TaskTimes, TouchedFile, files, task_time
 from tests.support.facts import (
     ANA,
-    BEN,
     DAY,
     HOUR,
     MINUTE,
@@ -231,15 +229,3 @@ def test_what_began_before_the_range_belongs_to_another(
     log.records("a", edit(MONDAY + 3 * MINUTE))
     assert len(query(log)) == 1
     assert query(log, Window(MONDAY + MINUTE, MONDAY + DAY)) == []
-
-
-def test_nobody_sees_a_colleagues_range() -> None:
-    """Nor is there anything where nothing was done."""
-    log = Log()
-    log.prompt("a", FIX, MONDAY)
-    log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
-    for read, scope in ((seen(log), BEN), (seen(Log()), ANA)):
-        assert files(read, scope, TODAY, 50, 0) == []
-        assert model_task(read, scope, TODAY, 50, 0) == []
-        assert top_prompts(read, scope, TODAY, 50, 0) == []
-        assert task_time(read, scope, TODAY, 50, 0) == TaskTimes([], 0.0)

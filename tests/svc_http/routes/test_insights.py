@@ -7,8 +7,8 @@ import pytest
 
 from aggregates.people.commands import ChangeDeveloper
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
-from tests.svc_http.house import Caller, House, bearer
+from tests.support.people import ANA, ANA_SCOPE
+from tests.svc_http.house import Caller, House
 from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, described
 
 INSIGHTS = "/v1/insights/report"
@@ -184,12 +184,6 @@ async def test_it_speaks_the_language_of_the_profile(house: House, api: Caller) 
     said = await payload(api)
     assert said["meta"]["language"] == "ko"
     assert said["whereThingsGoWrong"]["categories"][0]["label"] == "마지막 확인이 실패함"
-
-
-async def test_only_ones_own_work_is_in_it(house: House, api: Caller) -> None:
-    """Ben's is empty."""
-    house.has_seen(worked())
-    assert (await payload(api.using(bearer(BEN_KEY))))["meta"]["totalSessions"] == 0
 
 
 @pytest.mark.parametrize("query", ["from=2026-01-05", "from=x&to=y", "from=2026-02-01&to=2026-01-01"])

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
-from tests.support.people import ANA_SCOPE, BEN_KEY, EVE_KEY, NOW_US
-from tests.svc_http.house import Answer, Caller, House, bearer
+from tests.support.people import ANA_SCOPE, NOW_US
+from tests.svc_http.house import Answer, Caller, House
 from tests.svc_http.routes.test_reads import V3
 
 FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
@@ -302,12 +302,6 @@ async def test_accuracy_leaves_out_what_started_before_its_window(house: House, 
     assert counted == 1
 
 
-async def test_a_window_that_is_no_number(api: Caller) -> None:
-    """400."""
-    answer = await api.get("/v1/sub-sessions/accuracy?window_days=week")
-    assert (answer.status, "window_days" in answer.message) == (400, True)
-
-
 # --- what is refused ------------------------------------------------------------------------------------------
 
 BAD: dict[str, tuple[object, str]] = {
@@ -359,18 +353,6 @@ async def test_an_unknown_id_is_a_400(api: Caller, wanted: str) -> None:
     """Not a 404, whether it could be an id or not."""
     answer = await said(api, wanted, "completion", "mark_complete")
     assert (answer.status, "sub-session" in answer.message) == (400, True)
-
-
-@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
-async def test_a_sub_session_of_another_developer_is_a_400(busy: House, api: Caller, key: str) -> None:
-    """Of the same organization or of another; nothing is kept."""
-    first, _ = await names(api)
-    known = len(busy.events)
-    other = api.using(bearer(key))
-    for field, action in (("completion", "mark_incomplete"), ("boundary", "merge_with_previous")):
-        assert (await said(other, first, field, action)).status == 400
-    assert len(busy.events) == known
-    assert (await other.get("/v1/sub-sessions/accuracy")).json["rows"][0]["subSessions"] == 0
 
 
 async def test_an_unwritable_store(busy: House, api: Caller) -> None:

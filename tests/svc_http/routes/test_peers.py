@@ -8,17 +8,12 @@ from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, EVE_KEY, NOW_US, carry_out
-from tests.svc_http.house import Caller, House, bearer
+from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
+from tests.svc_http.house import Caller, House
 
 ROUTE = "/v1/score_v3/peer-comparison"
 TEAM = named("core")
 ASK = "Fix the crash in src/{0}.py when the input is empty: return an empty list. Run pytest before you stop."
-FIELDS = {
-    "myScore", "basis", "distribution", "myPercentile", "requiredDays", "baseline", "metric", "unit", "definition",
-    "interval", "leftOut",
-}  # fmt: skip
-UNUSED = {"distribution": None, "myPercentile": None, "baseline": None}
 METADATA = {
     "leftOut": 0,
     "requiredDays": 7,
@@ -95,60 +90,6 @@ async def test_four_scored_peers(house: House, api: Caller) -> None:
     }
 
 
-async def test_three_scored_peers_are_never_shown(house: House, api: Caller) -> None:
-    """A fourth is in the team, but has no rate; nobody's name, id or number is in the answer."""
-    works(house, ANA_SCOPE, NOW_US - 2 * DAY, True, False)
-    for name in ("b", "c", "d"):
-        works(house, peer(house, name), NOW_US - DAY, True)
-    peer(house, "e")
-    answer = await api.get(ROUTE)
-    assert figures(answer.json) == METADATA | UNUSED | {"myScore": 50.0, "basis": "insufficient"}
-    assert b"Secret" not in answer.body
-
-
-async def test_a_history_of_ones_own(house: House, api: Caller) -> None:
-    """Days of 0, 50, 100, 100, 50, 100 and, the latest, 0: in order 0, 0, 50, 50, 100, 100, 100, so 50 is typical."""
-    days: list[list[bool]] = [[False], [True, False], [True], [True], [True, False], [True], [False, False]]
-    for back, reached in zip(range(8, 1, -1), days, strict=True):
-        works(house, ANA_SCOPE, NOW_US - back * DAY, *reached)
-    found = (await api.get(ROUTE)).json
-    assert found["baseline"] == {"days": 7, "typical": 50.0, "latest": 0.0, "delta": -50.0}
-    assert (found["basis"], found["distribution"], found["myPercentile"]) == ("selfHistory", None, None)
-    assert found["myScore"] == 50.0
-
-
-async def test_three_peers_beside_seven_days_are_a_history(house: House, api: Caller) -> None:
-    """100 on six days and 0 on the latest: 100 is typical; of the peers' rates nothing is shown."""
-    for name in ("b", "c", "d"):
-        works(house, peer(house, name), NOW_US - DAY, True, False)
-    for back in range(8, 1, -1):
-        works(house, ANA_SCOPE, NOW_US - back * DAY, back != 2)
-    found = (await api.get(ROUTE)).json
-    assert figures(found) == METADATA | UNUSED | {
-        "myScore": pytest.approx(600 / 7),
-        "basis": "selfHistory",
-        "baseline": {"days": 7, "typical": 100.0, "latest": 0.0, "delta": -100.0},
-    }
-
-
-async def test_four_scored_peers_beside_a_caller_without_a_rate(house: House, api: Caller) -> None:
-    """0, 50, 100, 100: by linear interpolation the quarters are 37.5, 75 and 100; there is no place to tell."""
-    for name, reached in (("b", [False]), ("c", [True, False]), ("d", [True]), ("e", [True])):
-        works(house, peer(house, name), NOW_US - DAY, *reached)
-    assert figures((await api.get(ROUTE)).json) == METADATA | UNUSED | {
-        "myScore": None,
-        "basis": "peers",
-        "distribution": {"peerCount": 4, "cohortMean": 62.5, "p25": 37.5, "p50": 75.0, "p75": 100.0},
-    }
-
-
-async def test_nothing_at_all(api: Caller) -> None:
-    """No rate is null, not 0; the fields are all there."""
-    found = (await api.get(ROUTE)).json
-    assert set(found) == FIELDS
-    assert figures(found) == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}
-
-
 async def test_what_was_judged_counts_and_not_what_people_say(house: House, api: Caller) -> None:
     """Ana says that she did not reach her goal: her score follows her, the comparison does not."""
     works(house, ANA_SCOPE, NOW_US - HOUR, True)
@@ -196,11 +137,3 @@ async def test_a_wrong_query(api: Caller, query: str, said: str) -> None:
     answer = await api.get(f"{ROUTE}?{query}")
     assert answer.status == 400
     assert answer.message.startswith(said)
-
-
-async def test_a_stranger_sees_nothing_of_the_team(house: House, api: Caller) -> None:
-    """Eve is in another organization, whose teams she is not in either."""
-    for name in ("b", "c", "d", "e"):
-        works(house, peer(house, name), NOW_US - DAY, True)
-    found: dict[str, Any] = (await api.using(bearer(EVE_KEY)).get(ROUTE)).json
-    assert figures(found) == METADATA | UNUSED | {"myScore": None, "basis": "insufficient"}

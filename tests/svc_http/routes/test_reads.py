@@ -5,8 +5,8 @@ import pytest
 from aggregates.people.commands import ChangeDeveloper
 from aggregates.times import iso
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY, carry_out
-from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.support.people import ANA, ANA_SCOPE, carry_out
+from tests.svc_http.house import Caller, House, prompt
 
 ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 V3 = "/v1/score_v3"
@@ -16,8 +16,6 @@ COUNTS = {
     *("total_count", "crushed_count", "decided_count", "undecided_count", "decided_rate"),
     *("unclassified_count", "overridden_count"),
 }
-SPARK = COUNTS | {"window", "newest_at", "sparkline", "sparkline_counts"}
-MISSING = {"unmeasured_requests"}
 TOKEN_FIGURES = {
     *(
         "crush_weight",
@@ -69,54 +67,6 @@ def a_days_work(house: House) -> None:
     house.passes(MONDAY + 3 * HOUR)
 
 
-@pytest.mark.parametrize(
-    ("path", "fields"),
-    [
-        (
-            "score",
-            SPARK
-            | {"svc_score", "interval", "letter_grade", "personal_tier", "crush_weight", "crush_weight_count"}
-            | {"unmeasured_requests"},
-        ),
-        ("speed", SPARK | {"cspw", "delta_cspw", "ttc_median_seconds"}),
-        ("tokens", SPARK | TOKEN_FIGURES),
-        (
-            "skill",
-            COUNTS
-            | {
-                "window",
-                "newest_at",
-                "unsure_count",
-                "per_boolean_count",
-                "per_boolean_one_sided",
-                "per_boolean_unsure",
-                "skill_index",
-                "tier",
-                "delta_apg",
-                "per_boolean",
-                "per_boolean_counts",
-                "worst_pillar",
-                "sample_count",
-            },
-        ),
-        (
-            "insight/summary",
-            {"window", "newest_at", "apg_current", "interval", "apg_previous", "sample_count", "unsure_count"}
-            | {"grade_distribution", "points"},
-        ),
-    ],
-)
-@pytest.mark.parametrize("worked", [False, True])
-async def test_the_fields_of_each_figure(house: House, api: Caller, path: str, fields: set[str], worked: bool) -> None:
-    """The same fields whether there is anything to show or not; the current week by default."""
-    if worked:
-        a_days_work(house)
-    answer = await api.get(f"{V3}/{path}")
-    assert answer.status == 200
-    assert set(answer.json) == fields
-    assert answer.json["window"] == "weekly"
-
-
 async def test_a_goal_reached(house: House, api: Caller) -> None:
     """The figures of one day's work, seen through every window that holds it."""
     a_days_work(house)
@@ -157,15 +107,6 @@ async def test_an_unknown_window(api: Caller, path: str, window: str) -> None:
     answer = await api.get(f"{path}?window={window}")
     assert answer.status == 400
     assert "window must be one of daily, weekly, monthly" in answer.message
-
-
-@pytest.mark.parametrize("path", LISTS)
-@pytest.mark.parametrize("query", ["limit=x", "limit=1.5", "limit=", "limit=1e3", "offset=x", "limit=%D9%A3"])
-async def test_a_limit_that_is_no_integer(api: Caller, path: str, query: str) -> None:
-    """400 that names the parameter."""
-    answer = await api.get(f"{path}?{query}")
-    assert answer.status == 400
-    assert answer.message.startswith(f"{query.partition('=')[0]} must be an integer")
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -222,14 +163,6 @@ async def test_realtime_filters(house: House, intake: Caller) -> None:
     assert await sessions("from=2026-08-02") == []
 
 
-@pytest.mark.parametrize("value", ["", "noon", "2026-13-01", "1785585600", "2026-08-01T25:00:00Z", "9" * 5000])
-async def test_a_start_that_is_no_time(intake: Caller, value: str) -> None:
-    """400 that names the parameter and shows a good one."""
-    answer = await intake.get(f"{V3}/realtime/sub-sessions?from={value}")
-    assert answer.status == 400
-    assert answer.message.startswith("from must be an ISO 8601 time")
-
-
 async def test_rubric_items(house: House, api: Caller) -> None:
     """One for each settled sub-session above the floor; booleans that do not apply are null."""
     a_days_work(house)
@@ -251,38 +184,9 @@ async def test_trivia(house: House, api: Caller) -> None:
     assert (await api.get(f"{V3}/trivia")).json == []
 
 
-@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
-async def test_nobody_else_sees_any_of_it(house: House, api: Caller, key: str) -> None:
-    """Neither a colleague nor another organization."""
-    a_days_work(house)
-    other = api.using(bearer(key))
-    for path in LISTS:
-        assert (await other.get(path)).json == []
-    assert (await other.get(f"{V3}/score")).json["total_count"] == 0
-
-
 @pytest.mark.parametrize("path", [*WINDOWED, *LISTS])
 async def test_views_that_are_not_ready(house: House, api: Caller, path: str) -> None:
     """503 with Retry-After."""
     house.refuses = "the views are being built"
     answer = await api.get(path)
     assert (answer.status, answer.headers["Retry-After"], answer.message) == (503, "5", "the views are being built")
-
-
-async def test_durations_end_with_the_agents_last_deed(house: House, api: Caller) -> None:
-    """A prompt that came hours later and was never answered, or a title that was asked for, moves nothing."""
-    start_us = house.clock_us
-    log = Log(ANA_SCOPE)
-    asked = log.prompt("s", "Fix the login in auth.py and run its tests.", start_us)
-    work = [edit(start_us + MINUTE, "auth.py", 30), request(start_us + 2 * MINUTE)]
-    log.records("s", *work).answer("s", asked, "It is fixed.", start_us + 2 * MINUTE)
-    log.records("s", request(start_us + 9 * MINUTE, sidechain=True))
-    log.prompt("s", "and now?", start_us + 20 * MINUTE)
-    house.has_seen(log)
-    house.passes(start_us + 6 * HOUR)
-    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
-    assert (row["turns"], row["ended_at"]) == (2, iso(start_us + 2 * MINUTE))
-    assert (await api.get(f"{V3}/sub-sessions/{row['sub_session_id']}")).json["ended_at"] == row["ended_at"]
-    said = {"field": "completion", "action": "mark_complete"}
-    assert (await api.post(f"/v1/sub-sessions/{row['sub_session_id']}/override", said)).status < 300
-    assert (await api.get(f"{V3}/speed")).json["ttc_median_seconds"] == 120

@@ -5,8 +5,8 @@ import pytest
 from aggregates.times import iso
 from projections.sub_sessions import detail as prompt_rows
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.people import ANA_SCOPE, BEN_KEY, EVE_KEY
-from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.support.people import ANA_SCOPE
+from tests.svc_http.house import Caller, House, prompt
 from tests.svc_http.routes.test_reads import ASK, BOOLEANS, V3, a_days_work
 
 ROW = BOOLEANS | {
@@ -218,17 +218,6 @@ async def test_an_unknown_id(api: Caller, path: str, wanted: str) -> None:
     """404, whether it could be an id or not."""
     answer = await api.get(f"{V3}/sub-sessions/{wanted}{path}")
     assert (answer.status, "sub-session" in answer.message) == (404, True)
-
-
-@pytest.mark.parametrize("path", ["", "/prompts", "/explain"])
-@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
-async def test_a_sub_session_of_another_developer(house: House, api: Caller, key: str, path: str) -> None:
-    """404: neither a colleague nor another organization learns that it is there."""
-    a_days_work(house)
-    name = await newest(api)
-    assert (await api.get(f"{V3}/sub-sessions/{name}{path}")).status == 200
-    answer = await api.using(bearer(key)).get(f"{V3}/sub-sessions/{name}{path}")
-    assert (answer.status, answer.message) == (404, f"no sub-session {name} of yours")
 
 
 # --- ranges ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.people.commands import AddTeamMember, CreateTeam, EndTeam, RemoveTeamMember
-from projections.prices.spending import Coverage
 from tests.support.facts import DAY, HOUR, MINUTE, Log, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, OTHER, carry_out
@@ -22,13 +21,6 @@ FIELDS = {
     "isPartial", "prevIsPartial", "readCoverage", "prevReadCoverage", "costRankingAvailable", "rollup", "members",
     "pricingCoverage", "prevCostUsd",
 }  # fmt: skip
-ROLLUP = {
-    "costUsd", "lowerBoundCostUsd", "inputTokens", "outputTokens", "cacheReadTokens", "cacheCreationTokens",
-    "requestCount", "unmeasuredRequests", "isEstimate",
-}  # fmt: skip
-MEMBER = {"developerId", "displayName", "costUsd", "totalTokens", "requestCount", "share"}
-COVERAGE = {"reason", "readBatches", "droppedFiles", "unreadableFiles"}
-PRICING = {"pricedRequests", "unpricedRequests", "lowerBoundRequests", "ratio"}
 
 
 @pytest.fixture(autouse=True)
@@ -99,48 +91,6 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
         "lowerBoundRequests": 0,
         "ratio": 1.0,
     }
-
-
-async def test_a_team_that_did_nothing(api: Caller) -> None:
-    """Complete and empty: exact zeros, and the same fields."""
-    found = (await api.get(COST)).json
-    assert (set(found), set(found["rollup"]), set(found["members"][0])) == (FIELDS, ROLLUP, MEMBER)
-    assert (set(found["readCoverage"]), set(found["pricingCoverage"])) == (COVERAGE, PRICING)
-    assert (found["isPartial"], found["rollup"]["costUsd"], found["prevCostUsd"]) == (False, 0.0, 0.0)
-    assert [(each["costUsd"], each["totalTokens"], each["share"]) for each in found["members"]] == [(0.0, 0, None)] * 2
-
-
-async def test_a_read_that_was_cut(house: House, api: Caller) -> None:
-    """No exact number, no ranking; only what was seen at the least."""
-    spends(house, ANA_SCOPE, NOW_US - DAY)
-    house.coverage[1] = Coverage(reason="byte_budget", read_batches=3, dropped_files=5)
-    found = (await api.get(COST)).json
-    assert (found["isPartial"], found["prevIsPartial"], found["costRankingAvailable"]) == (True, False, False)
-    assert found["rollup"] == dict.fromkeys(ROLLUP) | {"lowerBoundCostUsd": 0.01, "isEstimate": True}
-    for member in found["members"]:
-        assert {name for name in MEMBER if member[name] is not None} == {"developerId", "displayName"}
-    assert found["pricingCoverage"] == dict.fromkeys(PRICING)
-    assert found["readCoverage"] == {"reason": "byte_budget", "readBatches": 3, "droppedFiles": 5, "unreadableFiles": 0}
-
-
-async def test_a_previous_read_that_was_cut(house: House, api: Caller) -> None:
-    """Its cost is not known; this week's is."""
-    spends(house, ANA_SCOPE, NOW_US - 7 * DAY)
-    house.coverage[0] = Coverage(reason="file_budget", dropped_files=1)
-    found = (await api.get(COST)).json
-    assert (found["isPartial"], found["prevIsPartial"], found["prevCostUsd"]) == (False, True, None)
-    assert (found["rollup"]["costUsd"], found["costRankingAvailable"]) == (0.0, True)
-    assert found["prevReadCoverage"]["reason"] == "file_budget"
-
-
-async def test_an_unpriced_request(house: House, api: Caller) -> None:
-    """The read is complete, the cost is not known; the priced part is a lower bound."""
-    spends(house, ANA_SCOPE, NOW_US - DAY)
-    spends(house, BEN_SCOPE, NOW_US - DAY, cost_usd_nano=None)
-    found = (await api.get(COST)).json
-    assert (found["isPartial"], found["costRankingAvailable"]) == (False, False)
-    assert (found["rollup"]["costUsd"], found["rollup"]["lowerBoundCostUsd"]) == (None, 0.01)
-    assert (found["pricingCoverage"]["unpricedRequests"], found["pricingCoverage"]["ratio"]) == (1, 0.5)
 
 
 # --- windows and zones ----------------------------------------------------------------------------------------
@@ -243,20 +193,3 @@ async def test_a_developer_in_two_teams_counts_in_each(house: House, api: Caller
     spends(house, ANA_SCOPE, NOW_US - DAY)
     for team in (TEAM, second):
         assert (await api.get(f"/v1/team/cost?team_id={team}")).json["rollup"]["costUsd"] == 0.01
-
-
-async def test_without_a_key(api: Caller) -> None:
-    """401, before anything about the team is said."""
-    assert (await api.using({}).get(COST)).status == 401
-
-
-async def test_only_the_private_listener_answers(intake: Caller) -> None:
-    """A team's cost is nothing for the outside."""
-    assert (await intake.get(COST)).status == 404
-
-
-async def test_views_that_are_behind(house: House, api: Caller) -> None:
-    """503 with a time to come back."""
-    house.refuses = "the views are being built"
-    answer = await api.get(COST)
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from tests.support.facts import MINUTE
-from tests.support.people import BEN_KEY, EVE_KEY
-from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.svc_http.house import Caller, House, prompt
 from tests.svc_http.routes.test_reads import ITEM, V3
 
 PATH = f"{V3}/sub-sessions"
@@ -99,16 +98,6 @@ async def test_an_unknown_id(api: Caller, wanted: str) -> None:
     """404, whether it could be an id or not."""
     answer = await api.call("PATCH", f"{PATH}/{wanted}", {"title": "x"})
     assert (answer.status, "sub-session" in answer.message) == (404, True)
-
-
-@pytest.mark.parametrize("key", [BEN_KEY, EVE_KEY])
-async def test_a_sub_session_of_another_developer(house: House, intake: Caller, api: Caller, key: str) -> None:
-    """404, and nothing changes."""
-    name = await a_sub_session(intake)
-    known = len(house.events)
-    answer = await api.using(bearer(key)).call("PATCH", f"{PATH}/{name}", {"title": "Taken over"})
-    assert answer.status == 404
-    assert len(house.events) == known
 
 
 async def test_an_unwritable_store(house: House, intake: Caller, api: Caller) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from aggregates.people.commands import ChangeDeveloper
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, carry_out
-from tests.svc_http.house import Caller, House, bearer
+from tests.support.people import ANA, ANA_SCOPE, carry_out
+from tests.svc_http.house import Caller, House
 from tests.svc_http.routes.test_reads import ASK, COUNTS, V3, a_days_work
 
 PATH = f"{V3}/today-summary"
@@ -104,10 +104,3 @@ async def test_what_cannot_be_meant_is_refused(intake: Caller, query: str, word:
     """400 that names the parameter."""
     answer = await intake.get(f"{PATH}?{query}")
     assert (answer.status, word in answer.message) == (400, True)
-
-
-async def test_nobody_else_sees_any_of_it(house: House, api: Caller, intake: Caller) -> None:
-    """Not a colleague; without a key nobody."""
-    a_days_work(house)
-    assert (await api.using(bearer(BEN_KEY)).get(PATH)).json["prompts"] == 0
-    assert (await intake.using({}).get(PATH)).status == 401

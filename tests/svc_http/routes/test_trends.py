@@ -43,13 +43,6 @@ async def test_how_many_points(api: Caller, asked: str, shown: int) -> None:
     assert len((await api.get(f"{TOKENS}?points={asked}")).json["points"]) == shown
 
 
-@pytest.mark.parametrize("query", ["points=x", "points=1.5", "window=yearly"])
-async def test_points_that_are_no_number(api: Caller, query: str) -> None:
-    """400 that names the parameter."""
-    answer = await api.get(f"{TOKENS}?{query}")
-    assert (answer.status, answer.message.startswith(query.partition("=")[0])) == (400, True)
-
-
 async def test_trivia_over_days(house: House, api: Caller) -> None:
     """Every day of the range is a point, and every reason a count."""
     a_days_work(house)
