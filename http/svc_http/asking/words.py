@@ -4,7 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from aggregates.characters import plain
 from svc_http.pages.words import STATES
+
+Found = dict[str, Any]
+QUOTED_CHARACTERS_MAX = 120
+
+
+def quoted(text: object) -> Found:
+    """One line of it, without characters that steer anything, and its end cut off."""
+    line = " ".join(plain(str(text or "")).split())
+    cut = line if len(line) <= QUOTED_CHARACTERS_MAX else line[: QUOTED_CHARACTERS_MAX - 1] + "…"
+    return {"quoted_data": cut}
 
 
 def state(goal: Mapping[str, Any]) -> str:

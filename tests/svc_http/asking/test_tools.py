@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from svc.cli import main
-from svc_http.asking.answers import QUOTED_CHARACTERS_MAX, quoted
 from svc_http.asking.over_http import BODY_BYTES_MAX
+from svc_http.asking.words import QUOTED_CHARACTERS_MAX, quoted
 from tests.support.process import Server, environment, init, serving
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
         for name in NAMES:
             arguments: dict[str, Any] = {}
             if name == "explain_goal":
-                arguments = {"id": found["my_goals"]["goals"][0]["id"]}
+                arguments = {"id": found["my_goals"]["goals"][0]["sub_session_id"]}
             elif name == "grade_prompt":
                 arguments = {"text": "Fix the crash in src/parser.py; run pytest before you stop."}
             result = await client.call_tool(name, arguments)
@@ -232,4 +232,4 @@ def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.M
 )
 def test_quoted_words_are_one_short_line(text: str | None, shown: str) -> None:
     """What steers a terminal or hides text is gone."""
-    assert quoted(text).quoted_data == shown
+    assert quoted(text) == {"quoted_data": shown}
