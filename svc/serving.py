@@ -45,6 +45,7 @@ from svc.process import look_seldom, single
 from svc.service import RunningService
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
+from svc_http.pages.words import here_only
 
 SWITCH_SECONDS = 0.0005
 """How long Python lets one thread of a server run before another gets its turn. At its usual 5 ms a capture beside
@@ -55,6 +56,7 @@ BODY_PIECES_WAITING_MAX = 1
 """Pieces of a body (64 KiB) that the server reads ahead of a route: a hundred senders at once would stop the others."""
 KEEP_ALIVE_REQUESTS_MAX = 1_000
 """Requests over one connection, which is closed with the answer to the last: a client opens another one."""
+KEEP_ALIVE_FEW_FILES_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 75.0  # how long an idle connection is kept: exporters that send every minute reuse theirs
 UNTAKEN_SECONDS_MAX = 4.0  # how long a client may leave what it is sent untaken; less than a stop may take
 BACKLOG_CONNECTIONS = 1_024  # connections that wait to be accepted: a whole company's agents may come back at once
@@ -148,8 +150,11 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
 
 def load_readers() -> None:
     """Load what reads texts: no start waits for it, and no capture that comes a moment later."""
-    for name in _READERS:
-        import_module(name)
+    try:
+        for name in _READERS:
+            import_module(name)
+    except OSError as error:  # as many files are open as may be
+        log.warning("what reads texts could not be loaded; the first text loads it", reason=str(error))
     gc.freeze()
 
 
@@ -183,6 +188,7 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
             await _start_socket(nursery, api, settings, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
+            _warn_of_open_doors(settings, intake, url)
             note_running(settings.var_path, intake, url)
             look_seldom()
             sys.setswitchinterval(SWITCH_SECONDS)
@@ -193,6 +199,17 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
                 stop.set()
     finally:
         forget_running(settings.var_path)
+
+
+def _warn_of_open_doors(settings: Settings, *urls: str) -> None:
+    """Once, where strangers may reach a port that hypercorn alone guards: it has no bound on HTTP/2 without TLS."""
+    beyond = [url for url in urls if not here_only(url)]
+    if beyond and settings.tls_certificate is None:
+        log.warning(
+            "other machines reach this server without TLS: put deploy/nginx.conf or deploy/Caddyfile before it, which "
+            "bound connections and speak HTTP/1.1 to it",
+            addresses=beyond,
+        )
 
 
 @asynccontextmanager
@@ -324,8 +341,18 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError) as error:
         log.warning("the limit of open files could not be raised", soft=soft, hard=hard, reason=str(error))
-    if hard != resource.RLIM_INFINITY and hard < FILES_MIN:
-        log.warning("few files may be open: raise the hard limit (ulimit -Hn)", hard=hard, wanted=FILES_MIN)
+    if _few_files():
+        log.warning(
+            "few files may be open, and each connection is one: whoever holds that many keeps everybody else out. "
+            "Raise the hard limit: ulimit -Hn, LimitNOFILE= of systemd, --ulimit nofile= of a container",
+            hard=hard,
+            wanted=FILES_MIN,
+            idle_connections_end_after_seconds=KEEP_ALIVE_FEW_FILES_SECONDS,
+        )
+
+
+def _few_files() -> bool:
+    return 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[1] < FILES_MIN  # RLIM_INFINITY is -1
 
 
 def _config(settings: Settings) -> Config:
@@ -339,7 +366,7 @@ def _config(settings: Settings) -> Config:
     config.accesslog = None
     config.loglevel = "WARNING"
     config.graceful_timeout = STOP_SECONDS
-    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.keep_alive_timeout = KEEP_ALIVE_FEW_FILES_SECONDS if _few_files() else KEEP_ALIVE_SECONDS
     config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS_MAX
     config.h11_max_incomplete_size = HEADER_BYTES_MAX
     config.max_app_queue_size = BODY_PIECES_WAITING_MAX

@@ -5,8 +5,7 @@ Keys, memberships and their ends are looked up on every request; nothing is reme
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 from uuid import UUID
@@ -37,6 +36,8 @@ from svc_http.ports import Service
 
 KEY_SHOWN_CHARACTERS = 12
 """Of a key in the log: as many as `svc key list` shows."""
+WRONG_KEY_SECONDS_MAX = 2.0  # whoever guesses waits so long at most, and is answered 401 then, never 429
+_DELAYED = trio.Semaphore(64)
 log = structlog.get_logger()
 KEY_PATTERN = re.compile(r"(svc|gck)_[A-Za-z0-9_-]{43}")
 _BEARER = "bearer "
@@ -133,16 +134,14 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
     allowances = DEVELOPER if route.method != "POST" or route.listeners == "api" else (*DEVELOPER, *CAPTURES)
 
     def by_key(request: Request) -> ByKey:
+        caller = identify(service, request.headers)
         spend(service, request, ADDRESS, address_of(request))
-        with _failures_told(service, request):
-            caller = identify(service, request.headers)
         spend(service, request, allowances, caller.scope.developer_id)
         _check_role(caller, route)
         return ByKey(service, request, Body(request, _line_of(caller) if route.method == "POST" else None), caller)
 
     def by_secret(request: Request) -> BySecret:
-        with _failures_told(service, request):
-            _check_administrator(service, request.headers)
+        _check_administrator(service, request.headers)
         return BySecret(service, request, Body(request))
 
     admissions: dict[type[Call], Callable[[Request], Call]] = {
@@ -153,7 +152,7 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
     admitted = admissions[route.kind]
 
     async def endpoint(**ids: str) -> Response:
-        call = admitted(request)
+        call = await _let_in(service, admitted)
         values: dict[str, Any] = {}
         for name, text in ids.items():
             values[name] = text if takes.get(name) is str else path_id(text, name)
@@ -175,6 +174,17 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         return no_content() if answer is None else json_reply(answer, route.status)
 
     return endpoint
+
+
+async def _let_in(service: Service, admitted: Callable[[Request], Call]) -> Call:
+    """Raises `HttpError`; wrong credentials are noted before."""
+    sent = (*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization"))
+    try:
+        return admitted(request)
+    except HttpError as error:
+        if error.status == 401 and (sent or "X-Internal-Secret" in request.headers):
+            await note_wrong(service, request, sent, error)
+        raise
 
 
 _TURNS: dict[UUID, trio.CapacityLimiter] = {}
@@ -292,28 +302,16 @@ def developer_of(service: Service, key: str) -> Principal:
     return found
 
 
-@contextmanager
-def _failures_told(service: Service, request: Request) -> Iterator[None]:
-    """Log credentials that are none, by address, and slow down who sends many. Raises `HttpError` 429."""
-    try:
-        yield
-    except HttpError as error:
-        sent = [*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization")]
-        if error.status == 401 and (sent or "X-Internal-Secret" in request.headers):
-            note_wrong(service, request, sent, error)
-        raise
-
-
-def note_wrong(service: Service, request: Request, sent: Iterable[str], error: HttpError) -> None:
-    """Log credentials that were refused, by address. Raises `HttpError` 429 for whoever sent many."""
+async def note_wrong(service: Service, request: Request, sent: Iterable[str], error: HttpError) -> None:
+    """Log credentials that were refused, by address, and let whoever sent many wait for the refusal."""
     address, now_us = address_of(request), service.now_us()
     starts = sorted({found[0][:KEY_SHOWN_CHARACTERS] for each in sent if (found := KEY_PATTERN.search(each))})
     log.warning("credentials refused", address=address, keys=",".join(starts), reason=error.message)
     over = service.budgets.exhausted((WRONG_KEYS,), address, now_us)
     service.budgets.use(WRONG_KEYS, address, 1, now_us)
-    if over is not None:
-        why = f"more than {over.most} wrong credentials from {address} within a minute; check the key, and wait"
-        raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)}) from error
+    if over is not None and _DELAYED.value:  # beyond these a delay would only hold connections
+        async with _DELAYED:
+            await trio.sleep(min(over.wait_seconds, WRONG_KEY_SECONDS_MAX))
 
 
 def _is_internal(service: Service, headers: Headers) -> bool:

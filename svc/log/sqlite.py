@@ -14,7 +14,7 @@ from threading import Lock
 from uuid import UUID
 
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import IntegrityError, Notification, OperationalError
+from eventsourcing.persistence import DatabaseError, IntegrityError, Notification, OperationalError
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQLiteConnectionPool, SQLiteDatastore
 
 from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
@@ -59,6 +59,7 @@ class SplitDatastore(SQLiteDatastore):
     def __init__(self, path: Path, busy_timeout_ms: int, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
         busy_timeout = f"PRAGMA busy_timeout = {busy_timeout_ms}"
         self._writer_pragmas = (busy_timeout, *writer_pragmas)
+        self._path = path
         self._writer: SQLiteConnection | None = None
         self._write_lock = Lock()
         super().__init__(str(path))
@@ -71,7 +72,11 @@ class SplitDatastore(SQLiteDatastore):
             with self._writing() if commit else super().get_connection(commit=False) as connection:
                 yield connection
         except sqlite3.Error as error:
-            raise OperationalError(str(error)) from error
+            raise OperationalError(_told(self._path, error)) from error
+        except DatabaseError as error:
+            if (told := _told(self._path, error)) != str(error):
+                raise DatabaseError(told) from error
+            raise
 
     @contextmanager
     def _writing(self) -> Iterator[SQLiteConnection]:
@@ -221,8 +226,15 @@ def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_
 
 def not_opened(path: Path, error: Exception) -> StoreUnavailable:
     """The error with the file's name and what to do."""
-    damaged = any(flaw in str(error) for flaw in ("not a database", "malformed"))
-    return StoreUnavailable(f"{path}: {error}; {_DAMAGED if damaged else _HINDERED}")
+    told = _told(path, error)
+    return StoreUnavailable(told if told.startswith(str(path)) else f"{path}: {told}; {_HINDERED}")
+
+
+def _told(path: Path, error: Exception) -> str:
+    """A damaged file with its name and what to do, whenever it shows; anything else as it is."""
+    text = str(error)
+    is_damaged = any(flaw in text for flaw in ("not a database", "malformed")) and not text.startswith(str(path))
+    return f"{path}: {text}; {_DAMAGED}" if is_damaged else text
 
 
 def _check_form(form: int) -> None:

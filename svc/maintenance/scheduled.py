@@ -1,6 +1,7 @@
 """Backups that the server makes by itself: one every so many hours into a folder, and the oldest of them removed."""
 
 import re
+import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import trio
 
 from aggregates.times import US_PER_SECOND, iso
 from svc.actors.actors import Clock
-from svc.maintenance.backup import back_up, remove
+from svc.maintenance.backup import MaintenanceError, back_up, remove
 from svc_http.ports import BackupsShown
 
 BACKUP_LOOK_SECONDS = 60.0  # how often the server looks whether a backup is due; a look lists one folder
@@ -64,6 +65,12 @@ class ScheduledBackups:
 
     def _make(self, target: Path) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mode = self._folder.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise MaintenanceError(f"backup_folder {self._folder} is a link: name the folder itself")
+        if mode & (stat.S_IWGRP | stat.S_IWOTH):  # who may write there may put a link in the place of a backup
+            why = f"others may write to backup_folder {self._folder}"
+            raise MaintenanceError(f"{why}: `chmod go-w {self._folder}`, or name a folder of your own")
         # A server that stops does not wait for a backup: half a one is removed, and made anew at the next start.
         back_up(self._var, target, lambda _done, _of: trio.from_thread.check_cancelled())
         for old in self.kept()[self._keep :]:

@@ -2,6 +2,7 @@
 
 import resource
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from svc.serving import FILES_MIN, raise_file_limit
-from tests.support.process import init, serving
+from tests.support.process import Program, beside, init, serving
 
 IDLE = 2_000
 
@@ -82,3 +83,22 @@ def test_the_soft_limit_of_open_files_is_raised(monkeypatch: pytest.MonkeyPatch,
         raise_file_limit()
     assert limits[-1] == (hard, hard)
     assert [line["log_level"] for line in lines] == ["warning"] * warnings
+    assert all("keeps everybody else out" in line["event"] for line in lines)
+
+
+def test_idle_connections_end_soon_where_few_files_may_be_open(tmp_path: Path) -> None:
+    """As many as there may be of them keep everybody out until then."""
+    init(tmp_path / "var")
+    program = Program((sys.executable, "-m", "svc"))
+    around = ("bash", "-c", 'ulimit -n 128; exec "$@"', "few")
+    with program.serving(tmp_path / "var", around=around) as server, idle(server.intake_url, 150):
+        assert httpx.get(f"{server.intake_url}/health", timeout=20).status_code == 200
+    assert "keeps everybody else out" in beside(tmp_path / "var", "log").read_text()
+
+
+@pytest.mark.parametrize(("host", "warnings"), [("127.0.0.1", 0), ("[::1]", 0), ("0.0.0.0", 1)])
+def test_a_start_warns_where_other_machines_reach_it_without_tls(tmp_path: Path, host: str, warnings: int) -> None:
+    """Once, with what belongs before it."""
+    init(tmp_path / "var")
+    with Program().serving(tmp_path / "var", "--intake", f"{host}:0", "--api", f"{host}:0"):
+        assert beside(tmp_path / "var", "log").read_text().count("deploy/Caddyfile") == warnings

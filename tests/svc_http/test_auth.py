@@ -1,10 +1,13 @@
 """Who gets in where: keys, the internal secret, delegation; every 401 and 403 tells its reason apart."""
 
+from collections import Counter
 from collections.abc import Mapping
 from uuid import UUID
 
 import pytest
 import structlog
+import trio
+import trio.testing
 
 from aggregates.ids import membership_stream
 from aggregates.people.budgets import WRONG_KEYS, Budgets
@@ -216,15 +219,21 @@ async def test_delegation_headers_mean_nothing_beside_a_key(api: Caller, intake:
 # --- wrong ones, again and again --------------------------------------------------------------------------------
 
 
-async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(house: House) -> None:
-    """The line has the address and the key's first characters; right keys pass all the same."""
+async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(
+    house: House, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The thousandth is 401 as well. The line has address and first characters; right keys pass all the same."""
     house.budgets = Budgets({WRONG_KEYS: 3})
     intake = Caller(build_intake(house), bearer())
     wrong = intake.using(bearer("svc_" + "w" * 43))
     with structlog.testing.capture_logs() as lines:
-        answers = [await wrong.get("/v1/plugin/config") for _ in range(5)]
-    assert [answer.status for answer in answers] == [401, 401, 401, 429, 429]
-    assert [answer.headers.get("Retry-After") for answer in answers] == [None, None, None, "1", "21"]
+        answers, waits = [], []
+        for _ in range(5):
+            began = trio.current_time()
+            answers.append(await wrong.get("/v1/plugin/config"))
+            waits.append(round(trio.current_time() - began))
+    assert [answer.status for answer in answers] == [401] * 5
+    assert waits == [0, 0, 0, 1, 2]
     assert (await intake.get("/v1/plugin/config")).status == 200
     refused = [line for line in lines if line["event"] == "credentials refused"]
     assert len(refused) == 5
@@ -232,6 +241,32 @@ async def test_wrong_keys_of_an_address_are_logged_and_slowed_down(house: House)
     assert "w" * 9 not in str(lines)
     house.clock_us += 60 * 1_000_000
     assert (await wrong.get("/v1/plugin/config")).status == 401
+
+
+async def test_so_many_wait_and_further_ones_are_answered_at_once(
+    house: House, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A thousand guesses hold 64 connections, for two seconds."""
+    house.budgets = Budgets({WRONG_KEYS: 1})
+    wrong, waits = Caller(build_intake(house), bearer("svc_" + "w" * 43)), Counter[int]()
+
+    async def guess() -> None:
+        assert (await wrong.get("/v1/plugin/config")).status == 401
+        waits[round(trio.current_time())] += 1
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(1_000):
+            nursery.start_soon(guess)
+    began = min(waits)
+    assert waits == {began: 1_000 - 64, began + 1: 1, began + 2: 63}
+
+
+async def test_an_address_that_used_up_its_budget_is_told_so_with_a_right_key_alone(house: House) -> None:
+    house.budgets = Budgets({"address_requests_per_minute": 1})
+    intake = Caller(build_intake(house), bearer())
+    asked = [await intake.get("/v1/plugin/config") for _ in range(2)]
+    assert [each.status for each in asked] == [200, 429]
+    assert (await intake.using(bearer("svc_" + "w" * 43)).get("/v1/plugin/config")).status == 401
 
 
 async def test_who_sends_nothing_is_not_counted(house: House) -> None:

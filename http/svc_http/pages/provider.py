@@ -104,7 +104,7 @@ async def come_back(call: Call) -> Response:
         who = await _person(call.service, account, errand.link)
     except NotProven as error:
         refused = HttpError(403, f"{provider.name} does not open these pages: {error}")
-        note_wrong(call.service, request, [], refused)
+        await note_wrong(call.service, request, [], refused)
         raise refused from error
     response = await open_sign_in(call.service, request, errand.to, who, None)
     response.delete_cookie(_cookie(request), path=SIGN_IN, httponly=True, secure=is_secure(request), samesite="Lax")

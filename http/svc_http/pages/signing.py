@@ -57,10 +57,7 @@ async def sign_in(call: Call) -> Response:
     try:
         who = developer_of(call.service, key)
     except HttpError as error:
-        try:
-            note_wrong(call.service, call.request, [key], error)
-        except HttpError as slowed:
-            return await _sign_in_page(call, to, slowed.message, slowed.status)
+        await note_wrong(call.service, call.request, [key], error)
         return await _sign_in_page(call, to, error.message, error.status)
     known = call.service.directory.get(Key, credential_stream(sha256(key.encode()).hexdigest()))
     return await open_sign_in(call.service, call.request, to, who, None if known is None else known.key_id)

@@ -12,6 +12,7 @@ from svc.cli import main
 from svc.log.sqlite import EVENTS_FILE
 from svc.maintenance.backup import back_up
 from tests.support.household import household, no_progress
+from tests.support.process import init
 
 COMMANDS = (
     "backup B.tar,forget Owner --yes,export Owner E,verify,status,serve,replay,replay --check,retention,"
@@ -35,6 +36,17 @@ def test_every_command_names_the_file_and_leads_to_a_backup(
     assert f"{log}: file is not a database" in done.output
     assert "svc restore" in done.output
     assert [each.name for each in tmp_path.iterdir()] == ["var"]
+
+
+def test_a_start_on_damaged_pages_names_the_file_as_well(tmp_path: Path) -> None:
+    """Its first page is whole, so it opens."""
+    init(tmp_path / "var")
+    log = tmp_path / "var" / EVENTS_FILE
+    pages = log.read_bytes()
+    log.write_bytes(pages[:4096] + bytes(byte ^ 0x5A for byte in pages[4096:]))
+    done = CliRunner().invoke(main, ["serve", "--var", str(tmp_path / "var"), "--intake", "127.0.0.1:0"])
+    assert (done.exit_code, done.output.count(str(log))) == (1, 1)
+    assert "svc restore" in done.output
 
 
 async def test_a_damaged_list_of_the_archive_keeps_nobody_from_a_backup(tmp_path: Path) -> None:

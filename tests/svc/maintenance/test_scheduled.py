@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.scheduled import ScheduledBackups
 from svc.settings import SettingsError, load_settings
 from tests.support.memory import FixedClock
@@ -51,6 +52,20 @@ async def test_other_files_in_the_folder_stay(var: Path, tmp_path: Path) -> None
     backups = ScheduledBackups(var, folder, every_hours=1, keep=1, clock=FixedClock(NOON_US))
     await backups.step()
     assert names(folder) == ["svc-20260105T120000Z.tar", "svc-mine.tar"]
+
+
+@pytest.mark.parametrize(("mode", "is_link"), [(0o770, False), (0o707, False), (0o1777, False), (0o700, True)])
+async def test_a_folder_that_others_may_write_gets_none(var: Path, tmp_path: Path, mode: int, is_link: bool) -> None:
+    """They could put a link in the place of a backup, or take one away."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    folder.chmod(mode)
+    named = tmp_path / "link"
+    named.symlink_to(folder)
+    backups = ScheduledBackups(var, named if is_link else folder, 12, 3, FixedClock(NOON_US))
+    with pytest.raises(MaintenanceError, match="link" if is_link else "chmod go-w"):
+        await backups.step()
+    assert names(folder) == []
 
 
 async def test_a_clock_that_was_set_back_makes_one_at_once(var: Path, tmp_path: Path) -> None:
