@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """From one address, whoever sends them; all who come through one proxy share it."""
     address_megabytes_per_minute: Amount = 4_096
     wrong_keys_per_minute: Amount = 20
-    """How many wrong keys an address may send in a minute; beyond it gets 429."""
+    """How many wrong keys an address may send in a minute; beyond it waits up to 2 s for each 401."""
     tls_certificate: str | None = None
     """Path of a PEM file for both listeners; together with `tls_key`."""
     tls_key: str | None = None

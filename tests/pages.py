@@ -29,6 +29,7 @@ from svc.observe.metrics import Metrics
 from tests.support.described import described
 from tests.support.explained import demo_page
 from tests.support.memory import FixedClock
+from tests.svc_http.doors import WHO, all_doors
 from tests.svc_http.isolation import Matrix, matrix, tables
 
 FOLDER = Path(__file__).parent.parent / "docs" / "generated"
@@ -253,6 +254,22 @@ def events() -> str:
     )
 
 
+def bounds() -> str:
+    rows: list[Row] = [
+        (f"`{door.name}`", WHO[door.route.kind], size(door.body_bytes_max), door.bounds, door.cost)
+        for door in all_doors()
+    ]
+    about = "Who may knock at each door, how much it takes, and by which mechanisms of docs/security.md it is bounded."
+    return page("Doors and their bounds", about, table("door, who, body, bounds, cost at most", rows))
+
+
+def size(size_bytes: int) -> str:
+    for unit, of in (("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= of:
+            return f"{size_bytes // of} {unit}"
+    return "none"
+
+
 # --- what takes a while -----------------------------------------------------------------------------------------------
 
 
@@ -268,6 +285,7 @@ QUICK: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "commands": commands,
     "events": events,
+    "bounds": bounds,
 }
 SLOW: dict[str, Callable[[], str]] = {
     "doors": lambda: doors(trio.run(matrix)),
