@@ -101,5 +101,5 @@ def _body_bytes_max(listener: str, route: Route) -> int:
     source = inspect.getsource(route.handler)
     if listener == "page":
         return FORM_BYTES_MAX if "form()" in source or "form_of(" in source else 0
-    reads = "body" in route.handler.__annotations__ or "json_body(" in source
+    reads = "body" in route.handler.__annotations__ or ".body.json(" in source
     return OWN_BYTES.get(route.path, FRAME_BYTES_MAX if reads else 0)
