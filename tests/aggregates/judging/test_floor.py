@@ -49,6 +49,9 @@ NAVIGATES = worked("ok")
             [worked(), turn("/exit now please", answer=None)], False, False, id="what was not answered did nothing"
         ),
         pytest.param([turn(ASKED), turn("commit this, please", answer="Ok.")], True, True, id="a commit was asked for"),
+        pytest.param(
+            [turn(ASKED, answer="Here."), turn("commit this, please", answer="Here.")], True, True, id="only asked for"
+        ),
         pytest.param([turn(ASKED, answer="The notes were created.")], True, True, id="an answer tells of work"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from itertools import product
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
@@ -40,6 +41,7 @@ from aggregates.judging.outcome import (
     leading_against,
     never_complete,
 )
+from aggregates.judging.rubric import JudgeAnswered, answered_outcome
 from aggregates.reading.verdicts import INTENTS, Evidence, Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
 from tests.support.judging import turn
@@ -248,6 +250,7 @@ def test_a_bare_go_ahead_after_a_question_accepts_nothing() -> None:
         (asked, GO, False),
         (told, GO, False),
         (told, "ok great", True),
+        (asked, "ok great", False),
         (asked, "Great, it works now, thank you!", True),
     ):
         assert (ACCEPTED in whats(judge(before, work(text=nod)))[0]) is accepts
@@ -528,3 +531,12 @@ def test_there_is_advice_for_everything_that_speaks_against(language: Language) 
     assert len({each.mitigation for each in troubles.values()}) == len(troubles)
     assert set(REACHED[language]) == set(INTENTS)
     assert len(set(REACHED[language].values())) == len(INTENTS)
+
+
+def test_no_model_makes_a_dead_end_a_success() -> None:
+    """A request that failed for good; a text model's word counts for any other ending."""
+    about: dict[str, Any] = {"organization_id": UUID(int=1), "developer_id": UUID(int=2), "capture_id": UUID(int=3)}
+    told: dict[str, Any] = {"model": "m", "prompt_version": 1, "input_digest": b"", "confidence": 0.8, "complete": True}
+    said = JudgeAnswered(received_at_us=0, kind="outcome", agent_session_id="s", **about, **told)
+    dead, other = judge(work("CE")), judge(work("C"))
+    assert (answered_outcome(dead, said), answered_outcome(other, said).goal_complete) == (dead, True)

@@ -10,14 +10,22 @@ from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import (
     NO_STANDING,
     SURE_MIN,
+    UNIT_PROMPTS_MAX,
+    Standing,
+    joined_prompts,
     own_standing,
+    rated,
     standings,
     sub_session_intent,
     sub_session_standing,
+    unit_turns,
 )
+from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import (
     BOOLEANS,
+    BOTH_WAYS,
+    EMBEDDED,
     INTENTS,
     BooleanName,
     Intent,
@@ -350,6 +358,27 @@ def test_cutting_a_prompt_into_pieces_raises_no_mean_and_leaves_the_letter(
     assert score is not None
     assert sum(scores) / len(scores) <= score + 1e-9
     assert sub_session_standing(cut_up, intent) == sub_session_standing([whole], intent)
+
+
+def test_what_can_be_said_on_one_side_only_is_in_no_rate() -> None:
+    """Unless a text model said it."""
+    embedded, asked = (rated(Standing((), BOOLEANS), Rubric("ok", judge=judge)) for judge in (EMBEDDED, "model:m"))
+    assert (embedded, asked) == (tuple(name for name in BOOLEANS if name in BOTH_WAYS), BOOLEANS)
+
+
+def test_prompts_are_one_unit_until_something_is_done() -> None:
+    """Whether it was answered or only worked on; of a very long row the first are read."""
+    asking = [
+        turn(f"Add the flag number {n} that prints it", place=n, answer=None) for n in range(UNIT_PROMPTS_MAX + 1)
+    ]
+    worked = turn("Add a flag that prints the version", answer=None, tool_calls=1)
+    assert [len(unit) for unit in unit_turns([*asking, worked, asking[0]])] == [len(asking) + 1, 1]
+    assert len(joined_prompts(asking)) == UNIT_PROMPTS_MAX
+
+
+def test_of_a_bare_paste_only_what_may_rest_on_it_is_sure() -> None:
+    found = judge("documentation:\n```\nline 1 of the log, in src/app.py\n```")
+    assert {each.name for each in found.booleans if each.value is not None} <= set(MAY_REST_ON_PASTED)
 
 
 def test_what_came_before_is_part_of_the_judgement() -> None:

@@ -137,6 +137,13 @@ def test_of_nothing_there_is_no_interval() -> None:
     assert (mean_interval(0, 0, 0), mean_interval(80, 6400, 1)) == (None, None)
 
 
+def test_the_interval_of_a_mean_is_students() -> None:
+    """Of 40, 60, 40 and 60: by the variance of a sample, with three degrees of freedom."""
+    found = mean_interval(200, 10_400, 4)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((31.6261, 68.3739), abs=1e-3)
+
+
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=60))
 def test_an_interval_of_a_mean_holds_it(scores: list[float]) -> None:
     """And is clamped to what a score can be."""

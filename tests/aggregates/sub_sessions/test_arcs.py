@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.judging.boundary import OpenArc, topic_shift
+from aggregates.judging.boundary import TURNS_MAX, OpenArc, topic_shift
 from aggregates.judging.rubric import GapAnswer, JudgeAnswered
 from aggregates.reading.readings import PromptReading
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind, cut_arcs, unsure_gaps
@@ -45,6 +45,11 @@ def test_the_prompts_above_weigh_what_their_names_say(
     arc, turn = OpenArc([turn_at(0, GOAL)]), turn_at(9, reading)
     plain, after = topic_shift(arc, turn), topic_shift(arc, turn, after_commit=True)
     assert (plain.shift, plain.unsure, after.unsure) == (shift, unsure, unsure_once_committed)
+
+
+def test_no_goal_is_followed_for_longer_than_so_many_turns() -> None:
+    arcs = cut_arcs([turn_at(number) for number in range(TURNS_MAX + 1)], "start", None)
+    assert [len(arc.turn_ids) for arc in arcs] == [TURNS_MAX, 1]
 
 
 def shape(arcs: Sequence[Arc]) -> list[tuple[BoundaryKind, list[int]]]:

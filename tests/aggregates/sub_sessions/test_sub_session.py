@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from aggregates.judging.outcome import UNSURE_END
 from aggregates.judging.rubric import NO_STANDING, Answers, JudgeAnswered
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BooleanName, Intent
@@ -149,6 +151,28 @@ def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
     ]
     assert [judged.rubric.status for judged in found.prompts] == ["ok", "skipped", "ok", "unclassified"]
     assert [judged.turn.turn_id for judged in found.prompts] == [uuid(n) for n in range(4)]
+
+
+def test_a_prompt_that_nobody_answered_ends_nothing_later() -> None:
+    """Its turn is active, and the agent did nothing for it."""
+    found = concluded(turn_at(1, ASKED, answered=True), replace(turn_at(9, ASKED), agent_us=0))
+    assert (found.ended_us, found.prompts[-1].turn.last_activity_us) == (MINUTE, 9 * MINUTE)
+
+
+def test_only_the_end_of_the_last_arc_is_unsure() -> None:
+    """A gap within what a person joined is told by them."""
+    arcs = [replace(arc_of(1), end_chance=0.4), arc_of(2, started_us=2 * MINUTE)]
+    turns = turn_at(1, ASKED, answered=True), turn_at(2, ASKED, answered=True)
+    for drawn, unsure in ((arcs, False), ([arcs[1], replace(arcs[1], end_chance=0.4)], True)):
+        against = concluded(*turns, arcs=drawn, following=turn_at(9, ASKED)).outcome.evidence_against
+        assert (UNSURE_END in [piece.what for piece in against]) is unsure
+
+
+def test_what_is_taken_back_is_known_where_every_revert_names_it() -> None:
+    """One that names nothing takes back whatever there is."""
+    named, whole = (replace(worked("R"), reverted=paths) for paths in (((1, 2),), ()))
+    assert concluded(turn_at(1, ASKED, work=named)).reverted == ((1, 2),)
+    assert concluded(turn_at(1, ASKED, work=named), turn_at(2, ASKED, work=whole)).reverted == ()
 
 
 def test_an_unclassified_sub_session_has_no_standing() -> None:
