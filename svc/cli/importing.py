@@ -14,24 +14,17 @@ from svc.cli.common import Shown, data_options, organization_option, run, show_f
 from svc.connect.changes import Refused
 from svc.connect.connecting import all_stored
 from svc.connect.server import Server, checked_url
-from svc.importing.elsewhere import Elsewhere, Notes
+from svc.importing.elsewhere import Elsewhere
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_into
 from svc.log.folder import SOCKET
 from svc.settings import Settings
 
-_WHAT = {
-    "claude-code": ("Claude Code transcripts", "~/.claude/projects", ", or $CLAUDE_CONFIG_DIR/projects"),
-    "codex": ("Codex session files (rollouts)", "~/.codex/sessions", ", or $CODEX_HOME/sessions"),
-    "gemini": ("Gemini CLI session files", "~/.gemini/tmp", ""),
-    "copilot": ("Copilot CLI sessions", "~/.copilot/session-state", ", or $COPILOT_HOME/session-state"),
-}
-"""What is read of which agent, and where it lies."""
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
 import_ = click.Group("import", help="Import sessions that agents have kept on this machine.")
 
 
 def _add_command(agent: str) -> None:
-    what, folder, other = _WHAT[agent]
+    transcripts = FORMATS[agent]
     following = (
         f"name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
         f"`svc connect {agent}` has it send what it does from now on"
@@ -40,9 +33,9 @@ def _add_command(agent: str) -> None:
     @import_.command(
         agent,
         cls=Command,
-        help=f"""Import {what}: a folder, or one file. Running it again adds nothing.
+        help=f"""Import {transcripts.what}: a folder, or one file. Running it again adds nothing.
 
-        Without PATH the agent's own folder is read: {folder}{other}
+        Without PATH the agent's own folder is read: {transcripts.place}
 
         The sessions go into the folder of a server on this machine (--var), or to another machine's (--url), where the
         key says whose they are.
@@ -70,7 +63,7 @@ def _add_command(agent: str) -> None:
         url: str | None,
         key: str | None,
     ) -> None:
-        found = (path or Path(FORMATS[agent].folder())).expanduser()
+        found = path.expanduser() if path else transcripts.folder
         if not found.exists():
             raise click.ClickException(f"there is no {found}; {following}")
         if url is None:
@@ -91,7 +84,7 @@ def _add_command(agent: str) -> None:
         tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
 
-for _agent in _WHAT:
+for _agent in FORMATS:
     _add_command(_agent)
 
 
@@ -141,7 +134,7 @@ async def _import(
 
 
 async def _import_elsewhere(agent: str, path: Path, url: str, key: str, heard: Callable[..., None]) -> ImportReport:
-    destination = Elsewhere(Server(url, key), agent, Notes.of(url, key, agent, path))
+    destination = Elsewhere(Server(url, key), agent)
     return await import_into(destination, FORMATS[agent], path, _progress(heard), now_us=time.time_ns() // 1_000)
 
 

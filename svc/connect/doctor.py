@@ -32,8 +32,7 @@ from svc.hook.outbox import Outbox
 
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
-CLOCK_SECONDS_READ = 2.0
-"""The server tells its time in whole seconds: so much may be wrong about it."""
+CLOCK_SECONDS_READ = 2.0  # the server tells its time in whole seconds: so much may be wrong about it
 READ_BACK_TRIES = 20
 READ_BACK_SECONDS = 0.1
 UNKNOWN = "unknown agent"  # what the server calls an agent whose telemetry it cannot read

@@ -10,16 +10,13 @@ from uuid import UUID, uuid4, uuid5
 from svc import __version__
 from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection
 
-TRANSCRIPT_TAIL_BYTES_MAX = MIB_BYTES
-"""How much of a transcript's end is read for the agent's last message."""
+TRANSCRIPT_TAIL_BYTES_MAX = MIB_BYTES  # how much of a transcript's end is read for the agent's last message
 TEXT_BYTES_MAX = 512 * KIB_BYTES
 """What a prompt and an answer are cut to, unless the server asks for less: it fits one frame however it is escaped."""
-TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES
-"""A tool call's input as JSON; of a larger one the long texts are cut."""
+TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES  # a tool call's input as JSON; of a larger one the long texts are cut
 TOOL_TEXT_CHARACTERS_MAX = 1_000
 """What a long text of such an input is cut to: a path or the beginning of a command still stands in it."""
-MILLISECONDS_MAX = 10**12
-"""A longer duration is none, here as on the server."""
+MILLISECONDS_MAX = 10**12  # a longer duration is none, here as on the server
 ID_CHARACTERS_MAX = 1_024
 CWD_CHARACTERS_MAX = 32_767
 
@@ -39,10 +36,8 @@ _KINDS = {
     "StopFailure": "stop_failure",
 }
 """Claude Code's and Codex's names, and Gemini's two of its own."""
-_NO_ANSWER = "[no response text]"
-"""Gemini's, where the model said nothing."""
-_MENDED = "\ufffd"
-"""Stands for what no intake takes."""
+_NO_ANSWER = "[no response text]"  # Gemini's, where the model said nothing
+_MENDED = "\ufffd"  # stands for what no intake takes
 
 
 class Happening(NamedTuple):
@@ -51,15 +46,11 @@ class Happening(NamedTuple):
     kind: str
     agent: str
     session: str
-    prompt_id: str | None
-    """The agent's name for the prompt, the same as in its telemetry."""
-    moment: str | None
-    """What tells this prompt from an equal one of the session where it has no such name."""
+    prompt_id: str | None  # the agent's name for the prompt, the same as in its telemetry
+    moment: str | None  # what tells this prompt from an equal one of the session where it has no such name
     cwd: str | None
-    text: str | None
-    """The prompt, or the response."""
-    attributes: dict[str, str | None]
-    """What a log record says of it."""
+    text: str | None  # the prompt, or the response
+    attributes: dict[str, str | None]  # what a log record says of it
 
 
 def happening(agent: str, told: dict[str, Any]) -> Happening | None:
@@ -218,10 +209,8 @@ class OpenPrompt(NamedTuple):
     """The last prompt of a session."""
 
     event_id: str
-    at: float
-    """Seconds since 1970."""
-    moment: str | None = None
-    """What the agent calls it; an answer to something else is not its answer."""
+    at: float  # seconds since 1970
+    moment: str | None = None  # what the agent calls it; an answer to something else is not its answer
     answered: bool = False
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 COACH_SECONDS = 0.25
 """When it gives up. On an idle machine it takes less than a tenth of a second, Python's start included."""
-PROMPT_CHARACTERS_MAX = 32_768
-"""Of a longer prompt nothing is said: most of it is pasted."""
+PROMPT_CHARACTERS_MAX = 32_768  # of a longer prompt nothing is said: most of it is pasted
 
 
 class Before(NamedTuple):

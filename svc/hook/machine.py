@@ -17,14 +17,11 @@ FILE_MODE = 0o600
 
 class Connection(NamedTuple):
     name: str
-    url: str
-    """Of the intake, without a slash at its end."""
+    url: str  # of the intake, without a slash at its end
     key: str
     prompts: bool = True
-    responses: bool = True
-    """Whether the server asks for prompts and responses."""
-    max_bytes: int | None = None
-    """What the server asks a text to be cut to."""
+    responses: bool = True  # whether the server asks for prompts and responses
+    max_bytes: int | None = None  # what the server asks a text to be cut to
 
 
 def config_folder() -> Path:

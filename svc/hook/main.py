@@ -19,17 +19,12 @@ from svc.hook.outbox import Outbox
 
 EXIT_SECONDS = 1.7
 """When the process ends whatever it is doing, so that all of it, the interpreter's start included, stays below 2 s."""
-DELIVER_SECONDS = 1.2
-"""Until when something is sent. What is left stays in the outbox."""
-DELIVER_AT_END_SECONDS = 0.7
-"""The same for a session's end: Claude Code gives all hooks 1.5 s together then."""
-UNPACK_SECONDS = 0.3
-"""What the one-file program takes of all this before it begins: it unpacks itself."""
-LATE_SECONDS = 0.1
-"""For a note that the server did not answer in time."""
+DELIVER_SECONDS = 1.2  # until when something is sent. What is left stays in the outbox
+DELIVER_AT_END_SECONDS = 0.7  # the same for a session's end: Claude Code gives all hooks 1.5 s together then
+UNPACK_SECONDS = 0.3  # what the one-file program takes of all this before it begins: it unpacks itself
+LATE_SECONDS = 0.1  # for a note that the server did not answer in time
 assert DELIVER_AT_END_SECONDS < DELIVER_SECONDS < EXIT_SECONDS < EXIT_SECONDS + LATE_SECONDS < 2.0
-INPUT_BYTES_MAX = 16 * MIB_BYTES
-"""A hook's input; a tool's output in it is the largest part."""
+INPUT_BYTES_MAX = 16 * MIB_BYTES  # a hook's input; a tool's output in it is the largest part
 
 
 def call(arguments: list[str], *, apart: bool = False) -> NoReturn:

@@ -26,10 +26,8 @@ OUTBOX_FILES_MAX = 2_000
 OUTBOX_BYTES_MAX = 64 * MIB_BYTES
 OUTBOX_SECONDS_MAX = 14 * 86_400.0
 """Beyond any of these the oldest captures are given up and counted: some days of work without a server."""
-DEAD_LETTERS_MAX = 100
-"""How many captures that a server refused for good are remembered, without their texts."""
-SESSION_SECONDS_MAX = 14 * 86_400.0
-"""How long it is remembered which prompt of a session is without an answer."""
+DEAD_LETTERS_MAX = 100  # how many captures that a server refused for good are remembered, without their texts
+SESSION_SECONDS_MAX = 14 * 86_400.0  # how long it is remembered which prompt of a session is without an answer
 _DIGITS = 12
 _SUFFIX = ".json"
 _DRAFT_SECONDS_MAX = 3_600.0

@@ -16,12 +16,10 @@ from svc.hook.captures import LOGS, PROMPTS
 from svc.hook.machine import KIB_BYTES, Connection
 from svc.hook.outbox import PAUSE_SECONDS, Outbox
 
-ANSWER_BYTES_MAX = 64 * KIB_BYTES
-"""How much of a server's answer is read."""
+ANSWER_BYTES_MAX = 64 * KIB_BYTES  # how much of a server's answer is read
 _TRY_AGAIN = (401, 403, 408, 425, 429)
 """A key may be put right, a server may have time again: nothing is wrong with the capture itself."""
-_NO_SERVICE = (404, 405)
-"""From a route that every intake has: something else answers at this address."""
+_NO_SERVICE = (404, 405)  # from a route that every intake has: something else answers at this address
 
 
 def send(connection: Connection, outbox: Outbox, deadline: float, *, last: bool = False) -> None:

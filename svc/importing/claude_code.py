@@ -5,7 +5,6 @@ seen once is not taken again. Ids come from the lines' own ids: the same transcr
 however far, it is read.
 """
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,8 @@ from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_be
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
-_SYNTHETIC_MODEL = "<synthetic>"
-"""The agent's own messages carry this model: they were never asked of one."""
-_START_REPEATS_US = 10_000_000
-"""Each of several hooks reports the same session start; within this time they are one."""
+_SYNTHETIC_MODEL = "<synthetic>"  # the agent's own messages carry this model: they were never asked of one
+_START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
 _STATUS = re.compile(r"\b([45]\d\d)\b")
 _STATUS_OF_ERROR = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401}
 
@@ -274,8 +271,7 @@ def _finish(call: ToolCall, block: transcript.Block, result: object, at_us: int)
 
 
 CLAUDE_CODE = Format(
-    source="claude-code",
-    folder=lambda: str(Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude") / "projects"),
+    *("claude-code", "Claude Code transcripts", "~/.claude", "CLAUDE_CONFIG_DIR", "projects"),
     is_transcript=lambda file: file.suffix == ".jsonl",
     # Sub-agents' files last, so that the prompts which spawned them are known; an original before its forks.
     order=lambda file: (file.name.startswith("agent-") or "subagents" in file.parts, *by_beginning(file)),

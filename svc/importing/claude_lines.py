@@ -17,15 +17,13 @@ _REJECTED = (
 )
 _CONTINUED = "This session is being continued from a previous conversation"
 _LOCAL_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
-_TAGS_MAX = 64 * 1024
-"""A command's tags stand at the start; what a long text quotes is not searched."""
+_TAGS_MAX = 64 * 1024  # a command's tags stand at the start; what a long text quotes is not searched
 
 
 class Block(msgspec.Struct, frozen=True):
     type: str = ""
     text: str | None = None
-    id: str | None = None
-    """tool_use: the id that its result names."""
+    id: str | None = None  # tool_use: the id that its result names
     name: str | None = None
     input: Any = None
     tool_use_id: str | None = None
@@ -79,8 +77,7 @@ class Line(Timed, rename="camel", kw_only=True):
     type: str = ""
     uuid: str | None = None
     session_id: str | None = None
-    is_sidechain: bool | None = None
-    """A sub-agent's line."""
+    is_sidechain: bool | None = None  # a sub-agent's line
     is_meta: bool | None = None
     prompt_id: str | None = None
     cwd: str | None = None
@@ -96,8 +93,7 @@ class Line(Timed, rename="camel", kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    kind: str | None = None
-    """Who put a user line there; `human` for a person."""
+    kind: str | None = None  # who put a user line there; `human` for a person
 
 
 class UserLine(Line, rename="camel", kw_only=True):

@@ -4,7 +4,6 @@ A file only grows, also when its session is resumed, so ids come from the sessio
 repeats of its parent is left out. A sub-agent's file has no prompts: what it was told, an agent wrote.
 """
 
-import os
 import re
 from array import array
 from collections import Counter
@@ -26,10 +25,8 @@ from aggregates.telemetry.exchanges import Exchange, TypedPrompt
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
 
-_TOLD_TWICE_US = 2_000_000
-"""Some versions tell a prompt as an event and as an item."""
-_PAUSE_US = 1_000_000
-"""Within a copy no line is further than this from the one before."""
+_TOLD_TWICE_US = 2_000_000  # some versions tell a prompt as an event and as an item
+_PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
 _UUID_CHARACTERS = 36
 _REJECTED = re.compile(r"\brejected by (?:the )?user\b")
 
@@ -304,8 +301,7 @@ def _difference(total: rollout.Usage | None, before: rollout.Usage | None) -> ro
 
 
 CODEX = Format(
-    source="codex",
-    folder=lambda: f"{os.environ.get('CODEX_HOME') or '~/.codex'}/sessions",
+    *("codex", "Codex session files (rollouts)", "~/.codex", "CODEX_HOME", "sessions"),
     is_transcript=lambda file: file.name.startswith("rollout-") and file.name.endswith((".jsonl", ".jsonl.zst")),
     # A parent before its forks: its file begins earlier.
     order=by_beginning,

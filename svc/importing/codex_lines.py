@@ -11,8 +11,7 @@ from aggregates.telemetry.codex import call_arguments
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
 
-HEAD_CHARACTERS_MAX = 500
-"""What a result says of itself stands in so many characters."""
+HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -235,8 +234,7 @@ def _changed_lines(change: object) -> tuple[int, int] | None:
 
 
 class Compaction(Body, frozen=True):
-    type: str | None = None
-    """Where an event tells it once more, as in some versions."""
+    type: str | None = None  # where an event tells it once more, as in some versions
 
 
 class Failure(Body, frozen=True):
@@ -287,8 +285,7 @@ _LINES: dict[str, type[Body]] = {
 class Line(Timed):
     type: str | None = None
     ordinal: Any = None
-    payload: Any = None
-    """None in a line of the older kind."""
+    payload: Any = None  # None in a line of the older kind
 
 
 def body_of(line: Line, value: dict[str, Any]) -> Body | None:

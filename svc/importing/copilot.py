@@ -4,7 +4,6 @@ A file only grows, also when its session is resumed. Requests and calls have the
 sub-agent's lines name the agent; what it was told, an agent wrote. Credits are no dollars, so no cost is read.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +63,7 @@ class Line(Timed, rename="camel", kw_only=True):
     id: str
     timestamp: str
     data: dict[str, Any] | None = None
-    agent_id: str | None = None
-    """A sub-agent's line."""
+    agent_id: str | None = None  # a sub-agent's line
 
 
 class EventReader(Reader):
@@ -170,8 +168,7 @@ _READ = frozenset(
     }
 )
 COPILOT = Format(
-    source="copilot",
-    folder=lambda: f"{os.environ.get('COPILOT_HOME') or '~/.copilot'}/session-state",
+    *("copilot", "Copilot CLI sessions", "~/.copilot", "COPILOT_HOME", "session-state"),
     is_transcript=lambda file: file.name == "events.jsonl",
     order=by_beginning,
     reader=EventReader,

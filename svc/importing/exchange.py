@@ -4,6 +4,7 @@ A line is decoded as far as it is needed. Formats are internal to the agents and
 and unknown kinds of line are ignored, a known field of a wrong type makes the line unreadable.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -24,10 +25,8 @@ from aggregates.telemetry.draft import RecordDraft
 from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
 from aggregates.telemetry.otlp import repaired
 
-LINE_BYTES_MAX = 64 * 1024 * 1024
-"""A longer line, or a longer document, is not read."""
-HEAD_LINES_MAX = 100
-"""The first time of a file is looked for in so many lines."""
+LINE_BYTES_MAX = 64 * 1024 * 1024  # a longer line, or a longer document, is not read
+HEAD_LINES_MAX = 100  # the first time of a file is looked for in so many lines
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -108,8 +107,7 @@ class Memory:
     """What one import has read so far, over all its files: forks repeat lines of other files."""
 
     keys: defaultdict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
-    marks: dict[str, Sequence[int]] = field(default_factory=dict)
-    """By session, what its lines are known again by."""
+    marks: dict[str, Sequence[int]] = field(default_factory=dict)  # by session, what its lines are known again by
 
     def add(self, kind: str, key: Hashable) -> bool:
         """Whether it is new."""
@@ -126,8 +124,7 @@ class _Open:
     answer: str = ""
     answered_us: int = 0
     last_us: int = 0
-    stopped: bool = False
-    """Whether the agent is done, as far as the lines say."""
+    stopped: bool = False  # whether the agent is done, as far as the lines say
 
 
 class Reader(ABC):
@@ -256,14 +253,26 @@ def lines_of(file: Path, *, whole: bool = False) -> Iterator[bytes]:
 
 
 class Format(NamedTuple):
-    source: str
-    folder: Callable[[], str]
+    source: str  # as svc calls the agent
+    what: str  # as a person calls the files
+    home: str  # of the agent, if the variable says nothing else
+    variable: str | None
+    below: str  # where the sessions lie in it
     is_transcript: Callable[[Path], bool]
-    order: Callable[[Path], tuple[object, ...]]
-    """What must be read earlier sorts first."""
+    order: Callable[[Path], tuple[object, ...]]  # what must be read earlier sorts first
     reader: type[Reader]
-    document: str | None = None
-    """The ending of files that are one JSON document each."""
+    document: str | None = None  # the ending of files that are one JSON document each
+
+    @property
+    def folder(self) -> Path:
+        home = os.environ.get(self.variable) if self.variable else None
+        return Path(home or self.home).expanduser() / self.below
+
+    @property
+    def place(self) -> str:
+        """The folder as a person types it."""
+        other = f", or ${self.variable}/{self.below}" if self.variable else ""
+        return f"{self.home}/{self.below}{other}"
 
 
 def files_under(path: Path, transcripts: Format) -> list[Path]:

@@ -26,8 +26,7 @@ from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microsec
 
 _TOLD_ITSELF = "System: "
 _CONTINUED = "Please continue."
-_CONTINUED_WITHIN_US = 2_000_000
-"""The agent tells itself to go on, at once; a person needs longer."""
+_CONTINUED_WITHIN_US = 2_000_000  # the agent tells itself to go on, at once; a person needs longer
 _CANCELLED = "Request cancelled."
 _OK = {"success": True, "error": False}
 
@@ -217,8 +216,7 @@ def _is_nested(file: Path) -> bool:
 
 
 GEMINI = Format(
-    source="gemini",
-    folder=lambda: "~/.gemini/tmp",
+    *("gemini", "Gemini CLI session files", "~/.gemini", None, "tmp"),
     is_transcript=lambda file: file.suffix in (".json", ".jsonl") and (file.parent.name == "chats" or _is_nested(file)),
     # By the time in the name; where a document was carried on as lines, the lines, which hold all of it, first.
     order=lambda file: (_is_nested(file), file.stem, file.suffix == ".json"),

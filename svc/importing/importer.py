@@ -21,8 +21,7 @@ from svc.importing.copilot import COPILOT
 from svc.importing.exchange import Format, Memory, TornLine, files_under, lines_of
 from svc.importing.gemini import GEMINI
 
-QUIET_US = 30 * 60 * 1_000_000
-"""An exchange that was quiet for this long is taken as it stands."""
+QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
 """By the name that the agent has everywhere."""
 
@@ -48,8 +47,7 @@ class TokenSums:
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
-    cache_write_1h_tokens: int = 0
-    """Part of the cache writes."""
+    cache_write_1h_tokens: int = 0  # part of the cache writes
 
 
 @dataclass(slots=True)
@@ -57,27 +55,20 @@ class ImportReport:
     """What an import found, whether or not it was there before, and what of it was new."""
 
     files: int = 0
-    lines: int = 0
-    """Lines that are not blank, torn ones among them."""
-    torn: list[TornLine] = field(default_factory=list)
-    """A file that could not be opened stands here as its line 0."""
+    lines: int = 0  # lines that are not blank, torn ones among them
+    torn: list[TornLine] = field(default_factory=list)  # a file that could not be opened stands here as its line 0
     prompts: int = 0
     responses: int = 0
     requests: int = 0
-    errors: int = 0
-    """Requests that failed for good."""
-    tool_calls: int = 0
-    """Finished, refused or without a result."""
+    errors: int = 0  # requests that failed for good
+    tool_calls: int = 0  # finished, refused or without a result
     records: int = 0
     tokens: TokenSums = field(default_factory=TokenSums)
-    unfinished: int = 0
-    """Exchanges that were still being written; the next run takes them."""
+    unfinished: int = 0  # exchanges that were still being written; the next run takes them
     repeated: int = 0
     """Prompts that an earlier run had from another session's file; what they caused is not taken twice."""
-    created: int = 0
-    """Prompts, responses and batches of records that are new."""
-    known: int = 0
-    """Those that had been there before."""
+    created: int = 0  # prompts, responses and batches of records that are new
+    known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
 
     def count(self, record: Record) -> None:
