@@ -198,7 +198,10 @@ async def open_operator(service: Service, request: Request) -> Response:
 
 def sign_in_of(service: Service, request: Request) -> SignIn | None:
     """Whose browser this is, as things stand now."""
-    text = request.cookies.get(cookie_name(request), "")
+    return sign_in_by(service, request.cookies.get(cookie_name(request), ""))
+
+
+def sign_in_by(service: Service, text: str) -> SignIn | None:
     if not text or len(text) > COOKIE_CHARACTERS_MAX:
         return None
     return signed_in(service.directory, sign_in_stream(digest_of(text)), service.now_us())

@@ -3,7 +3,7 @@
 from quart import Response
 
 from svc_http.bodies import unauthorized
-from svc_http.pages.door import BySignIn, sign_in_of
+from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.routes.events import OpenStreams, answer_stream
 from svc_http.routing import Routes
 
@@ -13,8 +13,11 @@ def new_routes(opened: OpenStreams) -> Routes:
 
     @routes("GET /live", "What changes, as server-sent events.")
     async def live(call: BySignIn) -> Response:
+        # Taken here: a stream goes on outside the context of its request.
+        cookie = call.request.cookies.get(cookie_name(call.request), "")
+
         def still_in() -> None:
-            if sign_in_of(call.service, call.request) is None:
+            if sign_in_by(call.service, cookie) is None:
                 raise unauthorized("this browser is no longer signed in")
 
         return await answer_stream(opened, call, still_in)

@@ -94,7 +94,8 @@ def new_routes(opened: OpenStreams) -> Routes:
         refuses={429: "The caller has as many streams open as one may have."},
     )
     async def events(call: ByKey) -> TrioResponse:
-        return await answer_stream(opened, call, lambda: caller_of_api(call.service, call.request.headers))
+        headers = call.request.headers  # taken here: a stream goes on outside the context of its request
+        return await answer_stream(opened, call, lambda: caller_of_api(call.service, headers))
 
     return routes
 
@@ -108,20 +109,22 @@ async def answer_stream(opened: OpenStreams, call: ByKey, still_in: Callable[[],
     if call.request.method == "HEAD":
         return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
     opened.check(call.scope.developer_id)
-    response = TrioResponse(_told(opened, call, began, still_in), 200, _UNCACHED, content_type="text/event-stream")
+    missed = call.request.headers.get("Last-Event-ID", "") not in ("", str(began.position))
+    response = TrioResponse(
+        _told(opened, call, began, missed, still_in), 200, _UNCACHED, content_type="text/event-stream"
+    )
     response.timeout = None
     return response
 
 
 async def _told(
-    opened: OpenStreams, call: ByKey, began: Standing, still_in: Callable[[], object]
+    opened: OpenStreams, call: ByKey, began: Standing, missed: bool, still_in: Callable[[], object]
 ) -> AsyncGenerator[bytes, None]:
     """The body: ends when the key does or the server stops, and is closed when the client has gone."""
     service, told = call.service, began
     reason = "the client has gone, or did not read"
     opened.enter(call.scope.developer_id)
     try:
-        missed = call.request.headers.get("Last-Event-ID", "") not in ("", str(began.position))
         first = _event(began.position, service.now_us()) if missed else f"id: {began.position}\n\n"
         yield f": {NAME}\nretry: {RECONNECT_MS}\n\n{first}".encode()
         beat_at = trio.current_time() + HEARTBEAT_SECONDS
