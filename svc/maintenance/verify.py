@@ -198,7 +198,7 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
 
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
-    key = key_of(live, table)
+    key = key_of(table)
     key_in = itemgetter(slice(len(key)))
     query = f"SELECT {', '.join(key)}, * FROM {table} ORDER BY {', '.join(key)}"
     for place, same in groupby(merge(live.execute(query), replayed.execute(query), key=key_in), key_in):

@@ -151,7 +151,7 @@ def digests(db: sqlite3.Connection) -> dict[str, str]:
 
 def _digest(db: sqlite3.Connection, table: str) -> str:
     digest = hashlib.sha256()
-    for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key_of(db, table))}"):
+    for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key_of(table))}"):
         digest.update(repr(row).encode())
         digest.update(b"\n")
     return digest.hexdigest()

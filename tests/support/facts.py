@@ -284,4 +284,4 @@ def reader(db: sqlite3.Connection, facts: Iterable[Placed]) -> Reader:
 def tables(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
     """Every row but the bookmark, in key order."""
     names = [name for name in table_names() if name != "bookmark"]
-    return {n: db.execute(f"SELECT * FROM {n} ORDER BY {', '.join(key_of(db, n))}").fetchall() for n in names}
+    return {n: db.execute(f"SELECT * FROM {n} ORDER BY {', '.join(key_of(n))}").fetchall() for n in names}

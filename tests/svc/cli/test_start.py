@@ -11,7 +11,7 @@ from svc.cli import COMMANDS, main
 
 SLOW = {
     *("trio", "asyncio", "httpx", "quart", "flask", "hypercorn", "structlog", "duckdb", "cryptography", "pydantic"),
-    *("eventsourcing", "prometheus_client", "pygments", "msgpack", "svc.app", "svc.log.store", "svc_http.routing"),
+    *("eventsourcing", "sqlite_utils", "prometheus_client", "pygments", "msgpack", "svc.app", "svc.log.store", "svc_http.routing"),
 }
 """Each takes from a tenth of a second to more than one."""
 READERS = {"aggregates.reading.reading", "aggregates.reading.features", "aggregates.redaction.redaction", "rapidfuzz"}
@@ -61,7 +61,7 @@ def test_a_server_starts_without_a_client(tmp_path: Path) -> None:
     """It takes a tenth of the start, and most servers ask nobody. What reads texts is loaded behind the start."""
     code = "import json, sys, svc.serving; sys.stderr.write(json.dumps(sorted(sys.modules)))"
     found = imported(tmp_path, code=code)
-    assert found & {"httpx", "duckdb", "mcp", "pydantic"} == set()
+    assert found & {"httpx", "duckdb", "mcp", "pydantic", "sqlite_utils"} == set()
     assert found & READERS == set()
 
 

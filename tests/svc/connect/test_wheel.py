@@ -25,7 +25,7 @@ def test_it_holds_every_module_and_the_licence_and_is_the_same_each_time() -> No
     made = made_here()
     assert made is not None
     names = set(zipfile.ZipFile(BytesIO(made.data)).namelist())
-    assert {"svc/hook/start.py", "svc_http/app.py", "projections/schema.sql", "aggregates/event.py"} <= names
+    assert {"svc/hook/start.py", "svc_http/app.py", "projections/schema.toml", "aggregates/event.py"} <= names
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
     assert not any("__pycache__" in name or name.startswith("tests") for name in names)
     assert made_here() == made
