@@ -29,7 +29,7 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.scheduled import ScheduledBackups
-from svc.maintenance.verify import remove_left_over
+from svc.maintenance.scratch import remove_left_over
 from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics
 from svc.service import Acknowledged, RunningService

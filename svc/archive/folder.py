@@ -1,9 +1,8 @@
-"""The archive's folder and the list of the files that count, exchanged so that no crash loses or doubles a row.
+"""The archive's folder and the list of the files that count.
 
-The list, a small SQLite file beside the folder, also says how far in the log the files go. New files are written as
-drafts beside their place and synced; then the list gets them, and loses those they replace, in one transaction; then
-the drafts get their names, and what was replaced goes. Whoever opens the folder after a crash finishes that: a listed
-draft gets its name, everything that is not listed is removed.
+The list, a small SQLite file beside the folder, also says how far in the log the files go. A new file is written as a
+draft, synced, and named; then the list gets it, in one transaction with the place in the log. Files are never changed.
+Whoever opens the folder removes what is not listed, as a crash leaves it behind: no row is lost, none counts twice.
 """
 
 import hashlib
@@ -21,19 +20,15 @@ import structlog
 
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY
 from projections.schema import SCHEMA_VERSION
-from svc.limits import STORE_BUSY_TIMEOUT_MS
+from svc.limits import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 from svc.log.vault import sync
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-from svc.limits import MIB_BYTES
 
 ARCHIVE_MEMORY_BYTES_MAX = 128 * MIB_BYTES
 """What the Parquet library may take, beyond which it uses the disk; a usual batch or read takes 25 MiB."""
 ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES  # what the Parquet library may put down on disk while it works
-ARCHIVE_SMALL_ROWS_MAX = 20_000  # A file with fewer rows is small, and merged with others of its day
-ARCHIVE_COMPACT_FILES_MIN = 8  # so many small files of a day are merged: a busy day is then read from about ten files
-ARCHIVE_COMPACT_FILES_MAX = 64  # files merged at once
 
 log = structlog.get_logger()
 FOLDER = "archive"
@@ -41,25 +36,10 @@ MANIFEST = "archive.db"
 DRAFT = ".draft"
 WORK = "work"  # what is put down while files are made; nothing in it outlives the work
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
-ARCHIVE_VERSION = 1
+ARCHIVE_VERSION = 2
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
 MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
 """Rows of other tables may say something else, and are archived anew as well."""
-_TABLES = f"""
-BEGIN;
-CREATE TABLE IF NOT EXISTS state (
-    id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, checksum BLOB NOT NULL,
-    next_number INTEGER NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS files (
-    name TEXT PRIMARY KEY, organization_id TEXT NOT NULL, day TEXT NOT NULL, number INTEGER NOT NULL,
-    row_count INTEGER NOT NULL, byte_count INTEGER NOT NULL, digest BLOB NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS files_of_day ON files (organization_id, day, number);
-INSERT OR IGNORE INTO state VALUES (1, 0, x'', 1);
-PRAGMA user_version={MADE_OF};
-COMMIT;
-"""
 Fingerprint = Callable[[int], bytes]
 """Tells the event at a position of the log from any other; empty where there is none."""
 
@@ -104,14 +84,6 @@ class ArchiveFile(msgspec.Struct, frozen=True):
 
 
 _FIELDS = ", ".join(ArchiveFile.__struct_fields__)
-_CROWDED = f"""
-WITH small AS (SELECT * FROM files WHERE row_count < ? AND name NOT IN (SELECT value FROM json_each(?))),
-crowded AS (
-    SELECT organization_id, day FROM small GROUP BY organization_id, day HAVING count(*) >= ?
-    ORDER BY count(*) DESC, organization_id, day LIMIT 1
-)
-SELECT {_FIELDS} FROM small JOIN crowded USING (organization_id, day) ORDER BY row_count, number LIMIT ?
-"""
 
 
 class Archive:
@@ -133,7 +105,7 @@ class Archive:
             elif mark.position and deleted:
                 log.warning("the archive's folder was deleted; the archive is written anew")
                 self._forget()
-            self._recover()
+            self._remove_unlisted()
         except BaseException:
             self.close()
             raise
@@ -147,7 +119,7 @@ class Archive:
 
     @property
     def next_number(self) -> int:
-        return int(self._db.execute("SELECT next_number FROM state").fetchone()[0])
+        return int(self._db.execute("SELECT coalesce(max(number), 0) + 1 FROM files").fetchone()[0])
 
     def files(self) -> list[ArchiveFile]:
         return self._select(f"SELECT {_FIELDS} FROM files ORDER BY number")
@@ -156,12 +128,6 @@ class Archive:
         """Files of an organization between two days, newest day first."""
         where = "organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
         return self._select(f"SELECT {_FIELDS} FROM files WHERE {where}", organization_id, first_day, last_day)
-
-    def crowded(self) -> list[ArchiveFile]:
-        """The smallest readable files of the day that has the most small files, where they are too many."""
-        left_out = msgspec.json.encode(sorted(self._unreadable)).decode()
-        bounds = (ARCHIVE_SMALL_ROWS_MAX, left_out, ARCHIVE_COMPACT_FILES_MIN, ARCHIVE_COMPACT_FILES_MAX)
-        return [file for file in self._select(_CROWDED, *bounds) if self.is_readable(file)]
 
     def _select(self, query: str, *bound: str | int) -> list[ArchiveFile]:
         return [ArchiveFile(*row) for row in self._db.execute(query, bound)]
@@ -195,46 +161,32 @@ class Archive:
         self._disk.make_folder(folder)
         return folder / f"requests-{number:09}.parquet{DRAFT}"
 
-    def sealed(self, draft: Path, organization_id: str, day: str, number: int, row_count: int) -> ArchiveFile:
-        """Sync a complete draft; its entry for the list."""
+    def named(self, draft: Path, organization_id: str, day: str, number: int, row_count: int) -> ArchiveFile:
+        """Sync a complete draft and give it its name; its entry for the list."""
         self._disk.sync(draft)
-        name = str(draft.relative_to(self.root)).removesuffix(DRAFT)
-        size = draft.stat().st_size
-        return ArchiveFile(name, organization_id, day, number, row_count, size, digest_of(draft))
+        final = draft.with_name(draft.name.removesuffix(DRAFT))
+        self._disk.rename(draft, final)
+        name, size = str(final.relative_to(self.root)), final.stat().st_size
+        return ArchiveFile(name, organization_id, day, number, row_count, size, digest_of(final))
 
-    def exchange(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile], mark: Mark | None) -> None:
-        """List new files and no longer others, then rename and delete."""
-        self.relist(added, removed, mark)
-        for file in added:
-            final = self.path(file)
-            self._disk.rename(final.with_name(final.name + DRAFT), final)
-        for file in removed:
-            self._disk.remove(self.path(file))
-
-    def relist(self, added: Sequence[ArchiveFile], removed: Sequence[ArchiveFile], mark: Mark | None) -> None:
-        """Add and remove files of the list and move the mark, all in one transaction."""
+    def add(self, files: Sequence[ArchiveFile], mark: Mark) -> None:
+        """List new files and move the mark, in one transaction."""
         self._db.execute("BEGIN IMMEDIATE")
-        self._db.executemany("DELETE FROM files WHERE name = ?", [(file.name,) for file in removed])
-        self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, added))
-        highest = max((file.number for file in added), default=0)
-        self._db.execute("UPDATE state SET next_number = max(next_number, ?)", (highest + 1,))
-        if mark is not None:
-            self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
+        self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, files))
+        self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
         self._disk.commit(self._db)
 
     def _forget(self) -> None:
-        self.relist((), self.files(), Mark(0, b""))
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute("DELETE FROM files")
+        self._db.execute("UPDATE state SET position = 0, checksum = x''")
+        self._disk.commit(self._db)
 
-    def _recover(self) -> None:
+    def _remove_unlisted(self) -> None:
         listed = {self.path(file) for file in self.files()}
         for path in sorted(self.root.glob("org=*/day=*/requests-*")):
-            if _OURS.fullmatch(path.name) is None:
-                continue
-            final = path.with_name(path.name.removesuffix(DRAFT))
-            if final not in listed or (final != path and final.exists()):
+            if _OURS.fullmatch(path.name) and path not in listed:
                 self._disk.remove(path)
-            elif final != path:
-                self._disk.rename(path, final)
         shutil.rmtree(self.root / WORK, ignore_errors=True)
 
 
@@ -255,7 +207,6 @@ def _opened(path: Path) -> sqlite3.Connection:
     timeout_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
     db = sqlite3.connect(path, timeout=timeout_seconds, isolation_level=None, check_same_thread=False)
     try:
-        # Once files are replaced, going back to an older list would lose them: every commit must last.
         db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version not in (0, MADE_OF):
@@ -264,11 +215,27 @@ def _opened(path: Path) -> sqlite3.Connection:
         if flaw != "ok":
             raise sqlite3.DatabaseError(flaw)
         if not version:
-            db.executescript(_TABLES)
+            _make_tables(db)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _make_tables(db: sqlite3.Connection) -> None:
+    from sqlite_utils import Database  # late: only a new list needs it
+
+    new = Database(db, recursive_triggers=False, execute_plugins=False)
+    with new.atomic():
+        state = {"id": int, "position": int, "checksum": bytes}
+        new.create_table("state", state, pk="id", not_null=state, strict=True).insert(
+            {"id": 1, "position": 0, "checksum": b""}
+        )
+        files = ArchiveFile.__annotations__
+        new.create_table("files", files, pk="name", not_null=files, strict=True).create_index(
+            ("organization_id", "day", "number")
+        )
+        new.execute(f"PRAGMA user_version = {MADE_OF}")
 
 
 def flaw_of(path: Path, byte_count: int, digest: bytes) -> str | None:

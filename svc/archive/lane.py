@@ -6,7 +6,7 @@ somebody reads it.
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from itertools import accumulate, groupby, islice
+from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -30,22 +30,22 @@ from projections.prices.spending import (
     spent_rows,
 )
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of, rows_in
+from svc.limits import MIB_BYTES
 from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-from svc.limits import MIB_BYTES
 
-ARCHIVE_INTERVAL_SECONDS = 300.0
-"""How often the archive lane looks for rows that changed: until then they are read from the views."""
-ARCHIVE_RETRY_SECONDS_MAX = 3_600.0
-"""A lane that broke waits twice as long each time, up to this: what it lags behind is read from the views."""
+ARCHIVE_INTERVAL_SECONDS = 3_600.0
+"""How often the archive lane looks for rows that changed: until then they are read from the views. Each look makes a
+file of each day that changed, so this also says how many files a month has."""
+ARCHIVE_RETRY_SECONDS = 600.0
+"""After a look that failed: what it lags behind is read from the views."""
 ARCHIVE_BATCH_ROWS_MAX = 5_000
 """Rows in one file as it is first written, about 250 KiB: some 5 MiB while they are on their way."""
 ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES
 """One row as JSON on its way into a file; ids and a model's name make a few hundred bytes."""
-ARCHIVE_COMPACT_ROWS_MAX = 100_000  # rows merged at once: they are sorted in memory, which takes a third of a second
 ARCHIVE_READ_ROWS_MAX = 250_000
 """Rows read in one query of whole days, a third of a second; between two queries a read can be given up."""
 
@@ -80,13 +80,11 @@ class ArchiveLane:
                 pause_seconds = ARCHIVE_INTERVAL_SECONDS
             except Exception:
                 log.exception("the archive could not be brought up to the views; it is tried again later")
-                pause_seconds = min(2 * pause_seconds, ARCHIVE_RETRY_SECONDS_MAX)
+                pause_seconds = ARCHIVE_RETRY_SECONDS
 
     async def look(self) -> None:
-        """Archive all that has changed, then merge small files, in short pieces so that readers get their turn."""
+        """Archive all that has changed, in short pieces so that readers get their turn."""
         while await self._in_turn(self._archive_some):
-            pass
-        while await self._in_turn(compact_one_day):
             pass
 
     async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
@@ -249,36 +247,11 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
                 lines.write_bytes(_ENCODER.encode_lines([dict(zip(COLUMNS, row, strict=True)) for row in part]))
                 place = *of_day, first + len(files)
                 files.append(_written(archive, duck, place, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX)))
-    archive.exchange(files, (), Mark(up_to, archive.fingerprint(up_to)))
+    archive.add(files, Mark(up_to, archive.fingerprint(up_to)))
     return len(files)
 
 
-def _written(
-    archive: Archive, duck: "DuckDBPyConnection", place: tuple[str, str, int], rows: str, bound: Sequence[object] = ()
-) -> ArchiveFile:
-    """The draft of a query's rows. `place`: organization, day and number."""
+def _written(archive: Archive, duck: "DuckDBPyConnection", place: tuple[str, str, int], rows: str) -> ArchiveFile:
+    """A file of a query's rows. `place`: organization, day and number."""
     draft = archive.draft(*place)
-    return archive.sealed(draft, *place, copy_rows(duck, rows, draft, bound))
-
-
-_NEWEST = (
-    "(SELECT * FROM read_parquet(?, hive_partitioning = false) "
-    "QUALIFY row_number() OVER (PARTITION BY developer_id, at_us, record_id ORDER BY changed_position DESC) = 1 "
-    "ORDER BY at_us, developer_id, record_id)"
-)
-"""Of every row what it last was. One that is superseded stays: older versions of it may stand in other files."""
-
-
-def compact_one_day(archive: Archive) -> int:
-    """Merge small files of the day that has the most of them; how many, 0 where none has too many."""
-    files = archive.crowded()
-    rows = accumulate(file.row_count for file in files)
-    small = [file for file, so_far in zip(files, rows, strict=True) if so_far <= ARCHIVE_COMPACT_ROWS_MAX]
-    if len(small) < 2:
-        return 0
-    paths = [str(archive.path(file)) for file in small]
-    place = small[0].organization_id, small[0].day, archive.next_number
-    with archive.working() as work, connected(archive.root, work) as duck:
-        merged = _written(archive, duck, place, _NEWEST, [paths])
-    archive.exchange([merged], small, None)
-    return len(small)
+    return archive.named(draft, *place, copy_rows(duck, rows, draft))

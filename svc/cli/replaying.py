@@ -133,7 +133,7 @@ async def _check(place: Place, progress: "Progress") -> Checked:
 
     from projections.apply import bookmark
     from svc.log.opening import holds_data, open_log
-    from svc.maintenance.verify import scratch
+    from svc.maintenance.scratch import scratch
     from svc.views.replay import build_in_child, copy_of
     from svc.views.views import RULES_VERSION, current_file
 

@@ -114,7 +114,6 @@ class Following:
                     for each in found:
                         assert isinstance(each.event, DeveloperForgotten)
                         self._vault.let_go(each.event.developer_id)
-                    await self._projector.exchange(self._projector.readers.path)
                     await self.rebuilding.anew()
                 self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
             except StoreUnavailable:

@@ -1,9 +1,8 @@
 """Backing a folder up while a server writes it, into a new folder or one tar file.
 
-What is copied, in this order: the keys there are; the archive as its manifest lists it; the log, as of one moment; the
-keys that came meanwhile; the internal secret. So no word in the copy of the log is without its key, and the archive
-never goes further than the log. The views are left out: they are built from the log. A backup counts once it has its
-name: until then it is a draft beside it.
+What is copied, in this order: the keys there are; the log, as of one moment; the keys that came meanwhile; the
+internal secret. So no word in the copy of the log is without its key. The views and the archive are left out: they are
+made from the log. A backup counts once it has its name: until then it is a draft beside it.
 """
 
 import shutil
@@ -18,8 +17,6 @@ import msgspec
 
 from aggregates.event import Mendable
 from svc import __version__
-from svc.archive.folder import FOLDER as ARCHIVE
-from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import digest_of
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
@@ -28,7 +25,6 @@ from svc.maintenance.keys import OnProgress
 
 BACKUP_PAGES = 4_096
 """Pages of 4 KiB that a backup copies at a time: it shows how far it is, and can be interrupted, between any two."""
-BACKUP_TRIES = 5  # how often the archive is copied again because files of it were merged meanwhile; then it is left out
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -79,7 +75,6 @@ def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
 def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
     draft.mkdir(mode=0o700)
     _copy_keys(var, draft)
-    _copy_archive(var, draft)
     try:
         copy_database(var / EVENTS_FILE, draft / EVENTS_FILE, heard)
     except sqlite3.DatabaseError as error:
@@ -119,37 +114,15 @@ def _copy_keys(var: Path, draft: Path) -> None:
         _copy(key, draft / KEYS_FOLDER / key.name)
 
 
-def _copy_archive(var: Path, draft: Path) -> None:
-    """Copy the listed files; again where some were merged meanwhile."""
-    if not (var / ARCHIVE_MANIFEST).exists():
-        return
-    copy = draft / ARCHIVE_MANIFEST
-    for _ in range(BACKUP_TRIES):
-        remove(copy)
-        try:
-            copy_database(var / ARCHIVE_MANIFEST, copy, lambda _done, _of: None)
-            with closing(sqlite3.connect(copy)) as db:
-                names = [row[0] for row in db.execute("SELECT name FROM files")]
-        except sqlite3.DatabaseError:
-            break
-        if all(_copy(var / ARCHIVE / name, draft / ARCHIVE / name) for name in names):
-            return
-    # It is made from the log: one that cannot be copied as a whole is written anew after a restore.
-    remove(draft / ARCHIVE, copy)
-
-
-def _copy(source: Path, target: Path) -> bool:
-    """Copy a file once; False where it is gone."""
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file once, unless it is gone by now."""
     if target.exists():
-        return True
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return
     target.touch(mode=0o600)  # before there is anything in it to read
     try:
         shutil.copyfile(source, target)
     except FileNotFoundError:
         target.unlink()
-        return False
-    return True
 
 
 def head_of(events: Path) -> tuple[int, str]:

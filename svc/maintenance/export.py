@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from sqlite_utils import Database
 
 from aggregates.event import Scope, Words
 from aggregates.reading.verdicts import BOOLEANS
@@ -138,14 +139,11 @@ def _applicability(of: Applicabilities) -> dict[str, str]:
 
 
 def _requests(db: sqlite3.Connection, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
-    query = (
-        f"SELECT {', '.join(REQUEST_COLUMNS)} FROM requests WHERE developer_id = ? AND organization_id = ? "
-        "ORDER BY at_us, record_id"
-    )
+    requests = Database(db, recursive_triggers=False).table("requests")
     for scope in scopes:
-        for row in db.execute(query, (str(scope.developer_id), str(scope.organization_id))):
-            named = zip(REQUEST_COLUMNS.items(), row, strict=True)
-            yield {name: bool(value) if kind is bool else value for (name, kind), value in named}
+        whose = (str(scope.developer_id), str(scope.organization_id))
+        for row in requests.rows_where("developer_id = ? AND organization_id = ?", whose, order_by="at_us, record_id"):
+            yield {name: bool(row[name]) if kind is bool else row[name] for name, kind in REQUEST_COLUMNS.items()}
 
 
 def _write(path: Path, rows: _Rows) -> tuple[int, int]:

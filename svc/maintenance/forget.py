@@ -1,8 +1,8 @@
 """Forgetting a developer: an order is a fact, and the service carries it out, however often that is broken off.
 
 Each step may be done twice. The person's keys are revoked and memberships ended. What was read from their texts is
-appended. Their data key is destroyed while nothing is written. Processes that may know the key are replaced and the
-views built anew. The closed texts are deleted from the log. That it is done is a fact, too.
+appended. Their data key is destroyed while nothing is written. The views are built anew. The closed texts are deleted
+from the log. That it is done is a fact, too.
 """
 
 import sqlite3
@@ -228,8 +228,6 @@ class Forgetting:
         for command in self._shutting_out(developer_id):
             await self._administration.send(command)
         up_to = await self._destroy_key(developer_id)
-        # The child that keeps the views may know the key: another one takes its place.
-        await self._texts.projector.exchange(self._texts.projector.readers.path)
         await self._rebuilding.anew()
         position = 0
         while (piece := await self._texts.next_piece(position, up_to)) is not None:

@@ -4,22 +4,17 @@ against its list.
 Nothing is changed. Each finding says what is wrong, where, and what to do.
 """
 
-import fcntl
-import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from heapq import merge
 from itertools import groupby, islice
-from operator import itemgetter
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import msgspec
-import structlog
 import trio
+from sqlite_utils import Database
 
 from projections.apply import bookmark
 from projections.derive.integrity import TextsUnavailable
@@ -32,6 +27,7 @@ from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces
+from svc.maintenance.scratch import scratch
 from svc.process import Place
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import build_in_thread, copy_of, digests
@@ -116,16 +112,21 @@ def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
 
+@contextmanager
+def _looking_into(path: Path) -> Iterator[Database]:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        yield Database(db, recursive_triggers=False, execute_plugins=False)
+
+
 def _file_flaws(path: Path) -> list[str]:
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            flaws = _integrity_flaws(db)
-            last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'").fetchone()
+        with _looking_into(path) as db:
+            flaws = _integrity_flaws(db.conn)
             newest = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
-            if last is not None and last[0] != newest:
-                flaws.append(
-                    f"events were deleted at the end: it once held position {last[0]}, now {newest or 0} is last"
-                )
+            for last in db.table("sqlite_sequence").rows_where("name = 'stored_events'"):
+                if last["seq"] != newest:
+                    at = f"it once held position {last['seq']}, now {newest or 0} is last"
+                    flaws.append(f"events were deleted at the end: {at}")
             return flaws
     except sqlite3.Error as error:
         return [str(error)]
@@ -199,9 +200,13 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
     key = key_of(table)
-    key_in = itemgetter(slice(len(key)))
-    query = f"SELECT {', '.join(key)}, * FROM {table} ORDER BY {', '.join(key)}"
-    for place, same in groupby(merge(live.execute(query), replayed.execute(query), key=key_in), key_in):
+
+    def key_in(row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in key)
+
+    both = (Database(db, recursive_triggers=False).table(table) for db in (live, replayed))
+    rows = merge(*(each.rows_where(order_by=", ".join(key)) for each in both), key=key_in)
+    for place, same in groupby(rows, key_in):
         one, *other = same
         if other != [one]:
             yield ", ".join(f"{name} {value}" for name, value in zip(key, place, strict=True))
@@ -211,75 +216,18 @@ def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Find
     manifest = var / ARCHIVE_MANIFEST
     if not manifest.exists():
         return [], 0
+    flaws, number = [], 0
     try:
-        with closing(sqlite3.connect(f"{manifest.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            position, checksum = db.execute("SELECT position, checksum FROM state").fetchone()
-            files = db.execute("SELECT name, byte_count, digest FROM files ORDER BY name").fetchall()
-            findings = [Finding("archive", manifest.name, flaw, _DELETE_ARCHIVE) for flaw in _integrity_flaws(db)]
-            if position and store.fingerprint(position) != checksum:
-                findings.append(Finding("archive", manifest.name, "was made from another log", _DELETE_ARCHIVE))
-            for number, (name, size, digest) in enumerate(files):
-                heard(number, len(files))
-                flaw = flaw_of(var / ARCHIVE / name, size, digest)
-                # A file that a running server merged meanwhile is rightly gone.
-                if flaw is not None and db.execute("SELECT 1 FROM files WHERE name = ?", (name,)).fetchone():
-                    findings.append(Finding("archive", f"{ARCHIVE}/{name}", flaw, _DELETE_ARCHIVE))
+        with _looking_into(manifest) as db:
+            flaws += [(manifest.name, flaw) for flaw in _integrity_flaws(db.conn)]
+            (state,) = db.table("state").rows
+            if state["position"] and store.fingerprint(state["position"]) != state["checksum"]:
+                flaws.append((manifest.name, "was made from another log"))
+            files = db.table("files")
+            for number, file in enumerate(files.rows_where(order_by="name"), 1):
+                heard(number, files.count)
+                if flaw := flaw_of(var / ARCHIVE / file["name"], file["byte_count"], file["digest"]):
+                    flaws.append((f"{ARCHIVE}/{file['name']}", flaw))
     except sqlite3.Error as error:
-        return [Finding("archive", manifest.name, f"cannot be read: {error}", _DELETE_ARCHIVE)], 0
-    return findings, len(files)
-
-
-log = structlog.get_logger()
-LOCK = "scratch.lock"  # locked while somebody makes or removes a scratch folder; inside each, while its command lives
-_NAME = re.compile(r"(verify|check)-[a-z0-9_]{8}")
-
-
-@contextmanager
-def scratch(var: Path, name: str) -> Iterator[Path]:
-    """A temporary folder; `name` is `verify` or `check`. Removes folders of killed commands first."""
-    remove_left_over(var)
-    with _opened(var) as others:
-        _lock(others, fcntl.LOCK_EX)
-        folder = Path(tempfile.mkdtemp(dir=var, prefix=f"{name}-"))
-        lock = _opened(folder)
-        _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert _NAME.fullmatch(folder.name), "it would be left behind for ever"
-    try:
-        yield folder
-    finally:
-        lock.close()  # a network file system keeps an open file until it is closed
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_left_over(var: Path) -> None:
-    """Delete the folders of killed commands; where files cannot be locked, say so and delete none."""
-    if not var.exists():
-        return
-    with _opened(var) as others:
-        can_lock = _lock(others, fcntl.LOCK_EX)
-        folders = [path for path in var.iterdir() if _NAME.fullmatch(path.name) and path.is_dir()]
-        if folders and not can_lock:
-            log.warning(
-                "files cannot be locked here, so nobody knows whether these are in use; delete those that are not",
-                folders=[str(folder) for folder in folders],
-            )
-            return
-        for folder in folders:
-            with suppress(OSError), _opened(folder) as lock:
-                if _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    lock.close()
-                    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _opened(folder: Path) -> IO[bytes]:
-    """Some network file systems lock only files that are open for writing."""
-    (folder / LOCK).touch(0o600)
-    return (folder / LOCK).open("ab")
-
-
-def _lock(file: IO[bytes], how: int) -> bool:
-    try:
-        fcntl.flock(file.fileno(), how)
-    except OSError:  # somebody holds it, or the file system cannot
-        return False
-    return True
+        flaws = [(manifest.name, f"cannot be read: {error}")]
+    return [Finding("archive", where, flaw, _DELETE_ARCHIVE) for where, flaw in flaws], number

@@ -84,7 +84,7 @@ class Faults:
         self._done["restarts"] += 1
 
     async def _exchange(self) -> None:
-        """The views are built anew beside those that serve, and exchanged; in a server a child process builds them."""
+        """The views are built anew beside those that serve, and exchanged."""
         await trio.sleep(self._chance.uniform(0, 2))
         life = self._world.life
         if life is None or life.built is None or not life.up or life.fate.over:

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from projections.facts.prices import COLUMNS
-from svc.archive.folder import ARCHIVE_COMPACT_FILES_MIN, Archive, ArchiveFile, Disk, connected
-from svc.archive.lane import compact_one_day
+from svc.archive.folder import Archive, ArchiveFile, Disk, connected
 from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
-from tests.support.facts import DAY, HOUR, MONDAY, empty_views
+from tests.support.facts import HOUR, MONDAY, empty_views
 from tests.support.process import environment
 from tests.support.requests import ACME, put, request_row
 
@@ -196,34 +195,6 @@ def test_a_failed_write_is_taken_up_again(opened: Opened, views: sqlite3.Connect
     assert archive_all(archive, views) == 1
 
 
-# --- merging --------------------------------------------------------------------------------------------------
-
-
-def test_small_files_of_a_day_become_one(opened: Opened, views: sqlite3.Connection) -> None:
-    """Of every row the newest version stays, a superseded one too: older ones may stand in larger files."""
-    archive = opened()
-    for position in range(1, ARCHIVE_COMPACT_FILES_MIN + 1):
-        put(views, request_row(position, position), request_row(0, position, superseded=1))
-        archive_all(archive, views)
-    put(views, request_row(99, position + 1, at_us=MONDAY + DAY))
-    archive_all(archive, views)
-    assert compact_one_day(archive) == ARCHIVE_COMPACT_FILES_MIN
-    assert compact_one_day(archive) == 0
-    assert on_disk(archive) == listed(archive)
-    assert sorted(file.row_count for file in archive.files()) == [1, ARCHIVE_COMPACT_FILES_MIN + 1]
-    assert len(stored(archive.root)) == len(shown(views))
-    assert newest(stored(archive.root)) == shown(views)
-
-
-def test_few_files_are_left_alone(opened: Opened, views: sqlite3.Connection) -> None:
-    """One less than too many."""
-    archive = opened()
-    for position in range(1, ARCHIVE_COMPACT_FILES_MIN):
-        put(views, request_row(position, position))
-        archive_all(archive, views)
-    assert compact_one_day(archive) == 0
-
-
 # --- what cannot be trusted -----------------------------------------------------------------------------------
 
 
@@ -246,9 +217,9 @@ DAMAGES = pytest.mark.parametrize("damage", [tear, flip, Path.unlink, lambda pat
 def test_a_damaged_file_is_named_and_left_out(
     opened: Opened, views: sqlite3.Connection, damage: Callable[[Path], None]
 ) -> None:
-    """Once in the log; the others are merged as ever, and the file stays where it is."""
+    """Once in the log, and the file stays where it is."""
     archive = opened()
-    for position in range(1, ARCHIVE_COMPACT_FILES_MIN + 2):
+    for position in range(1, 5):
         put(views, request_row(position, position))
         archive_all(archive, views)
     broken: ArchiveFile = archive.files()[3]
@@ -256,7 +227,6 @@ def test_a_damaged_file_is_named_and_left_out(
     with capture_logs() as logs:
         assert not archive.is_readable(broken)
         assert not archive.is_readable(broken)
-        assert compact_one_day(archive) == ARCHIVE_COMPACT_FILES_MIN
     assert [entry["file"] for entry in logs] == [broken.name]
     assert broken in archive.files()
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from svc.archive import lane
 from svc.archive.folder import Archive, Disk
-from svc.archive.lane import compact_one_day
 from tests.support.archives import Row, archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import DAY, MONDAY, empty_views
 from tests.support.requests import put, request_row
@@ -67,14 +66,13 @@ class FailingDisk(Disk):
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick() -> Iterator[None]:
-    """One connection for all, since making one takes longer than a file; three files of a day are too many."""
+    """One connection for all, since making one takes longer than a file."""
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
 
         def connected(root: Path, spill: Path) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
             return nullcontext(shared)
 
         patch.setattr(lane, "connected", connected)
-        patch.setattr("svc.archive.folder.ARCHIVE_COMPACT_FILES_MIN", 3)
         yield
 
 
@@ -86,12 +84,10 @@ def history() -> Iterator[list[Row]]:
 
 
 def live_once(var: Path, views: sqlite3.Connection, disk: Disk) -> None:
-    """One life of the process: everything is archived, in small batches, and merged."""
+    """One life of the process: everything is archived, in small batches."""
     archive = Archive(var, fingerprint, disk)
     try:
         archive_all(archive, views, rows_max=2)
-        while compact_one_day(archive):
-            pass
     finally:
         archive.close()
 
@@ -139,7 +135,7 @@ def test_a_crash_between_any_two_steps(tmp_path: Path) -> None:
         live_once(tmp_path / str(steps), views, Disk())
         check_complete(tmp_path / str(steps), views)
         steps += 1
-    assert steps > 30
+    assert steps > 20
     views.close()
 
 

@@ -19,7 +19,7 @@ from aggregates.times import Window
 from projections.prices.spending import Asked, Reading, live_part
 from svc.archive import lane
 from svc.archive.folder import Archive
-from svc.archive.lane import Budget, compact_one_day, spending
+from svc.archive.lane import Budget, spending
 from tests.fuzz.odd import examples
 from tests.support.archives import archive_all, fingerprint
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, empty_views
@@ -83,7 +83,7 @@ CHANGES = st.lists(
                 "input_tokens": st.none() | st.integers(0, 2**62),
             }
         ),
-        st.sampled_from(["wait", "wait", "archive", "archive and merge"]),
+        st.sampled_from(["wait", "wait", "archive"]),
     ),
     max_size=15,
 )
@@ -94,9 +94,8 @@ CHANGES = st.lists(
 def test_wherever_a_row_lies_it_counts_once(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, dict[str, Any], str]]
 ) -> None:
-    """Rows come and change, are archived or not yet, in small files or merged ones: the sums are the views' own."""
+    """Rows come and change, are archived or not yet, in many files: the sums are the views' own."""
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
-        patch.setattr("svc.archive.folder.ARCHIVE_COMPACT_FILES_MIN", 2)
         patch.setattr(lane, "connected", lambda root, spill: nullcontext(shared))
         views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
         developers = (ANA.developer_id, BEN.developer_id, UUID(int=1))
@@ -105,8 +104,6 @@ def test_wherever_a_row_lies_it_counts_once(
             put(views, request_row(number, position, **own, **fields))
             if then != "wait":
                 archive_all(archive, views, rows_max=2)
-            while then == "archive and merge" and compact_one_day(archive):
-                pass
         stays = (Stay(developers[0], MIDNIGHT, MIDNIGHT + 3 * DAY), Stay(developers[1], MIDNIGHT + DAY, WEEK.end_us))
         asked = Asked(WEEK, stays)
         found = read(archive, views, asked)
@@ -220,12 +217,13 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
     """Should their bytes be as written and yet no Parquet: a read never fails for it."""
     four_days(archive, views)
     file = archive.files()[0]
-    archive.path(file).write_bytes(b"no parquet at all")
-    forged = archive.sealed(archive.path(file), file.organization_id, file.day, file.number, file.row_count)
-    archive.relist([forged], [file], None)
+    draft = archive.draft(file.organization_id, file.day, archive.next_number)
+    draft.write_bytes(b"no parquet at all")
+    forged = archive.named(draft, file.organization_id, file.day, archive.next_number, file.row_count)
+    archive.add([forged], archive.mark)
     found = read(archive, views)
     assert (found.coverage.reason, requests(found)) == ("file_budget", 0)
-    assert found.coverage.unreadable_files == found.coverage.dropped_files == 8
+    assert found.coverage.unreadable_files == found.coverage.dropped_files == 9
 
 
 @examples(10)

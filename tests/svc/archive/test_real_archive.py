@@ -6,7 +6,7 @@ from aggregates.people.stays import Stay
 from aggregates.times import Window
 from projections.prices.spending import Asked, Spent, live_part
 from svc.archive.folder import Archive
-from svc.archive.lane import Budget, compact_one_day, spending
+from svc.archive.lane import Budget, spending
 from tests.support.archives import archive_all, fingerprint, newest, shown, stored
 from tests.support.facts import ANA, project
 from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, imported_transcripts
@@ -21,8 +21,6 @@ async def test_the_archive_tells_what_the_tokens_pages_tell(tmp_path: Path) -> N
     asked = Asked(ever, (Stay(ANA.developer_id, ever.start_us, ever.end_us),))
     told = live_part(views, ANA.organization_id, asked, 0).spent[ANA.developer_id]
     archive_all(archive, views, rows_max=500)
-    while compact_one_day(archive):
-        pass
     live = live_part(views, ANA.organization_id, asked, archive.mark.position)
     found = spending(archive, ANA.organization_id, asked, live, Budget(100_000, 2**40))
     assert found.coverage.reason == "complete"

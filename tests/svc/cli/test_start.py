@@ -11,7 +11,16 @@ from svc.cli import COMMANDS, main
 
 SLOW = {
     *("trio", "asyncio", "httpx", "quart", "flask", "hypercorn", "structlog", "duckdb", "cryptography", "pydantic"),
-    *("eventsourcing", "sqlite_utils", "prometheus_client", "pygments", "msgpack", "svc.app", "svc.log.store", "svc_http.routing"),
+    *(
+        "eventsourcing",
+        "sqlite_utils",
+        "prometheus_client",
+        "pygments",
+        "msgpack",
+        "svc.app",
+        "svc.log.store",
+        "svc_http.routing",
+    ),
 }
 """Each takes from a tenth of a second to more than one."""
 READERS = {"aggregates.reading.reading", "aggregates.reading.features", "aggregates.redaction.redaction", "rapidfuzz"}

@@ -1,16 +1,18 @@
 """Backups, upgrades and the archive, looked at closely."""
 
+import shutil
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from svc.archive.folder import Archive
 from svc.log.opening import open_log
 from svc.log.sqlite import FORM
 from svc.log.store import StoreUnavailable
-from svc.maintenance.backup import back_up
+from svc.maintenance.backup import KeptFile, back_up
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import verify
 from svc.process import Place
@@ -40,22 +42,35 @@ async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
     assert "bytes are not what was written" in found.what
 
 
-async def test_a_backup_brings_the_archive_along(tmp_path: Path) -> None:
-    """Restored, it counts: nothing has to be written anew."""
+async def test_a_backup_leaves_out_what_is_made_from_the_log(tmp_path: Path) -> None:
+    """Restored, the views are the same, and the archive is written anew."""
     var, other = tmp_path / "var", tmp_path / "other"
     await a_folder(var)
     manifest = back_up(var, tmp_path / "b", no_progress)
-    assert any(file.name.endswith(".parquet") for file in manifest.files)
+    assert {Path(file.name).parts[0] for file in manifest.files} == {"events.db", "internal-secret", "keys"}
     other.mkdir()
     restore(tmp_path / "b", other, no_progress)
-    store, _ = open_log(other)
-    archive = Archive(other, store.fingerprint)
-    assert archive.mark.position > 0
-    archive.close()
-    store.close()
     async with household(other) as house:
         await house.level()
+        await house.service.archive.look()
     assert tables_of(other) == tables_of(var)
+    assert len([*(other / "archive").rglob("*.parquet")]) == len([*(var / "archive").rglob("*.parquet")]) > 0
+
+
+async def test_the_archive_in_a_former_backup_is_read_and_left_out(tmp_path: Path) -> None:
+    """It was part of a backup once."""
+    var, other = tmp_path / "var", tmp_path / "other"
+    await a_folder(var)
+    manifest = back_up(var, tmp_path / "b", no_progress)
+    shutil.copy(var / "archive.db", tmp_path / "b")
+    shutil.copytree(var / "archive", tmp_path / "b" / "archive")
+    former = [var / "archive.db", *(var / "archive").rglob("*.parquet")]
+    listed = [KeptFile(str(p.relative_to(var)), p.stat().st_size, sha256(p.read_bytes()).hexdigest()) for p in former]
+    whole = msgspec.structs.replace(manifest, files=[*manifest.files, *listed])
+    (tmp_path / "b" / "manifest.json").write_bytes(msgspec.json.encode(whole))
+    other.mkdir()
+    restore(tmp_path / "b", other, no_progress)
+    assert {path.name for path in other.iterdir()} == {"events.db", "internal-secret", "keys"}
 
 
 async def test_a_backup_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from svc.app import open_service
-from svc.maintenance.verify import LOCK, remove_left_over, scratch
+from svc.maintenance.scratch import LOCK, remove_left_over, scratch
 from svc.settings import Settings
 
 LEFT_OVER = ("verify-ab12_xyz", "check-00000000")
@@ -21,7 +21,7 @@ OTHERS = ("keys", "verify-me", "check-00000000.bak", "views-1-r1-1.db")
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from svc.maintenance.verify import scratch
+from svc.maintenance.scratch import scratch
 with scratch(Path(sys.argv[1]), "verify") as folder:
     (folder / "live.db").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
