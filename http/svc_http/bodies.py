@@ -42,8 +42,7 @@ BODIES_BYTES_MAX = 48 * 1024 * 1024
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
 
-GZIP_PIECE_BYTES = 1024 * 1024
-"""How much is unpacked at once while a body is measured."""
+GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once
 
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
@@ -250,13 +249,13 @@ class Body:
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:
-    """Unpack gzip streams. What would unpack to more than the bound is never held: it is measured first, in pieces."""
-    size = 0
+    """Unpack gzip streams, no further than to the bound."""
+    whole = bytearray()
     for piece in _unpacked(data):
-        size += len(piece)
-        if size > bytes_max:
+        whole += piece
+        if len(whole) > bytes_max:
             raise too_large(bytes_max)
-    return b"".join(_unpacked(data))
+    return bytes(whole)
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
@@ -276,18 +275,6 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
         if not data:
             return
     raise HttpError(400, f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
-
-
-def gunzip_small(data: bytes, bytes_max: int) -> bytes | None:
-    """One whole gzip stream within the bound, as sent and as unpacked; None for anything else."""
-    if len(data) > bytes_max:
-        return None
-    stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
-    try:
-        unpacked = stream.decompress(data, bytes_max + 1)
-    except zlib.error:
-        return None
-    return unpacked if stream.eof and not stream.unused_data and len(unpacked) <= bytes_max else None
 
 
 def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:

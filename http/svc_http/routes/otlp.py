@@ -5,6 +5,7 @@ A small export is cut on the loop, for that takes about as long as a thread's st
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from threading import Event
 from typing import Any
@@ -21,7 +22,7 @@ from svc_http.bodies import (
     HttpError,
     Sent,
     check_content_type,
-    gunzip_small,
+    gunzip,
 )
 from svc_http.lane import beside
 from svc_http.params import ByKey
@@ -129,8 +130,9 @@ async def _take(call: ByKey, signal: Signal) -> Faults:
         digester=service.digester(scope),
         redaction=service.directory.redaction_of(scope.organization_id),
     )
-    if sent.is_gzip and (small := gunzip_small(sent.data, INLINE_BYTES_MAX)) is not None:
-        sent = Sent(small, is_gzip=False)
+    if sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX:
+        with suppress(HttpError):  # what is larger, or broken, is told of beside the loop
+            sent = Sent(gunzip(sent.data, INLINE_BYTES_MAX), is_gzip=False)
     is_small = not sent.is_gzip and len(sent.data) <= INLINE_BYTES_MAX
     export = Export(signal, means, without_rest if is_small else Slices())
     if is_small:
