@@ -17,32 +17,6 @@ from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER, carry_out, issue, key_of
 from tests.svc_http.house import SECRET, Caller, House, bearer, internal
 
-PERSONAL_INTAKE = [
-    ("POST", "/v1/prompts"),
-    ("POST", "/v1/prompts/response"),
-    ("GET", "/v1/plugin/config"),
-    ("POST", "/v1/setup-complete"),
-    ("GET", "/v1/intelligence/prism"),
-    ("GET", "/v1/score_v3/realtime/sub-sessions"),
-]
-PERSONAL_API = [
-    ("GET", "/v1/score_v3/score"),
-    ("GET", "/v1/score_v3/speed"),
-    ("GET", "/v1/score_v3/tokens"),
-    ("GET", "/v1/score_v3/skill"),
-    ("GET", "/v1/score_v3/insight/sessions"),
-    ("GET", "/v1/score_v3/insight/summary"),
-    ("GET", "/v1/score_v3/trivia"),
-    ("GET", "/v1/score_v3/realtime/sub-sessions"),
-    ("PATCH", f"/v1/score_v3/sub-sessions/{named('none')}"),
-]
-LISTED = ("organizations", "developers", "memberships", "teams", "team-memberships", "keys", "control/replay")
-ADMIN = [
-    *((method, f"/v1/admin/{kind}") for method in ("GET", "POST") for kind in LISTED),
-    *(("PATCH", f"/v1/admin/{kind}/{named('none')}") for kind in ("organizations", "developers", "memberships")),
-    *(("DELETE", f"/v1/admin/{kind}/{named('none')}") for kind in ("memberships", "teams", "team-memberships", "keys")),
-    ("POST", "/v1/admin/control/capture"),
-]
 SCORE = "/v1/score_v3/score"
 
 
@@ -51,34 +25,14 @@ def on_behalf(organization: object = ACME, developer: object = ANA) -> dict[str,
     return internal() | {"X-Org-Id": str(organization), "X-Developer-Id": str(developer)}
 
 
-@pytest.mark.parametrize(("method", "path"), PERSONAL_INTAKE)
-async def test_intake_needs_a_key(intake: Caller, method: str, path: str) -> None:
-    """401, before anything else is looked at."""
-    answer = await intake.using({}).call(method, path)
-    assert answer.status == 401
-    assert "Authorization: Bearer" in answer.message
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
-
-
-@pytest.mark.parametrize(("method", "path"), [*PERSONAL_API, *ADMIN])
-async def test_the_api_needs_credentials(api: Caller, method: str, path: str) -> None:
-    """401 on every route but health."""
-    assert (await api.using({}).call(method, path)).status == 401
-
-
-@pytest.mark.parametrize(("method", "path"), ADMIN)
-async def test_administration_is_not_for_keys(api: Caller, method: str, path: str) -> None:
-    """A developer's key is known, and not enough, even an owner's: 403. An unknown one is 401."""
-    answer = await api.call(method, path)
-    assert (answer.status, "X-Internal-Secret" in answer.message) == (403, True)
-    assert (await api.using(bearer(key_of("nobody"))).call(method, path)).status == 401
-
-
-@pytest.mark.parametrize(("method", "path"), PERSONAL_API)
-async def test_a_service_principal_has_no_data(api: Caller, method: str, path: str) -> None:
-    """The secret alone is 403 on personal routes."""
-    answer = await api.using(internal()).call(method, path)
-    assert (answer.status, "X-Developer-Id" in answer.message) == (403, True)
+async def test_a_refusal_says_what_to_send(intake: Caller, api: Caller) -> None:
+    """`isolation_table.py` has the status of every route."""
+    nobody = await intake.using({}).get("/v1/plugin/config")
+    assert (nobody.status, nobody.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert "Authorization: Bearer" in nobody.message
+    by_key, by_secret = await api.get("/v1/admin/organizations"), await api.using(internal()).get(SCORE)
+    assert (by_key.status, "X-Internal-Secret" in by_key.message) == (403, True)
+    assert (by_secret.status, "X-Developer-Id" in by_secret.message) == (403, True)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 from hashlib import sha256
 from typing import Any
 
-import msgspec
 import pytest
 import rfc8785
 
@@ -12,7 +11,7 @@ from aggregates.prices.catalog import RequestsRepriced, Served
 from aggregates.prices.decide import PublishCatalog
 from tests.support.catalogs import changing_lookup, document, lookup, snapshot
 from tests.support.people import ACME
-from tests.svc_http.house import Caller, House, internal
+from tests.svc_http.house import Caller, House
 
 PATH = "/v1/model-catalog"
 CONTROL = "/v1/admin/control/catalog"
@@ -57,18 +56,6 @@ async def test_without_a_snapshot_there_is_no_catalog(admin: Caller, intake: Cal
         answer = await caller.get(PATH)
         assert answer.status == 503
         assert answer.json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
-
-
-async def test_who_may_see_it(house: House, api: Caller, intake: Caller) -> None:
-    """On the API the internal secret only; through intake a key, and the secret means nothing."""
-    house.prices = Served(snapshot(), house.clock_us, False)
-    delegated = internal() | {"X-Org-Id": str(ACME), "X-Developer-Id": str(ACME)}
-    assert (await api.get(PATH)).status == 403
-    assert (await api.using({}).get(PATH)).status == 401
-    assert (await api.using({"X-Internal-Secret": "wrong"}).get(PATH)).status == 401
-    assert (await api.using(delegated).get(PATH)).status == 403
-    assert (await intake.using({}).get(PATH)).status == 401
-    assert (await intake.using(internal()).get(PATH)).status == 401
 
 
 async def test_publishing(house: House, admin: Caller) -> None:
@@ -144,9 +131,3 @@ async def test_an_order_to_reprice_that_makes_no_sense(
     answer = await admin.post(f"{CONTROL}/reprice", order)
     assert answer.status == status
     assert why in answer.message
-
-
-@pytest.mark.parametrize("path", [CONTROL, f"{CONTROL}/refresh", f"{CONTROL}/reprice"])
-async def test_administration_is_not_for_developers(api: Caller, path: str) -> None:
-    """403 with a key."""
-    assert (await api.post(path, msgspec.json.encode({}))).status == 403

@@ -3,7 +3,6 @@
 import sqlite3
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -12,7 +11,7 @@ from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
 from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, EVE_KEY
+from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
 from tests.svc_http.house import DIGESTER, Caller, bearer
 from tests.svc_http.openapi.test_shapes import described
 from tests.svc_http.workshop import Workshop
@@ -256,22 +255,6 @@ async def test_everything_may_be_left_out(ana: Caller) -> None:
         "language": "en",
         "rulesVersion": None,
     }
-
-
-async def test_nobody_sees_or_touches_another_ones_report(shop: Workshop, ana: Caller) -> None:
-    """A colleague and a stranger get 404, as for an id that never was."""
-    report_id = await asked(ana)
-    await shop.works()
-    for key in (BEN_KEY, EVE_KEY):
-        other = ana.using(bearer(key))
-        assert (await other.get(f"{REPORT}/history")).json == []
-        assert (await other.get(REPORT)).status == 404
-        for wanted in (report_id, str(uuid4()), "not-an-id"):
-            assert (await other.get(f"{REPORT}/{wanted}")).status == 404
-            assert (await other.get(f"{REPORT}/status/{wanted}")).status == 404
-            assert (await other.call("POST", f"{REPORT}/cancel/{wanted}")).status == 404
-            assert (await other.call("DELETE", f"{REPORT}/{wanted}")).status == 404
-    assert (await state(ana, report_id))["status"] == "completed"
 
 
 async def test_a_loop_that_asks_for_reports_is_stopped(shop: Workshop, ana: Caller) -> None:
