@@ -21,13 +21,11 @@ from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 SCHEMA_VERSION: Literal[1] = 1
 REVISION_MAX = 2**31 - 1
 TEXT_CHARACTERS_MAX = 256
-CANONICAL_BYTES_MAX = 4 * 1024 * 1024
-"""All lookups as canonical JSON: what fits into one event and one frame."""
+CANONICAL_BYTES_MAX = 4 * 1024 * 1024  # all lookups as canonical JSON: what fits into one event and one frame
 _CONTROL = r"\u0000-\u001f\u007f-\u009f"
 _PRINTABLE = rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$(?!\n)"
 """Not blank; a `$` alone would let a line's end pass."""
-Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARACTERS_MAX, pattern=_PRINTABLE)]
-"""An id or a name."""
+Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARACTERS_MAX, pattern=_PRINTABLE)]  # an id or a name
 Why = Annotated[str, Meta(min_length=1, max_length=200, pattern=_PRINTABLE)]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Revision = Annotated[int, Meta(ge=1, le=REVISION_MAX)]
@@ -36,8 +34,7 @@ Revision = Annotated[int, Meta(ge=1, le=REVISION_MAX)]
 class Rates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """US dollars per million tokens. null: nobody published a rate, so such tokens have no price."""
 
-    input: Dollars | None
-    """Input tokens beside those of the cache."""
+    input: Dollars | None  # input tokens beside those of the cache
     output: Dollars | None
     cache_read: Dollars | None
     cache_write_5m: Dollars | None
@@ -73,8 +70,7 @@ class ListRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effective_from: str
     effective_to: str | None
     rate: Rate | None = None
-    unpriced_reason: Why | None = None
-    """Why there is no rate; stands in its place."""
+    unpriced_reason: Why | None = None  # why there is no rate; stands in its place
 
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.unpriced_reason is None):
@@ -155,8 +151,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One revision of the catalog."""
 
     schema_version: Literal[1]
-    catalog_revision: Revision
-    """Only grows."""
+    catalog_revision: Revision  # only grows
     published_at_us: Annotated[int, Meta(ge=0, lt=INSTANT_MAX_US)]
     checksum_sha256: str
     exact_lookups: Lookups
@@ -208,10 +203,8 @@ class Served(msgspec.Struct, frozen=True):
     """The snapshot that answers now."""
 
     snapshot: Snapshot
-    refreshed_at_us: int
-    """When its source last said that it is current; after a restart, when it was stored."""
-    stale: bool
-    """Whether a refresh failed since then."""
+    refreshed_at_us: int  # when its source last said that it is current; after a restart, when it was stored
+    stale: bool  # whether a refresh failed since then
 
 
 class CatalogRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,14 +224,12 @@ class RevisionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     catalog_revision: int
     valid: bool
-    fault: str | None = None
-    """Why it is never served; None where it is valid."""
+    fault: str | None = None  # why it is never served; None where it is valid
     source: str | None = None
     published_at: str | None = None
     stored_at: str | None = None
     checksum_sha256: str | None = None
-    lookups: int | None = None
-    """How many ids it lists; null, as all before it, where it cannot be read."""
+    lookups: int | None = None  # how many ids it lists; null, as all before it, where it cannot be read
 
 
 def catalog_record(served: Served) -> CatalogRecord:
@@ -261,8 +252,7 @@ class CatalogPublished(Event, frozen=True, kw_only=True, omit_defaults=True):
     """These list prices are known from now on; its version in the stream is the catalog's revision."""
 
     TOPIC: ClassVar[str] = "catalog.published"
-    source: str
-    """Where the prices came from: `genai-prices 0.2.3`, the name of a file, an address."""
+    source: str  # where the prices came from: `genai-prices 0.2.3`, the name of a file, an address
     snapshot: Snapshot
 
 
@@ -273,5 +263,4 @@ class RequestsRepriced(Event, frozen=True, kw_only=True, omit_defaults=True):
     organization_id: UUID
     catalog_revision: int
     from_us: int
-    to_us: int
-    """Half-open: requests made from the one up to the other."""
+    to_us: int  # half-open: requests made from the one up to the other

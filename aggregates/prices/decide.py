@@ -17,12 +17,9 @@ class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     exact_lookups: catalog.Lookups
     schema_version: Literal[1] = catalog.SCHEMA_VERSION
-    catalog_revision: catalog.Revision | None = None
-    """The next one where it is left out."""
-    published_at: str | None = None
-    """ISO 8601; the time of publication where it is left out."""
-    checksum_sha256: str | None = None
-    """Only with a `catalog_revision`, which it covers."""
+    catalog_revision: catalog.Revision | None = None  # the next one where it is left out
+    published_at: str | None = None  # ISO 8601; the time of publication where it is left out
+    checksum_sha256: str | None = None  # only with a `catalog_revision`, which it covers
 
     def __post_init__(self) -> None:
         if self.published_at is not None:
@@ -43,8 +40,7 @@ class RepriceRequests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
-    last_revision: int = 0
-    """The newest there is, valid or not; 0 before the first."""
+    last_revision: int = 0  # the newest there is, valid or not; 0 before the first
     newest_valid: catalog.Snapshot | None = None
     repricings: int = 0
 
@@ -55,8 +51,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     catalog_revision: int
     checksum_sha256: str
     published_at: str
-    changed: bool
-    """False where the newest valid revision already says the same: nothing was published."""
+    changed: bool  # False where the newest valid revision already says the same: nothing was published
 
 
 class Repriced(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +63,8 @@ class Repriced(msgspec.Struct, frozen=True, kw_only=True):
 
 CatalogCommand = PublishCatalog | RepriceRequests
 CatalogReply = Published | Repriced | Refused
-NewFact = tuple[UUID, int, Event]
-"""A stream, the version in it, and what stands there."""
-Decision = tuple[tuple[NewFact, ...], CatalogReply]
-"""A refusal appends nothing."""
+NewFact = tuple[UUID, int, Event]  # a stream, the version in it, and what stands there
+Decision = tuple[tuple[NewFact, ...], CatalogReply]  # a refusal appends nothing
 
 
 def decide_catalog(

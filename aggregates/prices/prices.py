@@ -24,13 +24,10 @@ import msgspec
 from aggregates.prices.catalog import ExactLookup, ListRate, Rates, Snapshot, snapshot_fault
 
 Kind = Literal["catalog_estimate", "catalog_lower_bound"]
-NAMES_REMEMBERED_MAX = 4_096
-"""Ids, as agents report them, whose place in the catalog is remembered."""
-COST_NANO_MAX = 2**63 - 1
-"""What a table's integer holds: nine billion dollars."""
+NAMES_REMEMBERED_MAX = 4_096  # ids, as agents report them, whose place in the catalog is remembered
+COST_NANO_MAX = 2**63 - 1  # what a table's integer holds: nine billion dollars
 _FEMTO_PER_NANO = 10**6
-_RATE_UNIT = Decimal(10**9)
-"""Femto-dollars a token for each dollar a million tokens."""
+_RATE_UNIT = Decimal(10**9)  # femto-dollars a token for each dollar a million tokens
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -51,24 +48,19 @@ class Usage(msgspec.Struct, frozen=True):
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    """All of them, of any duration."""
+    cache_write_tokens: int | None = None  # all of them, of any duration
     cache_write_1h_tokens: int | None = None
 
 
-_RATES = Rates.__struct_fields__
-"""The names of the classes, in the order of `_FemtoRates`."""
-_FemtoRates = tuple[int | None, ...]
-"""Femto-dollars a token, by class."""
+_RATES = Rates.__struct_fields__  # the names of the classes, in the order of `_FemtoRates`
+_FemtoRates = tuple[int | None, ...]  # femto-dollars a token, by class
 
 
 class _Segment(msgspec.Struct, frozen=True):
     from_us: int
     to_us: int | None
-    bands: tuple[tuple[int, _FemtoRates], ...]
-    """By the input they lie above, the lowest first."""
-    reason: str | None
-    """Why there are none."""
+    bands: tuple[tuple[int, _FemtoRates], ...]  # by the input they lie above, the lowest first
+    reason: str | None  # why there are none
 
 
 class PriceBook:

@@ -18,8 +18,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 _T = TypeVar("_T")
-_PASSES_MAX = 4
-"""Taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one."""
+_PASSES_MAX = 4  # taking one secret out can lay bare its neighbour, which now stands at a boundary; rarely a third one
 _APART = "\n\x03\n"
 """Between two texts that are looked through together: no secret reaches across it, and none begins in its middle."""
 

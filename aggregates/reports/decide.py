@@ -163,10 +163,8 @@ class BackfillRecord(msgspec.Struct, frozen=True, kw_only=True, rename={"from_ti
     developer_id: str | None
     from_time: str
     to: str
-    sub_sessions: int
-    """How many there were when it was asked for."""
-    done: int
-    """That many times the share of the log that is derived again."""
+    sub_sessions: int  # how many there were when it was asked for
+    done: int  # that many times the share of the log that is derived again
     requested_at: str
 
 

@@ -143,12 +143,10 @@ class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
     """It is made. A report is a document: what is found out later does not change it."""
 
     TOPIC: ClassVar[str] = "report.completed"
-    rules_version: int
-    """The rule set that its figures follow."""
+    rules_version: int  # the rule set that its figures follow
     sections: Words
     """A JSON object. It quotes prompts, titles and paths, so all of it is words."""
-    narrative: Words | None = None
-    """Prose by a text model about the figures; None where there is none."""
+    narrative: Words | None = None  # prose by a text model about the figures; None where there is none
     narrated_by: Narrator | None = None
 
 
@@ -195,14 +193,11 @@ class BackfillEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 class BackfillRequested(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "backfill.requested"
-    developer_id: UUID | None = None
-    """None: every developer of the organization."""
+    developer_id: UUID | None = None  # None: every developer of the organization
     from_us: int
-    to_us: int
-    """Half-open: sub-sessions that started from the one up to the other."""
+    to_us: int  # half-open: sub-sessions that started from the one up to the other
     sub_sessions: int
-    by: UUID | None = None
-    """The owner who asked; None where the internal secret did."""
+    by: UUID | None = None  # the owner who asked; None where the internal secret did
 
 
 class BackfillAdvanced(BackfillEvent, frozen=True, kw_only=True, omit_defaults=True):

@@ -37,12 +37,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
     report_id: UUID
     developer_id: UUID
-    completed: bool
-    """Whether it is made; else it has failed."""
+    completed: bool  # whether it is made; else it has failed
     finished_us: int
     period: ReportPeriod
-    url: str | None
-    """Where it is read, if the server knows by which address."""
+    url: str | None  # where it is read, if the server knows by which address
 
     @property
     def id(self) -> str:

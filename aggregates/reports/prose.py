@@ -25,8 +25,7 @@ class Narrator(msgspec.Struct, frozen=True):
 
     model: str
     prompt_version: int
-    input_tokens: int
-    """As the endpoint counted; 0 where it did not."""
+    input_tokens: int  # as the endpoint counted; 0 where it did not
     output_tokens: int
 
 
@@ -38,8 +37,7 @@ class Prose(msgspec.Struct, frozen=True):
 class ReportFigures(msgspec.Struct, frozen=True):
     """All that a model is told of a report: numbers, and names of habits."""
 
-    figures: dict[str, float | int]
-    """By names that say what they are and in which unit."""
+    figures: dict[str, float | int]  # by names that say what they are and in which unit
     weakest_habits: tuple[BooleanName, ...]
 
 
@@ -150,8 +148,7 @@ def _value(said: str) -> Decimal | None:
 
 
 NARRATIVE_CHARACTERS_MAX = 1_200
-STALE_US = 4 * 3_600 * 1_000_000
-"""So long a narrative may stand after what it is of has changed."""
+STALE_US = 4 * 3_600 * 1_000_000  # so long a narrative may stand after what it is of has changed
 _MARKUP = str.maketrans("", "", "*`#_")
 _ENDS = (". ", "! ", "? ", "。", "다. ", "요. ")
 
@@ -174,8 +171,7 @@ class NarrativeRequest(msgspec.Struct, frozen=True):
 class Narrative(msgspec.Struct, frozen=True):
     text: str
     generated_at_us: int
-    clipped: bool
-    """Whether it covers only the busiest members or tasks."""
+    clipped: bool  # whether it covers only the busiest members or tasks
     work: WorkLabels
 
     def stands(self, wanted: WorkLabels, now_us: int) -> bool:

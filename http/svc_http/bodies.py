@@ -21,38 +21,21 @@ from svc_http.lane import CpuTime, beside
 
 T = TypeVar("T")
 
-RETRY_AFTER_SECONDS = 5
-"""What a full mailbox or an unwritable store asks a client to wait; the contract's figure."""
-
-FRAME_BYTES_MAX = 4 * 1024 * 1024
-"""A body as sent, and again as unpacked; the contract's figure for the prompt routes."""
-
-EXPORT_BYTES_MAX = 16 * 1024 * 1024
-"""A telemetry export as sent, and again as unpacked; the largest seen has 1.3 MB."""
-
+RETRY_AFTER_SECONDS = 5  # what a full mailbox or an unwritable store asks a client to wait; the contract's figure
+FRAME_BYTES_MAX = 4 * 1024 * 1024  # a body as sent, and again as unpacked; the contract's figure for the prompt routes
+EXPORT_BYTES_MAX = 16 * 1024 * 1024  # a telemetry export as sent, and again as unpacked; the largest seen has 1.3 MB
 INLINE_BYTES_MAX = 64 * 1024
 """Bodies that are decoded on the loop: a few milliseconds at most. Others would hold up everyone else."""
-
-CONTROL_BYTES_MAX = 16 * 1024 * 1024
-"""Commands from the command line come in batches."""
-
+CONTROL_BYTES_MAX = 16 * 1024 * 1024  # commands from the command line come in batches
 BODIES_BYTES_MAX = 48 * 1024 * 1024
 """All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
-
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
-
 GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once
-
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
-
-AT_ONCE_MAX = 8
-"""POST requests of one developer that are worked at together; further ones wait in line."""
-
-BODY_SECONDS_MAX = 60.0
-"""How long a body may take to arrive."""
-
+AT_ONCE_MAX = 8  # POST requests of one developer that are worked at together; further ones wait in line
+BODY_SECONDS_MAX = 60.0  # how long a body may take to arrive
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
@@ -130,8 +113,7 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind)
 
 
-_LARGE = re.compile(rb"\xcf[\x80-\xff]")
-"""How msgpack begins an integer from 2^63 on; Greek letters begin so as well."""
+_LARGE = re.compile(rb"\xcf[\x80-\xff]")  # how msgpack begins an integer from 2^63 on; Greek letters begin so as well
 
 
 def check_content_type(request: Request, expected: str) -> None:
@@ -178,8 +160,7 @@ class Body:
         self._has_turn = False
         self._held_bytes = 0
         self.sent_bytes = 0
-        self.cpu = CpuTime()
-        """What work on it is counted with."""
+        self.cpu = CpuTime()  # what work on it is counted with
 
     async def json(self, kind: type[T], absent: bytes = b"") -> T:
         """As a value of the type; `absent` is what no body stands for. Raises `HttpError`: 415, 413 or 400."""

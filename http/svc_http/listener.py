@@ -20,37 +20,30 @@ from svc_http.bodies import SMALL_BYTES_MAX, ErrorBody, HttpError, json_reply, u
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import KEY_PATTERN
 
-CLIENT_GONE = 499
-"""The status that the log shows where the client hung up before it was answered."""
+CLIENT_GONE = 499  # the status that the log shows where the client hung up before it was answered
 
-NO_ROUTE = "none"
-"""The route of what no route answers, in logs and metrics; the path itself may hold anything."""
+NO_ROUTE = "none"  # the route of what no route answers, in logs and metrics; the path itself may hold anything
 
-PATH_CHARS_SHOWN = 200
-"""How much of an unknown path an error repeats."""
+PATH_CHARS_SHOWN = 200  # how much of an unknown path an error repeats
 
 UNREAD_BYTES_MAX = 64 * 1024 * 1024
 
-UNREAD_SECONDS_MAX = 10.0
-"""How much of a refused body still arrives before the answer, and how long that may take."""
+UNREAD_SECONDS_MAX = 10.0  # how much of a refused body still arrives before the answer, and how long that may take
 
 LARGE_BYTES_PER_SECOND = 24 * 1024 * 1024
 """How fast all bodies arrive together, each beyond `SMALL_BYTES_MAX`. A hundred large ones at full speed would make
 each pass of the loop long, and a capture takes a few dozen passes."""
 
-WRITE_SECONDS_MAX = 20.0
-"""How long a client may leave a piece of an answer untaken."""
+WRITE_SECONDS_MAX = 20.0  # how long a client may leave a piece of an answer untaken
 
 _NEEDLESS_CODING = re.compile(rb"%(?:2[def]|3[0-9]|4[1-9a-f]|5[0-9acf]|6[1-9a-f]|7[0-9ae]|25)", re.IGNORECASE)
 """What stands for itself, a slash, a backslash or a percent sign: a proxy that keeps /v1/admin away compares the path
 as it was sent."""
 POSITION_HEADER, POSITION_COOKIE = "X-Svc-Position", "svc_position"
-POSITION_SECONDS = 60
-"""How long a browser sends a position back; every node holds it long before."""
+POSITION_SECONDS = 60  # how long a browser sends a position back; every node holds it long before
 _POSITION = re.compile(r"[0-9]{1,18}")
 _READS = ("GET", "HEAD")
-_OF_THE_NODE = ("/health", "/metrics")
-"""Routes that tell of the node, and wait for nothing."""
+_OF_THE_NODE = ("/health", "/metrics")  # routes that tell of the node, and wait for nothing
 _HOST = re.compile(r":[0-9]*$")
 _ADDRESS = re.compile(r"[0-9.]+|\[[0-9a-f:.%]+\]")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -245,8 +238,7 @@ class Exchange:
         self._received_bytes = 0
         self._answering = False
         self._ending = False
-        self.arrived = Event()
-        """Whether nothing more of the body is waited for."""
+        self.arrived = Event()  # whether nothing more of the body is waited for
 
     async def receive(self) -> ASGIReceiveEvent:
         """The next message; without its data once the answer stands."""

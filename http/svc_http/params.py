@@ -45,8 +45,7 @@ _T = TypeVar("_T")
 LIMIT_MAX = 500
 OFFSET_MAX = 2**53
 
-SHOWN_CHARACTERS = 40
-"""How much of a wrong value an error repeats."""
+SHOWN_CHARACTERS = 40  # how much of a wrong value an error repeats
 
 YEARS = r"^(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])-"
 """How a time or date of the years 1970 to 9998 begins; further ones are refused."""

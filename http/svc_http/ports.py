@@ -43,19 +43,16 @@ class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     state: Literal["none", "running", "completed", "failed"] = "none"
     done: int = 0
-    of: int = 0
-    """Events applied, and events there are."""
+    of: int = 0  # events applied, and events there are
     message: str | None = None
 
 
 class LogShown(msgspec.Struct, frozen=True, kw_only=True):
     """The event log."""
 
-    head: int
-    """The position of its last event."""
+    head: int  # the position of its last event
     writable: bool
-    events: dict[str, int] | None
-    """How many of each kind; null where counting would take too long."""
+    events: dict[str, int] | None  # how many of each kind; null where counting would take too long
 
 
 class ViewsShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +62,8 @@ class ViewsShown(msgspec.Struct, frozen=True, kw_only=True):
     rules_version: int
     position: int
     lag_events: int
-    level: bool
-    """Whether they have caught up with the log as it was at the start: before, reads answer 503."""
-    failed_events: int
-    """Events that could not be derived from, and were passed over."""
+    level: bool  # whether they have caught up with the log as it was at the start: before, reads answer 503
+    failed_events: int  # events that could not be derived from, and were passed over
 
 
 class ArchiveShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,17 +91,14 @@ class DeveloperStatus(msgspec.Struct, frozen=True, kw_only=True):
     developer_id: str
     display_name: str
     activation: Activation
-    active: bool
-    """Whether they are a member of any organization now."""
-    unknown_agents: tuple[str, ...] = ()
-    """What sent them telemetry that svc cannot read, since the server started."""
+    active: bool  # whether they are a member of any organization now
+    unknown_agents: tuple[str, ...] = ()  # what sent them telemetry that svc cannot read, since the server started
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """What is on its way to the disk."""
 
-    developers: int
-    """How many have an actor just now."""
+    developers: int  # how many have an actor just now
     commands: int
     bytes: int
 
@@ -115,14 +107,10 @@ class BudgetShown(msgspec.Struct, frozen=True, kw_only=True):
     """An allowance of each developer or address; its name is the setting's."""
 
     name: str
-    most: int
-    """0: no bound."""
-    used: float
-    """By whoever has used most of it: 1 is all of it."""
-    used_by: str | None
-    """That developer's id, or that address."""
-    refused: int
-    """Requests answered 429 for it since the start."""
+    most: int  # 0: no bound
+    used: float  # by whoever has used most of it: 1 is all of it
+    used_by: str | None  # that developer's id, or that address
+    refused: int  # requests answered 429 for it since the start
 
 
 class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,12 +119,9 @@ class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     kept: int
     newest_at: str | None
-    age_seconds: int | None
-    """Of the newest one."""
-    overdue: bool
-    """Whether there is none, or the newest is older than twice the time between two."""
-    failures: int
-    """Since the start."""
+    age_seconds: int | None  # of the newest one
+    overdue: bool  # whether there is none, or the newest is older than twice the time between two
+    failures: int  # since the start
 
 
 class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,17 +149,13 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     catalog: CatalogShown | None
     replay: ReplayStatus
     developers: list[DeveloperStatus]
-    disk_bytes: dict[str, int]
-    """What each part of the data folder takes."""
-    disk_free_bytes: int | None = None
-    """What may still be written beside it."""
+    disk_bytes: dict[str, int]  # what each part of the data folder takes
+    disk_free_bytes: int | None = None  # what may still be written beside it
     budgets: list[BudgetShown] = []
     missing_keys: list[str] = []
     """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""
-    backups: BackupsShown | None = None
-    """None where `backup_every` is 0."""
-    model: ModelShown | None = None
-    """None where no text model is set."""
+    backups: BackupsShown | None = None  # None where `backup_every` is 0
+    model: ModelShown | None = None  # None where no text model is set
 
 
 P = ParamSpec("P")
@@ -200,8 +181,7 @@ class Pasted(NamedTuple):
 class ClientSetup(NamedTuple):
     """With what another machine sends here."""
 
-    wheel: Wheel | None
-    """None where this program cannot make one."""
+    wheel: Wheel | None  # None where this program cannot make one
     pasted: list[Pasted]
 
 
@@ -240,16 +220,12 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     environment: str
     capture_prompts: bool
     capture_responses: bool
-    version: str
-    """Of this program."""
-    channels: tuple[Channel, ...] = ()
-    """By which this server can tell people that a report is finished."""
+    version: str  # of this program
+    channels: tuple[Channel, ...] = ()  # by which this server can tell people that a report is finished
     api_hosts: frozenset[str] = frozenset()
     """Names in lower case by which the private listener is called, besides addresses and names without a dot."""
-    access_log: bool
-    """Whether every request is a line in the log; else only those that break."""
-    rules_version: int
-    """The rule set that made the conclusions which are served."""
+    access_log: bool  # whether every request is a line in the log; else only those that break
+    rules_version: int  # the rule set that made the conclusions which are served
 
 
 class Service:

@@ -7,8 +7,7 @@ import msgspec
 
 from aggregates.people.directory import Activation, Developer, Key
 
-LINK_SECONDS = 60
-"""How long a link waits to be followed, unless another time is asked for."""
+LINK_SECONDS = 60  # how long a link waits to be followed, unless another time is asked for
 AuditForm = Literal["ndjson", "csv"]
 
 

@@ -34,8 +34,7 @@ from svc_http.bodies import (
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
-KEY_SHOWN_CHARACTERS = 12
-"""Of a key in the log: as many as `svc key list` shows."""
+KEY_SHOWN_CHARACTERS = 12  # of a key in the log: as many as `svc key list` shows
 WRONG_KEY_SECONDS_MAX = 2.0  # whoever guesses waits so long at most, and is answered 401 then, never 429
 _DELAYED = trio.Semaphore(64)
 log = structlog.get_logger()
@@ -72,12 +71,10 @@ class Route(msgspec.Struct, frozen=True):
     query: tuple[Parameter, ...]
     answers: Any
     """What the status carries: a type, `Plain`, or the query whose result it is; else a mapping from status to that."""
-    body: Any
-    """A type, or a `Plain` one."""
+    body: Any  # a type, or a `Plain` one
     listeners: _Listeners
     status: int = 200
-    refuses: Mapping[int, str] = {}
-    """Further statuses in the shape of every error, and when they come."""
+    refuses: Mapping[int, str] = {}  # further statuses in the shape of every error, and when they come
     body_required: bool = True
 
     @property
@@ -187,8 +184,7 @@ async def _let_in(service: Service, admitted: Callable[[Request], Call]) -> Call
         raise
 
 
-_TURNS: dict[UUID, trio.CapacityLimiter] = {}
-"""One for each developer who ever sent something."""
+_TURNS: dict[UUID, trio.CapacityLimiter] = {}  # one for each developer who ever sent something
 
 
 def _line_of(caller: Principal) -> trio.CapacityLimiter:

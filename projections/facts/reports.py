@@ -37,12 +37,10 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     period: str
     period_start: str
-    period_end: str
-    """Exclusive."""
+    period_end: str  # exclusive
     timezone: str
     language: str
-    rules_version: int | None
-    """None until it is made."""
+    rules_version: int | None  # None until it is made
 
 
 class ReportState(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +49,7 @@ class ReportState(msgspec.Struct, frozen=True, kw_only=True):
     report_id: str
     status: ReportStatus
     error_code: str | None
-    error_message: str | None
-    """None unless it failed."""
+    error_message: str | None  # None unless it failed
 
 
 class ReportListed(ReportState, frozen=True, kw_only=True):
@@ -67,10 +64,8 @@ class ReportListed(ReportState, frozen=True, kw_only=True):
 class ReportRecord(ReportListed, frozen=True, kw_only=True):
     """A report."""
 
-    sections: msgspec.Raw | None
-    """None until it is made, and once its words have been forgotten."""
-    narrative: str | None
-    """Prose by a text model about the figures of the sections; None where there is none."""
+    sections: msgspec.Raw | None  # None until it is made, and once its words have been forgotten
+    narrative: str | None  # prose by a text model about the figures of the sections; None where there is none
     narrative_source: Literal["llm"] | None
 
 

@@ -35,8 +35,7 @@ from projections.sub_sessions.rows import turns_in
 PROMPT_CHARACTERS_MAX = 6_000
 PASTED_CHARACTERS_MAX = 2_000
 CONTEXT_CHARACTERS_MAX = 600
-EARLIER_MAX = 3
-"""Of the prompts before the one that is judged."""
+EARLIER_MAX = 3  # of the prompts before the one that is judged
 OBSERVED = {
     CHANGE: "a file was changed",
     CHECK_OK: "a check passed",
@@ -54,13 +53,11 @@ class QuestionBounds(msgspec.Struct, frozen=True):
     """Which sub-sessions are asked about."""
 
     model: str
-    version: int
-    """Of the prompt texts."""
+    version: int  # of the prompt texts
     days: int
     sub_sessions: int
     prompts: int
-    gaps: int
-    """Of one agent session, in all."""
+    gaps: int  # of one agent session, in all
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -87,10 +84,8 @@ class TurnWords(msgspec.Struct, frozen=True):
     """A turn with its own words."""
 
     turn: Turn
-    status: str
-    """Of its rubric."""
-    prompt: str | None
-    """Without what was pasted."""
+    status: str  # of its rubric
+    prompt: str | None  # without what was pasted
     pasted: str
     response: str | None
 

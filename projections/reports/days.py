@@ -31,8 +31,7 @@ from projections.sub_sessions.rows import (
     turns_in,
 )
 
-LABELLED_MAX = 500
-"""Sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts."""
+LABELLED_MAX = 500  # sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts
 
 
 class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,21 +68,16 @@ class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     members_active: int
     sub_sessions: int
     crushed: int | None
-    undecided: int | None
-    """Of how many nobody can say whether the goal was reached."""
+    undecided: int | None  # of how many nobody can say whether the goal was reached
     trivia: int | None
     by_intent: ByIntent | None
-    withheld: str | None
-    """Why how the day came out is not told; None where it is."""
-    narrative: str | None
-    """Plain text, to be shown as it is; else `narrative_status` says why there is none."""
+    withheld: str | None  # why how the day came out is not told; None where it is
+    narrative: str | None  # plain text, to be shown as it is; else `narrative_status` says why there is none
     narrative_status: NarrativeStatus
-    structured_narrative: None = None
-    """Kept for the wire: nothing but null is supported."""
+    structured_narrative: None = None  # kept for the wire: nothing but null is supported
     narrative_source: str | None
     generated_at: str | None
-    narrative_input_clipped: bool
-    """Whether the narrative covers only the busiest members or tasks."""
+    narrative_input_clipped: bool  # whether the narrative covers only the busiest members or tasks
 
 
 def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> TeamDay:
@@ -200,26 +194,21 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
     date: str
     timezone: str
     svc_score: float
-    interval: Interval | None
-    """Of `svc_score` and of `decided_rate`."""
+    interval: Interval | None  # of `svc_score` and of `decided_rate`
     trivia_count: int
     apg: float | None
     apg_interval: Interval | None
     sample_count: int
     unsure_count: int
     prompts: int
-    tokens: int | None
-    """Of all kinds, over the sub-sessions that started."""
-    unreported_sub_sessions: int
-    """How many of them have tokens that nobody reported."""
+    tokens: int | None  # of all kinds, over the sub-sessions that started
+    unreported_sub_sessions: int  # how many of them have tokens that nobody reported
     cost_usd: float | None
     unpriced_requests: int
     lower_bound_requests: int
     active_seconds: float
-    throttle_hours: float | None
-    """None where the day holds more requests than one read may look at."""
-    narrative: str | None
-    """Of a text model; else `narrative_status` says why there is none."""
+    throttle_hours: float | None  # None where the day holds more requests than one read may look at
+    narrative: str | None  # of a text model; else `narrative_status` says why there is none
     narrative_status: NarrativeStatus
     unknown_agents: tuple[str, ...] = ()
     """What svc cannot read, and therefore counts nowhere above: as it came since the server started."""
@@ -227,8 +216,7 @@ class TodaySummary(Counts, frozen=True, kw_only=True):
 
 class _Started(msgspec.Struct, frozen=True):
     trivia: int
-    tokens: int
-    """0 where some are unknown."""
+    tokens: int  # 0 where some are unknown
     requests: int
     cost_usd_nano: int
     unpriced: int

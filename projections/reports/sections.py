@@ -28,8 +28,7 @@ from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200
 HABITS_SHOWN = 3
-_WINDOWS_SHOWN = 4
-"""A sparkline has this many points; the last is the period."""
+_WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the period
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -54,12 +53,10 @@ class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     boolean: BooleanName
     label: str
     habit: str
-    share: float
-    """Of the prompts that called for it, 0-1."""
+    share: float  # of the prompts that called for it, 0-1
     prompt_count: int
     example: MissedPrompt | None
-    best_example: MissedPrompt | None
-    """The developer's own best prompt that shows it; None where none does."""
+    best_example: MissedPrompt | None  # the developer's own best prompt that shows it; None where none does
 
 
 class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -31,10 +31,8 @@ RETRY_AFTER_SECONDS_MAX = 5.0
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
 Send = Callable[["AnyCommand"], Awaitable["Reply"]]
-SHOWN_CHARACTERS = 80
-"""Of an unexpected answer."""
-NAMES_SHOWN = 10
-"""So many names stand in one sentence."""
+SHOWN_CHARACTERS = 80  # of an unexpected answer
+NAMES_SHOWN = 10  # so many names stand in one sentence
 PATHS: dict[type, str] = {
     Organization: "/v1/admin/organizations",
     Developer: "/v1/admin/developers",

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EXPECTED = (Mendable, OSError)
 """Errors that a person can do something about: shown as one sentence, without a traceback."""
-WIDE_COLUMNS = 10_000
-"""As wide as any table wants to be."""
+WIDE_COLUMNS = 10_000  # as wide as any table wants to be
 MINUTE_CHARACTERS = len("2026-01-05T09:30")
 
 
@@ -136,8 +135,7 @@ def working(
 
 
 Names = Mapping[UUID, str]
-Row = Callable[[Any, Names], tuple[str, ...]]
-"""Of a record and the names of developers by id."""
+Row = Callable[[Any, Names], tuple[str, ...]]  # of a record and the names of developers by id
 
 
 class Columns(NamedTuple):
@@ -145,8 +143,7 @@ class Columns(NamedTuple):
 
     head: tuple[str, ...]
     row: Row
-    named: bool
-    """Whether the names are asked for."""
+    named: bool  # whether the names are asked for
 
 
 def columns(*head: str, named: bool = False) -> Callable[[Row], Columns]:

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from svc.views.replay import Progress
 
 _BACKFILLS = "/v1/admin/control/backfill"
-DIGEST_CHARACTERS = 12
-"""As much of a digest as a person compares."""
-_BUILDS: tuple[tuple[str, int], ...] = (("1", 500), ("4242", 37))
-"""The hash seed and the batch size of each build."""
+DIGEST_CHARACTERS = 12  # as much of a digest as a person compares
+_BUILDS: tuple[tuple[str, int], ...] = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
 _COLUMNS = (TaskProgressColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
@@ -107,10 +105,8 @@ class Checked(msgspec.Struct, frozen=True):
     """What a check found."""
 
     identical: bool
-    position: int
-    """Up to here all three were compared."""
-    failed: int
-    """Facts that could not be derived."""
+    position: int  # up to here all three were compared
+    failed: int  # facts that could not be derived
     tables: list[TableDigests]
 
 

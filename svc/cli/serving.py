@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-KEYS_NAMED = 5
-"""So many of those whose key is missing stand on one line."""
+KEYS_NAMED = 5  # so many of those whose key is missing stand on one line
 
 
 STORE_HELP = "postgresql://… for a log that several nodes share. [default: the folder]"

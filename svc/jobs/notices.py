@@ -61,8 +61,7 @@ class Refusal(NamedTuple):
     reason: str  # for the log: it names no address and quotes nobody
 
 
-Send = Callable[[Notice, Developer, int], Awaitable[Refusal | None]]
-"""Tell a developer, at a time; None: it arrived."""
+Send = Callable[[Notice, Developer, int], Awaitable[Refusal | None]]  # tell a developer, at a time; None: it arrived
 
 
 def senders_of(settings: Settings) -> Mapping[Channel, Send]:
@@ -120,7 +119,7 @@ async def _post(url: str, key: bytes, notice: Notice, _developer: Developer, now
 class MailServer(NamedTuple):
     host: str
     port: int
-    tls: Literal["starttls", "at once", "none"]  # none for a server on this very machine alone
+    tls: Literal["starttls", "at once", "none"]  # None for a server on this very machine alone
     login: tuple[str, str]  # two empty texts where nobody logs in
     sender: str
 

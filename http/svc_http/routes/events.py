@@ -27,8 +27,7 @@ HEARTBEAT_SECONDS = 15.0
 
 LOOK_SECONDS = 1.0  # between two looks of one stream: what happens meanwhile is told as one
 
-STREAMS_MAX = 256
-"""In the process: each looks its key up once a second while anything happens."""
+STREAMS_MAX = 256  # in the process: each looks its key up once a second while anything happens
 
 STREAMS_PER_DEVELOPER_MAX = 16  # a dashboard in as many tabs and on as many machines
 

@@ -30,8 +30,7 @@ class ImportBody(msgspec.Struct):
 
 
 class Imported(msgspec.Struct):
-    exchanges: list[Taken]
-    """One for each, in their order."""
+    exchanges: list[Taken]  # one for each, in their order
 
 
 _ABOUT = "Import exchanges of an agent's session files; each is on disk then, or refused with its reason."

@@ -12,17 +12,14 @@ from typing import Any
 
 import msgspec
 
-DEVELOPERS = {"Ana": "ana", "Ben": "ben"}
-"""Display name → the name of their file in `sessions/`."""
-_MONDAY = datetime(2026, 8, 17, tzinfo=UTC)
-"""Of the last week of the sample."""
+DEVELOPERS = {"Ana": "ana", "Ben": "ben"}  # display name → the name of their file in `sessions/`
+_MONDAY = datetime(2026, 8, 17, tzinfo=UTC)  # of the last week of the sample
 _SETTLED = timedelta(minutes=45)
 """How long before now the last session ends, at the latest: by then it is settled and judged."""
 _BETWEEN = timedelta(minutes=12)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-Line = dict[str, Any]
-"""A line of a transcript."""
+Line = dict[str, Any]  # a line of a transcript
 
 
 def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
