@@ -12,6 +12,7 @@ from aggregates.event import DeveloperEvent, Event
 from aggregates.ids import membership_stream
 from aggregates.people import events as people
 from aggregates.people.directory import (
+    Claim,
     Developer,
     Directory,
     ForgetRequest,
@@ -49,7 +50,9 @@ WORDS: Mapping[type[Event], str] = {
     people.CredentialRevoked: "revoked a key",
     people.LinkOffered: "made a link that signs in",
     people.SignInEnded: "signed a browser out",
+    people.AccessClaimed: "said that it is theirs: a sign-in, key or account that came by another member's link",
     people.IdentityLinked: "linked an account of the sign-in provider",
+    people.IdentityEnded: "unlinked an account of the sign-in provider",
     BackfillRequested: "had a range judged again",
     RequestsRepriced: "had requests priced again",
     ForgetOrdered: "ordered to forget",
@@ -64,20 +67,16 @@ _Subject = Organization | Developer | Membership | Team | TeamMembership | Key |
 class Act(msgspec.Struct, frozen=True, kw_only=True):
     """One act. Names are those of today."""
 
-    position: int
-    """Of the event in the log."""
+    position: int  # of the event in the log
     at: str
-    by: str
-    """The id of a member, or `operator`."""
+    by: str  # the id of a member, or `operator`
     by_name: str
     topic: str
     what: str
     organization_id: str | None
-    developer_id: str | None
-    """Whom it is about, where it is about a person."""
+    developer_id: str | None  # whom it is about, where it is about a person
     about: str
-    details: dict[str, str]
-    """The fields of the event besides."""
+    details: dict[str, str]  # the fields of the event besides
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -125,7 +124,10 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None
     found = directory.record(told.stream_id)
-    return None if isinstance(found, ForgetRequest) else found
+    if isinstance(found, Claim):
+        stream = directory.key_stream(found.id) or found.id
+        found = directory.record(stream)
+    return None if isinstance(found, ForgetRequest | Claim) else found
 
 
 def _organization(subject: _Subject | None, directory: Directory) -> UUID | None:

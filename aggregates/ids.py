@@ -54,6 +54,11 @@ def sign_in_stream(cookie_digest: str) -> UUID:
     return stream_id("sign-in", cookie_digest)
 
 
+def claim_stream(access_id: UUID, only_in: UUID | None) -> UUID:
+    """That a sign-in, key or account is its developer's own is said once for good, and once in each browser."""
+    return stream_id("claim", access_id, only_in)
+
+
 def identity_stream(issuer: str, subject: str) -> UUID:
     """An account of a sign-in provider stands for one developer at a time."""
     return stream_id("identity", issuer, subject)

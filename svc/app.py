@@ -125,7 +125,7 @@ def build(
     )
     tasks = [projector.run, journal.run, administration.run, catalog.run, actors.run, rebuilding.run]
     tasks.append(service.narratives.run)
-    lanes = [archive.run, service.backfilling.run, *([service.note_key_uses] if lasting else [])]
+    lanes = [archive.run, service.backfilling.run, *([service.note_uses] if lasting else [])]
     jobs: dict[str, Job] = {"clock": Ticker(journal, projector, clock).run, "forgetting": service.forgetting.run}
     reports = ReportJobs(service, archive.spending, RULES_VERSION, service.narratives.report)
     service.ordered_report, service.model = reports.note, partial(_model, settings, tokens)

@@ -24,7 +24,7 @@ from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
 from aggregates.people.operators import Operators
-from aggregates.people.uses import KeyUses
+from aggregates.people.uses import Uses
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillReply
@@ -157,7 +157,7 @@ class RunningService(Service):
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
-        self.arrivals, self.key_uses = Arrivals(self.now_us()), KeyUses()
+        self.arrivals, self.uses = Arrivals(self.now_us()), Uses()
         self.operators = Operators()
         self.stop_following = self._followers.end
         self.backfills = self.backfilling.newest_first
@@ -184,15 +184,15 @@ class RunningService(Service):
         if self.following is not None:
             await self._administration.follow()
 
-    async def note_key_uses(self) -> None:
-        """Write down on which days keys were used, again and again; what cannot be written now is tried again."""
+    async def note_uses(self) -> None:
+        """Write down when keys and browsers were used, again and again; what cannot be written now is tried again."""
         while True:
             await trio.sleep(KEY_USES_SECONDS)
-            for command in list(self.key_uses.due(self.directory)):
+            for command in list(self.uses.due(self.directory)):
                 try:
                     await self.administer(command)
                 except Unavailable as error:
-                    log.warning("the last use of a key could not be noted", reason=str(error))
+                    log.warning("the last use of a key or browser could not be noted", reason=str(error))
                     break
 
     async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:

@@ -16,8 +16,9 @@ NAME_CHARACTERS_MAX = 200
 TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST = 2, 1_000
 RETENTION_DAYS_MAX = 36_500
 EMAIL_CHARACTERS_MAX = 254
-EMAIL = re.compile(r"[^\s@<>,;:\"()\\\[\]]+@[^\s@<>,;:\"()\\\[\]]+", re.ASCII)
-"""Enough to hold one address and no second one, and no header of a mail."""
+_EMAIL_PART = r"[!#-'*+\-./0-9=?A-Z^-~]+"
+EMAIL = re.compile(f"{_EMAIL_PART}@{_EMAIL_PART}")
+"""Enough to hold one address of ASCII and no second one, and no header of a mail."""
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
 
 
@@ -123,6 +124,7 @@ class IssueKey(PeopleCommand, frozen=True, kw_only=True):
     key_start: str
     name: str | None = None
     expires_at_us: int | None = None
+    came_by: UUID | None = None
 
 
 class RevokeKey(PeopleCommand, frozen=True, kw_only=True):
@@ -143,6 +145,7 @@ class OfferLink(PeopleCommand, frozen=True, kw_only=True):
     organization_id: UUID
     developer_id: UUID
     expires_at_us: int
+    came_by: UUID | None = None
 
 
 class UseLink(PeopleCommand, frozen=True, kw_only=True):
@@ -157,6 +160,11 @@ class LinkIdentity(PeopleCommand, frozen=True, kw_only=True):
     identity_id: UUID
     issuer: str
     developer_id: UUID
+    came_by: UUID | None = None
+
+
+class EndIdentity(PeopleCommand, frozen=True, kw_only=True):
+    identity_id: UUID
 
 
 class OpenSignIn(PeopleCommand, frozen=True, kw_only=True):
@@ -167,6 +175,7 @@ class OpenSignIn(PeopleCommand, frozen=True, kw_only=True):
     developer_id: UUID
     opened_by: UUID | None = None
     browser: str | None = None
+    came_by: UUID | None = None
 
 
 class SeeSignIn(PeopleCommand, frozen=True, kw_only=True):
@@ -174,10 +183,17 @@ class SeeSignIn(PeopleCommand, frozen=True, kw_only=True):
 
 
 class EndSignIn(PeopleCommand, frozen=True, kw_only=True):
-    """`administered`: by an owner or the operator, not by who is signed in."""
+    """`administered`: told in the audit log."""
 
     sign_in_id: UUID
     administered: bool = False
+
+
+class ClaimAccess(PeopleCommand, frozen=True, kw_only=True):
+    """Say that a sign-in, key or account is one's own: for good, or `only_in` the browser that says so."""
+
+    access_id: UUID
+    only_in: UUID | None = None
 
 
 def wrong_in(command: PeopleCommand) -> str | None:
@@ -204,7 +220,7 @@ def _wrong(field: str, value: object) -> str | None:  # noqa: C901  # a table: o
             except ValueError as error:
                 return f": {error}"
         case "email", str() if value and (len(value) > EMAIL_CHARACTERS_MAX or not EMAIL.fullmatch(value)):
-            return " must be one address, like kim@example.com"
+            return " must be one address of ASCII characters, like kim@example.com"
         case "language", str() if not LANGUAGE.fullmatch(value):
             return " must be a language tag, like en or pt-BR"
     return None

@@ -5,11 +5,10 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Event, Reason, Refused, Scope
-from aggregates.ids import credential_stream, forget_request_stream, membership_stream
+from aggregates.ids import claim_stream, credential_stream, forget_request_stream, membership_stream
 from aggregates.people import commands, events
 from aggregates.people import directory as people
 from aggregates.people.entry import with_email
-from aggregates.times import parse_instant
 
 PeopleReply = people.Record | Refused
 """The record as the decision leaves it, or why it was refused."""
@@ -35,9 +34,11 @@ RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[E
     commands.OfferLink: ("link", people.Link, events.LinkOffered),
     commands.UseLink: ("link", people.Link, events.LinkUsed),
     commands.LinkIdentity: ("identity", people.Identity, events.IdentityLinked),
+    commands.EndIdentity: ("identity", people.Identity, events.IdentityEnded),
     commands.OpenSignIn: ("sign-in", people.SignIn, events.SignInOpened),
     commands.SeeSignIn: ("sign-in", people.SignIn, events.SignInSeen),
     commands.EndSignIn: ("sign-in", people.SignIn, events.SignInEnded),
+    commands.ClaimAccess: ("claim", people.Claim, events.AccessClaimed),
 }
 """What a command is about, and the event that carries it out."""
 
@@ -84,6 +85,8 @@ def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUI
             return credential_stream(command.key_digest)
         case commands.ChangeMembership() | commands.EndMembership():
             return directory.membership_stream(command.membership_id) or command.membership_id
+        case commands.ClaimAccess():
+            return claim_stream(command.access_id, command.only_in)
         case commands.RequestForget() | commands.WithdrawForget():
             return forget_request_stream(command.developer_id)
         case commands.RevokeKey() | commands.NoteKeyUse():
@@ -106,6 +109,8 @@ def _refusal(  # noqa: C901  # a table of refusals: one case for each command th
             return _no_key(command, directory, known, now_us)
         case commands.RequestForget(), _:
             return _no_forget_request(command, directory, known)
+        case commands.ClaimAccess(), _:
+            return None
         case commands.LinkIdentity(), _:
             unknown = directory.get(people.Developer, command.developer_id) is None
             return _not_found("developer", command.developer_id) if unknown else None
@@ -161,8 +166,7 @@ def _conflict(message: str) -> Refused:
 
 
 def _no_use(link: people.Link, now_us: int) -> Refused | None:
-    gone = link.used or parse_instant(link.expires_at) <= now_us
-    return _conflict("this link was used, or has expired; ask for a new one") if gone else None
+    return None if link.opens(now_us) else _conflict("this link was used, or has expired; ask for a new one")
 
 
 def _no_forget_request(

@@ -29,14 +29,11 @@ class Organization(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     organization_id: UUID
     name: str
-    text_leaves: bool
-    """Whether redacted text may go to a model."""
-    redaction: bool
-    """Whether secrets are taken out before anything is stored."""
+    text_leaves: bool  # whether redacted text may go to a model
+    redaction: bool  # whether secrets are taken out before anything is stored
     retention_days_telemetry: int | None
     retention_days_text: int | None
-    team_minimum: int
-    """Of members at work on a day: with fewer, how their work came out is nobody else's business."""
+    team_minimum: int  # of members at work on a day: with fewer, how their work came out is nobody else's business
     created_at: str
 
 
@@ -50,13 +47,11 @@ class Developer(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     developer_id: UUID
     display_name: str
-    email: str | None
-    """By which a sign-in provider knows them first, and where mail about reports goes; null: unknown."""
+    email: str | None  # by which a sign-in provider knows them first, and where mail about reports goes; null: unknown
     timezone: str
     language: str | None
     report_schedules: tuple[Schedule, ...]
-    report_notices: tuple[Channel, ...]
-    """How they want to be told that a report is finished."""
+    report_notices: tuple[Channel, ...]  # how they want to be told that a report is finished
     created_at: str
 
 
@@ -95,6 +90,7 @@ class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):
     active: bool
     started_at: str
     ended_at: str | None
+    by: UUID | None  # the member who put them there; null where whoever runs the server did
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +107,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     revoked: bool
     revoked_at: str | None
     last_used_on: str | None
+    came_by: UUID | None  # the link of another member by which the browser had come that made it; null: none
 
     @property
     def scope(self) -> Scope:
@@ -127,12 +124,20 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     expires_at: str
     used: bool
-    by: UUID | None
-    """The member who made it; None where whoever runs the server did."""
+    by: UUID | None  # the member who made it; None where whoever runs the server did
+    came_by: UUID | None
 
     @property
     def scope(self) -> Scope:
         return Scope(self.organization_id, self.developer_id)
+
+    @property
+    def root(self) -> UUID | None:
+        """The link of another member by which comes who follows this one; None where it is one's own."""
+        return self.came_by if self.by in (None, self.developer_id) else self.id
+
+    def opens(self, now_us: int) -> bool:
+        return not self.used and now_us < parse_instant(self.expires_at)
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,8 +148,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     issuer: str
     developer_id: UUID
     linked_at: str
-    ended: bool
-    """Whether another account of this provider took its place."""
+    ended: bool  # whether another account of this provider took its place, or its developer ended it
+    came_by: UUID | None
 
 
 class SignIn(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,18 +159,24 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
     sign_in_id: UUID
     organization_id: UUID
     developer_id: UUID
-    opened_by: UUID | None
-    """The key that opened it, with which it ends; None where a link or a provider did."""
+    opened_by: UUID | None  # the key that opened it, with which it ends; None where a link or a provider did
     browser: str | None
     started_at: str
-    seen_at: str
-    """To the day."""
+    seen_at: str  # to the day
     ended: bool
     ended_at: str | None
+    came_by: UUID | None
 
     @property
     def scope(self) -> Scope:
         return Scope(self.organization_id, self.developer_id)
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A developer's word that a sign-in, key or account is theirs."""
+
+    id: UUID
+    only_in: UUID | None
 
 
 class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +188,9 @@ class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
 
 
-Record = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity | SignIn | ForgetRequest
+Access = Key | SignIn | Identity
+"""What opens a developer's pages, or sends in their name."""
+Record = Organization | Developer | Membership | Team | TeamMembership | Access | Link | ForgetRequest | Claim
 
 BEGUN_BY: dict[type[Event], type[Record]] = {
     events.OrganizationCreated: Organization,
@@ -190,10 +203,21 @@ BEGUN_BY: dict[type[Event], type[Record]] = {
     events.IdentityLinked: Identity,
     events.SignInOpened: SignIn,
     events.ForgetRequested: ForgetRequest,
+    events.AccessClaimed: Claim,
 }
 """The record that an event begins. The event's first field of its own is the record's id."""
 _OWN_ID = len(events.PeopleEvent.__struct_fields__)
+_Marks = dict[str, bool | None]
 _ENDS = (events.MembershipEnded, events.TeamEnded, events.TeamMemberRemoved)
+_MARKS: dict[type[Event], _Marks] = {
+    **dict.fromkeys(_ENDS, _Marks(active=False, ended_at=None)),
+    events.ForgetWithdrawn: {"active": False},
+    events.CredentialRevoked: {"revoked": True, "revoked_at": None},
+    events.LinkUsed: {"used": True},
+    events.IdentityEnded: {"ended": True},
+    events.SignInEnded: {"ended": True, "ended_at": None},
+}
+"""What an event sets once and for all; a time, where it is None."""
 _AT_FIRST: dict[str, Any] = {
     "text_leaves": True,
     "redaction": True,
@@ -227,20 +251,13 @@ def applied(record: Record | None, event: Event) -> Record:
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
         return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
-    if isinstance(record, ForgetRequest) and isinstance(event, events.ForgetWithdrawn):
-        return msgspec.structs.replace(record, active=False)
-    if isinstance(record, Membership | Team | TeamMembership) and isinstance(event, _ENDS):
-        return msgspec.structs.replace(record, active=False, ended_at=record.ended_at or at)
-    if isinstance(record, Key) and isinstance(event, events.CredentialRevoked):
-        return msgspec.structs.replace(record, revoked=True, revoked_at=record.revoked_at or at)
+    if marks := _MARKS.get(type(event)):
+        now = {name: (getattr(record, name) or at) if mark is None else mark for name, mark in marks.items()}
+        return msgspec.structs.replace(record, **now)
     if isinstance(record, Key) and isinstance(event, events.CredentialUsed):
         return msgspec.structs.replace(record, last_used_on=max(record.last_used_on or "", event.last_used_on))
-    if isinstance(record, Link) and isinstance(event, events.LinkUsed):
-        return msgspec.structs.replace(record, used=True)
-    if isinstance(record, SignIn) and isinstance(event, events.SignInSeen):
+    if isinstance(record, SignIn):
         return msgspec.structs.replace(record, seen_at=at)
-    if isinstance(record, SignIn) and isinstance(event, events.SignInEnded):
-        return msgspec.structs.replace(record, ended=True, ended_at=record.ended_at or at)
     del values["received_at_us"], values["by"]
     set_now = {name: value for name, value in values.items() if value is not None}
     unset = {name: None for name, value in set_now.items() if name.startswith(("retention", "email")) and not value}
@@ -256,8 +273,7 @@ class Directory:
     def __init__(self) -> None:
         self._records: dict[UUID, Record] = {}
         self._versions: dict[UUID, int] = {}
-        self._past: dict[UUID, Membership] = {}
-        """Of those who joined again, by their own ids."""
+        self._past: dict[UUID, Membership] = {}  # of those who joined again, by their own ids
 
     def apply(self, stream_id: UUID, event: Event) -> None:
         before = self._records.get(stream_id)
@@ -270,7 +286,7 @@ class Directory:
             scope = Scope(after.organization_id, after.developer_id)
             self._leave_teams(scope, event.received_at_us)
             self._sign_out(scope, iso(event.received_at_us))
-        if isinstance(after, Identity):
+        if isinstance(event, events.IdentityLinked) and isinstance(after, Identity):
             for other in self.all(Identity):
                 if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
                     self._records[other.id] = msgspec.structs.replace(other, ended=True)
@@ -321,14 +337,14 @@ class Directory:
 
     def membership_stream(self, membership_id: UUID) -> UUID | None:
         """Where the newest membership of somebody is kept."""
-        found = self._records.items()
-        return next(
-            (stream for stream, each in found if isinstance(each, Membership) and each.id == membership_id), None
-        )
+        return self._stream_of(Membership, membership_id)
 
     def key_stream(self, key_id: UUID) -> UUID | None:
+        return self._stream_of(Key, key_id)
+
+    def _stream_of(self, kind: type[Record], id_: UUID) -> UUID | None:
         found = self._records.items()
-        return next((stream for stream, each in found if isinstance(each, Key) and each.id == key_id), None)
+        return next((stream for stream, each in found if isinstance(each, kind) and each.id == id_), None)
 
     def membership(self, scope: Scope) -> Membership | None:
         """The current membership of a developer in an organization; None where it ended or never was."""

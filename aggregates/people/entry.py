@@ -6,10 +6,20 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Mendable, Scope
-from aggregates.ids import credential_stream, identity_stream
-from aggregates.people.directory import Developer, Directory, Identity, Key, Membership, SignIn
+from aggregates.ids import claim_stream, credential_stream, identity_stream
+from aggregates.people.directory import (
+    Access,
+    Claim,
+    Developer,
+    Directory,
+    Identity,
+    Key,
+    Link,
+    Membership,
+    SignIn,
+)
 from aggregates.people.events import Role
-from aggregates.people.uses import KeyUses
+from aggregates.people.uses import Uses
 from aggregates.times import US_PER_DAY, parse_instant
 
 
@@ -18,8 +28,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     issuer: str
     subject: str
-    email: str | None
-    """Only where the provider has verified it."""
+    email: str | None  # only where the provider has verified it
 
     @property
     def identity_id(self) -> UUID:
@@ -47,10 +56,12 @@ def developer_behind(account: Account, directory: Directory) -> UUID:
 
 
 def with_email(directory: Directory, email: str) -> Developer | None:
-    """Whose address it is, however it is written."""
-    wanted = email.casefold()
-    everybody = directory.all(Developer) if wanted else ()
-    return next((each for each in everybody if each.email is not None and each.email.casefold() == wanted), None)
+    """Whose address it is, in whatever case of ASCII; letters that only look alike are others."""
+    wanted = email.lower()
+    everybody = directory.all(Developer) if email.isascii() else ()
+    return next(
+        (each for each in everybody if each.email and each.email.isascii() and each.email.lower() == wanted), None
+    )
 
 
 def membership_of(directory: Directory, developer_id: UUID) -> Membership | None:
@@ -105,7 +116,34 @@ def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[SignIn]
     return [each for each in theirs if signed_in(directory, each.id, now_us) is not None][::-1]
 
 
-def begun(directory: Directory, uses: KeyUses) -> set[UUID]:
+def let_in(directory: Directory, scope: Scope, now_us: int) -> list[Access]:
+    """What came by another member's link and opens something now, until its developer calls it their own for good."""
+    keys = (each for each in directory.all(Key) if each.scope == scope and _opens(each, now_us))
+    accounts = (each for each in directory.all(Identity) if each.developer_id == scope.developer_id and not each.ended)
+    found: list[Access] = [*sign_ins_of(directory, scope, now_us), *keys, *accounts]
+    return [each for each in found if root_of(directory, each) is not None]
+
+
+def root_of(directory: Directory, access: Access | None) -> UUID | None:
+    """The link of another member by which it came; None once its developer called it their own for good."""
+    if access is None or directory.get(Claim, claim_stream(access.id, None)) is not None:
+        return None
+    return access.came_by
+
+
+def maker(directory: Directory, link_id: UUID | None) -> Developer | None:
+    """The member who made a link."""
+    link = None if link_id is None else directory.get(Link, link_id)
+    return None if link is None or link.by is None else directory.get(Developer, link.by)
+
+
+def inviter(directory: Directory, scope: Scope) -> Developer | None:
+    """The other member by whose link somebody came in."""
+    used = (each.root for each in directory.all(Link) if each.scope == scope and each.used)
+    return maker(directory, next((each for each in used if each is not None), None))
+
+
+def begun(directory: Directory, uses: Uses) -> set[UUID]:
     """The developers who have signed in, linked an account or used a key: what they have is theirs alone to open."""
     sign_ins = (each.developer_id for each in directory.all(SignIn))
     accounts = (each.developer_id for each in directory.all(Identity))

@@ -121,12 +121,11 @@ class CredentialIssued(PeopleEvent, frozen=True, kw_only=True, omit_defaults=Tru
     credential_id: UUID
     organization_id: UUID
     developer_id: UUID
-    key_digest: str
-    """SHA-256 of the key, lower-case hex."""
-    key_start: str
-    """The first 12 characters of the key, to recognise it."""
+    key_digest: str  # SHA-256 of the key, lower-case hex
+    key_start: str  # the first 12 characters of the key, to recognise it
     name: str | None = None
     expires_at_us: int | None = None
+    came_by: UUID | None = None  # another member's link, by which the browser had come that made it
 
 
 class CredentialRevoked(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -150,6 +149,7 @@ class LinkOffered(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     organization_id: UUID
     developer_id: UUID
     expires_at_us: int
+    came_by: UUID | None = None
 
 
 class LinkUsed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -164,6 +164,14 @@ class IdentityLinked(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True)
     identity_id: UUID
     issuer: str
     developer_id: UUID
+    came_by: UUID | None = None
+
+
+class IdentityEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """The account stands for nobody any more."""
+
+    TOPIC: ClassVar[str] = "identity.ended"
+    identity_id: UUID
 
 
 class SignInOpened(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -173,9 +181,9 @@ class SignInOpened(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     sign_in_id: UUID
     organization_id: UUID
     developer_id: UUID
-    opened_by: UUID | None = None
-    """The id of the key; None where a link opened it."""
+    opened_by: UUID | None = None  # the id of the key; None where a link opened it
     browser: str | None = None
+    came_by: UUID | None = None  # another member's link that opened it, or let in the key or account that did
 
 
 class SignInSeen(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -188,5 +196,12 @@ class SignInSeen(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
 class SignInEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "sign-in.ended"
     sign_in_id: UUID
-    administered: bool = False
-    """Whether somebody did it who looks after people: an act of administration, unlike signing out oneself."""
+    administered: bool = False  # whether it is an act of administration, unlike signing out oneself
+
+
+class AccessClaimed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """A developer says that a sign-in, key or account is theirs, which came by another member's link."""
+
+    TOPIC: ClassVar[str] = "access.claimed"
+    access_id: UUID
+    only_in: UUID | None = None  # the sign-in that alone hides it from now on, since it came by such a link itself

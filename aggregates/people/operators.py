@@ -25,9 +25,13 @@ class Operators:
         """Let a link open the pages once; until when."""
         return _keep(self._links, digest, now_us + OPERATOR_LINK_SECONDS * US_PER_SECOND)
 
-    def uses(self, digest: str, now_us: int) -> bool:
-        """Whether this link opens; it does so once."""
-        return self._links.pop(digest, 0) > now_us
+    def waits(self, digest: str, now_us: int) -> bool:
+        """Whether this link opens; asking does not use it."""
+        return self._links.get(digest, 0) > now_us
+
+    def use(self, digest: str) -> None:
+        """A link opens once."""
+        self._links.pop(digest, None)
 
     def begin(self, digest: str, now_us: int) -> None:
         _keep(self._browsers, digest, now_us + OPERATOR_HOURS * 3_600 * US_PER_SECOND)

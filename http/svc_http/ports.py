@@ -16,7 +16,7 @@ from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account
 from aggregates.people.events import Channel
 from aggregates.people.operators import Operators
-from aggregates.people.uses import KeyUses
+from aggregates.people.uses import Uses
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillRecord, BackfillReply
@@ -92,6 +92,7 @@ class DeveloperStatus(msgspec.Struct, frozen=True, kw_only=True):
     display_name: str
     activation: Activation
     active: bool  # whether they are a member of any organization now
+    unusable_email: str | None = None  # one from before that is not ASCII: it lets nobody in until another is set
     unknown_agents: tuple[str, ...] = ()  # what sent them telemetry that svc cannot read, since the server started
 
 
@@ -235,7 +236,7 @@ class Service:
     directory: Directory  # as of the last event; never cached by a route
     peer_ranges: PeerRanges
     budgets: Budgets
-    key_uses: KeyUses
+    uses: Uses
     operators: Operators
     provider: Provider | None
     arrivals: Arrivals

@@ -294,7 +294,7 @@ def developer_of(service: Service, key: str) -> Principal:
         raise unauthorized(_WHY_NOT[found])
     known = directory.get(Key, credential_stream(digest))
     assert known is not None, "a key that opens is known"
-    service.key_uses.note(known.id, now_us)
+    service.uses.note(known.id, now_us)
     return found
 
 

@@ -32,7 +32,8 @@ def open_pages(
 ) -> None:
     """Open the pages in a browser, without a key.
 
-    Prints a link that works once, within a minute. Whoever can read the data folder may do this, for any developer.
+    Prints a link whose button works once, within a minute. Whoever can read the data folder may do this, for
+    any developer.
     """
     made = run(_link, settings, developer, organization, operator)
     if as_json:
@@ -42,7 +43,7 @@ def open_pages(
     if not only_print:
         import webbrowser
 
-        say(f"This works once, within {LINK_SECONDS} seconds.", err=True)
+        say(f"Its button works once, within {LINK_SECONDS} seconds.", err=True)
         webbrowser.open(made.url)
 
 

@@ -170,6 +170,8 @@ def _show(found: "Status") -> None:
     show_table(("developer", "id", "activation", "member"), rows)
     if unread := [(each.display_name, agent) for each in found.developers for agent in each.unknown_agents]:
         show_table(("developer", "svc cannot read"), unread)
+    if unusable := [(each.display_name, each.unusable_email) for each in found.developers if each.unusable_email]:
+        show_table(("developer", "address that is not ASCII, and lets nobody in"), unusable)
     if used := [each for each in found.budgets if each.used or each.refused]:
         rows = [
             (each.name, f"{each.most:,}", f"{each.used:.0%} by {escape(each.used_by or '')}", f"{each.refused:,}")

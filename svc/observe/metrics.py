@@ -288,6 +288,7 @@ def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> 
             display_name=each.display_name,
             activation=activation.get(each.developer_id, "waiting"),
             active=each.developer_id in members,
+            unusable_email=None if (each.email or "").isascii() else each.email,
         )
         for each in directory.all(Developer)
     ]

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
-from tests.browser.house import CHROMIUM, PAGES, Running, form_team, import_work, operator_link, serving
+from tests.browser.house import CHROMIUM, PAGES, Running, come_in, form_team, import_work, operator_link, serving
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,8 +66,8 @@ def cookies(running: Running, browser: Browser) -> list[Any]:
     def signed_in() -> list[Any]:
         context = browser.new_context()
         page = context.new_page()
-        page.goto(running.link)
-        page.goto(operator_link(running))
+        come_in(page, running.link)
+        come_in(page, operator_link(running))
         found = list(context.cookies())
         context.close()
         return found

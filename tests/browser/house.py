@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+from playwright.sync_api import Page
 
 from svc.cli.sample import write_transcripts
 from tests.support.process import KEY, NOTHING, THIS_TREE, beside, svc
@@ -64,6 +65,13 @@ def import_work(running: Running, name: str = "Ana") -> None:
 def _administration(running: Running) -> httpx.Client:
     secret = (running.var / "internal-secret").read_text(encoding="utf-8").strip()
     return httpx.Client(base_url=f"{running.api}/v1/admin", headers={"X-Internal-Secret": secret})
+
+
+def come_in(page: Page, link: str) -> None:
+    """Follow a link, and press its button."""
+    page.goto(link)
+    with page.expect_navigation():
+        page.get_by_role("button").click()
 
 
 def operator_link(running: Running) -> str:

@@ -33,7 +33,9 @@ def test_svc_open_prints_a_link_that_signs_in(running: Running, browser: Browser
     context = browser.new_context()
     page = context.new_page()
     page.goto(link)
-    assert page.url == f"{running.api}/"
+    assert context.cookies() == []
+    page.get_by_role("button", name="Sign in as Owner").click()
+    page.wait_for_url(f"{running.api}/")
     (cookie,) = context.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     context.close()

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser.house import Running, import_work, serving
+from tests.browser.house import Running, come_in, import_work, serving
 
 PICTURES = Path(__file__).parent / "pictures"
 WAY_SECONDS = 60
@@ -29,7 +29,7 @@ def test_from_the_first_start_to_a_word_that_counts(browser: Browser) -> None:
     with serving() as fresh:
         context = browser.new_context(base_url=fresh.api, viewport={"width": 1280, "height": 900})
         page = context.new_page()
-        page.goto(fresh.link)
+        come_in(page, fresh.link)
         assert "Nothing has arrived yet" in page.inner_text("main")
         import_work(fresh)
         page.goto("/")
@@ -128,7 +128,7 @@ def test_the_pictures(browser: Browser) -> None:
     with serving() as fresh:
         import_work(fresh)
         signed_in = browser.new_context(base_url=fresh.api)
-        signed_in.new_page().goto(fresh.link)
+        come_in(signed_in.new_page(), fresh.link)
         for scheme, width, name, path in TAKEN:
             context = browser.new_context(
                 base_url=fresh.api, color_scheme=scheme, viewport={"width": width, "height": 860}

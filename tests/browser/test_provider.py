@@ -41,6 +41,7 @@ def test_a_link_in_a_mail_signs_in(running: Running, browser: Browser) -> None:
     page.route(ELSEWHERE, lambda route: route.fulfill(content_type="text/html", body=f'<a href="{link}">Come in</a>'))
     page.goto(ELSEWHERE)
     page.click("a")
+    page.get_by_role("button", name="Sign in as").click()
     page.wait_for_url(re.compile(rf"{re.escape(running.api)}/(sign-in)?$"))
     assert page.url == f"{running.api}/"
     context.close()

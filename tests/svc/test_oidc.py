@@ -105,6 +105,32 @@ def test_an_account_with_the_email_of_a_developer_signs_in(world: World, browser
     assert "linked an account of the sign-in provider" in acts[-1]
 
 
+LOOK_ALIKES = [
+    "kim.\N{LATIN SMALL LIGATURE FI}st@strasse.example",
+    "kim.fist@stra\N{LATIN SMALL LETTER SHARP S}e.example",
+    "kim.fi\N{LATIN SMALL LETTER LONG S}t@strasse.example",
+    "\N{KELVIN SIGN}im.fist@strasse.example",
+    "kim.fi\N{LATIN SMALL LIGATURE ST}@strasse.example",
+]
+
+
+def test_an_address_that_looks_alike_is_another(world: World, browser: httpx.Client) -> None:
+    """To Unicode's folding of cases, each of the five is the plain one. None may be set, either."""
+    plain = "kim.fist@strasse.example"
+    member(world, "Kim Fist", plain)
+    for place, alike in enumerate(LOOK_ALIKES):
+        assert alike.casefold() == plain != alike
+        world.provider.person = {"sub": f"alike-{place}", "email": alike, "email_verified": True}
+        refused = sign_in(browser)
+        assert (refused.status_code, "nobody here has the e-mail address" in refused.text) == (403, True)
+        asked = world.admin.post("/developers", json={"display_name": "Alike", "email": alike})
+        assert (asked.status_code, "must be one address of ASCII characters" in asked.text) == (400, True)
+    assert not is_in(browser)
+    world.provider.person = {"sub": "plain", "email": "Kim.FIST@Strasse.Example", "email_verified": True}
+    sign_in(browser)
+    assert is_in(browser)
+
+
 def test_a_linked_account_counts_whatever_address_it_bears(world: World, browser: httpx.Client) -> None:
     member(world, "Lea", "lea@example.com")
     world.provider.person = {"sub": "lea-1", "email": "lea@example.com", "email_verified": True}
@@ -216,7 +242,7 @@ def test_an_invitation_links_any_account(world: World, browser: httpx.Client) ->
     for account in ("rui-1", "rui-2"):
         world.provider.person = {"sub": account}
         invitation = world.admin.post("/links", json={"developer_id": who["developer_id"]}).json()["path"]
-        browser.get(invitation)
+        browser.post(invitation)
         assert "Link my account of Acme" in browser.get("/mine").text
         assert come(browser, go(browser, "/mine/provider")).status_code == 200
         browser.cookies.clear()

@@ -14,6 +14,7 @@ from aggregates.event import Done, Scope
 from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
+from aggregates.people.events import DeveloperChanged
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.ticker import Ticker
@@ -96,6 +97,13 @@ async def test_a_read_is_never_behind_its_callers_own_writes(running: Running) -
     for number in range(1, 21):
         await running.prompt(session=f"s{number}")
         assert len(await running.rows()) == number
+
+
+async def test_an_address_that_is_not_ascii_is_told_by_the_status(running: Running) -> None:
+    """Older versions took it for one."""
+    changed = DeveloperChanged(received_at_us=NOW_US, developer_id=running.scope.developer_id, email="kim@straße.de")
+    running.service.directory.apply(running.scope.developer_id, changed)
+    assert [each.unusable_email for each in (await running.service.status()).developers] == ["kim@straße.de"]
 
 
 async def test_half_an_hour_of_silence_settles_and_is_a_fact(running: Running) -> None:
@@ -190,9 +198,9 @@ async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_b
     monkeypatch.setattr(service, "administer", tries)
     (key,) = service.directory.all(Key)
     for _ in range(3):
-        service.key_uses.note(key.id, running.clock.now_us())
+        service.uses.note(key.id, running.clock.now_us())
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(service.note_key_uses)
+        nursery.start_soon(service.note_uses)
         for _ in range(2):
             await wait_all_tasks_blocked()
             answered = trio.Event()

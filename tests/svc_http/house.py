@@ -21,7 +21,7 @@ from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
 from aggregates.people.operators import Operators
-from aggregates.people.uses import KeyUses
+from aggregates.people.uses import Uses
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
@@ -102,7 +102,7 @@ class House(Service):
         """Whether streams of events go on after what there is."""
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
-        self.arrivals, self.key_uses = Arrivals(0), KeyUses()
+        self.arrivals, self.uses = Arrivals(0), Uses()
         self.operators = Operators()
         self.provider: Provider | None = None
         self._streams: dict[UUID, StreamState] = {}

@@ -186,7 +186,8 @@ pages, before a sign-in
 pages, the way in
   api    POST   /sign-in 303
 pages, a link that is gone
-  api    GET    /open/<id> 303
+  api    GET    /open/<id> 200
+  api    POST   /open/<id> 303
   api    GET    /client/svc-client.pyz 410
 pages, from elsewhere
   api    GET    /sign-in/back 200
@@ -223,6 +224,9 @@ pages, a thing of one's own
   api    POST   /reports/<id>/delete 303
   api    POST   /mine/keys/<id>/revoke 303
   api    POST   /mine/browsers/<id>/end 303
+  api    POST   /mine/access/<id>/keep 303
+  api    POST   /mine/access/<id>/end 303
+  api    POST   /mine/team-memberships/<id>/end 303
 pages, an owner's
   api    GET    /operator/people 200
   api    GET    /operator/audit 200

@@ -195,9 +195,10 @@ class World:
         match row.method, row.path:
             case "POST", "/sign-out" | "/mine/sign-out":
                 self._sign_in()
-            case "POST", "/mine/browsers/<id>/end":
+            case "POST", "/mine/browsers/<id>/end" | "/mine/access/<id>/keep" | "/mine/access/<id>/end":
                 other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
-                self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN))
+                came_by = None if "browsers" in row.path else named("ana's link")
+                self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by))
                 self.ids = self.ids._replace(browser=str(other))
             case "POST", "/mine/keys/<id>/revoke" | "/operator/keys/<id>/revoke":
                 key = key_of(str(new))
@@ -224,7 +225,7 @@ class World:
             case "POST", "/operator/teams/<id>/add":
                 self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
                 self.ids = self.ids._replace(team=str(new), membership=str(membership_stream(ACME, BEN)))
-            case "POST", "/operator/team-memberships/<id>/end":
+            case "POST", "/operator/team-memberships/<id>/end" | "/mine/team-memberships/<id>/end":
                 self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
                 self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
                 self.ids = self.ids._replace(team_membership=str(named(f"stay {new}")))
@@ -381,6 +382,7 @@ def _path_id(path: str, ids: Ids) -> str:
         "teams": ids.team,
         "keys": ids.key,
         "browsers": ids.browser,
+        "access": ids.browser,
         "people": ids.membership,
         "report": ids.report,
         "reports": ids.report,

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from aggregates.event import Refused
-from aggregates.ids import link_stream, membership_stream, sign_in_stream
-from aggregates.people.commands import CreateDeveloper, OfferLink, OpenSignIn, StartMembership
+from aggregates.ids import membership_stream, sign_in_stream
+from aggregates.people.commands import CreateDeveloper, OpenSignIn, StartMembership
 from svc_http.pages.door import digest_of
 from tests.support.facts import DAY
 from tests.support.log import named
@@ -48,7 +48,7 @@ def path_in(answer: Answer) -> str:
 
 
 def uses_a_key(house: House) -> None:
-    house.key_uses.note(named(BEN_KEY), house.now_us())
+    house.uses.note(named(BEN_KEY), house.now_us())
 
 
 def is_signed_in(house: House) -> None:
@@ -85,38 +85,18 @@ async def test_the_page_offers_no_link_for_who_has_begun(house: House, api: Call
 
 async def test_an_owner_lets_their_own_phone_in(api: Caller) -> None:
     made = await link_for(api, ANA_MEMBER, ANAS)
-    assert (await api.using({"Sec-Fetch-Site": "none"}).get(path_in(made))).status == 303
+    assert (await press(api, path_in(made), {})).status == 303
 
 
 async def test_a_link_that_an_owner_kept_opens_nothing_once_its_developer_has_begun(house: House, api: Caller) -> None:
     """The first of two lets Nora in; an owner would come in by the second."""
     first, second = [path_in(await link_for(api, NORA_MEMBER, ANAS)) for _ in range(2)]
     others = path_in(await link_for(api, NORA_MEMBER, OPERATORS))
-    newcomer = api.using({"Sec-Fetch-Site": "none"})
-    assert (await newcomer.get(first)).status == 303
-    late = await newcomer.get(second)
-    assert (late.status, b"made before you began" in late.body) == (410, True)
-    assert "Set-Cookie" not in late.headers
-    assert (await newcomer.get(others)).status == 303
-
-
-async def test_who_was_let_in_by_somebodys_link_reads_whose_it_was(house: House, api: Caller) -> None:
-    """Should the maker of the link have followed it themself, this tells."""
-    path = path_in(await link_for(api, BEN_MEMBER, ANAS))
-    assert (await api.using({"Sec-Fetch-Site": "none"}).get(path)).status == 303
-    signs_in(house, BEN, "ben's")
-    shown = await words(api, "/mine", BENS)
-    assert "Ana made a link on" in shown
-    assert "Was that not you?" in shown
-
-
-async def test_a_link_of_ones_own_is_no_news(house: House, api: Caller) -> None:
-    """Nor one of whoever runs the server, and none that nobody followed."""
-    signs_in(house, BEN, "ben's")
-    for name, by in (("own", BEN), ("kept", ANA)):
-        offer = OfferLink(link_id=link_stream(name), organization_id=ACME, developer_id=BEN, expires_at_us=NOW_US + DAY)
-        assert not isinstance(await house.administer(offer, by), Refused)
-    assert "made a link on" not in await words(api, "/mine", BENS)
+    assert (await press(api, first, {})).status == 303
+    for late in (await press(api, second, {}), await api.using({}).get(second)):
+        assert (late.status, b"made before you began" in late.body) == (410, True)
+        assert "Set-Cookie" not in late.headers
+    assert (await press(api, others, {})).status == 303
 
 
 @pytest.mark.parametrize(("cookie", "by"), [(ANAS, "Ana"), (OPERATORS, "operator")])

@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-import structlog
 from quart import Request, Response, request
 from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
@@ -20,15 +19,15 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
 from aggregates.people.budgets import ADDRESS, DEVELOPER
-from aggregates.people.commands import OpenSignIn, PeopleCommand, SeeSignIn
-from aggregates.people.directory import Developer, Record, SignIn
+from aggregates.people.commands import OpenSignIn, PeopleCommand
+from aggregates.people.directory import Developer, Key, Record, SignIn
 from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
 from aggregates.people.operators import OPERATOR_HOURS
-from aggregates.times import US_PER_DAY, parse_instant, zone_named
+from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, check_content_type, refusal
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import Service
 from svc_http.routing import Route, address_of, count_spent, path_id, spend
 
 COOKIE = "svc_session"
@@ -39,7 +38,6 @@ FORM_BYTES_MAX = 256 * 1024
 FORM_FIELDS_MAX = 32
 SIGN_IN = "/sign-in"
 BROWSER_CHARACTERS_MAX = 60
-log = structlog.get_logger()
 
 
 class BySignIn(ByKey, frozen=True):
@@ -80,10 +78,9 @@ class BySignIn(ByKey, frozen=True):
 class ByOperator(Call, frozen=True):
     """A request of whoever runs the server, or of an owner for the people of their organization."""
 
-    organization_id: UUID | None = None
-    """The owner's; None: all there are."""
-    by: UUID | None = None
-    """The owner; None: whoever holds the internal secret."""
+    organization_id: UUID | None = None  # the owner's; None: all there are
+    by: UUID | None = None  # the owner; None: whoever holds the internal secret
+    sign_in: SignIn | None = None
 
     @property
     def own_zone(self) -> ZoneInfo:
@@ -146,6 +143,10 @@ SAID: dict[str, str] = {
     "saved": "Saved.",
     "key-revoked": "The key opens nothing any more. Browsers that signed in with it are signed out, others are not.",
     "signed-out": "That browser is signed out.",
+    "unlinked": "That account opens your pages no longer.",
+    "kept": "It stays, and is asked about no more.",
+    "kept-here": "It stays. This browser came by another member's link itself, so your other browsers go on asking.",
+    "left": "You are in that team no longer, and count in none of its days from tomorrow on.",
     "report-deleted": "The report is deleted.",
     "replaying": "The scores are being built anew from the log.",
     "asked": "You asked to be forgotten. Whoever runs this server sees it.",
@@ -211,15 +212,21 @@ def digest_of(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-async def open_sign_in(service: Service, request: Request, to: str, who: Principal, key_id: UUID | None) -> Response:
-    """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose."""
+async def open_sign_in(
+    service: Service, request: Request, to: str, who: Principal, came_by: UUID | None, key: Key | None = None
+) -> Response:
+    """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose.
+
+    `came_by`: the link of another member, if it began with one.
+    """
     text = secrets.token_urlsafe(COOKIE_BYTES)
     command = OpenSignIn(
         sign_in_id=sign_in_stream(digest_of(text)),
         organization_id=who.scope.organization_id,
         developer_id=who.scope.developer_id,
-        opened_by=key_id,
+        opened_by=None if key is None else key.id,
         browser=_browser(request),
+        came_by=came_by,
     )
     await carried_out(service, command)
     response = await _let_in(request, to)
@@ -246,7 +253,7 @@ async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> b
     they would read all of a colleague's work."""
     if by is None or by == developer_id:
         return True
-    if developer_id in begun(service.directory, service.key_uses):
+    if developer_id in begun(service.directory, service.uses):
         return False
     return developer_id not in await service.activation()
 
@@ -277,15 +284,6 @@ def _browser(request: Request) -> str:
     program = next((name for mark, name in programs if mark in agent), "a browser")
     system = next((name for mark, name in (*systems, ("Linux", "Linux")) if mark in agent), "")
     return f"{program} on {system}" if system else program
-
-
-async def _see(call: BySignIn) -> None:
-    """Note that it is in use, once a day; a log that cannot be written keeps nobody from reading."""
-    if call.service.now_us() - parse_instant(call.sign_in.seen_at) > US_PER_DAY:
-        try:
-            await call.service.administer(SeeSignIn(sign_in_id=call.sign_in.id))
-        except Unavailable as error:
-            log.warning("a sign-in could not be noted as seen", reason=str(error))
 
 
 def local_path(text: str | None) -> str:
@@ -343,7 +341,7 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
             assert role is not None, "a sign-in stands only for a member"
             call = BySignIn(service, request, body, Principal(found.scope, role.role), found)
             spend(service, request, DEVELOPER, found.developer_id)
-            await _see(call)
+            service.uses.note(found.id, service.now_us())
         values: dict[str, Any] = {n: each if takes.get(n) is str else path_id(each, n) for n, each in ids.items()}
         try:
             answer = await route.handler(call, **values)
@@ -368,7 +366,8 @@ def _operator(service: Service, request: Request, body: Body) -> ByOperator | Re
     spend(service, request, DEVELOPER, found.developer_id)
     if role is None or role.role != "owner":
         raise HttpError(403, _OWNERS)
-    return ByOperator(service, request, body, found.organization_id, found.developer_id)
+    service.uses.note(found.id, service.now_us())
+    return ByOperator(service, request, body, found.organization_id, found.developer_id, found)
 
 
 def _to_sign_in(request: Request) -> Response:

@@ -21,6 +21,7 @@ from projections.sub_sessions.rows import NANO
 from svc_http.bodies import HttpError
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn
+from svc_http.pages.mine import questions, stays
 from svc_http.pages.rates import Rate
 from svc_http.pages.words import counted, number, short_day, usd
 from svc_http.routing import Routes
@@ -122,6 +123,8 @@ async def home(call: BySignIn) -> Response:
         grade_chart=charts.dots("Average prompt grade by week", _grade_dots(found.grades, labels), 100),
         cost_chart=cost_chart(found.spent, [short_day(each.start_us, zone) for each in days]),
         days=days,
+        questions=questions(call, at_home=True),
+        stays=stays(call),
         month_empty=name != "all" and not found.tally.total and found.newest_us is not None,
     )
 

@@ -4,24 +4,39 @@ import secrets
 import uuid
 from contextlib import suppress
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
+from aggregates.event import Scope
 from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.commands import (
     ChangeDeveloper,
+    ClaimAccess,
+    EndIdentity,
     EndSignIn,
     IssueKey,
     PeopleCommand,
+    RemoveTeamMember,
     RequestForget,
     RevokeKey,
     WithdrawForget,
 )
-from aggregates.people.directory import Developer, Key, Link, SignIn, forget_requests
-from aggregates.people.entry import sign_ins_of
+from aggregates.people.directory import (
+    Access,
+    Claim,
+    Developer,
+    Identity,
+    Key,
+    SignIn,
+    Team,
+    TeamMembership,
+    forget_requests,
+)
+from aggregates.people.entry import inviter, let_in, maker, root_of, sign_ins_of
 from aggregates.times import iso
 from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
@@ -33,7 +48,6 @@ from svc_http.ports import Unavailable
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
-LINKS_SHOWN = 5
 GOALS_MAX = 100_000
 """So many goals are written to one file."""
 routes = Routes()
@@ -41,19 +55,73 @@ routes = Routes()
 
 def _own_keys(call: BySignIn) -> list[Key]:
     keys = call.service.directory.all(Key)
-    return [call.service.key_uses.shown(each) for each in keys if each.scope == call.scope]
+    return [call.service.uses.shown(each) for each in keys if each.scope == call.scope]
 
 
 def _own_sign_ins(call: BySignIn) -> list[SignIn]:
     return sign_ins_of(call.service.directory, call.scope, call.service.now_us())
 
 
-def _others_links(call: BySignIn) -> list[tuple[str, Link]]:
-    """Links that signed one in, made by somebody else of the organization, each with its maker's name."""
-    directory = call.service.directory
-    links = (each for each in directory.all(Link) if each.scope == call.scope and each.used)
-    makers = ((directory.get(Developer, each.by), each) for each in links if each.by not in (None, each.developer_id))
-    return [(maker.display_name, link) for maker, link in makers if maker is not None][: -LINKS_SHOWN - 1 : -1]
+class Question(NamedTuple):
+    """What came by another member's link: is it one's own?"""
+
+    access: Access
+    what: str
+    since: str
+    maker: str
+
+
+def questions(call: BySignIn, *, at_home: bool = False) -> list[Question]:
+    """`at_home`: without what this very browser was told is one's own."""
+    directory, this = call.service.directory, call.sign_in.id
+    told = {each.id for each in directory.all(Claim) if at_home and each.only_in == this}
+    return [
+        Question(each, *_what(each, this), _name(maker(directory, each.came_by)))
+        for each in let_in(directory, call.scope, call.service.now_us())
+        if each.id not in told
+    ]
+
+
+def _what(access: Access, this: UUID) -> tuple[str, str]:
+    """What it is, and since when."""
+    match access:
+        case Key():
+            return f"The key {access.key_start}… {access.name or ''}".rstrip(), access.issued_at
+        case SignIn():
+            named = "This browser" if access.id == this else access.browser or "a browser"
+            return named[0].upper() + named[1:], access.started_at
+    return "The account of the sign-in provider", access.linked_at
+
+
+def _name(developer: Developer | None) -> str:
+    return "Whoever runs the server" if developer is None else developer.display_name
+
+
+class Stay(NamedTuple):
+    """A team that one is in, who put one there, and who else of it came by whose link."""
+
+    stay: TeamMembership
+    team: Team
+    put_by: str
+    others: int
+    guests: list[tuple[str, str]]
+
+
+def stays(call: BySignIn) -> list[Stay]:
+    directory, scope = call.service.directory, call.scope
+    found = []
+    for team in directory.teams_of(scope):
+        members = {each.developer_id: each for each in directory.all(TeamMembership) if _is_in(each, team)}
+        own = members.pop(scope.developer_id)
+        came = ((each, inviter(directory, Scope(scope.organization_id, each))) for each in members)
+        guests = [(_name(directory.get(Developer, each)), by.display_name) for each, by in came if by is not None]
+        put_by = None if own.by is None else directory.get(Developer, own.by)
+        found.append(Stay(own, team, _name(put_by), len(members), guests))
+    return found
+
+
+def _is_in(stay: TeamMembership, team: Team) -> bool:
+    return stay.active and stay.team_id == team.id
 
 
 @routes("GET /mine", "What is one's own, and in whose hands.")
@@ -75,7 +143,8 @@ async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
         keys=_own_keys(call),
         new_key=key,
         sign_ins=_own_sign_ins(call),
-        links=_others_links(call),
+        questions=questions(call),
+        stays=stays(call),
         this=call.sign_in.id,
         provider=call.service.provider,
         languages=LANGUAGES,
@@ -126,6 +195,7 @@ async def make_key(call: BySignIn) -> Response:
             key_digest=sha256(key.encode()).hexdigest(),
             key_start=key[:KEY_START_CHARACTERS],
             name=label,
+            came_by=root_of(call.service.directory, call.sign_in),
         ),
         call.scope.developer_id,
     )
@@ -146,6 +216,44 @@ async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
         raise HttpError(404, "no browser of this address is signed in as you")
     await carried_out(call.service, EndSignIn(sign_in_id=sign_in_id))
     return rendering.redirect("/mine?said=signed-out#browsers")
+
+
+@routes("POST /mine/access/<access_id>/keep", "Say that what came by another member's link is one's own.")
+async def keep_access(call: BySignIn, access_id: UUID) -> Response:
+    """For good; but from a browser that came by such a link itself, in that browser alone."""
+    _asked_about(call, access_id)
+    only_in = None if root_of(call.service.directory, call.sign_in) is None else call.sign_in.id
+    await carried_out(call.service, ClaimAccess(access_id=access_id, only_in=only_in), call.scope.developer_id)
+    return rendering.redirect(f"/?said={'kept' if only_in is None else 'kept-here'}")
+
+
+@routes("POST /mine/access/<access_id>/end", "Say that it is not one's own, which ends it.")
+async def end_access(call: BySignIn, access_id: UUID) -> Response:
+    command: PeopleCommand = RevokeKey(credential_id=access_id)
+    said = "key-revoked"
+    match _asked_about(call, access_id):
+        case SignIn():
+            command, said = EndSignIn(sign_in_id=access_id, administered=True), "signed-out"
+        case Identity():
+            command, said = EndIdentity(identity_id=access_id), "unlinked"
+    await carried_out(call.service, command, call.scope.developer_id)
+    return rendering.redirect(f"/mine?said={said}#browsers")
+
+
+def _asked_about(call: BySignIn, access_id: UUID) -> Access:
+    found = (each.access for each in questions(call) if each.access.id == access_id)
+    access = next(found, None)
+    if access is None:
+        raise HttpError(404, "nothing of this address is asked about")
+    return access
+
+
+@routes("POST /mine/team-memberships/<team_membership_id>/end", "Leave a team.")
+async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
+    if team_membership_id not in {each.stay.id for each in stays(call)}:
+        raise HttpError(404, "you are in no team of this address")
+    await carried_out(call.service, RemoveTeamMember(team_membership_id=team_membership_id), call.scope.developer_id)
+    return rendering.redirect("/mine?said=left#teams")
 
 
 @routes("POST /mine/sign-out", "Sign every browser out.")

@@ -9,6 +9,7 @@ import secrets
 from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import quote, unquote
+from uuid import UUID
 
 from quart import Request, Response
 
@@ -16,7 +17,15 @@ from aggregates.event import Refused, Scope
 from aggregates.ids import link_stream
 from aggregates.people.commands import LinkIdentity, OfferLink, UseLink
 from aggregates.people.directory import Identity, Link
-from aggregates.people.entry import Account, NotProven, Principal, developer_behind, membership_of, principal
+from aggregates.people.entry import (
+    Account,
+    NotProven,
+    Principal,
+    developer_behind,
+    membership_of,
+    principal,
+    root_of,
+)
 from aggregates.times import US_PER_SECOND
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
@@ -74,6 +83,7 @@ async def go_and_link(call: BySignIn) -> Response:
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         expires_at_us=call.service.now_us() + ERRAND_SECONDS * US_PER_SECOND,
+        came_by=root_of(call.service.directory, call.sign_in),
     )
     await carried_out(call.service, offer, call.scope.developer_id)
     return await _sent_away(call, Errand(_random(), link, "/mine?said=saved"))
@@ -101,12 +111,12 @@ async def come_back(call: Call) -> Response:
     try:
         code = _code(call, provider)
         account = await provider.account(_back(request), code, errand.made("nonce"), errand.made("verifier"))
-        who = await _person(call.service, account, errand.link)
+        who, came_by = await _person(call.service, account, errand.link)
     except NotProven as error:
         refused = HttpError(403, f"{provider.name} does not open these pages: {error}")
         await note_wrong(call.service, request, [], refused)
         raise refused from error
-    response = await open_sign_in(call.service, request, errand.to, who, None)
+    response = await open_sign_in(call.service, request, errand.to, who, came_by)
     response.delete_cookie(_cookie(request), path=SIGN_IN, httponly=True, secure=is_secure(request), samesite="Lax")
     return response
 
@@ -119,25 +129,28 @@ def _code(call: Call, provider: Provider) -> str:
     return code
 
 
-async def _person(service: Service, account: Account, link: str) -> Principal:
-    """The member behind an account, which is linked to them from now on. Raises `NotProven`."""
-    directory = service.directory
+async def _person(service: Service, account: Account, link: str) -> tuple[Principal, UUID | None]:
+    """The member behind an account, which is linked to them from now on; and by whose link that came, if by another
+    member's. Raises `NotProven`."""
+    directory, known = service.directory, service.directory.get(Identity, account.identity_id)
+    came_by = None if known is None or known.ended else root_of(directory, known)
     if link:
         offered = directory.get(Link, link_stream(digest_of(link)))
         if offered is None or isinstance(await service.administer(UseLink(link_id=offered.id)), Refused):
             raise NotProven("the link of this sign-in was used, or its time is over; begin it again")
-        developer_id, who = offered.developer_id, principal(directory, offered.scope)
+        developer_id, who, came_by = offered.developer_id, principal(directory, offered.scope), offered.root
     else:
         developer_id = developer_behind(account, directory)
         member = membership_of(directory, developer_id)
         who = None if member is None else principal(directory, Scope(member.organization_id, developer_id))
     if who is None:
         raise NotProven("you are no longer a member of an organization here")
-    known = directory.get(Identity, account.identity_id)
     if known is None or known.ended or known.developer_id != developer_id:
-        command = LinkIdentity(identity_id=account.identity_id, issuer=account.issuer, developer_id=developer_id)
+        command = LinkIdentity(
+            identity_id=account.identity_id, issuer=account.issuer, developer_id=developer_id, came_by=came_by
+        )
         await carried_out(service, command, developer_id)
-    return who
+    return who, came_by
 
 
 def _provider(call: Call) -> Provider:

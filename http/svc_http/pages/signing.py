@@ -8,8 +8,8 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.event import Refused
 from aggregates.ids import credential_stream, link_stream
 from aggregates.people.commands import EndSignIn, UseLink
-from aggregates.people.directory import Key, Link
-from aggregates.people.entry import principal
+from aggregates.people.directory import Developer, Key, Link
+from aggregates.people.entry import principal, root_of
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
 from svc_http.pages.door import (
@@ -60,23 +60,44 @@ async def sign_in(call: Call) -> Response:
         await note_wrong(call.service, call.request, [key], error)
         return await _sign_in_page(call, to, error.message, error.status)
     known = call.service.directory.get(Key, credential_stream(sha256(key.encode()).hexdigest()))
-    return await open_sign_in(call.service, call.request, to, who, None if known is None else known.key_id)
+    assert known is not None, "a key that opens is known"
+    return await open_sign_in(call.service, call.request, to, who, root_of(call.service.directory, known), known)
 
 
-@routes("GET /open/<token>", "Sign in by a link, once.")
+@routes("GET /open/<token>", "Whose pages a link opens, and the button that opens them.")
+async def link_page(call: Call, token: str) -> Response:
+    """Changes nothing, so that whoever only looks, like a mail scanner or a preview, uses no link up."""
+    link = await _waiting(call, token)
+    person = None if link is None else call.service.directory.get(Developer, link.developer_id)
+    return await rendering.html("open.html", {"person": person, "token": token})
+
+
+@routes("POST /open/<token>", "Sign in by a link, once.")
 async def open_by_link(call: Call, token: str) -> Response:
-    """410 unless it is good: a link is followed once, within its time, and only by who has its text."""
-    if len(token) <= LINK_CHARACTERS_MAX and call.service.operators.uses(digest_of(token), call.service.now_us()):
-        return await open_operator(call.service, call.request)
-    link = None if len(token) > LINK_CHARACTERS_MAX else call.service.directory.get(Link, link_stream(digest_of(token)))
-    if link is not None and not link.used and not await may_let_in(call.service, link.by, link.developer_id):
-        raise HttpError(410, _TOO_LATE)
-    if link is None or isinstance(await call.service.administer(UseLink(link_id=link.id)), Refused):
+    service, link = call.service, await _waiting(call, token)
+    if link is None:
+        service.operators.use(digest_of(token))
+        return await open_operator(service, call.request)
+    who = principal(service.directory, link.scope)
+    if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)
-    who = principal(call.service.directory, link.scope)
-    if who is None:
+    return await open_sign_in(service, call.request, "/", who, link.root)
+
+
+async def _waiting(call: Call, token: str) -> Link | None:
+    """The link that waits to be used, once and within its time; None: one of the operator's. Raises `HttpError` 410."""
+    service, now_us = call.service, call.service.now_us()
+    digest = digest_of(token) if len(token) <= LINK_CHARACTERS_MAX else ""
+    if service.operators.waits(digest, now_us):
+        return None
+    link = service.directory.get(Link, link_stream(digest))
+    if link is None or not link.opens(now_us):
+        raise HttpError(410, _GONE)
+    if service.directory.membership(link.scope) is None:
         raise HttpError(410, "The developer of this link is no longer a member of the organization.")
-    return await open_sign_in(call.service, call.request, "/", who, None)
+    if not await may_let_in(service, link.by, link.developer_id):
+        raise HttpError(410, _TOO_LATE)
+    return link
 
 
 @routes("POST /sign-out", "End this browser's sign-in.")

@@ -292,7 +292,7 @@ _end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.
 
 @routes("GET /v1/admin/keys", "Every key by its first characters, with the day of its last use.", _LISTED)
 async def _list_keys(call: BySecret) -> list[Key]:
-    return [call.service.key_uses.shown(each) for each in _page(call, Key)]
+    return [call.service.uses.shown(each) for each in _page(call, Key)]
 
 
 _end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey)

@@ -10,8 +10,10 @@ def test_a_link_opens_once_and_in_time() -> None:
     late_us = operators.offer("a", NOW_US)
     operators.offer("b", NOW_US)
     assert late_us == NOW_US + OPERATOR_LINK_SECONDS * US_PER_SECOND
-    assert [operators.uses(each, NOW_US) for each in ("a", "a", "unknown")] == [True, False, False]
-    assert not operators.uses("b", late_us)
+    assert [operators.waits(each, NOW_US) for each in ("a", "a", "unknown")] == [True, True, False]
+    operators.use("a")
+    assert not operators.waits("a", NOW_US)
+    assert not operators.waits("b", late_us)
 
 
 def test_a_browser_stands_until_it_ends_or_its_time_is_over() -> None:

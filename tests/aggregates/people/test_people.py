@@ -36,7 +36,16 @@ from aggregates.people.directory import (
     TeamMembership,
     forget_requests,
 )
-from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
+from aggregates.people.entry import (
+    Account,
+    KeyRefusal,
+    NotProven,
+    Principal,
+    authenticate,
+    developer_behind,
+    principal,
+)
+from aggregates.people.events import DeveloperChanged
 from aggregates.times import iso
 from tests.support.log import named
 from tests.support.people import (
@@ -229,6 +238,10 @@ def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
         (ChangeDeveloper(developer_id=ANA, timezone="../../etc/passwd"), "timezone"),
         (ChangeDeveloper(developer_id=ANA, timezone=""), "timezone"),
         (ChangeDeveloper(developer_id=ANA, language="no language"), "language"),
+        (ChangeDeveloper(developer_id=ANA, email="ana@straße.example"), "email"),
+        (ChangeDeveloper(developer_id=ANA, email="\N{KELVIN SIGN}im@example.com"), "email"),
+        (ChangeDeveloper(developer_id=ANA, email="a@example.com\n"), "email"),
+        (ChangeDeveloper(developer_id=ANA, email="a@example.com, b@example.com"), "email"),
         (CreateTeam(team_id=_TEAM, organization_id=ACME, name="\u3000"), "name"),
         (msgspec.structs.replace(issue(key_of("x"), ACME, ANA), name=""), "name"),
     ],
@@ -240,6 +253,16 @@ def test_a_field_that_cannot_be_taken_is_named(command: PeopleCommand, field: st
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.INVALID
     assert refused.message.startswith(field)
+
+
+@pytest.mark.parametrize("sent", ["kim@straße.example", "kim@strasse.example", "\N{KELVIN SIGN}im@strasse.example"])
+def test_an_address_of_an_older_log_that_is_not_ascii_lets_nobody_in(sent: str) -> None:
+    """Not even whoever bears the very same one."""
+    directory = company()
+    directory.apply(BEN, DeveloperChanged(received_at_us=NOW_US, developer_id=BEN, email="kim@straße.example"))
+    account = Account(issuer="https://login.example", subject="kim", email=sent)
+    with pytest.raises(NotProven, match="nobody here has the e-mail address"):
+        developer_behind(account, directory)
 
 
 def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:

@@ -1,11 +1,11 @@
-"""A key's last use: seen at once, written once a day."""
+"""The last use of a key or a browser: known at once, written once a day."""
 
-from aggregates.people.commands import RevokeKey
+from aggregates.people.commands import EndSignIn, OpenSignIn, RevokeKey
 from aggregates.people.directory import Directory, Key
-from aggregates.people.uses import KeyUses
+from aggregates.people.uses import Uses
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.log import named
-from tests.support.people import ANA_KEY, NOW_US, carry_out, company
+from tests.support.people import ACME, ANA, ANA_KEY, NOW_US, carry_out, company
 
 ANAS = named(ANA_KEY)
 
@@ -16,13 +16,13 @@ def _key(directory: Directory) -> Key:
 
 
 def test_no_use_is_known_at_first() -> None:
-    uses, directory = KeyUses(), company()
+    uses, directory = Uses(), company()
     assert uses.shown(_key(directory)).last_used_on is None
     assert list(uses.due(directory)) == []
 
 
 def test_many_uses_of_a_day_are_one_event() -> None:
-    uses, directory = KeyUses(), company()
+    uses, directory = Uses(), company()
     for second in range(1_000):
         uses.note(ANAS, NOW_US + second * US_PER_SECOND)
     assert uses.shown(_key(directory)).last_used_on == "2026-08-01"
@@ -35,7 +35,7 @@ def test_many_uses_of_a_day_are_one_event() -> None:
 
 
 def test_the_next_day_is_another_and_a_day_before_changes_nothing() -> None:
-    uses, directory = KeyUses(), company()
+    uses, directory = Uses(), company()
     for at_us in (NOW_US + US_PER_DAY, NOW_US):
         uses.note(ANAS, at_us)
         for command in uses.due(directory):
@@ -45,7 +45,7 @@ def test_the_next_day_is_another_and_a_day_before_changes_nothing() -> None:
 
 def test_a_node_that_is_behind_takes_nothing_back() -> None:
     """Another one noted a later day."""
-    ahead, behind, directory = KeyUses(), KeyUses(), company()
+    ahead, behind, directory = Uses(), Uses(), company()
     ahead.note(ANAS, NOW_US + US_PER_DAY)
     behind.note(ANAS, NOW_US)
     (late,) = behind.due(directory)
@@ -55,9 +55,24 @@ def test_a_node_that_is_behind_takes_nothing_back() -> None:
 
 
 def test_a_revoked_key_keeps_its_last_use() -> None:
-    uses, directory = KeyUses(), company()
+    uses, directory = Uses(), company()
     uses.note(ANAS, NOW_US)
     carry_out(directory, RevokeKey(credential_id=ANAS))
     (command,) = uses.due(directory)
     carry_out(directory, command)
     assert (_key(directory).revoked, _key(directory).last_used_on) == (True, "2026-08-01")
+
+
+def test_a_browser_is_seen_once_a_day_until_it_is_signed_out() -> None:
+    uses, directory, browser = Uses(), company(), named("a browser")
+    carry_out(directory, OpenSignIn(sign_in_id=browser, organization_id=ACME, developer_id=ANA))
+    uses.note(browser, NOW_US)
+    assert list(uses.due(directory)) == []
+    for second in range(3):
+        uses.note(browser, NOW_US + US_PER_DAY + second * US_PER_SECOND)
+    (command,) = uses.due(directory)
+    carry_out(directory, command, NOW_US + US_PER_DAY)
+    assert list(uses.due(directory)) == []
+    uses.note(browser, NOW_US + 2 * US_PER_DAY)
+    carry_out(directory, EndSignIn(sign_in_id=browser))
+    assert list(uses.due(directory)) == []

@@ -181,7 +181,7 @@ async def test_listed_keys_show_no_digest(admin: Caller) -> None:
     (record,) = (await admin.get(f"{A}/keys?developer_id={ANA}")).json
     assert set(record) == {
         "id", "key_id", "organization_id", "developer_id", "key_start", "name", "issued_at", "expires_at",
-        "revoked", "revoked_at", "last_used_on",
+        "revoked", "revoked_at", "last_used_on", "came_by",
     }  # fmt: skip
     assert record["key_start"] == ANA_KEY[:12]
 

@@ -36,7 +36,7 @@ from aggregates.people.directory import (
     TeamMembership,
     forget_requests,
 )
-from aggregates.people.entry import begun, sign_ins_of
+from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.people.events import Role
 from aggregates.times import US_PER_DAY
 from svc_http.bodies import HttpError, found
@@ -82,12 +82,9 @@ class Person(msgspec.Struct, frozen=True):
 
     membership: Membership
     developer: Developer
-    keys: list[Key]
-    """Those that open something, or did so lately."""
-    asked_at: str | None
-    """Since when they ask to be forgotten."""
-    may_get_link: bool
-    """Whether the caller can make a link for them, as far as people and keys tell."""
+    keys: list[Key]  # those that open something, or did so lately
+    asked_at: str | None  # since when they ask to be forgotten
+    may_get_link: bool  # whether the caller can make a link for them, as far as people and keys tell
 
 
 class House(msgspec.Struct, frozen=True):
@@ -101,11 +98,11 @@ class House(msgspec.Struct, frozen=True):
 def _houses(call: ByOperator) -> list[House]:
     directory = call.service.directory
     developers = {each.id: each for each in directory.all(Developer)}
-    keys = [call.service.key_uses.shown(each) for each in directory.all(Key) if not each.revoked]
+    keys = [call.service.uses.shown(each) for each in directory.all(Key) if not each.revoked]
     members = [each for each in directory.all(Membership) if each.active]
     asked = forget_requests(directory)
     stays = [each for each in directory.all(TeamMembership) if each.active]
-    closed = set() if call.by is None else begun(directory, call.service.key_uses) - {call.by}
+    closed = set() if call.by is None else begun(directory, call.service.uses) - {call.by}
     return [
         House(
             organization,
@@ -192,6 +189,7 @@ async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUI
         organization_id=organization_id,
         developer_id=developer_id,
         expires_at_us=call.service.now_us() + INVITATION_DAYS * US_PER_DAY,
+        came_by=root_of(call.service.directory, call.sign_in),
     )
     await _carried_out(call, command)
     return Invitation(name, f"{call.request.host_url.rstrip('/')}/open/{token}")

@@ -1,0 +1,293 @@
+"""What comes by somebody else's link: it is used by a button alone, and its developer sees it and can end it."""
+
+import http
+import re
+from uuid import UUID
+
+import pytest
+
+from aggregates.event import Refused, Scope
+from aggregates.ids import membership_stream, sign_in_stream
+from aggregates.people.commands import CreateDeveloper, OpenSignIn, StartMembership
+from aggregates.people.directory import Key, Team, TeamMembership
+from aggregates.people.entry import Account
+from svc_http.pages.door import digest_of
+from tests.support.facts import DAY, MINUTE, Log, request
+from tests.support.log import named
+from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out
+from tests.svc_http.house import Answer, Caller, House, bearer
+from tests.svc_http.isolation_table import rows
+from tests.svc_http.isolation_world import World, ask
+from tests.svc_http.test_mine_page import ANAS, FORM, OPERATORS, press, words
+from tests.svc_http.test_people_page import path_in
+
+Cookie = dict[str, str]
+NEWCOMERS = ("nora", "max")
+
+
+@pytest.fixture(autouse=True)
+def _people(house: House) -> None:
+    """Ana is an owner who is signed in; the operator's browser is open."""
+    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
+    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    house.operators.begin(digest_of("operator's"), house.now_us())
+
+
+def member(developer_id: UUID) -> UUID:
+    return membership_stream(ACME, developer_id)
+
+
+async def link_for(api: Caller, developer_id: UUID, by: Cookie) -> str:
+    return path_in(await press(api, f"/operator/people/{member(developer_id)}/link", by))
+
+
+def cookie_in(answer: Answer) -> Cookie:
+    assert answer.status == 303, answer
+    found = re.match(r"(\w+=[\w-]+);", answer.headers["Set-Cookie"])
+    assert found is not None
+    return {"Cookie": found[1]}
+
+
+async def let_in(api: Caller, developer_id: UUID, by: Cookie) -> Cookie:
+    """The browser that followed a link for somebody."""
+    return cookie_in(await press(api, await link_for(api, developer_id, by), {}))
+
+
+async def make_key(api: Caller, cookie: Cookie) -> str:
+    made = re.search(rb"svc_[\w-]{43}", (await press(api, "/mine/keys", cookie, label="laptop")).body)
+    assert made is not None
+    return made[0].decode()
+
+
+async def sign_in(api: Caller, key: str) -> Cookie:
+    return cookie_in(await press(api, "/sign-in", {}, key=key))
+
+
+async def asked(api: Caller, path: str, cookie: Cookie) -> list[tuple[str, str]]:
+    """What a page asks about, each with its address."""
+    body = (await api.using(cookie).get(path)).body.decode()
+    found = re.findall(
+        r'<li><span>([^<]+) <span class="hint">since [^<]+ by a link of Ana</span></span>\s*<form.*?"(\S+)/keep"', body
+    )
+    return [(what, at) for what, at in found]
+
+
+# --- a link is used by its button -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", [ANAS, OPERATORS], ids=["an owner's", "the operator's"])
+async def test_who_only_looks_uses_no_link_up(house: House, api: Caller, by: Cookie) -> None:
+    """A scanner of mails, a preview, a crawler that presses buttons of other sites. The button opens, once."""
+    path = await link_for(api, BEN, by)
+    before = len(house.administered)
+    for _ in range(2):
+        for method in ("HEAD", "GET"):
+            seen = await api.using({"User-Agent": "preview"}).call(method, path)
+            assert (seen.status, "Set-Cookie" in seen.headers) == (200, False)
+    assert b"Sign in as Ben" in seen.body
+    for site in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "none"}, {"Origin": "null"}, {}):
+        assert (await api.using({}).call("POST", path, b"", FORM | {"Sec-Fetch-Site": ""} | site)).status == 403, site
+    assert len(house.administered) == before
+    first, *later = [await press(api, path, {}) for _ in range(2)]
+    assert (await api.using(cookie_in(first)).get("/mine")).status == 200
+    assert [each.status for each in (*later, await api.using({}).get(path))] == [410, 410]
+
+
+async def test_the_operators_link_shows_a_button_as_well(house: House, api: Caller) -> None:
+    house.operators.offer(digest_of("opens"), house.now_us())
+    for method in ("HEAD", "GET", "GET"):
+        assert (await api.using({}).call(method, "/open/opens")).status == 200
+    opened = await press(api, "/open/opens", {})
+    assert "operator_svc_session=" in opened.headers["Set-Cookie"]
+    assert (await press(api, "/open/opens", {})).status == 410
+
+
+async def test_a_link_is_gone_with_its_time_and_its_membership(house: House, api: Caller) -> None:
+    path = await link_for(api, BEN, ANAS)
+    await press(api, f"/operator/people/{member(BEN)}/end", ANAS)
+    assert (await api.using({}).get(path)).status == 410
+    again = await link_for(api, ANA, ANAS)
+    house.clock_us += 4 * DAY
+    assert (await api.using({}).get(again)).status == 410
+    assert (await press(api, again, {})).status == 410
+    assert (await api.using({}).get(f"/open/{'x' * 65}")).status == 410
+
+
+async def test_no_page_that_is_only_looked_at_writes_to_the_log() -> None:
+    """By GET or HEAD, whoever looks, on a day on which nobody was seen yet. Only the provider sends people back by GET,
+    and that opens nothing without the cookie of the browser that went."""
+    world = World()
+    await world.furnish()
+    world.house.operators.begin(digest_of("operator's"), world.house.now_us() + 2 * DAY)
+    world.house.clock_us += 2 * DAY
+    looked = 0
+    for row in rows():
+        if not row.kind.startswith("pages") or row.method != "GET":
+            continue
+        before = world.state()
+        for method in ("GET", "HEAD"):
+            for caller in ("none", "themself", "owner", "operator"):
+                there = world.caller("api", caller)
+                answer = await there.call(method, ask(row, world.ids).path, headers=ask(row, world.ids).headers)
+                looked += answer.status == http.HTTPStatus.OK
+                assert (world.state(), world.house.administered) == (before, []), (method, row.path, caller)
+    assert looked > 90
+
+
+# --- an invitation that somebody else opened --------------------------------------------------------------------
+
+
+async def test_what_came_by_an_owners_link_is_asked_about_until_it_is_answered(house: House, api: Caller) -> None:
+    """Ana opens Ben's link herself, makes a key, and gives it to Ben, whose agent uses it."""
+    anas = await let_in(api, BEN, ANAS)
+    key = await make_key(api, anas)
+    bens = await sign_in(api, key)
+    for path in ("/", "/mine"):
+        assert [what for what, _ in await asked(api, path, bens)] == [
+            "This browser",
+            "A browser",
+            f"The key {key[:12]}… laptop",
+        ]
+
+    (_, this), (_, hers), (_, keys) = await asked(api, "/", bens)
+    assert (await press(api, f"{hers}/end", bens)).headers["Location"].startswith("/mine?said=signed-out")
+    assert (await api.using(anas).get("/")).status == 303
+    assert (await api.using(bearer(key)).get("/v1/score_v3/score")).status == 200  # nothing ends by itself
+    for each in (this, keys):
+        assert (await press(api, f"{each}/keep", bens)).headers["Location"] == "/?said=kept-here"
+    assert await asked(api, "/", bens) == []
+    assert len(await asked(api, "/mine", bens)) == 2
+    told = await words(api, "/operator/audit", OPERATORS)
+    assert told.count("Ben said that it is theirs") == 2
+    assert "Ben signed a browser out Ben" in told
+
+
+async def test_mine_said_by_who_opened_the_link_hides_nothing_from_its_developer(house: House, api: Caller) -> None:
+    """Nor from the browser of the key that was made there."""
+    anas = await let_in(api, BEN, ANAS)
+    key = await make_key(api, anas)
+    for _, at in await asked(api, "/", anas):
+        await press(api, f"{at}/keep", anas)
+    assert await asked(api, "/", anas) == []
+    bens = cookie_in(await press(api, await link_for(api, BEN, OPERATORS), {}))
+    assert len(await asked(api, "/", bens)) == 2
+    (_, key_at) = (await asked(api, "/", bens))[-1]
+    assert (await press(api, f"{key_at}/end", bens)).status == 303
+    assert (await api.using(bearer(key)).get("/v1/score_v3/score")).status == 401
+    assert "Ben revoked a key Ben" in await words(api, "/operator/audit", OPERATORS)
+
+
+async def test_mine_said_by_a_browser_of_ones_own_counts_everywhere(house: House, api: Caller) -> None:
+    """And what is made there afterwards is no question any more."""
+    anas = await let_in(api, BEN, ANAS)
+    bens = await let_in(api, BEN, OPERATORS)
+    ((_, at),) = await asked(api, "/", bens)
+    assert (await press(api, f"{at}/keep", bens)).headers["Location"] == "/?said=kept"
+    assert (await press(api, f"{at}/keep", bens)).status == 404
+    await make_key(api, anas)
+    for cookie in (bens, anas):
+        for path in ("/", "/mine"):
+            assert await asked(api, path, cookie) == []
+
+
+async def test_a_link_of_ones_own_is_no_question(house: House, api: Caller) -> None:
+    """Nor one of whoever runs the server. A link of one's own that was made in a doubtful browser is one."""
+    for by in (OPERATORS, await let_in(api, ANA, ANAS)):
+        assert await asked(api, "/", await let_in(api, ANA, by)) == []
+    newcomer = CreateDeveloper(developer_id=named("nora"), display_name="Nora")
+    owner = StartMembership(organization_id=ACME, developer_id=named("nora"), role="owner")
+    for command in (newcomer, owner):
+        assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    doubtful = await let_in(api, named("nora"), ANAS)
+    assert len(await asked(api, "/", await let_in(api, named("nora"), doubtful))) == 2
+
+
+class AnyAccount:
+    """A provider at which whoever comes is the same account."""
+
+    name = "Elsewhere"
+    state = ""
+
+    async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
+        self.state = state
+        return "https://login.example/"
+
+    async def account(self, redirect_uri: str, code: str, nonce: str, verifier: str) -> Account:
+        return Account(issuer="https://login.example", subject="hers", email=None)
+
+
+async def test_an_account_that_was_linked_there_is_asked_about_too(house: House, api: Caller) -> None:
+    """And so is each browser that it lets in. Not mine: it lets nobody in any more."""
+    house.provider = provider = AnyAccount()
+
+    async def by_account(at: str, cookie: Cookie) -> Answer:
+        went = await press(api, at, cookie)
+        errand = {"Cookie": went.headers["Set-Cookie"].partition(";")[0], "Sec-Fetch-Site": "cross-site"}
+        return await api.using(errand).get(f"/sign-in/back?code=c&state={provider.state}")
+
+    assert (await by_account("/mine/provider", await let_in(api, BEN, ANAS))).status == 200
+    assert (await by_account("/sign-in/provider", {})).status == 200
+    bens = await let_in(api, BEN, OPERATORS)
+    found = dict(await asked(api, "/", bens))
+    assert len(await asked(api, "/", bens)) == 4
+    assert (await press(api, f"{found['The account of the sign-in provider']}/end", bens)).status == 303
+    assert (await by_account("/sign-in/provider", {})).status == 403
+    assert "Ben unlinked an account" in await words(api, "/operator/audit", OPERATORS)
+
+
+# --- a crowd of one owner's making ------------------------------------------------------------------------------
+
+
+def _works(house: House, developer_id: UUID) -> None:
+    log = Log(Scope(ACME, developer_id))
+    log.now_us = NOW_US
+    log.prompt(f"of {developer_id}", "Fix src/parser.py and run pytest", NOW_US)
+    log.records(f"of {developer_id}", request(NOW_US + MINUTE))
+    house.has_seen(log)
+
+
+async def _crowd(house: House, api: Caller) -> Cookie:
+    """Ana makes up two members, opens their links herself, works as them, and puts Ben into a team with them."""
+    form = {"organization": str(ACME), "role": "member"}
+    for name in NEWCOMERS:
+        made = await press(api, "/operator/people", ANAS, name=name.title(), **form)
+        await make_key(api, cookie_in(await press(api, path_in(made), {})))
+    await press(api, "/operator/teams", ANAS, name="Core", **form)
+    (team,) = house.directory.all(Team)
+    invented = {each.developer_id for each in house.directory.all(Key) if each.came_by is not None}
+    for developer_id in (*invented, BEN):
+        await press(api, f"/operator/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
+        _works(house, developer_id)
+    return await let_in(api, next(iter(invented)), OPERATORS)
+
+
+async def test_who_is_in_a_crowd_of_an_owners_making_reads_so_and_leaves(house: House, api: Caller) -> None:
+    invented = await _crowd(house, api)
+    house.passes(NOW_US + MINUTE)
+    assert "1 day with at least 3 members" in await words(api, "/team", invented)
+    bens = await let_in(api, BEN, OPERATORS)
+    for path in ("/", "/mine"):
+        shown = await words(api, path, bens)
+        assert "Core Ana put you there on " in shown
+        assert "it has 2 other members" in shown
+        assert "Nora came by a link of Ana" in shown
+        assert "Max came by a link of Ana" in shown
+        assert "may be one person" in shown
+
+    (stay,) = (each for each in house.directory.all(TeamMembership) if each.developer_id == BEN)
+    assert (await press(api, f"/mine/team-memberships/{stay.id}/end", ANAS)).status == 404
+    assert (await press(api, f"/mine/team-memberships/{stay.id}/end", bens)).status == 303
+    assert (await api.using(bens).get("/team?team=" + str(stay.team_id))).status == 404
+    assert "Core" not in await words(api, "/", bens)
+    assert "Ben took out of a team Ben, Core" in await words(api, "/operator/audit", ANAS)
+
+
+async def test_a_team_of_people_who_came_by_themselves_says_nothing_of_links(house: House, api: Caller) -> None:
+    await press(api, "/operator/teams", ANAS, name="Core", organization=str(ACME))
+    (team,) = house.directory.all(Team)
+    for developer_id in (ANA, BEN):
+        await press(api, f"/operator/teams/{team.id}/add", OPERATORS, member=str(member(developer_id)))
+    shown = await words(api, "/", ANAS)
+    assert "Whoever runs the server put you there" in shown
+    assert "it has 1 other member." in shown
+    assert "came by a link" not in shown
