@@ -153,6 +153,7 @@ async def test_one_reader_stops_and_the_other_is_told_everything(
 ) -> None:
     """Two streams of events over real connections: the one that does not read is dropped, with what was kept for it."""
     monkeypatch.setattr(events, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(events, "TELL_SECONDS", 0.0)
     house.followed = True
     place = await opening(build_api(house))
     stuck, reading = await place.ask(events.PATH), await place.ask(events.PATH)

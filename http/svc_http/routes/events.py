@@ -25,7 +25,8 @@ NAME = "svc.score_v3.sub_session.updated"
 HEARTBEAT_SECONDS = 15.0
 """How often a client hears a comment, whatever else it hears; the contract's figure. As often, its key is looked up."""
 
-LOOK_SECONDS = 1.0  # between two looks of one stream: what happens meanwhile is told as one
+TELL_SECONDS = 1.0  # between two events of one stream: what happens meanwhile is told as one
+LOOK_SECONDS = 0.25  # between two looks whether its key still stands; views move twice a second, so it ends within one
 
 STREAMS_MAX = 256  # in the process: each looks its key up once a second while anything happens
 
@@ -126,7 +127,7 @@ async def _told(
     try:
         first = _event(began.position, service.now_us()) if missed else f"id: {began.position}\n\n"
         yield f": {NAME}\nretry: {RECONNECT_MS}\n\n{first}".encode()
-        beat_at = trio.current_time() + HEARTBEAT_SECONDS
+        beat_at, tell_at = trio.current_time() + HEARTBEAT_SECONDS, trio.current_time()
         while True:
             with trio.move_on_at(beat_at):
                 if not await service.moved(told.steps):
@@ -139,11 +140,14 @@ async def _told(
                 reason = str(error)
                 yield f": {reason}\n\n".encode()
                 return
-            text = _event(now.position, service.now_us()) if now.changed > told.steps else ""
+            text, is_news = "", now.changed > told.steps
+            if is_news and trio.current_time() >= tell_at:
+                text, tell_at = _event(now.position, service.now_us()), trio.current_time() + TELL_SECONDS
+            if text or not is_news:
+                told = now
             if trio.current_time() >= beat_at:
                 text += ": \n\n"
                 beat_at = trio.current_time() + HEARTBEAT_SECONDS
-            told = now
             if text:
                 yield text.encode()
             await trio.sleep_until(min(beat_at, trio.current_time() + LOOK_SECONDS))
