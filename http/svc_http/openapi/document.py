@@ -20,6 +20,8 @@ from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
 from svc_http.params import YEARS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.routing import Plain, Route
 
+_REF = "#/components/schemas/"
+_BODIES = ("Body", "Change", "Document")  # whole bodies; their parts are what no answer leads to
 _ID_IN_PATH = re.compile(r"<([^>]+)>")
 _REQUEST_ID = {"X-Request-Id": {"description": "Under which the log knows the request.", "schema": {"type": "string"}}}
 _Ways = list[dict[str, list[str]]]
@@ -49,7 +51,7 @@ _WORDS = msgspec.json.decode(get_data(__name__, "words.json") or b"", type=_Word
 def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: str) -> dict[str, Any]:
     """`tables`: the routes of the listeners `intake` and `api`."""
     examples = msgspec.json.decode(get_data(__name__, "examples.json") or b"", type=dict[str, dict[str, Any]])
-    types = _Types(_described_types(tables))
+    types = _Types(tables)
     servers = {
         "intake": {"url": ingest_url or "/", "description": "intake: public, takes captures"},
         "api": {"url": "/", "description": "API: private, answers reads and administration"},
@@ -88,11 +90,15 @@ def page(document: Mapping[str, Any]) -> str:
 class _Types:
     """Every type that any route decodes or answers, as schemas."""
 
-    def __init__(self, types: Iterable[Any]) -> None:
-        wanted = list(types)
-        schemas, components = msgspec.json.schema_components(wanted, ref_template="#/components/schemas/{name}")
+    def __init__(self, tables: Mapping[str, Iterable[Route]]) -> None:
+        routes = sorted((each for table in tables.values() for each in table), key=attrgetter("method", "path"))
+        answers = [answer for each in routes for answer in _answers_of(each).values()]
+        answered = [ErrorBody, *_kinds(part for answer in answers for part in _parts(answer))]
+        wanted = [*_kinds(each.body for each in routes), *answered]
+        schemas, components = msgspec.json.schema_components(wanted, ref_template=f"{_REF}{{name}}")
         self._schemas = list(zip(wanted, schemas, strict=True))
-        self.components = {name: _dressed(name, schema) for name, schema in components.items()}
+        told = _named_in(schemas[-len(answered) :], components)
+        self.components = {name: _dressed(name, schema, name in told) for name, schema in components.items()}
 
     def schema(self, wanted: Any) -> Schema:
         if isinstance(wanted, UnionType):
@@ -100,13 +106,23 @@ class _Types:
         return next(schema for known, schema in self._schemas if known == wanted)
 
 
-def _described_types(tables: Mapping[str, Iterable[Route]]) -> Iterator[Any]:
-    """ErrorBody and every type of a body or an answer, by method and path."""
-    yield ErrorBody
-    for route in sorted((each for table in tables.values() for each in table), key=attrgetter("method", "path")):
-        for each in (route.body, *(part for answer in _answers_of(route).values() for part in _parts(answer))):
-            kinds = get_args(each) if isinstance(each, UnionType) else (each,)
-            yield from (kind for kind in kinds if kind is not None and not isinstance(kind, Plain))
+def _kinds(types: Iterable[Any]) -> Iterator[Any]:
+    """The types that have a schema, those of a union one by one."""
+    for each in types:
+        kinds = get_args(each) if isinstance(each, UnionType) else (each,)
+        yield from (kind for kind in kinds if kind is not None and not isinstance(kind, Plain))
+
+
+def _named_in(schemas: Iterable[Schema], components: Mapping[str, Schema]) -> set[str]:
+    """The components that schemas lead to."""
+    found: set[str] = set()
+    waiting = list(schemas)
+    while waiting:
+        text = msgspec.json.encode(waiting.pop()).decode()
+        new = {each for each in re.findall(rf'"{_REF}([^"]+)"', text)} - found
+        found |= new
+        waiting += (components[name] for name in new)
+    return found
 
 
 def _answers_of(route: Route) -> Mapping[int, Any]:
@@ -277,10 +293,9 @@ _LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _
 """Field of a catalog, sent and answered alike → what is checked before it is published."""
 
 
-def _dressed(name: str, schema: Schema) -> Schema:
-    """A schema, with what is known of its fields by their names. Bodies and their parts are those with such a name."""
-    sent = name.startswith("Sent") or name.endswith(("Body", "Change", "Document"))
-    facets = _of_body if sent else _of_answer
+def _dressed(name: str, schema: Schema, answered: bool) -> Schema:
+    """A schema, with what is known of its fields by their names."""
+    facets = _of_answer if answered and not name.endswith(_BODIES) else _of_body
     fields = {field: _field(facets(name, field), each) for field, each in schema.get("properties", {}).items()}
     return schema | ({"properties": fields} if fields else {})
 
@@ -292,7 +307,7 @@ def _of_answer(name: str, field: str) -> Schema:
 
 
 def _of_body(name: str, field: str) -> Schema:
-    free = name.startswith("Sent") or (name == "GenerateBody" and field == "language")
+    free = not name.endswith(_BODIES) or (name == "GenerateBody" and field == "language")
     return _NO_NUL if free else _SENT.get(field, _NO_NUL)
 
 
