@@ -3,8 +3,8 @@
 One row for each step of a report, so that no row hangs on the order in which facts are applied.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -126,51 +126,58 @@ def _try(event: ReportNoticeTried) -> Try:
     return Try(channel=event.channel, attempt=event.attempt, outcome=event.outcome, at_us=event.received_at_us)
 
 
-_STEPS = ("requested", "started", "completed", "failed", "cancelled")
-_ENDS = "('completed', 'failed', 'cancelled')"
-_JOINED = "".join(
-    f"LEFT JOIN report_steps {step} ON {step}.report_id = requested.report_id AND {step}.step = '{step}' "
-    for step in _STEPS[1:]
-)
-_COLUMNS = ", ".join(f"{step}.at_us, {step}.position, {step}.body" for step in _STEPS)
-_GONE = "NOT EXISTS (SELECT 1 FROM report_steps d WHERE d.report_id = requested.report_id AND d.step = 'deleted') "
-_UNFINISHED = (
-    f"NOT EXISTS (SELECT 1 FROM report_steps e WHERE e.report_id = requested.report_id AND e.step IN {_ENDS}) "
-)
-_OWN = (
-    "requested.step = 'requested' AND requested.organization_id = :organization "
-    "AND requested.developer_id = :developer "
-)
-_SELECT = f"SELECT requested.report_id, {_COLUMNS} FROM report_steps requested {_JOINED}WHERE {_OWN}AND {_GONE}"
-
-
-class _Step(msgspec.Struct, frozen=True):
+class _Step(NamedTuple):
     at_us: int
     position: int
     body: bytes
 
 
-class _Found(msgspec.Struct, frozen=True):
-    report_id: str
-    asked: _Step
-    started: _Step | None
-    completed: _Step | None
-    failed: _Step | None
-    cancelled: _Step | None
+class _Found(NamedTuple):
+    """One report, by its steps."""
+
+    report_id: UUID
+    steps: Mapping[str, _Step]
+
+    @property
+    def end(self) -> ReportStatus | None:
+        return next((status for status in _ENDS if status in self.steps), None)
 
     @property
     def status(self) -> ReportStatus:
-        if self.completed is not None:
-            return "completed"
-        if self.failed is not None:
-            return "failed"
-        if self.cancelled is not None:
-            return "cancelled"
-        return "queued" if self.started is None else "running"
+        return self.end or ("running" if "started" in self.steps else "queued")
 
     @property
     def about(self) -> _Asked:
-        return unpack(self.asked.body, _Asked)
+        return unpack(self.steps["requested"].body, _Asked)
+
+    def at(self, step: str) -> str | None:
+        return iso(self.steps[step].at_us) if step in self.steps else None
+
+
+_ENDS: tuple[ReportStatus, ...] = ("completed", "failed", "cancelled")
+_OF_DEVELOPER = "organization_id = :organization AND developer_id = :developer "
+_UNFINISHED = (
+    "NOT EXISTS (SELECT 1 FROM report_steps e WHERE e.report_id = requested.report_id "
+    "AND e.step IN ('completed', 'failed', 'cancelled')) "
+)
+
+
+def _asked_for(reader: Reader, scope: Scope) -> list[_Found]:
+    """Every report of the developer, the deleted ones too, in the order in which they were asked for."""
+    query = f"SELECT report_id, step, at_us, position, body FROM report_steps WHERE {_OF_DEVELOPER}ORDER BY position"
+    steps: dict[str, dict[str, _Step]] = {}
+    for report_id, step, *rest in reader.db.execute(query, _owner(scope)):
+        steps.setdefault(report_id, {})[step] = _Step(*rest)
+    return [_Found(UUID(report_id), of_one) for report_id, of_one in steps.items()]
+
+
+def _shown(reader: Reader, scope: Scope) -> list[_Found]:
+    """Those that were not deleted, newest first."""
+    return [each for each in reversed(_asked_for(reader, scope)) if "deleted" not in each.steps]
+
+
+def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:
+    return next((each for each in _shown(reader, scope) if each.report_id == report_id), None)
 
 
 def report(reader: Reader, scope: Scope, report_id: UUID) -> ReportRecord | None:
@@ -181,8 +188,8 @@ def report(reader: Reader, scope: Scope, report_id: UUID) -> ReportRecord | None
 
 def latest_report(reader: Reader, scope: Scope) -> ReportRecord | None:
     """The one that was completed last, of any period."""
-    found = _one(reader, scope, "AND completed.at_us IS NOT NULL ORDER BY completed.position DESC LIMIT 1")
-    return None if found is None else _record(reader, found)
+    made = [each for each in _shown(reader, scope) if each.end == "completed"]
+    return _record(reader, max(made, key=lambda each: each.steps["completed"].position)) if made else None
 
 
 def report_state(reader: Reader, scope: Scope, report_id: UUID) -> ReportState | None:
@@ -193,39 +200,29 @@ def report_state(reader: Reader, scope: Scope, report_id: UUID) -> ReportState |
 
 def pending_report(reader: Reader, scope: Scope) -> ReportState | None:
     """The newest that is queued or running."""
-    found = _one(reader, scope, f"AND {_UNFINISHED}ORDER BY requested.position DESC LIMIT 1")
-    return None if found is None else ReportState(**_state(found))
+    return next((ReportState(**_state(each)) for each in _shown(reader, scope) if each.end is None), None)
 
 
 def reports(reader: Reader, scope: Scope, limit: int, offset: int) -> list[ReportListed]:
     """All that were not deleted, whatever became of them, newest first."""
-    page = "ORDER BY requested.position DESC LIMIT :limit OFFSET :offset"
-    return [ReportListed(**_listed(each)) for each in _found(reader, scope, page, limit=limit, offset=offset)]
+    return [ReportListed(**_listed(each)) for each in _shown(reader, scope)[offset : offset + limit]]
 
 
-class AskedBefore(msgspec.Struct, frozen=True):
-    """The reports of one period."""
-
-    number: int  # the deleted ones among them
-    unfinished: UUID | None
+class AskedBefore(NamedTuple):
+    number: int  # of reports of one period, the deleted ones among them
+    unfinished: UUID | None  # the one of that period that is being made
+    waiting: int  # of any period
 
 
 def asked_before(reader: Reader, scope: Scope, period: ReportPeriod) -> AskedBefore:
-    query = f"SELECT report_id, body, {_UNFINISHED}FROM report_steps requested WHERE {_OWN}"
-    rows = reader.db.execute(query, _owner(scope)).fetchall()
-    same = [(report_id, unfinished) for report_id, body, unfinished in rows if _is_of(period, unpack(body, _Asked))]
-    return AskedBefore(len(same), next((UUID(report_id) for report_id, unfinished in same if unfinished), None))
+    found = _asked_for(reader, scope)
+    same = [each for each in found if _is_of(period, each.about)]
+    unfinished = next((each.report_id for each in same if each.end is None), None)
+    return AskedBefore(len(same), unfinished, sum(each.end is None for each in found))
 
 
 def _is_of(period: ReportPeriod, asked: _Asked) -> bool:
     return (asked.period.name, asked.period.window) == (period.name, period.window)
-
-
-def waiting_reports(reader: Reader, scope: Scope) -> int:
-    """How many of the developer's reports are queued or running."""
-    query = f"SELECT count(*) FROM report_steps requested WHERE {_OWN}AND {_UNFINISHED}"
-    count: int = reader.db.execute(query, _owner(scope)).fetchone()[0]
-    return count
 
 
 def open_reports(reader: Reader, limit: int) -> list[OpenReport]:
@@ -291,48 +288,26 @@ def report_tries(reader: Reader, scope: Scope, report_id: UUID, channel: Channel
     return [unpack(body, Try) for (body,) in reader.db.execute(query, _owner(scope) | bound)]
 
 
-def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:
-    return _one(reader, scope, "AND requested.report_id = :report", report=str(report_id))
-
-
-def _one(reader: Reader, scope: Scope, where: str, **bound: object) -> _Found | None:
-    return next(iter(_found(reader, scope, where, **bound)), None)
-
-
-def _found(reader: Reader, scope: Scope, where: str, **bound: object) -> Iterable[_Found]:
-    for row in reader.db.execute(_SELECT + where, _owner(scope) | bound):
-        report_id, *values = row
-        steps = [_step(*values[place : place + 3]) for place in range(0, len(values), 3)]
-        asked = steps[0]
-        assert asked is not None, "whatever happened to a report, it was asked for"
-        yield _Found(report_id, asked, *steps[1:])
-
-
-def _step(at_us: int | None, position: int | None, body: bytes | None) -> _Step | None:
-    return None if at_us is None or position is None or body is None else _Step(at_us, position, body)
-
-
 def _owner(scope: Scope) -> dict[str, object]:
     return {"organization": str(scope.organization_id), "developer": str(scope.developer_id)}
 
 
 def _state(found: _Found) -> dict[str, Any]:
-    failed = found.status == "failed" and found.failed is not None
+    failed = found.steps["failed"] if found.end == "failed" else None
     return {
-        "report_id": found.report_id,
+        "report_id": str(found.report_id),
         "status": found.status,
-        "error_code": unpack(found.failed.body, str) or None if failed and found.failed is not None else None,
-        "error_message": SAFE_MESSAGE if failed else None,
+        "error_code": None if failed is None else unpack(failed.body, str) or None,
+        "error_message": None if failed is None else SAFE_MESSAGE,
     }
 
 
 def _listed(found: _Found) -> dict[str, Any]:
-    ended = found.completed or found.failed or found.cancelled
     return {
         **_state(found),
-        "created_at": iso(found.asked.at_us),
-        "started_at": None if found.started is None else iso(found.started.at_us),
-        "finished_at": None if ended is None else iso(ended.at_us),
+        "created_at": found.at("requested"),
+        "started_at": found.at("started"),
+        "finished_at": None if found.end is None else found.at(found.end),
         "meta": _meta(found),
     }
 
@@ -345,12 +320,12 @@ def _meta(found: _Found) -> Meta:
         period_end=iso(about.period.end_us),
         timezone=about.period.timezone,
         language=about.language,
-        rules_version=None if found.completed is None else unpack(found.completed.body, int),
+        rules_version=unpack(found.steps["completed"].body, int) if found.end == "completed" else None,
     )
 
 
 def _record(reader: Reader, found: _Found) -> ReportRecord:
-    sections, narrative = _texts(reader, found.completed)
+    sections, narrative = _texts(reader, found.steps.get("completed"))
     return ReportRecord(
         **_listed(found),
         sections=None if sections is None else msgspec.Raw(sections.encode()),

@@ -82,7 +82,7 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
     before = await call.read(reports.asked_before, period)
     if before.unfinished is not None:
         return await _known(call, before.unfinished)
-    if await call.read(reports.waiting_reports) >= WAITING_MAX:
+    if before.waiting >= WAITING_MAX:
         raise unavailable(f"{WAITING_MAX} reports of yours wait already; try again when some are made")
     command = events.request_report(
         call.scope, period, before.number, language=call.language(body.language), notices=call.notices

@@ -17,12 +17,12 @@ from aggregates.reports.events import (
     ReportStarted,
 )
 from projections.facts.reports import (
+    asked_before,
     latest_report,
     open_reports,
     pending_report,
     report,
     reports,
-    waiting_reports,
 )
 from tests.support.facts import ANA, BEN, DAY, MONDAY, Placed, project, reader, tables
 from tests.support.log import named
@@ -112,5 +112,5 @@ def test_each_list_shows_what_it_is_for() -> None:
     assert listed == [(str(named(name)), status) for name, status in (*names, ("made", "completed"))]
     assert [each.report_id for each in reports(look, ANA, 2, 1)] == [id_ for id_, _ in listed[1:3]]
     assert [each.report_id for each in open_reports(look, 9)] == [named(name) for name in ("running", "queued", "hers")]
-    assert waiting_reports(look, ANA) == 2
+    assert asked_before(look, ANA, PERIOD) == (6, named("running"), 2)
     assert report(look, ANA, named("deleted")) is None
