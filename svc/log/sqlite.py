@@ -8,7 +8,7 @@ all others may only read. Neither a reader nor a backup ever blocks the writer (
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from uuid import UUID
@@ -40,9 +40,16 @@ _SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM st
 
 class _Connections(SQLiteConnectionPool):
     def open(self, pragmas: Sequence[str]) -> SQLiteConnection:
+        # The library leaves a connection open whose first statement fails, as in a damaged file: one of ours tries it.
+        with closing(sqlite3.connect(self.db_name)) as tried:
+            tried.execute("PRAGMA journal_mode")
         connection = super()._create_connection()
-        for pragma in pragmas:
-            connection.cursor().execute(pragma)
+        try:
+            for pragma in pragmas:
+                connection.cursor().execute(pragma)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _create_connection(self) -> SQLiteConnection:
