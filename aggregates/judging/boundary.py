@@ -30,7 +30,7 @@ _BEFORE_PERCENT = (30, 20, 8)
 _EARLIER_PERCENT = (40, 30)
 _NEW_TO_ALL_PERCENT = 20
 _FRESH_PERCENT = 15  # from so few common words on a turn is fresh
-_NEW_WORDS = (1, 4, 8)
+_NEW_WORDS = {1: "a word or more is new", 4: "4 words or more are new", 8: "8 words or more are new"}
 _ANSWER_CHARS_MIN = 20
 REPEATED_SHARE = 0.7  # from which share of common words on a prompt repeats another
 SAID: dict[str, str] = {
@@ -138,7 +138,7 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
     found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()} | {
         **shares,
-        **{_new_words(least): new >= least for least in _NEW_WORDS},
+        **{name: new >= least for least, name in _NEW_WORDS.items()},
         "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
         "a short order after a review": short and arc.reviews,
@@ -148,10 +148,6 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
         **_fresh_start(arc.last, prompt, fresh=fresh),
     }
     return [name for name, holds in found.items() if holds]
-
-
-def _new_words(least: int) -> str:
-    return f"{least} words or more are new" if least > 1 else "a word or more is new"
 
 
 def _shared_words(arc: OpenArc, turn: Turn) -> tuple[dict[str, bool], bool]:

@@ -60,7 +60,7 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
         if each.value is None:
             found[name] = Evidence(_UNSURE, None if span is None else position, span)
         elif each.value:
-            found[name] = _earned(name, position, span)
+            found[name] = Evidence(_AS_A_WHOLE if span is None else HABIT_WORDS[name].earned, position, span)
         else:
             found[name] = _missed(name, position, span, searched=not shown.foreign)
     return found
@@ -91,12 +91,6 @@ def first_sentence(text: str) -> str:
     if ended.endswith(":"):
         return ""
     return f"{ended} …" if stop is None and len(first) < len(line) else ended.rstrip(" .!?;,")
-
-
-def _earned(name: BooleanName, position: int, span: Span | None) -> Evidence:
-    if span is None:
-        return Evidence(_AS_A_WHOLE, position)
-    return Evidence(HABIT_WORDS[name].earned, position, span)
 
 
 def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bool) -> Evidence:

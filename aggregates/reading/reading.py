@@ -142,14 +142,11 @@ def _only_names_success(shown: Features) -> bool:
     if _WORKS not in shown.phrases.get("accepting", ""):
         return False
     line = " ".join(shown.words)
-    return not any(" ".join(each) in line for each in lexicon.PHRASE_CUES["accepting"] if not _speaks_of_work(each))
+    others = [each for each in lexicon.PHRASE_CUES["accepting"] if not any(word.startswith(_WORKS) for word in each)]
+    return not any(" ".join(each) in line for each in others)
 
 
 _WORKS = "work"
-
-
-def _speaks_of_work(phrase: lexicon.Phrase) -> bool:
-    return any(word.startswith(_WORKS) for word in phrase)
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:

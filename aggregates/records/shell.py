@@ -134,10 +134,6 @@ def _hosting(rest: Words) -> ShellReading:
 _CURL_SENDS = ("--data", "--form", "--upload", "--json", "--remote-name")
 
 
-def _curl(rest: Words) -> ShellReading:
-    return CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ
-
-
 def _curl_changes(word: str, value: str) -> bool:
     """Whether an option sends or writes a file; short ones may be clustered, as in `-sSLo`."""
     if not word.startswith("-"):
@@ -164,14 +160,6 @@ def _source(rest: Words) -> ShellReading:
     return READ if script.startswith(("activate", "nvm.sh", ".bashrc", ".zshrc", ".profile")) else CHANGE
 
 
-def _ruff(rest: Words) -> ShellReading:
-    return _formatter(rest) if rest[:1] == ["format"] else _linter(rest)
-
-
-def _rubocop(rest: Words) -> ShellReading:
-    return BUILD if "-a" in rest or "-A" in rest else _linter(rest)
-
-
 def _linter(rest: Words) -> ShellReading:
     """A test, linter or type check; one that is told to repair changes files too."""
     return BUILD if not _NAMES["repairs"].isdisjoint(rest) else CHECK
@@ -186,7 +174,7 @@ def _formatter(rest: Words) -> ShellReading:
 _SPECIAL: dict[str, Reader] = {
     "git": _git,
     **dict.fromkeys(("gh", "glab", "hub"), _hosting),
-    "curl": _curl,
+    "curl": lambda rest: CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ,
     "wget": _with("-O- -qO- --spider -", then=READ, otherwise=CHANGE),
     **dict.fromkeys(("sed", "gsed", "yq"), _IN_PLACE),
     "perl": _perl,
@@ -199,8 +187,8 @@ _SPECIAL: dict[str, Reader] = {
     **dict.fromkeys((".", "source"), _source),
     **dict.fromkeys(("fd", "fdfind"), _with("-x -X --exec --exec-batch", then=CHANGE, otherwise=READ)),
     **dict.fromkeys(("tsc", "vue-tsc"), _with("--noEmit", then=CHECK, otherwise=BUILD)),
-    "ruff": _ruff,
-    "rubocop": _rubocop,
+    "ruff": lambda rest: _formatter(rest) if rest[:1] == ["format"] else _linter(rest),
+    "rubocop": lambda rest: BUILD if "-a" in rest or "-A" in rest else _linter(rest),
     "cmake": _with("--build", then=BUILD, otherwise=CHANGE),
 }
 

@@ -6,7 +6,7 @@ under one innermost branch; the members beside the branch, on every level, are i
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Literal, NamedTuple, TypeVar
 
@@ -127,7 +127,6 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
 # stand nowhere else but where a text begins and ends, or inside a text behind a backslash, where it does no harm.
 
 _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
-_Cleaned = tuple[bytes, dict[str, int]]  # what a string becomes, and the secrets in it by their kinds
 
 
 class RawRedactor:
@@ -138,56 +137,35 @@ class RawRedactor:
         self.redactions: Counter[str] = Counter()
 
     def clean(self, texts: Sequence[bytes]) -> Sequence[bytes]:
-        """The texts without secrets. All strings are looked through at once, and only those with a find singly."""
+        """The texts without secrets; each string of all of them is looked through once."""
         if not self._redaction:
             return texts
         from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
 
-        escaped = list(_strings(texts))
-        plain = msgspec.json.decode(b"[" + _literal(b'","'.join(escaped)) + b"]", type=list[str]) if escaped else []
-        dirty = {
-            escaped[index]: (msgspec.json.encode(cleaned)[1:-1], counts)
-            for index, (cleaned, counts) in redact_among(plain).items()
-        }
-        return [self._without(text, dirty) for text in texts] if dirty else texts
+        cut = [_cut_at_quotes(text) for text in texts]
+        strings = list({string for pieces in cut for string in pieces[1::2]})
+        plain = msgspec.json.decode(_joined([b"[", b'","'.join(strings), b"]"]), type=list[str]) if strings else []
+        found = redact_among(plain)
+        dirty = {strings[index]: (msgspec.json.encode(text)[1:-1], counts) for index, (text, counts) in found.items()}
+        return [self._without(dirty, *each) for each in zip(texts, cut, strict=True)] if dirty else texts
 
-    def _without(self, text: bytes, dirty: dict[bytes, _Cleaned]) -> bytes:
-        """The text with its dirty strings replaced in one pass; a string that repeats counts once."""
-        pieces = _without_escapes(text).split(b'"')
-        strings = pieces[1::2]
-        found = dirty.keys() & set(strings)
-        if not found:
-            return text
+    def _without(self, dirty: Mapping[bytes, tuple[bytes, dict[str, int]]], text: bytes, pieces: list[bytes]) -> bytes:
+        """A text with its dirty strings replaced; one that repeats in it counts once."""
+        found = dirty.keys() & set(pieces[1::2])
         for each in found:
-            for kind, count in dirty[each][1].items():
-                self.redactions[kind] += count
-        pieces[1::2] = [dirty[each][0] if each in found else each for each in strings]
-        # What is put in has escapes of its own, and nothing that stands in for one.
-        return _with_escapes(b'"'.join(pieces))
+            self.redactions.update(dirty[each][1])
+        pieces[1::2] = [dirty[each][0] if each in found else each for each in pieces[1::2]]
+        return _joined(pieces) if found else text
 
 
-_ATTRIBUTE = b'{"key":'
-"""How an attribute begins, outside any string: within one, its quotes would stand behind a backslash."""
+def _cut_at_quotes(text: bytes) -> list[bytes]:
+    """Canonical JSON text in pieces: every second one is a string, members' names too, still escaped."""
+    escapes = b"\\" in text
+    return (text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE) if escapes else text).split(b'"')
 
 
-def _strings(texts: Iterable[bytes]) -> set[bytes]:
-    """All strings of canonical JSON texts, members' names too but for `key`, still escaped."""
-    # Most attributes of a batch repeat, so each is looked at once.
-    attributes = set(b"\n".join(map(_without_escapes, texts)).split(_ATTRIBUTE))
-    return set(b"\n".join(attributes).split(b'"')[1::2])
-
-
-def _without_escapes(text: bytes) -> bytes:
-    """Whatever a quote follows or precedes, it begins or ends a string."""
-    return text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE) if b"\\" in text else text
-
-
-def _literal(escaped: bytes) -> bytes:
-    return b'"' + _with_escapes(escaped) + b'"'
-
-
-def _with_escapes(text: bytes) -> bytes:
-    return text.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
+def _joined(pieces: Sequence[bytes]) -> bytes:
+    return b'"'.join(pieces).replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
 
 
 class Branch(msgspec.Struct, frozen=True):

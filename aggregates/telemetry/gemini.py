@@ -21,12 +21,6 @@ _ABORTED_MESSAGE = re.compile(
 )
 
 
-def _slash_command(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    if text(attributes, "command") != "clear":
-        return event.other()
-    return event.only("session_start", source="clear")
-
-
 def _is_sidechain(attributes: Attributes) -> bool:
     return text(attributes, "role") not in (None, "main")
 
@@ -95,7 +89,9 @@ def _sum(stat: dict[str, Any], *keys: str) -> int | None:
 
 READERS: dict[str, Reader] = {
     "config": lambda event, attributes: event.only("session_start", model=name(attributes, "model")),
-    "slash_command": _slash_command,
+    "slash_command": lambda event, attributes: (
+        event.only("session_start", source="clear") if text(attributes, "command") == "clear" else event.other()
+    ),
     "user_prompt": lambda event, _: event.prompt("prompt"),
     "api_response": _response,
     "api_error": _error,

@@ -12,7 +12,7 @@ import msgspec
 from aggregates.reading.authors import BUTTON
 from aggregates.reading.readings import PromptReading
 
-ALIKE_MAX = 64  # of the prompts of one text within the window so many are looked at
+MAX_JOIN_CANDIDATES = 64  # of the prompts of one text within the window so many are looked at
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 CaptureKind = Literal["plugin", "transcript", "log"]
@@ -112,14 +112,14 @@ def _same_prompt(
     capture: Capture, by_host: Mapping[str, CaptureGroup], by_text: Mapping[int, deque[CaptureGroup]]
 ) -> CaptureGroup | None:
     named = None if capture.host_prompt_id is None else by_host.get(capture.host_prompt_id)
-    if named is not None and named.lacks(capture.kind):
+    if named is not None:
         return named
     if capture.text_digest is None:
         return None
     alike = by_text.get(capture.text_digest, deque())
     while alike and capture.at_us - alike[0].started_us > JOIN_WINDOW_US:
         alike.popleft()  # nor will a later capture be near it
-    for group in islice(alike, ALIKE_MAX):
+    for group in islice(alike, MAX_JOIN_CANDIDATES):
         # Two captures that name different prompts are two prompts, however alike their texts are.
         unnamed = capture.host_prompt_id is None or group.host_prompt_id is None
         if unnamed and group.lacks(capture.kind):

@@ -65,6 +65,33 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
 
 
+SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this is replaced by the time of receipt
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """The response a plugin captured for one prompt."""
+
+    at_us: int  # when the agent answered, else when the server heard of it
+    timed: bool
+    position: int
+    reading: ResponseReading | None
+    elapsed_ms: int | None
+    model: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    cost_usd_nano: int | None
+    lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
+
+    def answered_us(self, prompted_us: int) -> int:
+        """As the client said, else the prompt's time and the time it took, else the time of receipt."""
+        if self.timed or self.elapsed_ms is None:
+            return max(self.at_us, prompted_us)
+        said_us = prompted_us + self.elapsed_ms * 1_000
+        return max(self.at_us, prompted_us) if said_us > self.at_us + SKEW_US else said_us
+
+
 def observe(record: Record, words: Words, digester: Digester) -> Observation:
     text = cut(words, record.text)
     prompt = response = digest = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby, pairwise, repeat, takewhile
+from operator import add
 from typing import Literal
 from uuid import UUID
 
@@ -10,7 +11,7 @@ import msgspec
 from aggregates.event import Span
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.times import US_PER_SECOND
-from aggregates.turns.observation import Observation, Parts, ToolUse
+from aggregates.turns.observation import Answer, Observation, Parts, ToolUse
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
@@ -136,7 +137,7 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         lines_added=sum(tool.lines_added for tool in done) + sum(each.lines_added for _, each in seen),
         lines_removed=sum(tool.lines_removed for tool in done) + sum(each.lines_removed for _, each in seen),
         repeats_before_stop=_repeats(tools),
-        usage=_usage(each for _, each in seen if each.kind == "request"),
+        usage=usage_of(each for _, each in seen if each.kind == "request"),
         files=_files(seen),
         observed=True,
         reverted=_reverted(tools),
@@ -185,22 +186,21 @@ def _repeats(tools: Sequence[ToolUse]) -> int:
     return sum(1 for _ in takewhile(lambda tool: tool.input_digest == digest, reversed(tools)))
 
 
-def _usage(requests: Iterable[Observation]) -> tuple[ModelUsage, ...]:
+def usage_of(requests: Iterable[Observation | Answer]) -> tuple[ModelUsage, ...]:
+    """By model what requests took; a captured response stands for one request."""
     sums: dict[str, list[int]] = {}
-    for request in requests:
-        row = sums.setdefault(request.model or UNKNOWN_MODEL, [0] * 9)
-        tokens = (request.input_tokens, request.output_tokens, request.cache_read_tokens, request.cache_write_tokens)
-        row[0] += 1
-        row[1] += request.input_tokens or 0
-        row[2] += request.output_tokens or 0
-        row[3] += request.cache_read_tokens or 0
-        row[4] += request.cache_write_tokens or 0
-        row[5] += request.cost_usd_nano or 0
-        row[6] += request.cost_usd_nano is None
-        row[7] += request.lower_bound
-        row[8] += all(count is None for count in tokens)
-    told = {model: ModelUsage(model, *row[:8]) for model, row in sums.items()}
-    return tuple(msgspec.structs.replace(told[model], unmeasured_requests=sums[model][8]) for model in sorted(sums))
+    for each in requests:
+        tokens = tokens_of(each)
+        cost, by_response = each.cost_usd_nano, isinstance(each, Answer)
+        known = (cost or 0, cost is None, each.lower_bound, by_response, tokens == (None,) * len(tokens))
+        counts = (1, *(count or 0 for count in tokens), *known)
+        before = sums.get(each.model or UNKNOWN_MODEL) or [0] * len(counts)
+        sums[each.model or UNKNOWN_MODEL] = [*map(add, before, counts)]
+    return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))
+
+
+def tokens_of(told: Observation | Answer) -> tuple[int | None, ...]:
+    return told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens
 
 
 def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:

@@ -6,49 +6,23 @@ The result depends on the set of facts only, not on the order in which they arri
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
-from aggregates.reading.readings import ResponseReading
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
-from aggregates.turns.observation import Observation
-from aggregates.turns.turn import ANSWERED, API_ERROR, UNKNOWN_MODEL, ModelUsage, Opening, Turn, sum_work
+from aggregates.turns.observation import Answer, Observation
+from aggregates.turns.turn import ANSWERED, API_ERROR, Opening, Turn, sum_work, tokens_of, usage_of
 
-SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this is replaced by the time of receipt
 LATE_CLEAR_US = 5_000_000
 """A session's end and the `/clear` that led to it are stamped by two clocks of the agent, in either order."""
 NO_ACTIVITY = ("session_start", "session_end", "lines")
 """That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
 what was done by then, whenever it comes around."""
-
-
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """The response a plugin captured for one prompt."""
-
-    at_us: int  # when the agent answered, else when the server heard of it
-    timed: bool
-    position: int
-    reading: ResponseReading | None
-    elapsed_ms: int | None
-    model: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cache_read_tokens: int | None
-    cache_write_tokens: int | None
-    cost_usd_nano: int | None
-    lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
-
-    def answered_us(self, prompted_us: int) -> int:
-        """As the client said, else the prompt's time and the time it took, else the time of receipt."""
-        if self.timed or self.elapsed_ms is None:
-            return max(self.at_us, prompted_us)
-        said_us = prompted_us + self.elapsed_ms * 1_000
-        return max(self.at_us, prompted_us) if said_us > self.at_us + SKEW_US else said_us
 
 
 class PlacedObservation(msgspec.Struct, frozen=True, array_like=True):
@@ -84,41 +58,33 @@ def build_turns(
     """
     if any(of_sub_agent(each.observation) for each in seen):
         return [], []
-    named = _named(agent_session_id, join_captures(captures, taken_names), taken_names)
+    named = _named(agent_session_id, join_captures(captures, taken_names))
     assigned = _assign([group for _, group in named], seen, taken_names)
     turns = [
         _build(agent_session_id, turn_id, group, _answers(group, answers), own)
         for (turn_id, group), own in zip(named, assigned, strict=True)
     ]
-    return _with_openings(turns, seen, openings), [_aliases(agent_session_id, *each) for each in named]
+    return _with_openings(turns, seen, openings), [_aliases(*each) for each in named]
 
 
 def of_sub_agent(observation: Observation) -> bool:
     return observation.kind == "session_start" and observation.source == OF_SUB_AGENT
 
 
-def _named(
-    agent_session_id: str, groups: Sequence[CaptureGroup], taken_names: Set[str]
-) -> list[tuple[UUID, CaptureGroup]]:
-    """The groups with the ids of their turns, in time order. The host's name gives the id of the first that uses it."""
-    used = {turn_id_from_host(agent_session_id, name) for name in taken_names}
-    named: list[tuple[UUID, CaptureGroup]] = []
+def _named(agent_session_id: str, groups: Sequence[CaptureGroup]) -> list[tuple[UUID, CaptureGroup]]:
+    """The groups with the ids of their turns, in time order: by the host's name, of which a group has its own."""
+    named = []
     for group in groups:
-        turn_id = turn_id_from_capture(group.lead.capture_id)
-        if group.host_prompt_id is not None:
-            by_host = turn_id_from_host(agent_session_id, group.host_prompt_id)
-            turn_id = turn_id if by_host in used else by_host
-        used.add(turn_id)
-        named.append((turn_id, group))
+        name = group.host_prompt_id
+        by_capture = turn_id_from_capture(group.lead.capture_id)
+        named.append((by_capture if name is None else turn_id_from_host(agent_session_id, name), group))
     return sorted(named, key=lambda pair: (pair[1].started_us, pair[0]))
 
 
-def _aliases(agent_session_id: str, turn_id: UUID, group: CaptureGroup) -> Aliases:
+def _aliases(turn_id: UUID, group: CaptureGroup) -> Aliases:
     captured = [capture.capture_id for capture in (*group.captures, *group.made)]
-    name = group.host_prompt_id
-    own_name = name is not None and turn_id_from_host(agent_session_id, name) == turn_id
     ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
-    return Aliases(turn_id, tuple(sorted(ids)), name if own_name else None)
+    return Aliases(turn_id, tuple(sorted(ids)), group.host_prompt_id)
 
 
 def _assign(
@@ -160,7 +126,9 @@ def _build(
     responses = [each for each in own if each.observation.kind == "response"]
     work = sum_work([(each.position, each.observation) for each in own])
     if not work.usage:
-        work = msgspec.structs.replace(work, usage=_answers_usage(answers, failed=API_ERROR in work.marks))
+        # Where no request log covers the turn, the numbers of its responses stand in.
+        told = [each for each in answers if _tells_usage(each, failed=API_ERROR in work.marks)]
+        work = msgspec.structs.replace(work, usage=usage_of(told))
     active = [each for each in own if each.observation.kind not in NO_ACTIVITY]
     last_seen_us = max((each.at_us for each in active), default=0)
     answered_us, response, response_position = 0, None, None
@@ -210,21 +178,10 @@ def _answers(group: CaptureGroup, answers: Mapping[UUID, Answer]) -> list[Answer
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 
 
-def _answers_usage(answers: Iterable[Answer], *, failed: bool) -> tuple[ModelUsage, ...]:
-    """Response captures' numbers stand in where no request log covers the turn.
-
-    `failed`: whether telemetry saw requests of it fail; a response without a token or a cost is then no request.
-    """
-    sums: dict[str, list[int]] = {}
-    for answer in answers:
-        tokens = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)
-        cost = answer.cost_usd_nano
-        if cost is not None or any(tokens) or (not failed and any(count is not None for count in tokens)):
-            known = (cost or 0, int(cost is None), int(answer.lower_bound), 1, int(tokens == (None,) * len(tokens)))
-            counts = (1, *(count or 0 for count in tokens), *known)
-            before = sums.get(answer.model or UNKNOWN_MODEL, [0] * len(counts))
-            sums[answer.model or UNKNOWN_MODEL] = [*map(sum, zip(before, counts, strict=True))]
-    return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))
+def _tells_usage(answer: Answer, *, failed: bool) -> bool:
+    """Whether a response is a request: where requests of the turn failed, one without a token or a cost is none."""
+    tokens = tokens_of(answer)
+    return answer.cost_usd_nano is not None or any(tokens) or (not failed and tokens != (None,) * len(tokens))
 
 
 def _with_openings(

@@ -6,6 +6,7 @@ depend on the set of facts, not on their order.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain
 from operator import itemgetter
 from uuid import UUID
 
@@ -16,9 +17,9 @@ from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAn
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.captures import JOIN_WINDOW_US, Capture
-from aggregates.turns.observation import Observation
+from aggregates.turns.observation import Answer, Observation
 from aggregates.turns.turn import Turn
-from aggregates.turns.turns import Aliases, Answer, PlacedObservation, build_turns
+from aggregates.turns.turns import Aliases, PlacedObservation, build_turns
 from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows
 from projections.facts.telemetry import line_counts
@@ -34,22 +35,14 @@ class RebuiltSession(msgspec.Struct, frozen=True):
 
 def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
     """For every session a batch touched, the earliest time that may have changed."""
+    hosts = sorted(set(rows.touched_hosts))
+    naming = sorted({(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None})
+    asked = (_NAMED, hosts), (_NAMING, naming), (_ALIKE, rows.touched_texts), (_ANSWERED, rows.touched_captures)
+    found = [db.execute(query, (json_array(keys),)) for query, keys in asked if keys]
     earliest: dict[str, int] = {}
-
-    def touch(session: str, at_us: int | None) -> None:
+    for session, at_us in chain(rows.touched_times, *found):
         if at_us is not None:
             earliest[session] = min(at_us, earliest.get(session, at_us))
-
-    for session, at_us in rows.touched_times:
-        touch(session, at_us)
-    hosts = set(rows.touched_hosts)
-    naming = {(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None}
-    for query, keys in ((_NAMED, hosts), (_NAMING, naming), (_ALIKE, rows.touched_texts)):
-        for session, at_us in db.execute(query, (json_array(sorted(keys)),)) if keys else ():
-            touch(session, at_us)
-    if rows.touched_captures:
-        for session, at_us in db.execute(_ANSWERED, (json_array(rows.touched_captures),)):
-            touch(session, at_us)
     return earliest
 
 
@@ -63,7 +56,7 @@ _NAMING = """
 SELECT k.value ->> 0, (SELECT min(at_us) FROM observations WHERE agent_session_id = k.value ->> 0
     AND prompt_id = k.value ->> 1) FROM json_each(?) k
 """
-"""What named a prompt before that was captured lay with another turn, by its time, until now."""
+"""Observations that name this prompt arrived before it; until now they were assigned by time."""
 _ALIKE = f"""
 SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
     AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)
@@ -118,16 +111,13 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     if not captures and start_us == BEGINNING_US:
         return [], []  # however much was seen: nobody has asked for anything yet
     # A text that an agent wrote names no prompt of a person's, so no work is brought back by its name.
-    hosts = sorted({c.host_prompt_id for c in captures if c.host_prompt_id is not None and not _is_made(c)})
+    persons = [capture for capture in captures if capture.reading is None or capture.reading.maker is None]
+    hosts = sorted({capture.host_prompt_id for capture in persons if capture.host_prompt_id is not None})
     taken = _taken_names(db, session, start_us, hosts)
     seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
     answers = _answers(db, captures)
     openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
     return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
-
-
-def _is_made(capture: Capture) -> bool:
-    return capture.reading is not None and capture.reading.maker is not None
 
 
 def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:

@@ -36,7 +36,7 @@ from aggregates.sub_sessions.sub_session import (
     override_words_of,
 )
 from aggregates.turns.captures import Capture
-from aggregates.turns.turns import Answer
+from aggregates.turns.observation import Answer
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted

@@ -11,8 +11,7 @@ import msgspec
 
 from aggregates.prices.catalog import Snapshot
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
-from aggregates.turns.observation import Observation
-from aggregates.turns.turns import Answer
+from aggregates.turns.observation import Answer, Observation
 from projections.facts.rows import Reprice, Rows
 from projections.reader import pack, unpack
 

@@ -17,7 +17,7 @@ from aggregates.event import Digester, Event, Scope
 from aggregates.ids import flag_id
 from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session, skew_day
 from aggregates.turns.captures import Capture
-from aggregates.turns.turns import SKEW_US
+from aggregates.turns.observation import SKEW_US
 from projections.reader import owner, pack
 
 BEGINNING_US = -(1 << 62)

@@ -9,9 +9,9 @@ from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
 from aggregates.turns.captures import Capture, CaptureKind
-from aggregates.turns.observation import Observation, ToolEffect, ToolUse
+from aggregates.turns.observation import Answer, Observation, ToolEffect, ToolUse
 from aggregates.turns.turn import FileWork, ModelUsage, Opening, Turn, Work
-from aggregates.turns.turns import Answer, PlacedObservation
+from aggregates.turns.turns import PlacedObservation
 
 DIGESTER = Digester(b"stages")
 SECOND = 1_000_000

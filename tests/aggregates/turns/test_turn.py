@@ -7,8 +7,9 @@ import pytest
 
 from aggregates.reading.readings import ResponseReading
 from aggregates.turns.captures import Capture, CaptureKind
+from aggregates.turns.observation import Answer
 from aggregates.turns.turn import ModelUsage, Turn
-from aggregates.turns.turns import Answer, PlacedObservation, build_turns
+from aggregates.turns.turns import PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 
 
