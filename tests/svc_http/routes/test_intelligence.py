@@ -4,13 +4,12 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.event import Scope
-from aggregates.people.commands import AddTeamMember, CreateTeam, EndMembership, RemoveTeamMember
+from aggregates.people.commands import AddTeamMember, CreateTeam
 from projections.scores import throttle
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
 from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, carry_out
-from tests.svc_http.house import Caller, House, bearer
+from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out
+from tests.svc_http.house import Caller, House
 
 THROTTLE = "/v1/intelligence/throttle"
 TEAM = named("team")
@@ -108,33 +107,6 @@ async def test_a_personal_read_is_whole_or_refused(monday: House, api: Caller, m
     assert (answer.status, "Retry-After" in answer.headers) == (503, False)
     assert "ask for a shorter range" in answer.message
     assert (await api.get(OF_TEAM)).json["isPartial"] is True
-
-
-async def test_a_team_sees_its_members_together(monday: House, api: Caller) -> None:
-    """Those who were in it; no session, no name."""
-    a_team(monday, ANA, BEN)
-    monday.has_seen(refused(Log(Scope(ACME, BEN)), "b", MONDAY + HOUR))
-    both = (await api.get(OF_TEAM)).json
-    assert (both["isPartial"], both["summary"]["totalApiRequests"]) == (False, 4)
-    assert [event["sessionId"] for event in both["events"]] == [None, None]
-    assert both == (await api.using(bearer(BEN_KEY)).get(OF_TEAM)).json
-
-
-async def test_who_leaves_a_team_takes_no_past_with_them(monday: House, api: Caller) -> None:
-    """Nor does who is forgotten, whose membership ends: their days in the team stay counted, later ones are not."""
-    a_team(monday, ANA, BEN)
-    monday.has_seen(refused(Log(Scope(ACME, BEN)), "b", MONDAY + HOUR))
-    both = (await api.get(OF_TEAM)).json
-    carry_out(monday.directory, RemoveTeamMember(team_membership_id=named(f"first stay of {BEN}")), MONDAY + 2 * HOUR)
-    assert (await api.get(OF_TEAM)).json == both
-    carry_out(monday.directory, joining(BEN, "second"), MONDAY + 2 * HOUR)
-    ben = monday.directory.membership(Scope(ACME, BEN))
-    assert ben is not None
-    carry_out(monday.directory, EndMembership(membership_id=ben.membership_id), MONDAY + 2 * HOUR)
-    assert (await api.get(OF_TEAM)).json == both
-    monday.has_seen(refused(Log(Scope(ACME, BEN)), "c", MONDAY + 30 * HOUR))
-    monday.passes(MONDAY + 40 * HOUR)
-    assert (await api.get(OF_TEAM)).json["summary"]["totalApiRequests"] == both["summary"]["totalApiRequests"]
 
 
 @pytest.mark.parametrize("query", ["", "?team_id=", "?team_id=core", "?team_id=1"])

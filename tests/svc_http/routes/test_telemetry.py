@@ -78,61 +78,6 @@ async def test_a_range_that_is_none(monday: House, api: Caller, path: str, query
     assert answer.message.startswith(("from", "to"))
 
 
-@pytest.mark.parametrize("path", LISTS)
-async def test_records_of_one_session(monday: House, api: Caller, path: str) -> None:
-    """And of no other."""
-    assert (await api.get(f"{path}?session_id=s1")).json["records"] != []
-    assert (await api.get(f"{path}?session_id=s2")).json["records"] == []
-    assert (await api.get(f"{path}?session_id=")).json["records"] == []
-
-
-async def test_stats(monday: House, api: Caller) -> None:
-    """Log records per day if nothing else is asked for."""
-    assert (await api.get(f"{V1}/stats")).json == {
-        "groups": [
-            {
-                "key": "2026-01-05",
-                "records": 3,
-                "input_tokens": 100,
-                "output_tokens": 20,
-                "cost_usd": 0.01,
-                "unpriced_requests": 0,
-                "unmeasured_requests": 0,
-            }
-        ]
-    }
-    (group,) = (await api.get(f"{V1}/stats?signal=metrics&group_by=session_id")).json["groups"]
-    assert (group["key"], group["input_tokens"], group["output_tokens"]) == ("s1", 5, None)
-    (group,) = (await api.get(f"{V1}/stats?group_by=hour&timezone=Asia/Kolkata")).json["groups"]
-    assert group["key"] == "2026-01-05T08:30:00Z"
-    assert (await api.get(f"{V1}/stats?signal=traces")).json["groups"][0]["records"] == 1
-
-
-async def test_analytics(monday: House, api: Caller) -> None:
-    """Today's; the range that was accepted is repeated."""
-    found = (await api.get(f"{V1}/analytics")).json
-    midnight_us = MONDAY - 9 * HOUR
-    assert found["range"] == {"fromUs": midnight_us, "toUs": midnight_us + DAY, "timezone": "UTC"}
-    assert found["tools"] == [{"name": "Bash", "calls": 1, "errors": 1, "medianMs": 30.0}]
-    assert found["errors"] == []
-    assert found["models"] == [
-        {
-            "model": "claude-sonnet-4-5",
-            "requests": 1,
-            "inputTokens": 100,
-            "outputTokens": 20,
-            "cacheReadTokens": 0,
-            "cacheCreationTokens": 0,
-            "costUsd": 0.01,
-            "unpricedRequests": 0,
-            "unmeasuredRequests": 0,
-        }
-    ]
-    assert len(found["activeHours"]) == 24
-    assert found["activeHours"][9] == {"hour": 9, "requests": 1}
-    assert set(found) == {"range", "tools", "errors", "models", "activeHours"}
-
-
 @pytest.mark.parametrize(
     ("query", "calls"),
     [
@@ -166,27 +111,6 @@ async def test_ranges_of_analytics(monday: House, api: Caller, query: str, calls
 async def test_a_range_of_analytics_that_is_none(api: Caller, query: str) -> None:
     """400."""
     assert (await api.get(f"{V1}/analytics?{query}")).status == 400
-
-
-async def test_turns(monday: House, api: Caller) -> None:
-    """One row for each prompt asked for."""
-    answer = await api.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": ["p1", "p9"]})
-    assert answer.status == 200
-    first, unknown = answer.json["turns"]
-    assert first == {
-        "prompt_id": "p1",
-        "requests": 1,
-        "tools": 1,
-        "tokens": {"input": 100, "output": 20, "cache_read": 0, "cache_write": 0},
-        "cost_usd": 0.01,
-        "errors": 0,
-        "tool_errors": 1,
-        "unpriced_requests": 0,
-        "unmeasured_requests": 0,
-    }
-    assert set(unknown) == set(first)
-    assert (unknown["prompt_id"], unknown["requests"], unknown["tokens"], unknown["cost_usd"]) == ("p9", 0, None, None)
-    assert (await api.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": []})).json == {"turns": []}
 
 
 @pytest.mark.parametrize(
