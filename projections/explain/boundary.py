@@ -1,8 +1,7 @@
 """Why a sub-session begins and ends where it does, and why later prompts stayed in it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from uuid import UUID
 
 import msgspec
 
@@ -30,9 +29,6 @@ KEPT_MAX = 50  # so many prompts that stayed are shown; a count tells of the oth
 _NAMED_MAX = 4
 _US_PER_MINUTE = 60 * US_PER_SECOND
 _NO_FOLDER = "the working directory: not observed, so nothing could be merged across a clear or an end"
-
-_Signals = Sequence[tuple[str, int]]
-"""What the embedded judge weighed, in thousandths of a logit; above 0 it speaks for another topic."""
 
 
 class MergedArc(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,47 +81,41 @@ class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
 
 def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     """What was said or judged at its first prompt, at its end, where parts of it were merged, and what stayed in it."""
-    arcs, closing = facts.arcs, facts.arcs[-1].closed_by
-    first = arcs[0]
-    opening = facts.prompt_piece("its first prompt", facts.turns[0])
+    arcs, first, turn = facts.arcs, facts.arcs[0], facts.turns[0]
+    opening = facts.prompt_piece("its first prompt", turn)
     signals, shift = _opening(facts, first)
     evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
     merged = [_merged(facts, arcs[:place], arc) for place, arc in enumerate(arcs) if place]
-    turns = {turn.turn_id: turn for turn in facts.turns}
-    kept = list(islice((each for arc in arcs for each in _kept_within(facts, arc, turns)), KEPT_MAX))
-    kept_in_all = sum(len(arc.turn_ids) - 1 for arc in arcs)
-    pieces = [each.position for part in (evidence, merged, kept) for each in part]
-    told = () if shift is None else shift.evidence
-    reasons = _reasons(signals) if signals else "; ".join(each.what for each in told) + "."
+    kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
     return BoundaryExplained(
         kind=first.opened_by,
-        closed_by=closing,
+        closed_by=arcs[-1].closed_by,
         judge=None if shift is None else shift.judge,
         confidence=None if shift is None else shift.confidence,
         evidence=evidence,
-        signals=_shown(signals),
+        signals=signals,
         merged=merged,
         kept=kept,
-        kept_not_shown=kept_in_all - len(kept),
+        kept_not_shown=in_all - len(kept),
         text=[
-            *_opening_sentences(first.opened_by, shift, reasons),
+            *_opening_sentences(first.opened_by, shift, signals),
             *map(_merge_sentence, merged, arcs[1:]),
-            *_kept_sentences(kept, kept_in_all),
+            *_kept_sentences(kept, in_all),
             _closing_sentence(facts, arcs[-1]),
         ],
-        not_observed=[
-            *unquoted(opening, facts.turns[0]),
-            *([_NO_FOLDER] if all(arc.cwd_digest is None for arc in arcs) else []),
-        ],
-        positions=ascending([facts.turns[0].position, *pieces]),
+        not_observed=[*unquoted(opening, turn), *([_NO_FOLDER] if all(arc.cwd_digest is None for arc in arcs) else [])],
+        positions=ascending([turn.position, *(each.position for part in (evidence, merged, kept) for each in part)]),
     )
 
 
-def _opening_sentences(opened_by: str, shift: BoundaryVerdict | None, reasons: str) -> list[str]:
-    if shift is not None and shift.unsure:
+def _opening_sentences(opened_by: str, shift: BoundaryVerdict | None, signals: Sequence[SignalExplained]) -> list[str]:
+    opens = SENTENCES["opened"].get(opened_by, f"It opens here: {opened_by}.")
+    if shift is None:
+        return [opens]
+    reasons = _sides(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
+    if shift.unsure:
         return [SENTENCES["opened"]["unsure"].format(chance=shift.chance), reasons]
-    judged = [] if shift is None else [f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
-    return [SENTENCES["opened"].get(opened_by, f"It opens here: {opened_by}."), *judged]
+    return [opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
 
 
 def _closing_sentence(facts: SubSessionEvidence, last: Arc) -> str:
@@ -135,22 +125,28 @@ def _closing_sentence(facts: SubSessionEvidence, last: Arc) -> str:
     return told.get(last.closed_by or "") or told["settled" if facts.row.settled else "open"]
 
 
-def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[_Signals, BoundaryVerdict | None]:
+def _weighed(arc: OpenArc, turn: Turn, after_commit: bool) -> tuple[list[SignalExplained], BoundaryVerdict]:
+    """What the embedded judge weighs at a gap, and what it says."""
+    signals = contributions(arc, turn, after_commit=after_commit)
+    shown = [SignalExplained(what=name, weight=weight / 1000) for name, weight in signals]
+    return shown, verdict_of(sum(weight for _, weight in signals))
+
+
+def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[list[SignalExplained], BoundaryVerdict | None]:
     """What the embedded judge weighed where it opened an arc, and what was judged."""
+    shift = first.shift
     if first.opened_by not in ("topic", "commit"):
         return [], None
-    if first.shift is not None and any(each.what == FULL for each in first.shift.evidence):
-        return [], first.shift
-    asked_model = first.shift is not None and first.shift.judge.startswith("model:")
-    before = None if asked_model else arc_before(facts.reader.db, first)
+    not_weighed = shift is not None and (
+        shift.judge.startswith("model:") or any(each.what == FULL for each in shift.evidence)
+    )
+    before = None if not_weighed else arc_before(facts.reader.db, first)
     if before is None:
-        return [], first.shift
+        return [], shift
     after_commit = first.opened_by == "commit"
-    arc = OpenArc(turns_of(facts.reader.db, [before]))
-    signals = contributions(arc, facts.turns[0], after_commit=after_commit)
-    if after_commit and first.shift is None and signals:  # it is judged as well, and not kept
-        return signals, verdict_of(_total(signals))
-    return signals, first.shift
+    signals, verdict = _weighed(OpenArc(turns_of(facts.reader.db, [before])), facts.turns[0], after_commit)
+    # After a commit it is judged as well, and not kept.
+    return signals, verdict if after_commit and shift is None and signals else shift
 
 
 def _opening_evidence(
@@ -207,30 +203,31 @@ def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
     return sentence.format(started_at=merged.started_at, minutes=minutes, files=files)
 
 
-def _kept_within(facts: SubSessionEvidence, arc: Arc, turns: Mapping[UUID, Turn]) -> Iterator[KeptExplained]:
-    first, *later = (turns[turn_id] for turn_id in arc.turn_ids)
-    answers = gap_answers(facts.reader.db, arc.agent_session_id) if later else {}
-    so_far = OpenArc([first])
-    for turn in later:
-        yield _kept(so_far, turn, answers.get(turn.turn_id))
-        so_far.add(turn)
+def _kept(facts: SubSessionEvidence) -> Iterator[KeptExplained]:
+    turns = {turn.turn_id: turn for turn in facts.turns}
+    for arc in facts.arcs:
+        first, *later = (turns[turn_id] for turn_id in arc.turn_ids)
+        answers = gap_answers(facts.reader.db, arc.agent_session_id) if later else {}
+        so_far = OpenArc([first])
+        for turn in later:
+            yield _stayed(so_far, turn, answers.get(turn.turn_id))
+            so_far.add(turn)
 
 
-def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplained:
+def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplained:
     """In the order in which a boundary is decided: a text model's word goes before the embedded judge's."""
     answered, why_not = answered_boundary(so_far, turn, answer), cannot_shift(so_far, turn)
-    signals: _Signals = []
+    signals: list[SignalExplained] = []
     if answered is not None:
         verdict, text = answered, f"{answered.judge} was asked whether it opens another topic, and says no."
     elif why_not is not None:
         verdict, text = topic_shift(so_far, turn), f"It opens no other topic, whatever it says: {why_not}."
     else:
-        signals = contributions(so_far, turn, after_commit=committed(so_far))
-        verdict = verdict_of(_total(signals))
+        signals, verdict = _weighed(so_far, turn, committed(so_far))
         says = SENTENCES["weighed"]["unsure" if verdict.unsure else "no"].format(chance=verdict.chance)
-        text, passed_us = f"{says} {_reasons(signals)}", turn.started_us - so_far.last.started_us
+        text, passed_us = f"{says} {_sides(signals)}", turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
-        if passed_us > PAUSE_US and not any(name.startswith("stands apart") for name, _ in signals):
+        if passed_us > PAUSE_US and not any(each.what.startswith("stands apart") for each in signals):
             text += SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
     return KeptExplained(
         prompt_id=prompt_id(turn),
@@ -239,7 +236,7 @@ def _kept(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplaine
         confidence=verdict.confidence,
         position=next((each.position for each in verdict.evidence if each.position is not None), turn.position),
         text=text,
-        signals=_shown(signals),
+        signals=signals,
     )
 
 
@@ -252,44 +249,37 @@ def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
         for each in kept
         if each.judge.startswith("model:")
     ]
+    nearest = _nearest(kept)
+    return (
+        text
+        if nearest is None
+        else [*text, f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}"]
+    )
+
+
+def _nearest(kept: Iterable[KeptExplained]) -> KeptExplained | None:
+    """Of the prompts that were weighed, the one nearest to a boundary."""
     judged = [each for each in kept if each.signals]
-    if judged:
-        nearest = max(judged, key=lambda each: sum(signal.weight for signal in each.signals))
-        text.append(f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}")
-    return text
-
-
-def _shown(signals: _Signals) -> list[SignalExplained]:
-    return [SignalExplained(what=name, weight=weight / 1000) for name, weight in signals]
-
-
-def _total(signals: _Signals) -> int:
-    return sum(weight for _, weight in signals)
+    return max(judged, key=lambda each: sum(signal.weight for signal in each.signals), default=None)
 
 
 def boundary_numbers(explained: BoundaryExplained) -> list[str]:
     """What the embedded judge weighed, in numbers: where it opens, and at the later prompt nearest to a boundary."""
-    numbers = [f"Where it opens: {_sums(explained.signals)}"] if explained.signals else []
-    judged = [each for each in explained.kept if each.signals]
-    if judged:
-        nearest = max(judged, key=lambda each: sum(signal.weight for signal in each.signals))
-        numbers.append(f"At the prompt of {nearest.submitted_at}: {_sums(nearest.signals)}")
-    return numbers
+    nearest = _nearest(explained.kept)
+    places = [("Where it opens", explained.signals)]
+    places += [] if nearest is None else [(f"At the prompt of {nearest.submitted_at}", nearest.signals)]
+    return [f"{place}: {_sides(signals, in_numbers=True)}" for place, signals in places if signals]
 
 
-def _reasons(signals: _Signals) -> str:
-    """What speaks for another topic and what against it, in words; the numbers stand in `details`."""
-    for_it, against = (
-        "; ".join([name for name, weight in signals if weight * sign > 0][:_NAMED_MAX]) or "nothing" for sign in (1, -1)
-    )
-    return SENTENCES["weighed"]["words"].format(for_it=for_it, against=against)
-
-
-def _sums(signals: Sequence[SignalExplained]) -> str:
-    speak = []
+def _sides(signals: Sequence[SignalExplained], *, in_numbers: bool = False) -> str:
+    """What speaks for another topic and what against it, in words or in numbers."""
+    sides = []
     for sign in (1, -1):
-        named = [f"{each.what} ({each.weight:+.2f})" for each in signals if each.weight * sign > 0]
-        more = [f"{len(named) - _NAMED_MAX} more"] if len(named) > _NAMED_MAX else []
-        speak.append("; ".join([*named[:_NAMED_MAX], *more]) or "nothing")
+        named = [each for each in signals if each.weight * sign > 0]
+        said = [f"{each.what} ({each.weight:+.2f})" if in_numbers else each.what for each in named[:_NAMED_MAX]]
+        said += [f"{len(named) - _NAMED_MAX} more"] if in_numbers and len(named) > _NAMED_MAX else []
+        sides.append("; ".join(said) or "nothing")
     total = sum(each.weight for each in signals)
-    return SENTENCES["weighed"]["sums"].format(for_it=speak[0], against=speak[1], total=total)
+    return SENTENCES["weighed"]["sums" if in_numbers else "words"].format(
+        for_it=sides[0], against=sides[1], total=total
+    )
