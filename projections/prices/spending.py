@@ -58,8 +58,8 @@ class Spent(msgspec.Struct, frozen=True):
         """None where a request has no price."""
         return None if self.unpriced else self.cost_usd_nano / NANO
 
-    def shown_as(self, kind: type[_S], **more: object) -> _S:
-        """The figures that a shape declares, with others that it needs."""
+    def shown_as(self, kind: type[_S], *, known: bool = True, **more: object) -> _S:
+        """The figures that a shape declares, None where they are not `known`, with others that it needs."""
         tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
         tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
         tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
@@ -68,11 +68,13 @@ class Spent(msgspec.Struct, frozen=True):
             **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
             **{name: None if self.unmeasured else in_all for name, (in_all, _) in tokens.items()},
             **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
+            "priced_requests": self.requests - self.unpriced,
             "unpriced_requests": self.unpriced,
+            "lower_bound_requests": self.lower_bound,
             "unmeasured_requests": self.unmeasured,
-            **more,
         }
-        return kind(**{name: figures[name] for name in kind.__struct_fields__})
+        shown = (figures if known else dict.fromkeys(figures)) | more
+        return kind(**{name: shown[name] for name in kind.__struct_fields__})
 
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -261,37 +263,24 @@ def _cost_usd(spent: Spent, partial: bool) -> float | None:
 
 
 def _rollup(total: Spent, partial: bool) -> Rollup:
-    below = partial or total.unpriced or total.lower_bound
-    known = not partial and not total.unmeasured
-    return Rollup(
+    below = (partial or total.unpriced or total.lower_bound) and total.cost_usd_nano > 0
+    least_usd = total.cost_usd_nano / NANO if below else None
+    return total.shown_as(
+        Rollup,
+        known=not partial,
         cost_usd=_cost_usd(total, partial),
-        lower_bound_cost_usd=total.cost_usd_nano / NANO if below and total.cost_usd_nano > 0 else None,
-        input_tokens=total.input_tokens if known else None,
-        output_tokens=total.output_tokens if known else None,
-        cache_read_tokens=total.cache_read_tokens if known else None,
-        cache_creation_tokens=total.cache_write_tokens if known else None,
-        request_count=None if partial else total.requests,
-        unmeasured_requests=None if partial else total.unmeasured,
+        lower_bound_cost_usd=least_usd,
+        is_estimate=True,
     )
 
 
 def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None, partial: bool) -> Member:
     cost_usd = _cost_usd(spent, partial)
-    return Member(
-        developer_id=developer_id,
-        display_name=name,
-        cost_usd=cost_usd,
-        total_tokens=None if partial or spent.unmeasured else spent.total_tokens,
-        request_count=None if partial else spent.requests,
-        share=cost_usd / total_usd if cost_usd is not None and total_usd else None,
-    )
+    share = cost_usd / total_usd if cost_usd is not None and total_usd else None
+    own = {"developer_id": developer_id, "display_name": name, "cost_usd": cost_usd, "share": share}
+    return spent.shown_as(Member, known=not partial, **own)
 
 
 def _pricing(total: Spent, partial: bool) -> PricingCoverage:
-    priced = total.requests - total.unpriced
-    return PricingCoverage(
-        priced_requests=None if partial else priced,
-        unpriced_requests=None if partial else total.unpriced,
-        lower_bound_requests=None if partial else total.lower_bound,
-        ratio=None if partial or not total.requests else priced / total.requests,
-    )
+    ratio = None if partial or not total.requests else (total.requests - total.unpriced) / total.requests
+    return total.shown_as(PricingCoverage, known=not partial, ratio=ratio)

@@ -280,7 +280,7 @@ def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
 
 
 def _of_requests(key: str | None, records: int, usage: Spent) -> Group:
-    untold = dict.fromkeys(() if usage.requests else ("input_tokens", "output_tokens", "cost_usd"))
+    untold: dict[str, Any] = dict.fromkeys(() if usage.requests else ("input_tokens", "output_tokens", "cost_usd"))
     return usage.shown_as(Group, key=key, records=records, **untold)
 
 
