@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.event import Scope
 from aggregates.scores.integrity import (
@@ -67,17 +68,10 @@ def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Read
     drafts = [_Kept(turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
     if after != before:
-        kept = frozenset(map(pack, before)) & frozenset(map(pack, after))
-        gone = [(str(each.sign.turn_id),) for each in before if pack(each) not in kept]
-        db.executemany("DELETE FROM turn_signs WHERE turn_id = ?", gone)
-        db.executemany(
-            "INSERT INTO turn_signs VALUES (?, ?, ?, ?)",
-            [
-                (str(each.sign.turn_id), session, each.sign.at_us, body)
-                for each in after
-                if (body := pack(each)) not in kept
-            ],
-        )
+        tail = "DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?"
+        db.execute(tail, (session, from_us))
+        rows = [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after]
+        db.executemany("INSERT INTO turn_signs VALUES (?, ?, ?, ?)", rows)
     return [each.sign for each in before], [each.sign for each in after]
 
 
@@ -97,39 +91,38 @@ def _earlier_signs(db: sqlite3.Connection, session: str, before_us: int) -> Iter
 
 
 _Pair = tuple[_Kept, _Kept]
+_Names = tuple[int, TextRef | None, int, TextRef | None]
+
+
+def _names(pair: _Pair) -> _Names:
+    """What two neighbours are known by: when they were, and where their texts stand."""
+    earlier, later = pair
+    return earlier.sign.at_us, earlier.text, later.sign.at_us, later.text
 
 
 def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -> list[_Kept]:
     """The evidence in time order, each compared with the one before unless that is known."""
-    told = {_names(*pair): pair[1].sign.alike for pair in pairwise(known)}
-    open_pairs = [pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)]
-    fresh = [pair for pair in open_pairs if _names(*pair) not in told]
-    told |= {_names(*pair): like for pair, like in _compare(fresh, reader)}
-    near = {_names(*pair) for pair in open_pairs}
-    return [*drafts[:1], *(_with_likeness(b, _names(a, b) in near and told[_names(a, b)]) for a, b in pairwise(drafts))]
+    told = {_names(pair): pair[1].sign.alike for pair in pairwise(known)}
+    near = {_names(pair): pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)}
+    told |= _compare([pair for names, pair in near.items() if names not in told], reader)
+    alike_now = {names for names in near if told[names]}
+    return [
+        *drafts[:1],
+        *(_Kept(replace(pair[1].sign, alike=_names(pair) in alike_now), pair[1].text) for pair in pairwise(drafts)),
+    ]
 
 
-def _names(earlier: _Kept, later: _Kept) -> tuple[int, TextRef | None, int, TextRef | None]:
-    return earlier.sign.at_us, earlier.text, later.sign.at_us, later.text
-
-
-def _with_likeness(kept: _Kept, like: bool) -> _Kept:
-    return _Kept(msgspec.structs.replace(kept.sign, alike=like), kept.text)
-
-
-def _compare(pairs: Sequence[_Pair], reader: Reader) -> Iterator[tuple[_Pair, bool]]:
-    """Each pair, and whether its texts are alike; of deleted ones, whether they were."""
+def _compare(pairs: Sequence[_Pair], reader: Reader) -> dict[_Names, bool]:
+    """Whether the texts of each pair are alike; of deleted ones, whether they were."""
+    found: dict[_Names, bool] = {}
     for start in range(0, len(pairs), TEXTS_AT_ONCE // 2):
         some = pairs[start : start + TEXTS_AT_ONCE // 2]
         texts = reader.texts(each.text for pair in some for each in pair)
         for pair in some:
-            one, other = (None if each.text is None else texts[each.text] for each in pair)
-            yield pair, alike(one, other) if one is not None and other is not None else _stood_alike(pair, reader)
-
-
-def _stood_alike(pair: _Pair, reader: Reader) -> bool:
-    one, other = pair[0].text, pair[1].text
-    return one is not None and other is not None and reader.stood_alike(one, other)
+            refs = [each.text for each in pair if each.text is not None]
+            words = [text for ref in refs if (text := texts[ref]) is not None]
+            found[_names(pair)] = alike(*words) if len(words) == 2 else len(refs) == 2 and reader.stood_alike(*refs)
+    return found
 
 
 def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef, TextRef]]:
