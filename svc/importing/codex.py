@@ -17,13 +17,13 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.reading.authors import own_words
-from aggregates.records.record import OF_SUB_AGENT, RecordKind
+from aggregates.records.record import OF_SUB_AGENT
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.codex import SPAWNS, called, uncached
+from aggregates.telemetry.codex import SPAWNS, called
 from aggregates.telemetry.draft import status_in
 from aggregates.telemetry.exchanges import Exchange, TypedPrompt
 from svc.importing import codex_lines as rollout
-from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
+from svc.importing.exchange import Format, Memory, Reader, ToolCall, by_beginning, note, request
 
 _TOLD_TWICE_US = 2_000_000  # some versions tell a prompt as an event and as an item
 _PAUSE_US = 1_000_000  # within a copy no line is further than this from the one before
@@ -152,6 +152,7 @@ class RolloutReader(Reader):
             self._total = body.info.total_token_usage
 
     def _read_in(self, body: rollout.Body, at_us: int, number: int) -> None:
+        name = f"{self._session}:{number}"
         match body:
             case rollout.Prompt():
                 self._prompted(body, at_us, number)
@@ -162,15 +163,15 @@ class RolloutReader(Reader):
                 self._open.stopped = True
             case rollout.TurnAborted():
                 if body.reason == "interrupted" and not self._of_sub_agent:
-                    self._begin(self._note("interruption", number, at_us))
+                    self._begin(note("interruption", name, at_us))
                 self._open.stopped = True
             case rollout.TokenCount() | rollout.UsageRecord():
                 self._usage(body, at_us, number)
             case rollout.Compaction():
                 if not self._told_otherwise("compaction", way=body.type is not None):
-                    self._begin(self._note("compaction", number, at_us))
+                    self._begin(note("compaction", name, at_us))
             case rollout.Failure(message=text):
-                self._begin(self._note("error", number, at_us, text or None, status_code=status_in(text)))
+                self._begin(note("error", name, at_us, text or None, status_code=status_in(text), **self._by))
             case _:
                 self._tool(body, at_us, number)
 
@@ -186,8 +187,7 @@ class RolloutReader(Reader):
 
     def _say(self, text: str, at_us: int) -> None:
         if text.strip() and not self._open.stopped:
-            self._open.answer, self._open.answered_us = text, at_us
-            self._at(at_us)
+            self._said(text, at_us)
 
     def _usage(self, told: rollout.TokenCount | rollout.UsageRecord, at_us: int, number: int) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
@@ -197,16 +197,9 @@ class RolloutReader(Reader):
         key = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
         if self._told_otherwise(key, way=isinstance(told, rollout.UsageRecord)):
             return
-        request = self._note(
-            "request",
-            number,
-            at_us,
-            input_tokens=uncached(usage.input_tokens, usage.cached_input_tokens),
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cached_input_tokens,
-            cache_write_tokens=usage.cache_write_input_tokens,
-        )
-        self._begin(request)
+        tokens = usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
+        more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
+        self._begin(request(f"{self._session}:{number}", at_us, *tokens, **more))
 
     def _told_otherwise(self, what: object, *, way: bool) -> bool:
         """Whether a line of the other kind told this already."""
@@ -262,10 +255,10 @@ class RolloutReader(Reader):
         if call.duration_ms is None and self._timed:
             call.duration_ms = call.took_ms(at_us)
 
-    def _note(self, kind: RecordKind, number: int, at_us: int, text: str | None = None, **fields: Any) -> Note:
-        """A request or an error if it has fields."""
-        more = {"model": self._model, "sidechain": self._of_sub_agent, **fields} if fields else {}
-        return note(kind, f"{self._session}:{number}", at_us, text, **more)
+    @property
+    def _by(self) -> dict[str, Any]:
+        """Who asked, of a request or an error."""
+        return {"model": self._model, "sidechain": self._of_sub_agent}
 
     def _cut(self, *, finished: bool = True) -> None:
         super()._cut(finished=finished)

@@ -12,10 +12,9 @@ import msgspec
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Count
 from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
-from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note
+from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
 
 _SPAWNS = "task"
 
@@ -86,7 +85,8 @@ class EventReader(Reader):
                 words = own_words(data.content) or data.content
                 self._ask(TypedPrompt(f"copilot:{line.id}", words, at_us, cwd=self._cwd))
             case "assistant.message" if line.agent_id is None:
-                self._say(data, at_us)
+                self._said(data.content or "", at_us)
+                self._open.stopped = not data.tool_requests
             case "abort" if line.agent_id is None:
                 self._add(note("interruption", line.id, at_us))
                 self._open.stopped = True
@@ -109,28 +109,18 @@ class EventReader(Reader):
     def _begun(self, data: Data, at_us: int) -> None:
         self._session = data.session_id or self._session
         self._cwd = self._cwd if data.context is None else data.context.cwd or self._cwd
-        if self._seen.add("session", self._session):
-            self._add(note("session_start", self._session, at_us))
+        self._session_seen(at_us)
 
     def _request(self, usage: Usage, line: Line, at_us: int) -> None:
         fields: dict[str, Any] = {
             "model": usage.model,
             "request_id": usage.api_call_id,
-            "input_tokens": uncached(usage.input_tokens, usage.cache_read_tokens),
-            "output_tokens": usage.output_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
             "cache_write_tokens": usage.cache_write_tokens,
             "duration_ms": None if usage.duration is None or usage.duration < 0 else round(usage.duration),
             "sidechain": line.agent_id is not None,
         }
-        self._add(note("request", line.id, at_us, **fields))
-
-    def _say(self, data: Data, at_us: int) -> None:
-        """The last words of a prompt are its answer; it is done where they ask for no tool."""
-        if data.content and data.content.strip():
-            self._open.answer, self._open.answered_us = data.content, at_us
-        self._at(at_us)
-        self._open.stopped = not data.tool_requests
+        tokens = usage.input_tokens, usage.cache_read_tokens, usage.output_tokens
+        self._add(request(line.id, at_us, *tokens, **fields))
 
     def _call(self, data: Data, line: Line, at_us: int) -> None:
         if data.tool_call_id is None or data.tool_name is None or not self._seen.add("call", data.tool_call_id):

@@ -21,6 +21,7 @@ import msgspec
 from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, ToolInput
+from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft
 from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
 from aggregates.telemetry.otlp import repaired
@@ -49,6 +50,12 @@ def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fie
     """One record, whose id is made of its kind and of what names it among those of its kind."""
     record = Record(record_id=f"{kind}:{name}", at_us=at_us, kind=kind, **fields)
     return Note(at_us, [RecordDraft(record, text=text)])
+
+
+def request(name: str, at_us: int, told: int | None, cached: int | None, output: int | None, **fields: Any) -> Note:
+    """One answered request; of the input that its agent told, a part was cached."""
+    fields |= {"input_tokens": uncached(told, cached), "output_tokens": output, "cache_read_tokens": cached}
+    return note("request", name, at_us, **fields)
 
 
 @dataclass(slots=True, eq=False)
@@ -179,6 +186,17 @@ class Reader(ABC):
 
     def _made(self, item: Note) -> None:
         self._begin(item)
+
+    def _session_seen(self, at_us: int) -> None:
+        """Note the session's start, once however many of its lines or files tell of it."""
+        if self._seen.add("session", self._session):
+            self._add(note("session_start", self._session, at_us))
+
+    def _said(self, text: str, at_us: int) -> None:
+        """The last words of an exchange are its answer."""
+        if text.strip():
+            self._open.answer, self._open.answered_us = text, at_us
+        self._at(at_us)
 
     def _begin(self, item: Note | ToolCall) -> None:
         """Add what a finished exchange cannot hold any more to one of its own, so that it stays as it was taken."""

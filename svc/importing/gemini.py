@@ -16,13 +16,12 @@ import msgspec
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Count, Record
 from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
-from aggregates.telemetry.codex import uncached
 from aggregates.telemetry.draft import RecordDraft, status_in
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import ToolOutcome, tool_outcome
-from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note
+from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note, request
 
 _TOLD_ITSELF = "System: "
 _CONTINUED = "Please continue."
@@ -107,8 +106,8 @@ class SessionReader(Reader):
         if head.session_id is not None and not self._nested and head.session_id != self._session:
             self._cut()
             self._session = head.session_id
-        if head.start_time is not None and not self._of_sub_agent and self._seen.add("session", self._session):
-            self._add(note("session_start", self._session, microseconds(head.start_time)))
+        if head.start_time is not None and not self._of_sub_agent:
+            self._session_seen(microseconds(head.start_time))
 
     def _message(self, message: Message) -> None:
         at_us = message.at_us
@@ -155,17 +154,9 @@ class SessionReader(Reader):
         if tokens is None:
             return calls
         # Counted as telemetry does: thoughts are output, and the input of built-in tools stands in no count of ours.
-        request = note(
-            "request",
-            message.id,
-            message.at_us,
-            model=message.model,
-            input_tokens=uncached(tokens.input, tokens.cached),
-            output_tokens=None if tokens.output is None else tokens.output + (tokens.thoughts or 0),
-            cache_read_tokens=tokens.cached,
-            sidechain=self._of_sub_agent,
-        )
-        return request.drafts + calls
+        output = None if tokens.output is None else tokens.output + (tokens.thoughts or 0)
+        told = {"model": message.model, "sidechain": self._of_sub_agent}
+        return request(message.id, message.at_us, tokens.input, tokens.cached, output, **told).drafts + calls
 
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""

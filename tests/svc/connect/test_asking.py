@@ -29,7 +29,6 @@ def typed(home: Path, *arguments: str) -> str:
 
 
 def known(path: Path) -> dict[str, object]:
-    """What an agent reads there of svc."""
     if path.suffix == ".toml":
         return dict(tomllib.loads(path.read_text())["mcp_servers"]["svc"])
     settings = json.loads(path.read_text())

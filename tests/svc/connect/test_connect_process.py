@@ -34,7 +34,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def var(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that is set up."""
     folder = tmp_path_factory.mktemp("server") / "var"
     init(folder)
     return folder
@@ -42,14 +41,12 @@ def var(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(var: Path) -> Iterator[Server]:
-    """A server for all of them."""
     with serving(var) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def admin(server: Server, var: Path) -> Iterator[httpx.Client]:
-    """Who may do anything there."""
     secret = (var / "internal-secret").read_text().strip()
     with httpx.Client(base_url=server.api_url, headers={"X-Internal-Secret": secret}) as client:
         yield client
@@ -74,7 +71,6 @@ def key(server: Server, admin: httpx.Client) -> str:
 
 
 def svc(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a command, whatever comes of it."""
     return process.svc(*arguments, check=False, stdin=stdin)
 
 

@@ -18,14 +18,12 @@ Kind = Callable[[str], Document]
 
 
 def apply(kind: Kind, text: str, changes: Sequence[Change]) -> str:
-    """The text with the changes."""
     document = kind(text)
     switched.apply(document, changes)
     return document.render()
 
 
 def undo(kind: Kind, text: str, changes: Sequence[Change], before: str) -> tuple[str, list[str]]:
-    """The text without them, and what stays."""
     document = kind(text)
     left = switched.undo(document, changes, kind(before))
     return document.render(), left

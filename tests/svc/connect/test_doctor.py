@@ -34,7 +34,6 @@ class OneRecord:
         self._kept: dict[str, Any] = {}
 
     def answer(self, _method: str, _path: str, body: dict[str, Any]) -> None:
-        """Keep it."""
         self._kept = body["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]
 
     def logs(self, since: str) -> list[dict[str, Any]]:

@@ -30,19 +30,16 @@ CONNECTION = Connection("claude-code", "http://127.0.0.1:9", "svc_key")
 
 @pytest.fixture(autouse=True)
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folders that nobody else knows."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path
 
 
 def told(event: str, **fields: Any) -> dict[str, Any]:
-    """What an agent tells its hooks."""
     return {"hook_event_name": event, "session_id": "s1", "cwd": "/home/ana/shop", **fields}
 
 
 def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) -> Letter:
-    """What comes of it; there must be something."""
     found = happening(agent, input_fields)
     assert found is not None
     letter, _ = captured(CONNECTION, found, last, AT)
@@ -51,7 +48,6 @@ def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) 
 
 
 def attributes(letter: Letter) -> dict[str, str]:
-    """Those of the only record of a log export."""
     (record,) = letter.body["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
     return {each["key"]: each["value"]["stringValue"] for each in record["attributes"]}
 
@@ -270,7 +266,6 @@ def test_whatever_an_agent_tells_what_is_sent_is_text(event: str, fields: dict[s
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every text in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

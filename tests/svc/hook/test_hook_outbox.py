@@ -27,12 +27,10 @@ SHORT_SECONDS = 0.2
 
 
 def letters(count: int) -> list[Letter]:
-    """Captures that can be told apart."""
     return [Letter("/v1/prompts", {"client_event_id": str(number)}) for number in range(count)]
 
 
 def numbers(outbox: Outbox) -> list[str]:
-    """What waits, in order."""
     return [json.loads(path.read_bytes())["body"]["client_event_id"] for path in outbox.waiting()]
 
 
@@ -83,12 +81,10 @@ def test_a_disk_that_is_full_keeps_nothing_and_says_so(tmp_path: Path, monkeypat
 
 
 def sent(url: str, outbox: Outbox, seconds: float = 5.0) -> None:
-    """Send what waits, for so long at most."""
     send(CONNECTION._replace(url=url), outbox, time.monotonic() + seconds)
 
 
 def box(tmp_path: Path, count: int = 3) -> Outbox:
-    """An outbox with some captures."""
     outbox = Outbox(tmp_path / "c")
     for letter in letters(count):
         outbox.accept(letter)

@@ -28,7 +28,6 @@ WAITED_FOR_MODULES_MAX = 96
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder that nobody else knows."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -36,7 +35,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def connect(url: str, key: str = KEY) -> Outbox:
-    """A connection as `svc connect` leaves one; its outbox."""
     path = connection_file("claude-code")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"url": url, "key": key}))
@@ -44,7 +42,6 @@ def connect(url: str, key: str = KEY) -> Outbox:
 
 
 def prompt(number: int) -> str:
-    """What the agent tells its hook."""
     fields = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt_id": f"p{number}", "cwd": "/shop"}
     return json.dumps({**fields, "prompt": f"Fix the bug {number} in src/app.py"})
 
@@ -78,20 +75,17 @@ def start(text: str | bytes, *arguments: str, patient: bool = False, apart: bool
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
-    """It must end well, and have said nothing."""
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (0, b"", b"")
 
 
 def call(text: str | bytes, *arguments: str, patient: bool = False) -> float:
-    """Call the hook; the seconds it took."""
     began = time.monotonic()
     finish(start(text, *arguments, patient=patient))
     return time.monotonic() - began
 
 
 def texts(outbox: Outbox) -> list[str]:
-    """The prompts that wait, in order."""
     return [json.loads(path.read_bytes())["body"]["prompt_text"] for path in outbox.waiting()]
 
 

@@ -17,17 +17,14 @@ REFUSED = "The user doesn't want to proceed with this tool use. The tool use was
 
 
 def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
-    """The exchanges of a transcript."""
     return list(TranscriptReader(Path("stem.jsonl"), "s.jsonl", seen or Memory()).read(raw(*lines)))
 
 
 def records(exchange: Exchange, kind: str) -> list[Record]:
-    """The records of one kind."""
     return [draft.record for draft in exchange.drafts if draft.record.kind == kind]
 
 
 def prompts(*lines: dict[str, Any] | bytes) -> list[str]:
-    """The texts of the prompts in a transcript."""
     return [exchange.prompt.text for exchange in read(*lines) if exchange.prompt]
 
 

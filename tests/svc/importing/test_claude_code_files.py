@@ -1,14 +1,9 @@
 """Transcripts of Claude Code as files: sessions that go on, fork or are compacted, and lines that cannot be read."""
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
-from tests.support.transcripts import SESSION, call, line, raw, result, said, user
+from tests.support.transcripts import SESSION, call, line, result, said, user
 from tests.svc.importing.test_claude_code import TEN_O_CLOCK_US, read, records
 
 # --- sessions ----------------------------------------------------------------------------------------------
@@ -132,66 +127,9 @@ def test_reading_further_keeps_every_id() -> None:
 # --- lines that cannot be read -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("torn", "reason"),
-    [
-        (b'{"type":"user","mess', "truncated"),
-        (b"not json\n", "malformed"),
-        (b"[1,2]\n", "Expected `object`"),
-        (b"\xff\xfe\n", ""),
-        (
-            json.dumps({"type": "user", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}).encode(),
-            "$.message",
-        ),
-        (
-            json.dumps({"type": "user", "uuid": "x", "timestamp": "soon", "message": {"content": "x"}}).encode(),
-            "soon",
-        ),
-        (json.dumps({"type": "user", "uuid": "x", "message": {"content": "x"}}).encode(), "no timestamp"),
-        (json.dumps({"type": 7}).encode(), "$.type"),
-        (json.dumps(said("a", 1, usage={"input_tokens": -4})).encode(), "$.message.usage.input_tokens"),
-        (b"[" * 100_000, ""),
-    ],
-)
-def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
-    """The report says which line of which file, and why; the lines around it are used."""
-    reader = TranscriptReader(Path("stem.jsonl"), "p/s.jsonl", Memory())
-    found = list(reader.read(raw(user("u1", 0, "one"), torn, b"  \n", user("u2", 1, "two"))))
-    assert [exchange.prompt.text for exchange in found if exchange.prompt] == ["one", "two"]
-    (named,) = reader.torn
-    assert (named.file, named.line) == ("p/s.jsonl", 2)
-    assert reason in named.reason
-    assert reader.lines == 3
-
-
 def test_half_an_emoji_does_not_tear_a_line() -> None:
     """Tools cut their output anywhere; most JSON readers take what then stands there."""
     half = b'{"type":"user","uuid":"u","timestamp":"2026-03-02T10:00:00Z","message":{"content":"see \\ud83d"}}'
     (exchange,) = read(half)
     assert exchange.prompt is not None
     assert exchange.prompt.text == "see �"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"type": "summary", "summary": "Login", "leafUuid": "x"},
-        {"type": "file-history-snapshot", "messageId": "x", "snapshot": {"timestamp": 5}},
-        {
-            "type": "queue-operation",
-            "operation": "enqueue",
-            "content": "typed ahead",
-            "timestamp": "2026-03-02T10:00:00Z",
-        },
-        {"type": "ai-title", "aiTitle": "Login", "sessionId": SESSION},
-        {"type": "kind-of-tomorrow", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5},
-        line("progress", "x", 1, data={"type": "bash_progress", "output": "x"}),
-        line("system", "x", 1, subtype="api_error", error={"status": 529}, retryAttempt=2),
-        {},
-    ],
-)
-def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
-    """Titles, snapshots, queues, retries and kinds that are yet to come are neither torn nor counted."""
-    reader = TranscriptReader(Path("stem.jsonl"), "s.jsonl", Memory())
-    assert list(reader.read(raw(other))) == []
-    assert (reader.lines, reader.torn) == (1, [])

@@ -1,24 +1,18 @@
 """Importing Codex's session files: what they say, what forks repeat, and the same figures counted another way."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import Digester, Scope, cut
-from aggregates.records.record import Record
+from aggregates.event import cut
 from aggregates.telemetry.exchanges import Exchange
-from svc.importing.codex import RolloutReader
-from svc.importing.exchange import Memory
-from svc.importing.here import import_transcripts
-from svc.importing.importer import FORMATS, QUIET_US, ImportReport
+from tests.support import imported
 from tests.support.captures import Actor
-from tests.support.log import ANA, named
+from tests.support.imported import SECOND, TEN_O_CLOCK_US, captured, records
 from tests.support.rollouts import (
     CHILD,
     MODEL,
@@ -39,36 +33,12 @@ from tests.support.rollouts import (
     write,
 )
 
-TEN_O_CLOCK_US = 1_772_445_600_000_000
-NEXT_DAY_US = TEN_O_CLOCK_US + 86_400_000_000
-SECOND = 1_000_000
 STEM = f"rollout-2026-03-02T10-00-00-{THREAD}"
+run = partial(imported.run, "codex")
 
 
-async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US) -> ImportReport:
-    """An import by Ana."""
-    scope = Scope(named("acme"), ANA)
-    return await import_transcripts(
-        FORMATS["codex"], path, actor.send, lambda _: None, scope=scope, digester=Digester(b"key"), now_us=now_us
-    )
-
-
-def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None, stem: str = STEM) -> list[Exchange]:
-    """The exchanges of one file."""
-    return list(
-        RolloutReader(Path(f"{stem}.jsonl"), "r.jsonl", seen or Memory()).read(raw(lines).splitlines(keepends=True))
-    )
-
-
-def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
-    """The records of some kinds."""
-    return [draft.record for each in exchanges for draft in each.drafts if draft.record.kind in kinds]
-
-
-def captured(actor: Actor) -> dict[str, Record]:
-    """Every record that was taken, by its session and id."""
-    batches = [event for event in actor.events if isinstance(event, RecordsCaptured)]
-    return {f"{batch.agent_session_id} {each.record_id}": each for batch in batches for each in batch.records}
+def read(*lines: dict[str, Any] | bytes, stem: str = STEM) -> list[Exchange]:
+    return imported.read("codex", raw(lines), f"{stem}.jsonl")
 
 
 async def test_a_turn_becomes_prompt_response_and_records(tmp_path: Path) -> None:
@@ -104,18 +74,6 @@ async def test_running_it_twice_adds_nothing_and_a_resumed_session_only_what_is_
     write(tmp_path, [meta(), *turn(10), *turn(100, "thanks", 2, spent=3)])
     third = await run(tmp_path, actor)
     assert (third.created, third.known, third.requests, third.tool_calls) == (3, first.created, 6, 4)
-
-
-async def test_a_turn_that_still_runs_is_left_for_the_next_run(tmp_path: Path) -> None:
-    """Unless nothing was heard of it for long; one whose end is told is taken at once."""
-    actor = Actor()
-    write(tmp_path, [meta(), *turn(10)[:-1]])
-    just_then = TEN_O_CLOCK_US + 16 * SECOND
-    early = await run(tmp_path, actor, now_us=just_then + 2 * SECOND)
-    assert (early.prompts, early.responses, early.unfinished) == (1, 0, 1)
-    assert (await run(tmp_path, actor, now_us=just_then + 2 * QUIET_US)).responses == 1
-    write(tmp_path, [meta(), *turn(10)])
-    assert (await run(tmp_path, Actor(), now_us=just_then)).unfinished == 0
 
 
 def test_tokens_told_again_count_once_and_a_sum_alone_counts_by_its_difference() -> None:
@@ -235,7 +193,6 @@ def test_an_older_file_has_prompts_answers_and_calls_but_no_times_and_no_tokens(
 
 
 def restamped(lines: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
-    """A copy as it is written in one go."""
     return [{**each, "timestamp": meta(seconds)["timestamp"]} for each in lines]
 
 
@@ -284,89 +241,12 @@ def test_a_fork_whose_own_head_is_torn_is_named_by_its_file() -> None:
 # --- lines that cannot be read, cuts, an independent count -------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("torn", "reason"),
-    [
-        (b'{"timestamp":"2026-03-02T10:00:00Z","type":"event_', "truncated"),
-        (b"not json\n", "malformed"),
-        (b"[1]\n", "object"),
-        (b'{"type":"event_msg","payload":{"type":"user_message","message":"x"}}\n', "no timestamp"),
-        (b'{"timestamp":"soon","type":"event_msg","payload":{}}\n', "soon"),
-        (raw([event("user_message", 1, message=5)]), "$.message"),
-        (raw([tokens(1, usage(-4, 0, 0))]), "input_tokens"),
-        (b"[" * 100_000 + b"\n", ""),
-    ],
-)
-def test_a_torn_line_is_named_and_skipped(torn: bytes, reason: str) -> None:
-    """The lines around it are used."""
-    reader = RolloutReader(Path(f"{STEM}.jsonl"), "r.jsonl", Memory())
-    after = [] if not torn.endswith(b"\n") else [raw([event("user_message", 9, message="two")])]
-    found = list(reader.read([raw([meta()]), raw([event("user_message", 1, message="one")]), torn, b" \n", *after]))
-    assert [each.prompt.text for each in found if each.prompt] == ["one", "two"][: 1 + len(after)]
-    (told,) = reader.torn
-    assert (told.file, told.line) == ("r.jsonl", 3)
-    assert reason in told.reason
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        line("world_state", 1, {"x": 1}),
-        line("inter_agent_communication", 1, {"author": "/root"}),
-        event("kind_of_tomorrow", 1, message=5),
-        item("web_search_call", 1, status="completed"),
-        {"timestamp": "2026-03-02T10:00:00Z", "type": "tomorrow"},
-        {},
-    ],
-)
-def test_lines_without_meaning_here_are_read_and_left(other: dict[str, Any]) -> None:
-    """They are neither torn nor counted as anything."""
-    reader = RolloutReader(Path(f"{STEM}.jsonl"), "r.jsonl", Memory())
-    assert list(reader.read([raw([other])])) == []
-    assert (reader.lines, reader.torn) == (1, [])
-
-
 async def test_a_packed_file_is_named_as_one_that_was_not_read(tmp_path: Path) -> None:
     """Nothing is left out in silence."""
     file = write(tmp_path, [meta()])
     file.rename(file.with_name(file.name + ".zst"))
     report = await run(tmp_path, Actor())
     assert [(each.line, "zstd" in each.reason) for each in report.torn] == [(0, True)]
-
-
-WHOLE = raw([meta(), *turn(10), *turn(100, "and the logout", 2, spent=3)])
-
-
-@settings(max_examples=60)
-@given(st.integers(0, len(WHOLE)))
-def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
-    tmp_path_factory: pytest.TempPathFactory, place: int
-) -> None:
-    """While its session runs, as the agent writes it."""
-    folder = tmp_path_factory.mktemp("cut")
-    file = write(folder, [WHOLE])
-
-    async def import_both() -> None:
-        at_once, in_two = Actor(), Actor()
-        await run(folder, at_once)
-        file.write_bytes(WHOLE[:place])
-        await run(folder, in_two, now_us=TEN_O_CLOCK_US + 110 * SECOND)
-        partly = captured(in_two)
-        assert partly.items() <= captured(at_once).items()
-        file.write_bytes(WHOLE)
-        report = await run(folder, in_two)
-        assert captured(in_two) == captured(at_once)
-        assert told(in_two) == told(at_once)
-        assert report.refused == []
-
-    trio.run(import_both)
-
-
-def told(actor: Actor) -> list[tuple[Any, ...]]:
-    """Prompts and answers, whenever they were taken."""
-    prompts = [(e.prompt_id, e.prompt.text) for e in actor.events if isinstance(e, PromptCaptured)]
-    answers = [(e.prompt_id, e.response and e.response.text) for e in actor.events if isinstance(e, PromptAnswered)]
-    return sorted(prompts, key=str) + sorted(answers, key=str)
 
 
 async def test_an_independent_count_agrees(tmp_path: Path) -> None:

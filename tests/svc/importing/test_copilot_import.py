@@ -16,7 +16,6 @@ SESSION = "d0f8667b-3eea-41c2-9e39-d4197d3b4808"
 
 
 def line(second: int, kind: str, data: dict[str, Any], **more: Any) -> bytes:
-    """One event; its id is its second."""
     told = {"type": kind, "data": data, "id": f"e{second}", "timestamp": f"2026-11-23T10:00:{second:02}.000Z", **more}
     return json.dumps(told).encode() + b"\n"
 
@@ -41,7 +40,6 @@ def said(second: int, text: str, *tools: str, **more: Any) -> bytes:
 
 
 def ran(second: int, call: str, name: str, arguments: dict[str, Any], **ended: Any) -> bytes:
-    """A call and, a second later, its end."""
     start = {"toolCallId": call, "toolName": name, "arguments": arguments}
     return line(second, "tool.execution_start", start) + line(
         second + 1, "tool.execution_complete", {"toolCallId": call, "success": True, **ended}

@@ -50,7 +50,6 @@ main()
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home folder that nobody else knows."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -82,7 +81,6 @@ def two(tmp_path: Path) -> Iterator[tuple[Path, Server, dict[str, Any]]]:
 
 
 def figures(server: Server) -> list[Any]:
-    """What the API tells of the last two months."""
     now = time.time()
     days = [time.strftime("%Y-%m-%d", time.gmtime(at)) for at in (now - 60 * 86_400, now + 86_400)]
     words = {"from_": f"{days[0]}T00:00:00Z", "to": f"{days[1]}T00:00:00Z", "from_date": days[0], "to_date": days[1]}
@@ -92,7 +90,6 @@ def figures(server: Server) -> list[Any]:
 
 
 def imported(server: Server, sessions: Path, key: str) -> dict[str, Any]:
-    """What a whole import over the intake reports."""
     done = svc("import", "claude-code", sessions, "--url", server.intake_url, "--json", told={"SVC_KEY": key})
     report: dict[str, Any] = json.loads(done.stdout)
     return report

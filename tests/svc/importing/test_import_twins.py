@@ -28,13 +28,11 @@ def at(seconds: float) -> str:
 
 
 def codex(event: str, seconds: float, attributes: Attributes, trace: str = TRACE) -> dict[str, Any]:
-    """A log record of Codex."""
     named = {"event.name": f"codex.{event}", "conversation.id": rollouts.THREAD, "model": rollouts.MODEL}
     return log({**named, **attributes}, timeUnixNano=at(seconds), traceId=trace)
 
 
 def codex_turn(second: float) -> list[AnyCommand]:
-    """What telemetry says of `rollouts.turn`."""
     used = {
         "event.kind": "response.completed",
         "input_token_count": "1000",
@@ -57,13 +55,11 @@ def codex_turn(second: float) -> list[AnyCommand]:
 
 
 def gemini(event: str, seconds: float, attributes: Attributes) -> dict[str, Any]:
-    """A log record of the Gemini CLI."""
     usual = {"session.id": chats.SESSION, "event.name": f"gemini_cli.{event}", "prompt_id": f"{chats.SESSION}########1"}
     return log({**usual, **attributes}, timeUnixNano=at(seconds))
 
 
 def gemini_turn(second: float) -> list[AnyCommand]:
-    """What telemetry says of `chats.exchange`."""
     used = {
         "model": chats.MODEL,
         "input_token_count": 1000,
@@ -107,7 +103,6 @@ async def views(folder: Path, agent: str, telemetry: Sequence[AnyCommand], *, fi
 
 
 def work(db: sqlite3.Connection, session: str) -> list[Any]:
-    """What the session's turns show."""
     assert db.execute("SELECT * FROM failed").fetchall() == []
     turns = session_turns(db, session, 0)
     return [

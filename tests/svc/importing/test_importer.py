@@ -4,6 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.here import import_transcripts
-from svc.importing.importer import QUIET_US, ImportReport, Progress
+from svc.importing.importer import QUIET_US, Progress
+from tests.support import imported
 from tests.support.captures import Actor
+from tests.support.imported import NEXT_DAY_US
 from tests.support.log import ANA, BEN, named
 from tests.support.transcripts import SESSION, call, raw, result, said, user
 
-NEXT_DAY_US = 1_772_532_000_000_000
+run = partial(imported.run, "claude-code")
 REAL_DATA = os.environ.get("SVC_REAL_DATA")
 
 EXCHANGE = [
@@ -35,23 +38,13 @@ EXCHANGE = [
 
 
 def write(folder: Path, name: str, *lines: dict[str, Any] | bytes) -> Path:
-    """A transcript file."""
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"".join(raw(*lines)))
     return file
 
 
-async def run(path: Path, actor: Actor, *, now_us: int = NEXT_DAY_US, developer: Any = ANA) -> ImportReport:
-    """An import by one developer."""
-    scope = Scope(named("acme"), developer)
-    return await import_transcripts(
-        CLAUDE_CODE, path, actor.send, lambda progress: None, scope=scope, digester=Digester(b"key"), now_us=now_us
-    )
-
-
 def captured(actor: Actor) -> list[Record]:
-    """Every record that was taken."""
     return [record for event in actor.events if isinstance(event, RecordsCaptured) for record in event.records]
 
 
@@ -77,18 +70,6 @@ async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -
     assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
     assert (report.files, report.lines, report.created, report.known) == (1, 6, 3, 0)
     assert report.tokens.cache_read_tokens == 300
-
-
-async def test_running_it_twice_adds_nothing(tmp_path: Path) -> None:
-    """Every id comes from the lines' own ids."""
-    actor = Actor()
-    write(tmp_path, "s.jsonl", *EXCHANGE)
-    first = await run(tmp_path, actor)
-    events = len(actor.events)
-    second = await run(tmp_path, actor)
-    assert len(actor.events) == events
-    assert (second.created, second.known, second.refused) == (0, first.created, [])
-    assert second.prompts == first.prompts
 
 
 async def test_what_was_added_since_is_all_that_is_new(tmp_path: Path) -> None:
@@ -244,13 +225,11 @@ async def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def real_folders() -> list[Path]:
-    """Folders of real transcripts."""
     root = Path(REAL_DATA or "")
     return [root / "entire-checkpoints" / "transcripts", root / "sniffly-mock-data"]
 
 
 def real_lines(folder: Path) -> Iterator[Any]:
-    """Every JSON value of every line."""
     for file in sorted(folder.rglob("*.jsonl")):
         for text in file.read_text(encoding="utf-8").split("\n"):
             if text.strip():
@@ -282,7 +261,6 @@ def counted_tokens(folder: Path) -> list[int]:
 
 
 def counted_calls(folder: Path) -> Counter[str]:
-    """Tool calls by tool, each id once."""
     calls: dict[str, str] = {}
     for value in real_lines(folder):
         for part in value.get("message", {}).get("content", []) if value.get("type") == "assistant" else []:

@@ -1,0 +1,170 @@
+"""What holds of an import, whichever agent's files it reads."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svc.importing.importer import QUIET_US
+from tests.support import chats, rollouts, transcripts
+from tests.support.captures import Actor
+from tests.support.imported import SECOND, TEN_O_CLOCK_US, captured, prompts, reader_of, records, run, told
+
+
+def _joined(*lines: dict[str, Any]) -> bytes:
+    return b"".join(transcripts.raw(*lines))
+
+
+ROLLOUT = f"rollout-2026-03-02T10-00-00-{rollouts.THREAD}.jsonl"
+CHAT = "chats/session-2026-03-02T10-00-7b8f1c2d.json"
+TWO_TURNS = {
+    ROLLOUT: rollouts.raw([rollouts.meta(), *rollouts.turn(10), *rollouts.turn(100, "and the logout", 2, spent=3)]),
+    f"{CHAT}l": chats.lines(*chats.exchange(10), *chats.exchange(100, "and the logout", 2)),
+    CHAT: chats.document([*chats.exchange(10), *chats.exchange(100, "and the logout", 2)]),
+    "s.jsonl": _joined(
+        transcripts.user("u1", 10, "fix the login"),
+        transcripts.said("a1", 11, transcripts.call("t1", "Bash", command="pytest -q")),
+        transcripts.result("u2", 12, "t1"),
+        transcripts.said("a2", 16, "Fixed."),
+        transcripts.user("u3", 100, "and the logout"),
+        transcripts.said("a3", 101, "Done.", stop_reason="end_turn"),
+    ),
+}
+FILES = pytest.mark.parametrize("name", TWO_TURNS)
+
+
+def written(folder: Path, name: str, data: bytes) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return folder
+
+
+def agent_of(name: str) -> str:
+    return "codex" if name == ROLLOUT else "gemini" if name.startswith("chats") else "claude-code"
+
+
+@FILES
+async def test_running_it_twice_adds_nothing(tmp_path: Path, name: str) -> None:
+    """Every id comes from the lines' own ids, or from their places."""
+    actor = Actor()
+    folder = written(tmp_path, name, TWO_TURNS[name])
+    first = await run(agent_of(name), folder, actor)
+    events = len(actor.events)
+    second = await run(agent_of(name), folder, actor)
+    assert (second.created, second.known, second.refused) == (0, first.created, [])
+    assert (len(actor.events), second.prompts) == (events, 2)
+
+
+@pytest.mark.parametrize("name", [ROLLOUT, f"{CHAT}l"])
+async def test_a_turn_that_still_runs_is_left_for_the_next_run(tmp_path: Path, name: str) -> None:
+    """Unless nothing was heard of it for long. Its prompt is taken at once."""
+    lines = [rollouts.raw([rollouts.meta(), *rollouts.turn(10)[:-1]]), chats.lines(*chats.exchange(10))]
+    actor, folder = Actor(), written(tmp_path, name, lines[name != ROLLOUT])
+    just_then = TEN_O_CLOCK_US + 16 * SECOND
+    early = await run(agent_of(name), folder, actor, now_us=just_then + 2 * SECOND)
+    assert (early.prompts, early.responses, early.unfinished, early.records) == (1, 0, 1, early.records)
+    assert (await run(agent_of(name), folder, actor, now_us=just_then + 2 * QUIET_US)).responses == 1
+
+
+@FILES
+@settings(max_examples=40)
+@given(part=st.floats(0, 1))
+def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
+    tmp_path_factory: pytest.TempPathFactory, name: str, part: float
+) -> None:
+    """While its session runs, as the agent writes it."""
+    folder, whole, agent = tmp_path_factory.mktemp("cut"), TWO_TURNS[name], agent_of(name)
+
+    async def import_both() -> None:
+        at_once, in_two = Actor(), Actor()
+        await run(agent, written(folder, name, whole), at_once)
+        await run(agent, written(folder, name, whole[: int(part * len(whole))]), in_two, now_us=TEN_O_CLOCK_US)
+        assert captured(in_two).items() <= captured(at_once).items()
+        report = await run(agent, written(folder, name, whole), in_two)
+        assert (captured(in_two), told(in_two), report.refused) == (captured(at_once), told(at_once), [])
+
+    trio.run(import_both)
+
+
+TIME = b'"timestamp":"2026-03-02T10:00:00Z"'
+TORN = {
+    ROLLOUT: [
+        (b'{"timestamp":"2026-03-02T10:00:00Z","type":"event_', "truncated"),
+        (b'{"type":"event_msg","payload":{"type":"user_message","message":"x"}}\n', "no timestamp"),
+        (b'{"timestamp":"soon","type":"event_msg","payload":{}}\n', "soon"),
+        (rollouts.raw([rollouts.event("user_message", 1, message=5)]), "$.message"),
+        (rollouts.raw([rollouts.tokens(1, rollouts.usage(-4, 0, 0))]), "input_tokens"),
+    ],
+    f"{CHAT}l": [
+        (b'{"id":"x","timestamp":"2026-03', "truncated"),
+        (b'{"id":"x","type":"user","content":"y"}\n', "timestamp"),
+        (b'{"id":"x","type":"user","timestamp":"soon","content":"y"}\n', "soon"),
+        (b'{"id":"x","type":"gemini",%s,"tokens":{"input":-1}}\n' % TIME, "tokens.input"),
+    ],
+    "s.jsonl": [
+        (b'{"type":"user",%s,"message":{"role":"us' % TIME, "truncated"),
+        (b"\xff\xfe\n", ""),
+        (b'{"type":"user",%s,"message":5}\n' % TIME, "$.message"),
+        (b'{"type":"user","timestamp":"soon","message":{"content":"x"}}\n', "soon"),
+        (b'{"type":"user","message":{"content":"x"}}\n', "no timestamp"),
+        (b'{"type":7}\n', "$.type"),
+        (_joined(transcripts.said("a", 1, usage={"input_tokens": -4})), "$.message.usage.input_tokens"),
+    ],
+}
+NO_JSON = [(b"not json\n", "malformed"), (b"[1]\n", "object"), (b"[" * 100_000 + b"\n", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "torn", "reason"), [(name, *each) for name, found in TORN.items() for each in (*found, *NO_JSON)]
+)
+def test_a_torn_line_is_named_and_the_others_are_used(name: str, torn: bytes, reason: str) -> None:
+    """By its number; blank lines are none."""
+    ask = {ROLLOUT: _rollout, f"{CHAT}l": _chat, "s.jsonl": _transcript}[name]
+    after = [ask("two", 9)] if torn.endswith(b"\n") else []
+    reader = reader_of(agent_of(name), name)
+    found = list(reader.read([ask("one", 1), torn, b" \n", *after]))
+    assert prompts(found) == ["one", "two"][: 1 + len(after)]
+    assert [(each.file, each.line) for each in reader.torn] == [(name, 2)]
+    assert reason in reader.torn[0].reason
+
+
+def _rollout(text: str, second: float) -> bytes:
+    return rollouts.raw([rollouts.event("user_message", second, message=text)])
+
+
+def _chat(text: str, second: float) -> bytes:
+    return chats.lines(chats.user(f"u{second}", second, text)).splitlines(keepends=True)[-1]
+
+
+def _transcript(text: str, second: float) -> bytes:
+    return _joined(transcripts.user(f"u{second}", second, text))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        *((ROLLOUT, rollouts.line(kind, 1, {"x": 1})) for kind in ("world_state", "inter_agent_communication")),
+        (ROLLOUT, rollouts.event("kind_of_tomorrow", 1, message=5)),
+        (ROLLOUT, rollouts.item("web_search_call", 1, status="completed")),
+        (ROLLOUT, {"timestamp": "2026-03-02T10:00:00Z", "type": "tomorrow"}),
+        *((name, {}) for name in TORN),
+        *((f"{CHAT}l", each) for each in ({"$rewindTo": "u1"}, {"of": "tomorrow"}, {"$set": {"summary": "x"}})),
+        (f"{CHAT}l", chats.head("stem")),
+        ("s.jsonl", {"type": "summary", "summary": "Login", "leafUuid": "x"}),
+        ("s.jsonl", {"type": "file-history-snapshot", "messageId": "x", "snapshot": {"timestamp": 5}}),
+        ("s.jsonl", {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-03-02T10:00:00Z"}),
+        ("s.jsonl", {"type": "kind-of-tomorrow", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}),
+        ("s.jsonl", transcripts.line("progress", "x", 1, data={"type": "bash_progress", "output": "x"})),
+        ("s.jsonl", transcripts.line("system", "x", 1, subtype="api_error", error={"status": 529}, retryAttempt=2)),
+    ],
+)
+def test_lines_without_meaning_here_are_read_and_left(name: str, line: dict[str, Any]) -> None:
+    """They are neither torn nor counted as anything but the session's beginning."""
+    reader = reader_of(agent_of(name), name)
+    found = list(reader.read([rollouts.raw([line])]))
+    assert len(records(found, "session_start")) == sum(len(each.drafts) for each in found)
+    assert (reader.lines, reader.torn, prompts(found)) == (1, [], [])
