@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -72,7 +71,6 @@ KEY_USES_SECONDS = 60.0
 ACKNOWLEDGED_MAX = 10_000  # developers whose last acknowledged position is remembered while it is not projected yet
 AHEAD_EVENTS_MAX = 256
 """Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
-COMPANY_SECONDS = 60.0  # so long after others sent something nobody gets farther ahead; one alone may, for nobody waits
 AHEAD_SECONDS = 1.0  # how long it waits at most, and is then taken all the same: a hook has five
 HEALTH_SECONDS = 2.0  # how long a health check waits for a write before it says that the store is unavailable
 HEALTH_KEPT_SECONDS = 1.0  # how long a store that could be written counts as one
@@ -102,23 +100,6 @@ class Acknowledged:
         """What the views must hold before a developer is no longer too far ahead of them; 0 for most."""
         positions = self._positions.get(developer_id)
         return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
-
-
-class LastSenders:
-    """When who else sent something: one alone need not take turns."""
-
-    def __init__(self) -> None:
-        self._latest: tuple[UUID | None, float] = (None, -inf)
-        self._other: tuple[UUID | None, float] = (None, -inf)  # the latest of another than the latest
-
-    def sends(self, developer_id: UUID, now_seconds: float) -> None:
-        if developer_id != self._latest[0]:
-            self._other = self._latest
-        self._latest = (developer_id, now_seconds)
-
-    def others_at(self, developer_id: UUID) -> float:
-        """The seconds at which anybody else last sent something."""
-        return (self._other if developer_id == self._latest[0] else self._latest)[1]
 
 
 @dataclass(eq=False)
@@ -153,7 +134,6 @@ class RunningService(Service):
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._followers = Waits()
         self.peer_ranges, self.budgets = PeerRanges(), context.budgets
-        self._last_senders = LastSenders()
         self._writable_until = 0.0
         # What a part does just as a route asks for it.
         self.now_us = self._clock.now_us
@@ -170,7 +150,6 @@ class RunningService(Service):
             return usable_digester(self.vault, scope.developer_id)
 
     async def send(self, command: AnyCommand) -> Reply:
-        self._last_senders.sends(command.developer_id, trio.current_time())
         await self._take_turns(command.developer_id)
         with _unavailable():
             reply = await self._actors.send(command)
@@ -340,7 +319,7 @@ class RunningService(Service):
         """Hold back one who is far ahead of the views, so that what others write is shown soon; refuse nothing."""
         if self._acknowledged.oldest(developer_id) <= self.projector.position or not self.projector.is_level:
             return
-        if trio.current_time() - self._last_senders.others_at(developer_id) < COMPANY_SECONDS:
+        if not self._actors.are_alone:  # one alone may get farther ahead, for nobody waits
             with trio.move_on_after(AHEAD_SECONDS):
                 await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 

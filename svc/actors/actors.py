@@ -347,6 +347,11 @@ class Actors:
         self._flight_bytes += request.size_bytes
         return await request.reply()
 
+    @property
+    def are_alone(self) -> bool:
+        """Whether one developer at most has sent anything of late."""
+        return len(self._actors) < 2
+
     def waiting(self) -> Waiting:
         return Waiting(len(self._actors), sum(actor.requests for actor in self._actors.values()), self._flight_bytes)
 

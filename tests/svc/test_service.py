@@ -1,7 +1,6 @@
 """The service without listeners, over a real folder: what was acknowledged is seen, and time settles things."""
 
 from collections.abc import AsyncIterator
-from math import inf
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from aggregates.people.directory import Key
 from aggregates.people.events import DeveloperChanged
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
+from svc.actors.actors import Actors
 from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.service import (
@@ -24,7 +24,6 @@ from svc.service import (
     HEALTH_KEPT_SECONDS,
     KEY_USES_SECONDS,
     Acknowledged,
-    LastSenders,
     RunningService,
 )
 from svc.serving import initialize
@@ -154,20 +153,16 @@ async def test_health_checks_share_a_write_each_second(
     assert looks == outcomes
 
 
-def test_last_senders_is_whoever_else_sent_something() -> None:
-    ana, ben, company = uuid4(), uuid4(), LastSenders()
-    assert company.others_at(ana) == -inf
-    for at_seconds, who in ((1.0, ana), (2.0, ana), (3.0, ben), (4.0, ana), (5.0, ana)):
-        company.sends(who, at_seconds)
-    assert (company.others_at(ana), company.others_at(ben)) == (3.0, 5.0)
-
-
-async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(running: Running) -> None:
-    running.service._last_senders.sends(uuid4(), trio.current_time())
+async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Actors, "are_alone", False)
     for number in range(2 * AHEAD_EVENTS_MAX):
         await running.prompt(session=f"s{number}")
         lag = running.service.journal.head - running.service.projector.position
         assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
+    monkeypatch.undo()
+    assert running.service._actors.are_alone, "who sends alone need not wait: nobody else looks"
 
 
 def test_only_who_is_ahead_has_something_to_wait_for() -> None:
