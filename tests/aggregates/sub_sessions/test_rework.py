@@ -108,6 +108,20 @@ def test_an_explicit_correction_needs_no_like_goal(files: tuple[int, ...], reaso
 
 
 @pytest.mark.parametrize(
+    ("taken", "reason"),
+    [
+        pytest.param(((1,), (9,)), "reverts", id="half of what it names was changed there"),
+        pytest.param(((1,), (8,), (9,)), "reverts", id="or half of what was changed there"),
+        pytest.param(((8,), (9,)), None, id="nothing of it"),
+    ],
+)
+def test_a_revert_that_names_files_is_of_those(taken: tuple[tuple[int, ...], ...], reason: ReworkReason | None) -> None:
+    """Whatever it touched."""
+    later = replace(OTHER_GOAL, reverts=True, reverted=taken, touched_files=(1, 2, 3, 4), changed_files=())
+    assert why_rework(later, earlier(changed_parts=((1,), (2,)))) == reason
+
+
+@pytest.mark.parametrize(
     ("touched", "session", "reason"),
     [
         pytest.param((1,), "another", "reverts", id="the one touched file, in another session"),

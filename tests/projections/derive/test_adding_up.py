@@ -98,12 +98,19 @@ def whole_tokens(row: Row) -> int:
     return sum(row[f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write"))
 
 
-@settings(max_examples=25)
+@settings(max_examples=30)
 @given(WORKED, CUTS)
-def test_the_figures_of_windows_are_those_of_their_rows(story: list[Step], cuts: list[int]) -> None:
-    """Counts, rates, medians, sums, letters."""
+def test_figures_are_those_of_the_rows_that_they_are_made_of(story: list[Step], cuts: list[int]) -> None:
+    """Of windows, of their prompts, and what sub-sessions keep of their turns and observations."""
     facts = told(story)
     found, windows = reader(project(facts), facts), windows_of(cuts)
+    figures_are_those_of_their_rows(found, windows)
+    grades_are_those_of_their_prompts(found, windows)
+    sub_sessions_keep_what_their_turns_say(found, windows[-1])
+
+
+def figures_are_those_of_their_rows(found: Reader, windows: list[Window]) -> None:
+    """Counts, rates, medians, sums, letters."""
     per_window = [sub_sessions(found, window) for window in windows]
     last = per_window[-1]
     won = [[row for row in each if row["crushed"]] for each in per_window]
@@ -130,12 +137,8 @@ def test_the_figures_of_windows_are_those_of_their_rows(story: list[Step], cuts:
     assert spent.tpt == (asked / sum(row["turns"] for row in last) if last else 0)
 
 
-@settings(max_examples=25)
-@given(WORKED, CUTS)
-def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Step], cuts: list[int]) -> None:
+def grades_are_those_of_their_prompts(found: Reader, windows: list[Window]) -> None:
     """Habits, means, letters, and the best prompts in their order."""
-    facts = told(story)
-    found, windows = reader(project(facts), facts), windows_of(cuts)
     graded = [prompts(found, window) for window in windows]
     applied = Counter(name for row in graded[-1] for name in unmask(row["rated"]))
     hits = Counter(name for row in graded[-1] for name in unmask(row["standing_earned"] & row["rated"]))
@@ -167,12 +170,8 @@ def test_the_grades_of_windows_are_those_of_their_prompts(story: list[Step], cut
     ]
 
 
-@settings(max_examples=25)
-@given(WORKED, CUTS)
-def test_what_sub_sessions_keep_is_what_their_turns_and_observations_say(story: list[Step], cuts: list[int]) -> None:
+def sub_sessions_keep_what_their_turns_say(found: Reader, window: Window) -> None:
     """Active time, files, models: also where turns are long, and after corrections."""
-    facts = told(story)
-    found, window = reader(project(facts), facts), windows_of(cuts)[-1]
     listed = sub_sessions(found, window)
     worked = {row["sub_session_id"]: turns(found, row["sub_session_id"]) for row in listed}
 

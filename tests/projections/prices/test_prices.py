@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from aggregates.prices.catalog import CatalogPublished
 from projections.derive.sessions import session_turns
+from tests.fuzz.odd import examples
 from tests.support.facts import MINUTE, MONDAY, Log, Placed, project, request, tables
 
 PROMPT = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
@@ -116,6 +117,7 @@ _STEPS = st.lists(
 )
 
 
+@examples(40)
 @given(_STEPS, st.lists(st.integers(0, 30), max_size=8))
 def test_batches_change_no_price(steps: list[tuple[str, int, bool]], cuts: list[int]) -> None:
     """Live or replayed, one fact at a time or all at once: a price hangs on places in the log alone."""
