@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import structlog
@@ -75,7 +75,6 @@ AHEAD_SECONDS = 1.0  # how long it waits at most, and is then taken all the same
 HEALTH_SECONDS = 2.0  # how long a health check waits for a write before it says that the store is unavailable
 HEALTH_KEPT_SECONDS = 1.0  # how long a store that could be written counts as one
 
-P = ParamSpec("P")
 T = TypeVar("T")
 log = structlog.get_logger()
 
@@ -185,17 +184,9 @@ class RunningService(Service):
             )
         return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
-    async def read(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        await self._caught_up(self._acknowledged.position(scope.developer_id))
-        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs), scope.developer_id)
-
-    async def look(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        await self._caught_up()
-        return await self._queried(lambda reader: query(reader, scope, *args, **kwargs), scope.developer_id)
+    async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
+        await self._caught_up(None if scope is None else self._acknowledged.position(scope.developer_id))
+        return await self._queried(query, None if scope is None else scope.developer_id)
 
     async def standing(self, scope: Scope) -> Standing:
         await self._caught_up()
@@ -217,10 +208,6 @@ class RunningService(Service):
         finally:
             if developer_id is not None:
                 self.budgets.use("cpu_seconds_per_minute", developer_id, took.seconds, self.now_us())
-
-    async def read_all(self, query: Callable[[Reader], T]) -> T:
-        await self._caught_up()
-        return await self._queried(query)
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         with _unavailable():

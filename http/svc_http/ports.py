@@ -260,16 +260,14 @@ class Service:
         self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a query off the loop, on views that hold the scope's own writes."""
-        raise NotImplementedError
-
-    async def look(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """The same, on the views as they stand."""
-        raise NotImplementedError
+        return await self.queried(lambda reader: query(reader, scope, *args, **kwargs), scope)
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
         """Run a query over everybody's rows: for administration only."""
+        return await self.queried(query, None)
+
+    async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
+        """`scope`: whose time it takes, and whose writes the views must hold."""
         raise NotImplementedError
 
     async def standing(self, scope: Scope) -> Standing:

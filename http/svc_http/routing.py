@@ -7,7 +7,7 @@ import hmac
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -84,15 +84,6 @@ class Route(msgspec.Struct, frozen=True):
         return found
 
 
-class _Told(TypedDict, total=False):
-    answers: Any
-    body: Any
-    listeners: _Listeners
-    status: int
-    refuses: Mapping[int, str]
-    body_required: bool
-
-
 class Routes(list[Route]):
     """The routes of one family. Each is entered by the decorator of its handler, `async def (call, …)`.
 
@@ -104,14 +95,12 @@ class Routes(list[Route]):
         super().__init__()
         self._listeners = listeners
 
-    def __call__(
-        self, at: str, about: str, query: tuple[Parameter, ...] = (), **told: Unpack[_Told]
-    ) -> Callable[[_H], _H]:
+    def __call__(self, at: str, about: str, query: tuple[Parameter, ...] = (), **told: Any) -> Callable[[_H], _H]:
         method, _, path = at.partition(" ")
 
         def enter(handler: _H) -> _H:
             said = handler.__annotations__
-            usual: _Told = {"answers": said["return"], "body": said.get("body"), "listeners": self._listeners}
+            usual = {"answers": said["return"], "body": said.get("body"), "listeners": self._listeners}
             self.append(Route(method, path, handler, about, query, **(usual | told)))
             return handler
 

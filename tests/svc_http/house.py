@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -172,18 +172,10 @@ class House(Service):
         self._fail()
         return acts(self.administered, self.directory)
 
-    async def read(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
         """On views that hold every event."""
         self._fail()
-        return query(Reader(self._views, self._fetch), scope, *args, **kwargs)
-
-    async def look(
-        self, scope: Scope, query: Callable[Concatenate[Reader, Scope, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """The same: they are never behind."""
-        return await self.read(scope, query, *args, **kwargs)
+        return query(Reader(self._views, self._fetch))
 
     async def standing(self, scope: Scope) -> Standing:
         """Each event is a step."""
@@ -200,11 +192,6 @@ class House(Service):
         """The server is asked to stop."""
         self.followed = False
         self.changed.set()
-
-    async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """On views that hold every event."""
-        self._fail()
-        return query(Reader(self._views, self._fetch))
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
         """Decide and append."""
