@@ -157,6 +157,7 @@ async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Actors, "are_alone", False)
+    await running.service.projector.wait_for(running.service.journal.head)
     for number in range(2 * AHEAD_EVENTS_MAX):
         await running.prompt(session=f"s{number}")
         lag = running.service.journal.head - running.service.projector.position
