@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.judges.measures import Share
 from tests.support.facts import MONDAY, SECOND, Log, edit, project, request, shell
 
 STEP_US = 20 * SECOND
@@ -28,20 +27,6 @@ def cases() -> list[Case]:
 
 
 CASES = cases()
-
-
-class BuiltCases(NamedTuple):
-    """How many of the written cases are judged right: those that are not complete, and those that are."""
-
-    missed: Share
-    reached: Share
-
-
-def measure_built_cases() -> BuiltCases:
-    right: dict[bool, list[bool]] = {False: [], True: []}
-    for case in CASES:
-        right[case.complete is True].append(first_is_complete(case.script) is case.complete)
-    return BuiltCases(*(Share(sum(right[of]), len(right[of])) for of in (False, True)))
 
 
 def first_is_complete(script: str) -> bool | None:

@@ -67,8 +67,6 @@ class PromptMeasures(msgspec.Struct, frozen=True):
     status_accuracy: Share  # over all prompts: ok, skipped or unclassified as the experts say
     intent_accuracy: Share
     kappa: dict[BooleanName, float | None]  # where both give a value; what does not apply for one of them is left out
-    kappa_null_is_false: dict[BooleanName, float | None]
-    """Where the experts give a value; null of the judge counts as false."""
     score_error: float  # mean absolute difference of 100 x true / applicable, points
     apg_error: float  # difference of the two means, points
     confusion: dict[Intent, dict[str, int]]  # expert intent -> judged intent, or status, -> count
@@ -114,7 +112,6 @@ def measure_prompts(pairs: Sequence[Pair]) -> PromptMeasures:
         status_accuracy=Share(sum(p.expert_status == p.judged_status for p in pairs), len(pairs)),
         intent_accuracy=Share(tally.right, tally.prompts),
         kappa={name: kappa(tally.said[name]) for name in BOOLEANS},
-        kappa_null_is_false={name: kappa(_values(ok, name, null_is_false=True)) for name in BOOLEANS},
         score_error=tally.apart / max(tally.scored, 1),
         apg_error=abs(tally.ahead) / max(tally.scored, 1),
         confusion=confusion,
@@ -140,7 +137,7 @@ def _tally(ok: Sequence[Pair]) -> _Tally:
         scored=len(ahead),
         apart=sum(map(abs, ahead)),
         ahead=sum(ahead),
-        said={name: _values(ok, name, null_is_false=False) for name in BOOLEANS},
+        said={name: _values(ok, name) for name in BOOLEANS},
     )
 
 
@@ -172,11 +169,11 @@ def score_of_expert(pair: Pair) -> float:
     return own_score(pair.expert_intent, pair.expert)
 
 
-def _values(pairs: Sequence[Pair], name: BooleanName, *, null_is_false: bool) -> Counter[tuple[bool, bool]]:
+def _values(pairs: Sequence[Pair], name: BooleanName) -> Counter[tuple[bool, bool]]:
     values: Counter[tuple[bool, bool]] = Counter()
     for pair in pairs:
         expert, judged = pair.expert[name], pair.judged.get(name)
-        if expert is not None and (judged is not None or null_is_false):
+        if expert is not None and judged is not None:
             values[expert, judged is True] += 1
     return values
 
@@ -264,29 +261,6 @@ def measure_boundaries(sessions: Sequence[tuple[frozenset[int], frozenset[int]]]
         right=sum(len(expert & judged) for expert, judged in sessions),
         judged=sum(len(judged) for _, judged in sessions),
         expert=sum(len(expert) for expert, _ in sessions),
-    )
-
-
-class OutcomeMeasures(msgspec.Struct, frozen=True):
-    """goal_complete over arcs as the experts cut them."""
-
-    sensitivity: Share
-    specificity: Share
-    undecided: dict[str, int]  # what the judge said where the experts could not
-
-
-def measure_outcomes(arcs: Sequence[tuple[bool | None, bool]]) -> OutcomeMeasures:
-    unsure = Counter(str(judged).lower() for expert, judged in arcs if expert is None)
-    return OutcomeMeasures(
-        Share(
-            sum(judged for expert, judged in arcs if expert is True),
-            sum(expert is True for expert, _ in arcs),
-        ),
-        Share(
-            sum(not judged for expert, judged in arcs if expert is False),
-            sum(expert is False for expert, _ in arcs),
-        ),
-        {name: unsure[name] for name in sorted(unsure)},
     )
 
 

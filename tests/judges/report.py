@@ -12,7 +12,7 @@ measures recorded answers of a text model, `--ask` gets them from the endpoint t
 are not cross-validated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -28,9 +28,8 @@ from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.settings import load_settings
 from tests.judges.answers import Answered, Recorded, ask_all, cost_told, measured_answers, questions, recorded
 from tests.judges.calibration import calibrated, calibration
-from tests.judges.cases import BuiltCases, measure_built_cases
 from tests.judges.commits import AgainstCommits, against_commits, commits_table
-from tests.judges.judge import Item, judge_arc
+from tests.judges.judge import Item
 from tests.judges.labels import (
     FOLDS,
     SessionItem,
@@ -42,12 +41,10 @@ from tests.judges.labels import (
 from tests.judges.measures import (
     BoundaryMeasures,
     DecidedMeasures,
-    OutcomeMeasures,
     Pair,
     PromptMeasures,
     measure_boundaries,
     measure_decided,
-    measure_outcomes,
     number_text,
     own_score,
     score_of_expert,
@@ -67,9 +64,7 @@ class Report(msgspec.Struct, frozen=True):
     prompts: PromptMeasures
     misses: tuple[Pair, ...]
     boundaries: BoundaryMeasures
-    outcomes: OutcomeMeasures
     decided: DecidedMeasures
-    built: BuiltCases
     commits: AgainstCommits
 
 
@@ -80,9 +75,7 @@ def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts
         with_intervals(pairs),
         tuple(worst_misses(pairs)),
         measure_boundaries(boundary_pairs(sessions, shipped=shipped or locked, parts=parts)),
-        measure_outcomes([verdict for each in sessions for verdict in outcomes_of(each)]),
         measure_decided(unseen_verdicts(sessions)),
-        measure_built_cases(),
         against_commits(data_dir / "entire-checkpoints"),
     )
 
@@ -169,15 +162,6 @@ def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]
     return frozenset(starts)
 
 
-def outcomes_of(session: SessionItem) -> list[tuple[bool | None, bool]]:
-    """goal_complete by the experts and by the judge, on the arcs as the experts cut them."""
-    verdicts = []
-    for arc in session.arcs or ():
-        judged = judge_arc(session.turns, arc.start - 1, arc.end)
-        verdicts.append((arc.goal_complete, judged["goal_complete"] is True))
-    return verdicts
-
-
 # What is printed
 
 
@@ -186,96 +170,84 @@ def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     console.print(f"Rubric judge, {how}", style="bold")
     console.print(_summary_table(measured.prompts))
     console.print(_sure_table(measured.prompts))
-    console.print(_kappa_table(measured.prompts))
     console.print(_confusion_table(measured.prompts))
     console.print(_misses_table(measured.misses))
     console.print("Boundary and outcome judges", style="bold")
-    console.print(_arcs_table(measured))
+    console.print(_arcs_table(measured.boundaries, measured.decided))
     if measured.commits.developers:
         console.print(commits_table(measured.commits))
 
 
-def _summary_table(measures: PromptMeasures) -> Table:
-    table = Table("measure", "value", "must", "reach for", "experts")
-    spans = measures.intervals
-
-    def row(name: str, figure: str, value: str, *aims: str) -> None:
-        low, high = spans[figure]
-        table.add_row(name, f"{value} ({low:.2f}-{high:.2f} by developer)", *aims)
-
-    table.add_row("prompts classified by the experts", str(measures.prompts), "", "", "")
-    table.add_row("status accuracy (all prompts)", share_text(measures.status_accuracy), "", "", "")
-    row("intent accuracy", "intent_accuracy", share_text(measures.intent_accuracy), ".66", ".72", ".90-.96")
-    row("mean kappa", "mean_kappa", f"{measures.mean_kappa:.3f}", ".50", ".60", ".78-.91")
-    row("mean error of a prompt's own score", "score_error", f"{measures.score_error:.1f}", "14", "11", "3.4-7.6")
-    row("APG error", "apg_error", f"{measures.apg_error:.1f}", "4", "3", "")
-    curve = ", ".join(f"{share:.0%} {right:.2f}" for share, right in measures.intents)
-    table.add_row("intent accuracy, surest first", curve, "", "", "")
+def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:
+    table = Table(*columns.split(", "))
+    for row in rows:
+        table.add_row(*map(str, row))
     return table
+
+
+def _summary_table(measures: PromptMeasures) -> Table:
+    def figure(name: str, value: str) -> str:
+        low, high = measures.intervals[name]
+        return f"{value} ({low:.2f}-{high:.2f} by developer)"
+
+    intents = figure("intent_accuracy", share_text(measures.intent_accuracy))
+    rows: list[Sequence[object]] = [
+        ("prompts classified by the experts", measures.prompts),
+        ("status accuracy (all prompts)", share_text(measures.status_accuracy)),
+        ("intent accuracy", intents, ".66", ".72", ".90-.96"),
+        ("mean kappa", figure("mean_kappa", f"{measures.mean_kappa:.3f}"), ".50", ".60", ".78-.91"),
+        ("mean error of a prompt's own score", figure("score_error", f"{measures.score_error:.1f}"), 14, 11, "3.4-7.6"),
+        ("APG error", figure("apg_error", f"{measures.apg_error:.1f}"), 4, 3),
+        ("intent accuracy, surest first", _curve(measures.intents)),
+    ]
+    return _table("measure, value, must, reach for, experts", rows)
+
+
+def _curve(points: Sequence[tuple[float, float]]) -> str:
+    return ", ".join(f"{share:.0%} {right:.2f}" for share, right in points)
 
 
 def _sure_table(measures: PromptMeasures) -> Table:
-    table = Table("sure verdicts", "told", "sure true, right", "sure false, right", "agreement, surest first")
-    for name, sure in measures.sure.items():
-        curve = ", ".join(f"{share:.0%} {right:.2f}" for share, right in sure.curve)
-        table.add_row(name, share_text(sure.told), share_text(sure.true), share_text(sure.false), curve)
-    return table
-
-
-def _kappa_table(measures: PromptMeasures) -> Table:
-    table = Table("boolean", "kappa where both apply", "kappa, null as false")
-    for name in BOOLEANS:
-        table.add_row(name, number_text(measures.kappa[name]), number_text(measures.kappa_null_is_false[name]))
-    return table
+    columns = "boolean, told, sure true and right, sure false and right, surest first, kappa where both apply"
+    kappas = {str(name): value for name, value in measures.kappa.items()} | {"all": measures.mean_kappa}
+    rows = []
+    for name, each in measures.sure.items():
+        shares = map(share_text, (each.told, each.true, each.false))
+        rows.append((name, *shares, _curve(each.curve), number_text(kappas[name])))
+    return _table(columns, rows)
 
 
 def _confusion_table(measures: PromptMeasures) -> Table:
     said = [*INTENTS, "unclassified", "skipped"]
-    table = Table("experts \\ judge", *said)
-    for intent in INTENTS:
-        table.add_row(intent, *(str(measures.confusion[intent].get(name, "")) for name in said))
-    return table
+    counts = measures.confusion
+    rows = ((intent, *(counts[intent].get(name, "") for name in said)) for intent in INTENTS)
+    return _table(", ".join(["experts \\ judge", *said]), rows)
 
 
 def _misses_table(misses: Sequence[Pair]) -> Table:
-    table = Table("worst misses", "experts", "judge", "score", "judged score", "booleans apart")
+    rows = []
     for pair in misses:
         apart = [name for name in BOOLEANS if pair.expert[name] is not None and pair.expert[name] != pair.judged[name]]
         judged = own_score(pair.judged_intent, pair.judged) if pair.judged_intent else 0.0
-        table.add_row(
-            pair.item_id,
-            str(pair.expert_intent),
-            str(pair.judged_intent),
-            f"{score_of_expert(pair):.0f}",
-            f"{judged:.0f}",
-            ", ".join(apart),
-        )
-    return table
+        scores = (f"{score_of_expert(pair):.0f}", f"{judged:.0f}")
+        rows.append((pair.item_id, pair.expert_intent, pair.judged_intent, *scores, ", ".join(apart)))
+    return _table("worst misses, experts, judge, score, judged score, booleans apart", rows)
 
 
-def _boundaries_table(found: BoundaryMeasures) -> Table:
-    table = Table("measure", "value", "must", "reach for")
-    table.add_row("boundary F1", f"{found.f1:.3f}", ".42", ".55")
-    table.add_row("boundary precision", f"{found.precision:.3f} ({found.right} of {found.judged})", "", "")
-    table.add_row("boundary recall", f"{found.recall:.3f} ({found.right} of {found.expert})", "", "")
-    return table
-
-
-def _arcs_table(measured: Report) -> Table:
-    boundaries, outcomes, decided, built = measured.boundaries, measured.outcomes, measured.decided, measured.built
-    table = _boundaries_table(boundaries)
-    table.add_row("goal_complete, sensitivity", share_text(outcomes.sensitivity), "", "")
-    table.add_row("goal_complete, specificity", share_text(outcomes.specificity), "", "")
-    table.add_row("goal_complete, agreement where decided", share_text(decided.agreement), ".93", "")
-    table.add_row("goal_complete, decided of what experts decide", share_text(decided.coverage), ".65", "")
-    table.add_row("called not complete, right", share_text(decided.not_complete), ".80", "")
-    table.add_row("decided where the experts could not say", share_text(decided.untold), "", "")
-    said = ", ".join(f"{name} {count}" for name, count in outcomes.undecided.items())
-    table.add_row("where the experts could not say", said, "", "")
-    missed, reached = built.missed, built.reached
-    table.add_row("built cases, not reached", f"{missed.hits} of {missed.total}", "all", "")
-    table.add_row("built cases, reached", f"{reached.hits} of {reached.total}", "all", "")
-    return table
+def _arcs_table(found: BoundaryMeasures, decided: DecidedMeasures | None = None) -> Table:
+    rows: list[Sequence[object]] = [
+        ("boundary F1", f"{found.f1:.3f}", ".42", ".55"),
+        ("boundary precision", f"{found.precision:.3f} ({found.right} of {found.judged})"),
+        ("boundary recall", f"{found.recall:.3f} ({found.right} of {found.expert})"),
+    ]
+    if decided is not None:
+        rows += [
+            ("goal_complete, agreement where decided", share_text(decided.agreement), ".93"),
+            ("goal_complete, decided of what experts decide", share_text(decided.coverage), ".65"),
+            ("called not complete, right", share_text(decided.not_complete), ".80"),
+            ("decided where the experts could not say", share_text(decided.untold)),
+        ]
+    return _table("measure, value, must, reach for", rows)
 
 
 def _ask(data_dir: Path, file: Path, limit: int, *, yes: bool) -> None:
@@ -305,9 +277,9 @@ def _print_answers(measured: Answered, *, as_json: bool) -> None:
     console = Console(width=160)
     told = f"{measured.answered_prompts} prompts and {measured.gaps} gaps; {measured.unknown} are of nothing here"
     console.print(f"Recorded answers: {told}", style="bold")
-    for table in (_summary_table, _sure_table, _kappa_table, _confusion_table):
+    for table in (_summary_table, _sure_table, _confusion_table):
         console.print(table(measured.prompts))
-    console.print(_boundaries_table(measured.boundaries))
+    console.print(_arcs_table(measured.boundaries))
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -37,7 +37,6 @@ from tests.judges.measures import (
     correlation,
     kappa,
     measure_boundaries,
-    measure_outcomes,
     measure_prompts,
     worst_misses,
 )
@@ -88,7 +87,6 @@ def test_prompt_measures_count_what_they_name() -> None:
     assert (measured.score_error, measured.apg_error) == (50.0, 50.0)
     assert measured.confusion["bug_fix"] == {"question": 1}
     assert measured.kappa["scope_bounded"] is None
-    assert measured.kappa_null_is_false["scope_bounded"] == 0.0
 
 
 def test_the_worst_misses_come_first() -> None:
@@ -104,12 +102,6 @@ def test_boundaries_are_compared_as_sets_of_starts() -> None:
     measured = measure_boundaries([(frozenset({1, 2, 3}), frozenset({2, 3})), (frozenset({5}), frozenset({6}))])
     assert (measured.right, measured.judged, measured.expert) == (2, 3, 4)
     assert measured.f1 == pytest.approx(4 / 7)
-
-
-def test_outcomes_leave_undecided_arcs_out_of_both_rates() -> None:
-    measured = measure_outcomes([(True, True), (True, False), (False, False), (None, True)])
-    assert (measured.sensitivity, measured.specificity) == (Share(1, 2), Share(1, 1))
-    assert measured.undecided == {"true": 1}
 
 
 def test_a_correlation_needs_three_points_that_vary() -> None:
@@ -277,7 +269,8 @@ def test_the_judges_hold_their_level_on_the_labelled_data(real_data: Path, monke
     assert prompts["score_error"] <= 18
     assert prompts["apg_error"] <= 6
     assert boundaries.f1 >= 0.4
-    assert share_of(measured["outcomes"]["sensitivity"]) >= 0.4
+    assert share_of(measured["decided"]["agreement"]) >= 0.9
+    assert share_of(measured["decided"]["coverage"]) >= 0.6
 
 
 def share_of(told: dict[str, int]) -> float:
