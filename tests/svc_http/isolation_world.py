@@ -80,9 +80,9 @@ _QUERIES = {
     "/prompts/top": _DAYS,
     "/task-time": _DAYS,
     "/model-task": _DAYS,
-    "/telemetry/logs": "session_id={session}",
-    "/telemetry/metrics": "session_id={session}",
-    "/telemetry/traces": "session_id={session}",
+    "/telemetry/logs": "session_id={session}&from=2026-07-01&to=2026-08-31",
+    "/telemetry/metrics": "session_id={session}&from=2026-07-01&to=2026-08-31",
+    "/telemetry/traces": "session_id={session}&from=2026-07-01&to=2026-08-31",
     "/telemetry/stats": "group_by=session_id",
     "/telemetry/analytics": _RANGE,
     "/team/cost": "team_id={team}",
@@ -414,22 +414,29 @@ def _bodies(ids: Ids) -> dict[str, object]:
     a, control = "/v1/admin", "/v1/admin/control"
     label = {"field": "label", "action": "rename", "payload": {"new_label": f"Its {WORD}"}}
     membership = {"organization_id": str(ACME), "developer_id": ids.developer}
+    answer = {
+        "prompt_id": ids.prompt,
+        "response_operation_id": ids.prompt,
+        "response_text": "Done.",
+        "output_tokens": 12,
+    }
     entries = {"exact_lookups": msgspec.to_builtins(snapshot(lookup("by hand")).exact_lookups)}
     return {
-        "POST /v1/prompts": {"prompt_text": f"{WORD} again", "tool_session_id": ids.session},
-        "POST /v1/prompts/response": {"prompt_id": ids.prompt, "response_operation_id": ids.prompt},
+        "POST /v1/prompts": {"prompt_text": f"Fix the crash in {WORD}.py; run pytest.", "tool_session_id": ids.session},
+        "POST /v1/prompts/response": answer,
         "POST /v1/import": _import(ids),
         "POST /v1/setup-complete": {"plugin_version": "0.6.0"},
         "POST /v1/telemetry/per-turn": {"session_id": ids.session, "prompt_ids": ["p1"]},
         "PATCH /v1/score_v3/sub-sessions/<id>": {"title": f"My {WORD}"},
         "POST /v1/sub-sessions/<id>/override": label,
         "POST /v1/score_v3/report/generate": {"period": "daily"},
+        "POST /v1/insights/report/generate": {"from": "2026-07-01", "to": "2026-08-31"},
         "POST /v1/score_v3/report/cancel/<id>": {},
         "POST /v1/score_v3/admin/backfill": _JULY | {"developer_id": ids.developer},
         f"POST {a}/organizations": {"name": "Third"},
-        f"PATCH {a}/organizations/<id>": {"name": "Renamed"},
+        f"PATCH {a}/organizations/<id>": {"name": "Renamed", "retention_days_text": 90},
         f"POST {a}/developers": {"display_name": "Fay"},
-        f"PATCH {a}/developers/<id>": {"timezone": "Asia/Seoul"},
+        f"PATCH {a}/developers/<id>": {"timezone": "Asia/Seoul", "report_schedules": ["weekly"]},
         f"POST {a}/memberships": membership,
         f"PATCH {a}/memberships/<id>": {"role": "owner"},
         f"POST {a}/teams": {"organization_id": str(ACME), "name": "Web"},
