@@ -88,7 +88,7 @@ def build(
     """Every part of the service, from the store up, and what of them has to run."""
     var = settings.var_path
     metrics = Metrics()
-    count_errors(metrics.errors)
+    count_errors(lambda message: metrics.errors.labels(message).inc())
     journal = Journal(store)
     administration = Administration(store, journal, clock)
     budgets = Budgets({name: getattr(settings, name) for name in NAMES})
@@ -142,9 +142,8 @@ def build(
         jobs["prices"] = catalog.keep_fresh
     if store.shared is None:
         return Built(service, tasks, [*lanes, *jobs.values()])
-    following = Following(var, store, store.shared, journal, vault, projector)
-    following.administration, following.catalog, following.rebuilding = administration, catalog, rebuilding
-    following.wake_reports, service.following = reports.wake, following
+    following = Following(var, context, store.shared, administration, catalog, rebuilding, reports.wake)
+    service.following = following
     service.forgetting.carried_out = following.forgotten_here.add
     return Built(service, [*tasks, following.run], [*lanes, Leading(store.shared, jobs).run])
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import click
 import msgspec
@@ -20,6 +21,8 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates import ids
+from aggregates.capture.commands import CaptureRecords
+from aggregates.event import Done
 from aggregates.topics import TOPICS
 from svc import settings
 from svc.app import open_service
@@ -193,8 +196,11 @@ def _labels(family: Any) -> list[str]:
 def _counted() -> Iterator[Any]:
     """What is counted while somebody uses the service, once each."""
     found = Metrics()
-    found.captures["prompts", "claude-code"] = found.records["logs"] = found.judge_calls["embedded", "ok"] = 1
-    found.model_tokens["rubric"] = found.errors["a request broke"] = 1
+    whose: dict[str, Any] = {"organization_id": UUID(int=1), "developer_id": UUID(int=2), "agent_session_id": "s1"}
+    source: dict[str, Any] = {"source": "claude-code", "decoder_version": 1}
+    found.carried_out(CaptureRecords(**whose, **source, records=(), words=""), Done(True))
+    found.asked("rubric", "ok", 1)
+    found.errors.labels("a request broke").inc()
     found.observe("api", "GET", "/health", 200, 0.01)
     yield from text_string_to_metric_families(_plain(found.text("")[0]))
 

@@ -16,16 +16,14 @@ import trio
 from aggregates.prices.catalog import CatalogPublished
 from aggregates.reports.events import ReportRequested
 from aggregates.retained import DeveloperForgotten
+from svc.actors.actors import ActorContext
 from svc.actors.administration import TOPICS, Administration
 from svc.jobs.catalog import Catalog
 from svc.limits import FOLLOW_EVENTS, LEASE_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import RecordedEvent
 from svc.log.fences import LeaseFence, fenced
-from svc.log.journal import Journal
 from svc.log.shared import Leases
-from svc.log.store import EventStore, SharedRecorder, StoreUnavailable
-from svc.log.vault import Vault
-from svc.views.projector import Projector
+from svc.log.store import SharedRecorder, StoreUnavailable
 from svc.views.replay import Rebuilding
 
 FOLLOW_SECONDS = 0.25  # how often a node asks how far the log has come; it is woken earlier where another node appends
@@ -44,20 +42,24 @@ class Following:
     """Keeps what a node knows of the log level with what all nodes write. Polling finds everything, news only wake."""
 
     def __init__(
-        self, var: Path, store: EventStore, shared: SharedRecorder, journal: Journal, vault: Vault, projector: Projector
+        self,
+        var: Path,
+        context: ActorContext,
+        shared: SharedRecorder,
+        administration: Administration,
+        catalog: Catalog,
+        rebuilding: Rebuilding,
+        wake_reports: Callable[[int], None],
     ) -> None:
         self._file = var / FORGOTTEN_FILE
-        self._store = store
+        self._store, self._journal, self._vault = context.store, context.journal, context.vault
         self._shared = shared
-        self._journal = journal
-        self._vault = vault
-        self._projector = projector
-        self._position = store.head()
+        self._administration = administration
+        self._catalog = catalog
+        self._rebuilding = rebuilding
+        self._wake_reports = wake_reports
+        self._position = self._store.head()
         self._reached_at = -math.inf
-        self.administration: Administration
-        self.catalog: Catalog
-        self.rebuilding: Rebuilding
-        self.wake_reports: Callable[[int], None] = lambda _position: None
         self.forgotten_here: set[int] = set()  # positions of orders that this node itself has carried out
 
     @property
@@ -92,11 +94,11 @@ class Following:
     async def _take_in(self, found: Sequence[RecordedEvent]) -> None:
         topics = {each.event.TOPIC for each in found}
         if topics & set(TOPICS):
-            await self.administration.follow()
+            await self._administration.follow()
         if CatalogPublished.TOPIC in topics:
-            await self.catalog.follow()
+            await self._catalog.follow()
         if ReportRequested.TOPIC in topics:
-            self.wake_reports(found[-1].position)
+            self._wake_reports(found[-1].position)
 
     async def _let_go_of_the_forgotten(self) -> None:
         """Forget the key of who was forgotten, and build the views anew without it, as the node that did it has."""
@@ -114,7 +116,7 @@ class Following:
                     for each in found:
                         assert isinstance(each.event, DeveloperForgotten)
                         self._vault.let_go(each.event.developer_id)
-                    await self.rebuilding.anew()
+                    await self._rebuilding.anew()
                 self._note(found[-1].position if len(found) == FOLLOW_EVENTS else head)
             except StoreUnavailable:
                 pass  # who follows the log says so

@@ -213,19 +213,6 @@ class PostgresRecorder(PostgresApplicationRecorder):
             self._writing.pool.check()
             return self._settled(stored_events, fences)
 
-    def insert_copied(self, rows: Sequence[Notification]) -> None:
-        """Store events at their own positions, which follow the last one. IntegrityError where they do not."""
-        raised = "UPDATE {schema}.svc_log SET head = %s WHERE head = %s RETURNING head"
-        insert = (
-            f"INSERT INTO {{schema}}.stored_events ({_COLUMNS}) "
-            "SELECT * FROM unnest(%b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::bigint[])"
-        )
-        given = ([getattr(row, name) for row in rows] for name in _COLUMNS.replace("notification_id", "id").split(", "))
-        with self._writing.transaction(commit=True) as cursor:
-            if not cursor.execute(self._named(raised), [rows[-1].id, rows[0].id - 1]).fetchall():
-                raise IntegrityError(f"position {rows[0].id} does not follow the last one")
-            cursor.execute(self._named(insert), list(given))
-
     def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[DictRow]:
         """The rows of one statement, a transaction of its own, which may be done twice; `{schema}` is the schema."""
         datastore = self._writing if writing else self.datastore

@@ -167,18 +167,6 @@ class SqliteRecorder(SQLiteApplicationRecorder):
             rows = [(state, position) for position, state in states.items()]
             cursor.executemany("UPDATE stored_events SET state = ? WHERE rowid = ?", rows)
 
-    def insert_copied(self, rows: Sequence[Notification]) -> None:
-        insert = (
-            "INSERT INTO stored_events (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"
-        )
-        if rows[0].id != (self.max_notification_id() or 0) + 1:
-            raise IntegrityError(f"position {rows[0].id} does not follow the last one")
-        given = [
-            (row.id, UUID(str(row.originator_id)).hex, row.originator_version, row.topic, row.state) for row in rows
-        ]
-        with self.datastore.transaction(commit=True) as cursor:
-            cursor.executemany(insert, given)
-
     def sweep(self) -> bool:
         """Truncate the write-ahead log, which still holds overwritten pages; False while a reader needs it."""
         with self.datastore.get_connection(commit=True) as writer:

@@ -97,10 +97,6 @@ class LogRecorder(Protocol):
         """Leave no copy of overwritten bytes; False where a reader still needs one."""
         ...
 
-    def insert_copied(self, rows: Sequence[Notification]) -> None:
-        """Store events at their own positions, which follow the last one; IntegrityError where they do not."""
-        ...
-
     def check_writable(self) -> None:
         """Make one durable write that changes nothing."""
         ...
@@ -217,10 +213,6 @@ class EventStore:
     def read_rows(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
         """The events after a position as they are stored, within both limits."""
         return _reached(partial(self._recorder.select_after, position, limit_events, limit_bytes))
-
-    def insert_rows(self, rows: Sequence[Notification]) -> None:
-        """Store such events at their own positions. Raises Conflict where they do not follow the last one."""
-        _reached(partial(self._recorder.insert_copied, rows))
 
     def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
         """Delete the texts at these positions, except those of the fields named for each; how many events had any."""

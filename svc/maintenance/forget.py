@@ -45,9 +45,9 @@ from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import Piece, piece_after, pieces
-from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
+from svc.views.retained import readings_of_log
 
 KEEP_PAUSE_SECONDS = 0.01  # between two such pieces in a server, so that captures and readers get their turn
 ORDERS_SECONDS = 0.5
@@ -135,7 +135,7 @@ def _sealing_events(
     for fact in sorted(facts, key=lambda fact: fact.position):
         event = fact.event
         assert isinstance(event, DeveloperEvent)
-        if readings_of_log(store).standing(event.organization_id, event.developer_id, fact.position) is None:
+        if readings_of_log(store).standing(event.scope, fact.position) is None:
             standing = _standing(fact.position, event, vault.known_digester(event.developer_id), alike, joined)
             if standing is not None:
                 by_scope[Scope(event.organization_id, event.developer_id)].append(standing)

@@ -10,8 +10,7 @@ import logging
 import sqlite3
 import sys
 import traceback
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import structlog
 from structlog.typing import EventDict, WrappedLogger
@@ -23,7 +22,7 @@ OWN_PACKAGES = ("svc", "svc_http", "aggregates", "projections")
 SPEAKING = (OSError, sqlite3.Error, AssertionError)
 """Exceptions of others whose messages never hold what was sent: they name files, tables or our own sentences."""
 CHAIN_MAX = 10
-_errors: Counter[str] = Counter()
+_counts: list[Callable[[str], object]] = []
 
 
 class _Lines(structlog.PrintLogger):
@@ -54,10 +53,9 @@ def set_up_logs(level: str) -> None:
     )
 
 
-def count_errors(into: Counter[str]) -> None:
-    """Count error lines by message from now on; all messages are written in the code."""
-    global _errors
-    _errors = into
+def count_errors(count: Callable[[str], object]) -> None:
+    """Tell of the message of each error line from now on; all messages are written in the code."""
+    _counts[:] = [count]
 
 
 def _request_id(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
@@ -67,7 +65,8 @@ def _request_id(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDic
 
 def _counted(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
     if line.get("level") in ("error", "critical"):
-        _errors[str(line.get("event"))] += 1
+        for count in _counts:
+            count(str(line.get("event")))
     return line
 
 

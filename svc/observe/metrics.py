@@ -1,15 +1,13 @@
 """What the process counts and measures, for Prometheus.
 
-Counting must cost a capture next to nothing, so what happens often is added up in plain dictionaries on the one thread
-of the loop, and becomes metrics only when somebody asks; what the parts of the service know anyway is read from them
-then. Nothing is global: each service has its own registry. Labels are names of routes, signals, agents and log
-messages, all of them bounded; there is never an id or a text of a person among them.
+What the parts of the service know anyway is read from them when somebody asks. Nothing is global: each service has its
+own registry. Labels are names of routes, signals, agents and log messages, all of them bounded; there is never an id or
+a text of a person among them.
 """
 
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -21,9 +19,17 @@ from uuid import UUID
 
 import trio
 from eventsourcing.domain import EventSourcingError
-from prometheus_client import CollectorRegistry, GCCollector, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
 from prometheus_client.core import CounterMetricFamily as Total
-from prometheus_client.core import GaugeMetricFamily as Gauge
+from prometheus_client.core import GaugeMetricFamily as Level
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
@@ -75,83 +81,71 @@ _FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}
 _PROGRESS_STEPS = 100_000
 
 
-class Metrics(Collector):
+class Metrics:
     """The registry of one service, and what is counted while it runs."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
         self.commits = Histogram(
             "svc_commit_seconds", "Synced transactions of the log.", buckets=COMMIT_SECONDS, registry=self.registry
         )
         self._reads = Histogram(
             "svc_read_seconds", "Answered reads, by route.", ["route"], buckets=READ_SECONDS, registry=self.registry
         )
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self.registry)
-        self.registry.register(self)
-        self.captures: Counter[tuple[str, str]] = Counter()  # (Signal, agent) → captures that were stored or known
-        self.records: Counter[str] = Counter()  # signal → telemetry records and points in them
-        self.requests: Counter[tuple[str, str, str, int]] = Counter()  # (Listener, method, route, status) → answers
-        self.judge_calls: Counter[tuple[str, str]] = Counter()
-        """(Judge, outcome) → what was handed to it: to the embedded ones every new prompt, once, as it is projected."""
-        self.model_tokens: Counter[str] = Counter()
-        """Kind of question → tokens that a text model took for it, or may have taken."""
-        self.errors: Counter[str] = Counter()  # message of the log → lines at level error
+        build = Gauge("svc_build_info", "The version that runs.", ["version"], registry=self.registry)
+        build.labels(__version__).set(1)
+        self._captures = self._counter("svc_captures", "Captures stored, or known already.", "signal", "source")
+        self._records = self._counter("svc_telemetry_records", "Telemetry records and points in them.", "signal")
+        about = "Answered requests; 499: the client had hung up."
+        self._requests = self._counter("svc_http_requests", about, "listener", "method", "route", "status")
+        # To the embedded judges every new prompt is handed once, as it is projected.
+        self._judge_calls = self._counter("svc_judge_calls", "What was handed to judges.", "judge", "outcome")
+        about = "Tokens that a text model took, or may have taken, by kind of question."
+        self._model_tokens = self._counter("svc_model_tokens", about, "kind")
+        self.errors = self._counter("svc_errors", "Lines of the log at level error, by their message.", "error")
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        return Counter(name, about, labels, registry=self.registry)
 
     def carried_out(self, command: AnyCommand, reply: Reply) -> None:
         if isinstance(reply, Refused):
             return
         match command:
             case CapturePrompt(source=source):
-                self.captures["prompts", source if source in AGENTS else OTHER] += 1
-                self.judge_calls[EMBEDDED] += reply.created
+                self._captured("prompts", source)
+                self._judge_calls.labels(*EMBEDDED).inc(reply.created)
             case CaptureResponse():
-                self.captures["responses", OTHER] += 1
+                self._captured("responses", OTHER)
             case CaptureRecords(signal=signal, source=source, records=records):
-                self.captures[signal, source if source in AGENTS else OTHER] += 1
-                self.records[signal] += len(records)
-                self.judge_calls[EMBEDDED] += reply.created and sum(each.kind == "prompt" for each in records)
+                self._captured(signal, source)
+                self._records.labels(signal).inc(len(records))
+                prompts = sum(each.kind == "prompt" for each in records) if reply.created else 0
+                self._judge_calls.labels(*EMBEDDED).inc(prompts)
             case CaptureMetrics(source=source, points=points):
-                self.captures["metrics", source if source in AGENTS else OTHER] += 1
-                self.records["metrics"] += len(points)
+                self._captured("metrics", source)
+                self._records.labels("metrics").inc(len(points))
             case _:
                 pass
 
+    def _captured(self, signal: str, source: str) -> None:
+        self._captures.labels(signal, source if source in AGENTS else OTHER).inc()
+
     def asked(self, kind: str, outcome: str, tokens: int) -> None:
         """Count a question to a text model, or why none was asked."""
-        self.judge_calls[f"model:{kind}", outcome] += 1
-        self.model_tokens[kind] += tokens
+        self._judge_calls.labels(f"model:{kind}", outcome).inc()
+        self._model_tokens.labels(kind).inc(tokens)
 
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
-        self.requests[listener, method if method in METHODS else OTHER, route, status] += 1
+        self._requests.labels(listener, method if method in METHODS else OTHER, route, status).inc()
         if method == "GET" and status == 200:
             self._reads.labels(route).observe(seconds)
-
-    def collect(self) -> Iterator[Metric]:
-        build = Gauge("svc_build_info", "The version that runs.", labels=["version"])
-        build.add_metric([__version__], 1)
-        yield build
-        yield _counter("svc_captures", "Captures stored, or known already.", ["signal", "source"], self.captures)
-        about = "Telemetry records and points in them."
-        yield _counter("svc_telemetry_records", about, ["signal"], self.records)
-        labels, about = ["listener", "method", "route", "status"], "Answered requests; 499: the client had hung up."
-        yield _counter("svc_http_requests", about, labels, self.requests)
-        yield _counter("svc_judge_calls", "What was handed to judges.", ["judge", "outcome"], self.judge_calls)
-        about = "Tokens of the text model, by kind of question."
-        yield _counter("svc_model_tokens", about, ["kind"], self.model_tokens)
-        yield _counter("svc_errors", "Lines of the log at level error, by their message.", ["error"], self.errors)
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """Everything, in the format an Accept header prefers, and its media type."""
         encode, media = choose_encoder(accept)
         return encode(self.registry), media
-
-
-def _counter(name: str, about: str, labels: list[str], counts: Mapping[Any, int]) -> Metric:
-    found = Total(name, about, labels=labels)
-    for key, count in sorted(counts.items()):
-        found.add_metric([str(value) for value in (key if isinstance(key, tuple) else (key,))], count)
-    return found
 
 
 # --- what an operator sees: the parts of the running service as they are now -----------------------------
@@ -187,33 +181,33 @@ class Instruments(Collector):
         about = "Transactions and probes that found the store not writable."
         yield Total("svc_commit_failures", about, commits.failures)
         yield Total("svc_saturated", "Appends refused because too much waited.", commits.saturated)
-        yield Gauge("svc_commit_waiting_appends", "Appends that wait for the journal.", commits.waiting_appends)
-        yield Gauge("svc_store_writable", "1 while the last write went through.", journal.healthy)
-        yield Gauge("svc_mailbox_commands", "Commands that wait in the mailboxes of actors.", waiting.commands)
-        yield Gauge("svc_actors", "Developers that have an actor.", waiting.developers)
-        yield Gauge("svc_flight_bytes", "Bytes of commands on their way to the disk.", waiting.bytes)
-        yield Gauge("svc_log_position", "The last position of the log.", journal.head)
-        yield Gauge("svc_projection_position", "The last position that the views hold.", projector.position)
-        yield Gauge("svc_projection_lag_events", "Events that the views do not hold yet.", self._lag())
-        yield Gauge("svc_projection_level", "1 once the views have caught up since the start.", projector.is_level)
+        yield Level("svc_commit_waiting_appends", "Appends that wait for the journal.", commits.waiting_appends)
+        yield Level("svc_store_writable", "1 while the last write went through.", journal.healthy)
+        yield Level("svc_mailbox_commands", "Commands that wait in the mailboxes of actors.", waiting.commands)
+        yield Level("svc_actors", "Developers that have an actor.", waiting.developers)
+        yield Level("svc_flight_bytes", "Bytes of commands on their way to the disk.", waiting.bytes)
+        yield Level("svc_log_position", "The last position of the log.", journal.head)
+        yield Level("svc_projection_position", "The last position that the views hold.", projector.position)
+        yield Level("svc_projection_lag_events", "Events that the views do not hold yet.", self._lag())
+        yield Level("svc_projection_level", "1 once the views have caught up since the start.", projector.is_level)
         yield Total("svc_projection_steps", "Batches that were projected.", projector.steps)
         yield Total("svc_projection_failures", "Batches that failed and were tried again.", projector.failures)
         refused = Total(
             "svc_budget_refusals", "Requests answered 429, by the allowance that was used up.", labels=["budget"]
         )
-        used = Gauge("svc_budget_used", "By whoever has used most of an allowance; 1: all of it.", labels=["budget"])
+        used = Level("svc_budget_used", "By whoever has used most of an allowance; 1: all of it.", labels=["budget"])
         for each in self._budgets.shown(self._clock.now_us()):
             refused.add_metric([each.name], each.refused)
             used.add_metric([each.name], each.fullest)
         yield from (refused, used)
         revision = served.snapshot.catalog_revision if served else 0
-        yield Gauge("svc_catalog_revision", "The served revision; 0: none.", revision)
+        yield Level("svc_catalog_revision", "The served revision; 0: none.", revision)
         if self._backups is not None:
             age = self._backups.age_seconds()
             about = "Seconds since the newest scheduled backup was begun; infinite where there is none."
-            yield Gauge("svc_backup_age_seconds", about, inf if age is None else age)
+            yield Level("svc_backup_age_seconds", about, inf if age is None else age)
             yield Total("svc_backup_failures", "Scheduled backups that failed.", self._backups.failures)
-        yield Gauge("svc_catalog_stale", "1 where the last refresh failed.", bool(served and served.stale))
+        yield Level("svc_catalog_stale", "1 where the last refresh failed.", bool(served and served.stale))
 
     def _lag(self) -> int:
         return max(self._journal.head - self._projector.position, 0)

@@ -2,23 +2,17 @@
 
 import sqlite3
 import time
-from bisect import bisect_right
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 import structlog
 from msgspec.structs import replace
 
-from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured, TracesCaptured
 from aggregates.event import DeveloperEvent, Event, Scope
-from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
@@ -27,10 +21,9 @@ from projections.reader import FetchEvents, is_passing
 from svc.limits import READ_BYTES_MAX
 from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.store import EventStore, StoreUnavailable
+from svc.views.retained import readings_of_log
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
 
-RECALL_EVENTS = 50  # facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings
-RECALL_CHUNKS_MAX = 64  # how many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB
 GIVE_WAY_SQLITE_STEPS = 1_000
 """Steps of SQLite's machine between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more."""
 READ_PIECES = 10
@@ -180,93 +173,3 @@ def _flaw(path: Path, store: EventStore) -> str | None:
             raise StoreUnavailable(f"{path.name}: {error}; another program holds it, or the disk does") from error
         return f"{path.name} cannot be read: {error}"
     return None if belongs_to_log(mark, store) else f"{path.name} was built from another log"
-
-
-# What is kept of deleted texts; the facts that hold it are read when the first such text is missed.
-
-_Stretch = tuple[int, int, int]
-"""First and last position, and that of the fact with what is retained of some texts between them."""
-_FIELDS = {
-    PromptCaptured.TOPIC: "prompt",
-    PromptAnswered.TOPIC: "response",
-    RecordsCaptured.TOPIC: "words",
-    TracesCaptured.TOPIC: "words",
-}
-
-
-class RetainedReadings:
-    """What is retained of the deleted texts of one log, by position. For one thread at a time; raises as the log."""
-
-    def __init__(self, store: EventStore) -> None:
-        self._store = store
-        self._read_up_to = 0
-        self._stretches: dict[Scope, list[_Stretch]] = {}
-        self._furthest: dict[Scope, list[int]] = {}  # how far the stretches of a scope reach, up to each of them
-        self._chunks: OrderedDict[int, dict[int, RetainedReading]] = OrderedDict()
-
-    def recalled(self, event: Event, position: int) -> Event:
-        """The event, with what is retained of its words where they are gone."""
-        if not isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured):
-            return event
-        name = _FIELDS[event.TOPIC]
-        words = getattr(event, name)
-        if words is None or words.text is not None:
-            return event
-        standing = self.standing(event.organization_id, event.developer_id, position)
-        return event if standing is None else replace(event, **{name: RetainedWords(None, standing)})
-
-    def standing(self, organization_id: UUID, developer_id: UUID, position: int) -> RetainedReading | None:
-        """What is retained of the texts of a fact."""
-        scope = Scope(organization_id, developer_id)
-        found = self._find(scope, position)
-        return self._find(scope, position) if found is None and self._read_more() else found
-
-    def _find(self, scope: Scope, position: int) -> RetainedReading | None:
-        # Stretches seldom overlap: what is old goes before what is new, unless a clock ran ahead.
-        stretches, furthest = self._stretches.get(scope, []), self._furthest.get(scope, [])
-        place = bisect_right(stretches, position, key=itemgetter(0)) - 1
-        while place >= 0 and furthest[place] >= position:
-            _, last, sealed_at = stretches[place]
-            if last >= position and (found := self._chunk(sealed_at).get(position)) is not None:
-                return found
-            place -= 1
-        return None
-
-    def _chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
-        chunk = self._chunks.get(sealed_at)
-        if chunk is None:
-            event = self._store.read_positions([sealed_at])[sealed_at].event
-            assert isinstance(event, ReadingsRetained)
-            chunk = self._chunks[sealed_at] = {row.position: row for row in retained_readings(event)}
-            while len(self._chunks) > RECALL_CHUNKS_MAX:
-                self._chunks.popitem(last=False)
-        self._chunks.move_to_end(sealed_at)
-        return chunk
-
-    def _read_more(self) -> bool:
-        """Take in what was sealed since; whether there was anything."""
-        begun_at = self._read_up_to
-        while sealed := self._store.read_topics_after([ReadingsRetained.TOPIC], self._read_up_to, RECALL_EVENTS):
-            for recorded in sealed:
-                event = recorded.event
-                if isinstance(event, ReadingsRetained):
-                    scope = Scope(event.organization_id, event.developer_id)
-                    self._stretches.setdefault(scope, []).append((event.first, event.last, recorded.position))
-            self._read_up_to = sealed[-1].position
-        if self._read_up_to == begun_at:
-            return False
-        for scope, stretches in self._stretches.items():
-            stretches.sort()
-            self._furthest[scope] = list(accumulate((last for _, last, _ in stretches), max))
-        return True
-
-
-_OF_STORES: WeakKeyDictionary[EventStore, RetainedReadings] = WeakKeyDictionary()
-
-
-def readings_of_log(store: EventStore) -> RetainedReadings:
-    """The readings of a log, which remember what they read."""
-    found = _OF_STORES.get(store)
-    if found is None:
-        found = _OF_STORES[store] = RetainedReadings(store)
-    return found

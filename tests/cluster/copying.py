@@ -15,6 +15,7 @@ import msgspec
 
 from svc.cli.common import tell, working
 from svc.limits import READ_BYTES_MAX
+from svc.log.codec import replace_state
 from svc.log.folder import held
 from svc.log.opening import listed_keys, make_missing_master_key, open_log
 from svc.log.sqlite import EVENTS_FILE
@@ -44,7 +45,9 @@ def copy_log(source: Place, target: Place, heard: OnProgress) -> Copied:
             )
         keys = _copy_keys((old, old_vault, old_var), (new, new_vault, new_var))
         while rows := old.read_rows(done, COPY_EVENTS, READ_BYTES_MAX):
-            new.insert_rows(rows)
+            if [row.id for row in rows] != [*range(done + 1, done + len(rows) + 1)]:
+                raise MaintenanceError(f"an event is missing in the source after position {done}; see `svc verify`")
+            new.insert([[replace_state(row, row.state) for row in rows]])
             done = rows[-1].id
             heard(done, 2 * head)
         events, digest = _digest(old, lambda position: heard(head + position // 2, 2 * head))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from eventsourcing.persistence import IntegrityError, Notification
+from eventsourcing.persistence import Notification
 from eventsourcing.popo import POPOApplicationRecorder
 
 from svc.log.codec import Codec
@@ -49,11 +49,6 @@ class MemoryRecorder(POPOApplicationRecorder):
         with self._database_lock:
             for position, state in states.items():
                 self._stored_events[position - 1] = replace(self._stored_events[position - 1], state=state)
-
-    def insert_copied(self, rows: Sequence[Notification]) -> None:
-        if rows[0].id != len(self._stored_events) + 1:
-            raise IntegrityError("does not follow")
-        self.insert_events(rows)
 
     def sweep(self) -> bool:
         return True

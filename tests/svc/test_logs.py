@@ -1,7 +1,6 @@
 """The log itself: one JSON object a line, with the request it belongs to, and without what an exception quotes."""
 
 import json
-from collections import Counter
 from contextlib import suppress
 from typing import Any
 
@@ -38,13 +37,13 @@ def test_a_line_carries_the_request_it_belongs_to(capsys: pytest.CaptureFixture[
 
 def test_a_line_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk that takes the log is full; what is counted of it is counted all the same."""
-    errors: Counter[str] = Counter()
-    count_errors(errors)
+    errors: list[str] = []
+    count_errors(errors.append)
     with suppress(OSError), open("/dev/full", "w", encoding="utf-8") as full:
         monkeypatch.setattr("sys.stderr", full)
         logger().error("the store cannot be written")
         logger().exception("nor can it be read")
-    assert errors.total() == 2
+    assert len(errors) == 2
 
 
 @pytest.mark.parametrize(
@@ -79,9 +78,9 @@ def test_an_exception_tells_its_place_and_not_what_it_quotes(
 def test_errors_are_counted_by_their_message(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever else the line says."""
     log = logger()
-    errors: Counter[str] = Counter()
-    count_errors(errors)
+    errors: list[str] = []
+    count_errors(errors.append)
     for number in range(3):
         log.error("it broke", number=number)
     log.warning("it nearly broke")
-    assert errors == {"it broke": 3}
+    assert errors == ["it broke"] * 3
