@@ -124,7 +124,7 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
         spend(service, request, ADDRESS, address_of(request))
         spend(service, request, allowances, caller.scope.developer_id)
         _check_role(caller, route)
-        return ByKey(service, request, Body(request, _line_of(caller) if route.method == "POST" else None), caller)
+        return ByKey(service, request, Body(request, line_of(caller) if route.method == "POST" else None), caller)
 
     def by_secret(request: Request) -> BySecret:
         _check_administrator(service, request.headers)
@@ -176,7 +176,7 @@ async def _let_in(service: Service, admitted: Callable[[Request], Call]) -> Call
 _TURNS: dict[UUID, trio.CapacityLimiter] = {}  # one for each developer who ever sent something
 
 
-def _line_of(caller: Principal) -> trio.CapacityLimiter:
+def line_of(caller: Principal) -> trio.CapacityLimiter:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
     return _TURNS.setdefault(caller.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
 

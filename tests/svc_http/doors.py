@@ -67,7 +67,7 @@ class Door(NamedTuple):
             found.append("streams")
         if self.body_bytes_max:
             found.append("bodies")
-        if self.route.kind is ByKey and self.route.method == "POST":
+        if self.route.kind in (ByKey, BySignIn) and self.body_bytes_max:
             found.append("fairness")
         return ", ".join(found)
 

@@ -28,7 +28,7 @@ from svc_http.bodies import Body, HttpError, check_content_type, refusal
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
-from svc_http.routing import Route, address_of, count_spent, path_id, spend
+from svc_http.routing import Route, address_of, count_spent, line_of, path_id, spend
 
 COOKIE = "svc_session"
 COOKIE_BYTES = 32
@@ -339,7 +339,9 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
                 return _to_sign_in(request)
             role = service.directory.membership(found.scope)
             assert role is not None, "a sign-in stands only for a member"
-            call = BySignIn(service, request, body, Principal(found.scope, role.role), found)
+            who = Principal(found.scope, role.role)
+            body = Body(request, line_of(who))
+            call = BySignIn(service, request, body, who, found)
             spend(service, request, DEVELOPER, found.developer_id)
             service.uses.note(found.id, service.now_us())
         values: dict[str, Any] = {n: each if takes.get(n) is str else path_id(each, n) for n, each in ids.items()}
