@@ -10,7 +10,6 @@ from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import (
     NO_STANDING,
     SURE_MIN,
-    UNIT_PROMPTS_MAX,
     Standing,
     joined_prompts,
     own_standing,
@@ -368,12 +367,10 @@ def test_what_can_be_said_on_one_side_only_is_in_no_rate() -> None:
 
 def test_prompts_are_one_unit_until_something_is_done() -> None:
     """Whether it was answered or only worked on; of a very long row the first are read."""
-    asking = [
-        turn(f"Add the flag number {n} that prints it", place=n, answer=None) for n in range(UNIT_PROMPTS_MAX + 1)
-    ]
+    asking = [turn(f"Add the flag number {place} that prints it", place=place, answer=None) for place in range(17)]
     worked = turn("Add a flag that prints the version", answer=None, tool_calls=1)
     assert [len(unit) for unit in unit_turns([*asking, worked, asking[0]])] == [len(asking) + 1, 1]
-    assert len(joined_prompts(asking)) == UNIT_PROMPTS_MAX
+    assert len(joined_prompts(asking)) == 16
 
 
 def test_of_a_bare_paste_only_what_may_rest_on_it_is_sure() -> None:
