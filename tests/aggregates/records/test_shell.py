@@ -167,6 +167,8 @@ REVERTS: list[tuple[str, tuple[str, ...]]] = [
     ("git restore -s HEAD~2 --staged --worktree src/a.py", ("src/a.py",)),
     ("git restore .", ()),
     ("git reset --hard origin/main", ()),
+    ("git reset --keep HEAD~1", ()),
+    ("git reset --merge", ()),
     ("git stash", ()),
     ("git stash push -m wip", ()),
     ("git stash push -- src/a.py", ("src/a.py",)),

@@ -79,6 +79,7 @@ def test_a_request_for_a_title_is_the_agents_own() -> None:
         ({"prompt": [ASKED]}, "Run the check"),
         ({"messages": [ASKED, {"role": "user", "content": "and tell"}]}, "and tell"),
         ({"messages": [{"role": "user", "content": [{"type": "image", "image": "…"}]}]}, None),
+        ({"messages": [ASKED, {"role": "assistant", "content": "I look."}]}, None),
         ({"messages": "x"}, None),
         ([5], None),
         ({}, None),

@@ -7,6 +7,7 @@ import pytest
 
 from aggregates.capture.commands import CaptureRecords
 from aggregates.event import Words, cut
+from aggregates.telemetry.codex import called
 from aggregates.turns.observation import observe
 from aggregates.turns.turn import sum_work
 from tests.support.facts import DIGESTER
@@ -192,6 +193,13 @@ def test_a_patch_in_a_shells_stead_is_a_patch(arguments: dict[str, Any], patched
         files = sorted((file.edits, file.lines_added, file.lines_removed) for file in work.files)
         assert files == [(2, 2, 2), (2, 4, 0)]
         assert (work.tool_calls, work.lines_added) == (2, 6)
+
+
+def test_a_patch_that_failed_or_that_no_shell_was_given_changes_no_file() -> None:
+    failed = {"tool_name": "apply_patch", "success": "false", "arguments": PATCH}
+    assert read(codex("tool_result", failed)).only.more_files == ()
+    given = {"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}
+    assert called("read_file", given) == ("read_file", given)
 
 
 def test_who_spawns_a_sub_agent_tells_whose_its_conversation_is() -> None:
