@@ -111,7 +111,7 @@ NO_SIGN = "nothing shows that the goal was reached"  # the two reasons that are 
 ONE_SIDED = "only said where sure; no rate"  # of a habit that the judge can surely see, or surely miss, but not both
 
 
-class Habit(msgspec.Struct, frozen=True):
+class HabitAdvice(msgspec.Struct, frozen=True):
     label: str
     advice: str
 
@@ -124,7 +124,7 @@ class Trouble(msgspec.Struct, frozen=True):
 class _Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_enough: str
     nothing_missed: str
-    habits: dict[BooleanName, Habit]
+    habits: dict[BooleanName, HabitAdvice]
     troubles: dict[str, Trouble]
     reached: dict[Intent, str]
 

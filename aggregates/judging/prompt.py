@@ -20,7 +20,7 @@ LEANS = (
 """What a prompt shows that rests on another one."""
 
 
-class Asked(Protocol):
+class Earlier(Protocol):
     """Of a turn before a prompt what its judge looks at."""
 
     @property
@@ -30,7 +30,9 @@ class Asked(Protocol):
     def response(self) -> ResponseReading | None: ...
 
 
-def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Asked], model: "RubricModel | None" = None) -> Rubric:
+def judge_prompt(
+    prompt: PromptReading | None, earlier: Sequence[Earlier], model: "RubricModel | None" = None
+) -> Rubric:
     """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`,
     the shipped one unless another is given."""
     # An image or a lone mark holds no word, and nothing pasted to judge by.
@@ -42,7 +44,9 @@ def judge_prompt(prompt: PromptReading | None, earlier: Sequence[Asked], model: 
     return forced_rubric(prompt, earlier, model)
 
 
-def forced_rubric(prompt: PromptReading | None, earlier: Sequence[Asked], model: "RubricModel | None" = None) -> Rubric:
+def forced_rubric(
+    prompt: PromptReading | None, earlier: Sequence[Earlier], model: "RubricModel | None" = None
+) -> Rubric:
     """What would be said of a prompt in whatever language, if something had to be."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
@@ -60,7 +64,7 @@ def _rubric(
     return Rubric("ok", *model.verdict(logits, context, shown, own_words=own_words))
 
 
-def context_names(prompt: PromptReading, earlier: Sequence[Asked]) -> tuple[str, ...]:
+def context_names(prompt: PromptReading, earlier: Sequence[Earlier]) -> tuple[str, ...]:
     """What the sub-session held before a prompt, as names of features."""
     first, before = not earlier, earlier[-1] if earlier else None
     short, named = not prompt.shows("words over 16"), prompt.shows("reference")

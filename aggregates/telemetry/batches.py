@@ -13,7 +13,7 @@ from aggregates.event import Digester, Scope
 from aggregates.records.record import FileChange, Point, Record, TextPool
 from aggregates.records.tools import ChangedFile
 from aggregates.telemetry.draft import RecordDraft
-from aggregates.telemetry.envelope import Agent, Context, RawRedactor, Signal, assembled
+from aggregates.telemetry.envelope import Agent, RawRedactor, SectionContext, Signal, assembled
 from aggregates.telemetry.otlp import Fault
 
 DECODER_VERSION = 1
@@ -30,11 +30,11 @@ T = TypeVar("T")
 class Part(msgspec.Struct, Generic[T]):
     session: str | None
     agent: Agent
-    raws: list[tuple[Context, bytes]] = []
+    raws: list[tuple[SectionContext, bytes]] = []
     values: list[T] = []
     size_bytes: int = 0
 
-    def add(self, context: Context, data: bytes, values: Iterable[T]) -> None:
+    def add(self, context: SectionContext, data: bytes, values: Iterable[T]) -> None:
         self.raws.append((context, data))
         self.values.extend(values)
 
@@ -61,7 +61,7 @@ class Batches(Generic[T]):
         self._full: list[Part[T]] = []
         self._heads_bytes_left = max(HEADS_BYTES_MIN, export_bytes)
 
-    def room(self, session: str | None, agent: Agent, context: Context, record_bytes: int) -> Part[T]:
+    def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part[T]:
         """The part that a record of this size goes into; what stands around it counts where it is not there yet.
 
         Raises `Fault` where the export has too many sessions, or repeats too much for each of them.
@@ -150,6 +150,6 @@ def _file_change(file: ChangedFile, words: TextPool) -> FileChange:
     return FileChange(path, file.lines_added, file.lines_removed)
 
 
-def _raw(raws: Iterable[tuple[Context, bytes]], signal: Signal, redactor: RawRedactor) -> str:
+def _raw(raws: Iterable[tuple[SectionContext, bytes]], signal: Signal, redactor: RawRedactor) -> str:
     contexts, records = zip(*raws, strict=True)
     return assembled(signal, (context.branch for context in contexts), redactor.clean(records))

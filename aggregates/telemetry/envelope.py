@@ -216,7 +216,7 @@ class Metric(msgspec.Struct, frozen=True, rename="camel"):
 _METRIC = msgspec.json.Decoder(Metric)
 
 
-class Context(msgspec.Struct, frozen=True):
+class SectionContext(msgspec.Struct, frozen=True):
     agent: Agent  # as far as the resource and the scope tell
     resource: dict[str, Plain]
     ids: SourceIds
@@ -226,15 +226,15 @@ class Context(msgspec.Struct, frozen=True):
     series: bytes  # what tells the series of a metric apart from others, but for the point's own attributes
 
 
-class Contexts:
+class SectionContexts:
     """Makes contexts, and remembers those it made: an export repeats them."""
 
     def __init__(self, signal: Signal, redactor: RawRedactor) -> None:
         self._signal = signal
         self._redactor = redactor
-        self._known: dict[tuple[object, ...], Context] = {}
+        self._known: dict[tuple[object, ...], SectionContext] = {}
 
-    def of(self, section: Section) -> Context:
+    def of(self, section: Section) -> SectionContext:
         """The context of a section. Raises `Fault` where its heads are not what OTLP says."""
         key = (section.branch, *(tuple(head.items()) for head in section.heads))
         known = self._known.get(key)
@@ -242,7 +242,7 @@ class Contexts:
             known = self._known[key] = self._made(section)
         return known
 
-    def _made(self, section: Section) -> Context:
+    def _made(self, section: Section) -> SectionContext:
         size_bytes = sum(len(value) for head in section.heads for value in head.values())
         if size_bytes > HEADS_BYTES_MAX:
             raise Fault(f"its resource, scope and metric have {size_bytes} bytes, and may have {HEADS_BYTES_MAX}")
@@ -262,7 +262,7 @@ class Contexts:
             metric = _fitting(_METRIC, _whole(own | for_all), "metric")
             series = b",".join([resource or b"", scope or b"", msgspec.json.encode(metric.name or "")])
             above.append(canonical(_whole(alone | {section.branch: _whole(container)})))
-        return Context(
+        return SectionContext(
             agent=_agent(attributes, known_scope.name or ""),
             resource=attributes,
             ids=SourceIds(above),

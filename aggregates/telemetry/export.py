@@ -11,7 +11,16 @@ from aggregates.records.record import OF_SUB_AGENT, Point
 from aggregates.telemetry import ai_sdk, claude_code, codex, copilot, gemini, otlp
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
-from aggregates.telemetry.envelope import Agent, Context, Contexts, RawRedactor, Rest, Section, Signal, without_rest
+from aggregates.telemetry.envelope import (
+    Agent,
+    RawRedactor,
+    Rest,
+    Section,
+    SectionContext,
+    SectionContexts,
+    Signal,
+    without_rest,
+)
 from aggregates.telemetry.points import made_point, read_point
 from aggregates.times import parse_instant
 
@@ -51,7 +60,7 @@ _SPOKEN: dict[Agent, _Vocabulary] = {
 _UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id", ai_sdk.SESSION))
 
 
-def _agent_of_log(context: Context, *names: str | None) -> Agent:
+def _agent_of_log(context: SectionContext, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
     for each in filter(None, names):
         for agent, spoken in _SPOKEN.items():
@@ -60,7 +69,7 @@ def _agent_of_log(context: Context, *names: str | None) -> Agent:
     return context.agent
 
 
-def _agent_of_span(context: Context, attributes: otlp.Attributes) -> Agent:
+def _agent_of_span(context: SectionContext, attributes: otlp.Attributes) -> Agent:
     """By who sends; a service of another name is Copilot where it says so in its attributes."""
     if context.agent == "unknown" and any(key.startswith(("github.copilot.", "copilot_chat.")) for key in attributes):
         return "copilot"
@@ -183,7 +192,7 @@ _HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal s
 
 
 class _Raw(NamedTuple):
-    context: Context
+    context: SectionContext
     place: str
     data: bytes
 
@@ -199,7 +208,7 @@ class Export:
         self.signal = signal
         self.rest = rest
         self._means = means
-        self._contexts = Contexts(signal, RawRedactor(redaction=means.redaction))
+        self._contexts = SectionContexts(signal, RawRedactor(redaction=means.redaction))
 
     def commands(self, sections: Sequence[Section]) -> list[PreparedCommand]:
         """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
@@ -296,7 +305,7 @@ class Export:
         if child is not None:
             child.add(context, raw.data, _sub_agent(event))
 
-    def _heard(self, agent: Agent, context: Context, *, follows: bool = False) -> None:
+    def _heard(self, agent: Agent, context: SectionContext, *, follows: bool = False) -> None:
         if len(self.senders) < SENDERS_MAX:
             name = otlp.name(context.resource, "service.name") or "without a name"
             self.senders.add(agent if agent != "unknown" else name if follows else f"{UNKNOWN_SENDER} {name}")
@@ -349,7 +358,7 @@ def _time_of(record: otlp.LogRecord, attributes: otlp.Attributes) -> int | None:
         return None
 
 
-def _link(span: otlp.Span, attributes: otlp.Attributes, context: Context) -> SpanLink:
+def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionContext) -> SpanLink:
     agent = _agent_of_span(context, attributes)
     return SpanLink(
         trace_id=str(span.trace_id) if span.trace_id else None,

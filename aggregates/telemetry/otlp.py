@@ -140,7 +140,7 @@ class LogRecord(Traced):
     event_name: str | None = None
 
 
-class Status(_Wire):
+class SpanStatus(_Wire):
     message: str | None = None
     code: int | None = None
 
@@ -150,7 +150,7 @@ class SpanEvent(Attributed):
     name: str | None = None
 
 
-class Span(Traced):
+class OtlpSpan(Traced):
     parent_span_id: SpanId | None = None
     flags: UInt32 | None = None
     name: str | None = None
@@ -159,11 +159,11 @@ class Span(Traced):
     end_time_unix_nano: Fixed64 | None = None
     events: list[SpanEvent] | None = None
     links: list[Traced] | None = None
-    status: Status | None = None
+    status: SpanStatus | None = None
 
 
 LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
-SPAN = msgspec.json.Decoder(Span, dec_hook=typed)
+SPAN = msgspec.json.Decoder(OtlpSpan, dec_hook=typed)
 RESOURCE = msgspec.json.Decoder(Attributed, dec_hook=typed)
 SCOPE = msgspec.json.Decoder(InstrumentationScope, dec_hook=typed)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from aggregates.records.record import Point, PointKind, PointMeaning
 from aggregates.telemetry import otlp
-from aggregates.telemetry.envelope import Context, Metric
+from aggregates.telemetry.envelope import Metric, SectionContext
 
 _NO_RECORDED_VALUE = 1
 _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
@@ -83,7 +83,7 @@ def read_point(data: bytes, container: str) -> Read:
     return point, otlp.attributes_of(point.attributes)
 
 
-def made_point(read: Read, context: Context, metric: Metric, record_id: str, origin: int, now_us: int) -> Point:
+def made_point(read: Read, context: SectionContext, metric: Metric, record_id: str, origin: int, now_us: int) -> Point:
     point, attributes = read
     start_us = (point.start_time_unix_nano or 0) // otlp.NANOS_PER_US
     at_us = (point.time_unix_nano or 0) // otlp.NANOS_PER_US
@@ -145,7 +145,7 @@ _MEANINGS: dict[str, PointMeaning | tuple[str, _Meanings]] = {
 """What a counter counts, or the attribute that says it."""
 
 
-def _meaning(context: Context, metric: str, attributes: otlp.Attributes) -> PointMeaning | None:
+def _meaning(context: SectionContext, metric: str, attributes: otlp.Attributes) -> PointMeaning | None:
     """Gemini sends the conventions' token histogram and its own counter; Copilot sends only the histogram."""
     if metric.startswith("gen_ai.") and context.agent != "copilot":
         return None

@@ -11,7 +11,7 @@ import msgspec
 from aggregates.event import Span
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.times import US_PER_SECOND
-from aggregates.turns.observation import Answer, Observation, Parts, ToolUse
+from aggregates.turns.observation import CapturedResponse, Observation, Parts, ToolUse
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
@@ -186,12 +186,12 @@ def _repeats(tools: Sequence[ToolUse]) -> int:
     return sum(1 for _ in takewhile(lambda tool: tool.input_digest == digest, reversed(tools)))
 
 
-def usage_of(requests: Iterable[Observation | Answer]) -> tuple[ModelUsage, ...]:
+def usage_of(requests: Iterable[Observation | CapturedResponse]) -> tuple[ModelUsage, ...]:
     """By model what requests took; a captured response stands for one request."""
     sums: dict[str, list[int]] = {}
     for each in requests:
         tokens = tokens_of(each)
-        cost, by_response = each.cost_usd_nano, isinstance(each, Answer)
+        cost, by_response = each.cost_usd_nano, isinstance(each, CapturedResponse)
         known = (cost or 0, cost is None, each.lower_bound, by_response, tokens == (None,) * len(tokens))
         counts = (1, *(count or 0 for count in tokens), *known)
         before = sums.get(each.model or UNKNOWN_MODEL) or [0] * len(counts)
@@ -199,7 +199,7 @@ def usage_of(requests: Iterable[Observation | Answer]) -> tuple[ModelUsage, ...]
     return tuple(ModelUsage(model, *sums[model]) for model in sorted(sums))
 
 
-def tokens_of(told: Observation | Answer) -> tuple[int | None, ...]:
+def tokens_of(told: Observation | CapturedResponse) -> tuple[int | None, ...]:
     return told.input_tokens, told.output_tokens, told.cache_read_tokens, told.cache_write_tokens
 
 

@@ -15,7 +15,7 @@ import msgspec
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.captures import LEADING, Capture, CaptureGroup, join_captures
-from aggregates.turns.observation import Answer, Observation
+from aggregates.turns.observation import CapturedResponse, Observation
 from aggregates.turns.turn import ANSWERED, API_ERROR, Opening, Turn, sum_work, tokens_of, usage_of
 
 LATE_CLEAR_US = 5_000_000
@@ -45,7 +45,7 @@ class Aliases(msgspec.Struct, frozen=True):
 def build_turns(
     agent_session_id: str,
     captures: Sequence[Capture],
-    answers: Mapping[UUID, Answer],
+    answers: Mapping[UUID, CapturedResponse],
     seen: Sequence[PlacedObservation],
     *,
     openings: Mapping[UUID, Opening | None],
@@ -118,7 +118,7 @@ def _build(
     agent_session_id: str,
     turn_id: UUID,
     group: CaptureGroup,
-    answers: Sequence[Answer],
+    answers: Sequence[CapturedResponse],
     own: Sequence[PlacedObservation],
 ) -> Turn:
     """`answers`: in the order in which they were given; the last one is what the prompt led to."""
@@ -171,14 +171,14 @@ def _made(captures: Sequence[Capture]) -> tuple[str, ...]:
     return tuple(sorted(maker for (maker, _), count in times.items() for _ in range(count) if maker is not None))
 
 
-def _answers(group: CaptureGroup, answers: Mapping[UUID, Answer]) -> list[Answer]:
+def _answers(group: CaptureGroup, answers: Mapping[UUID, CapturedResponse]) -> list[CapturedResponse]:
     """The plugin's answer first, else that of the transcript; then what was answered to the agent's own words."""
     answered = sorted(group.captures, key=lambda each: LEADING.index(each.kind))
     own = [answers[capture.capture_id] for capture in answered if capture.capture_id in answers]
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 
 
-def _tells_usage(answer: Answer, *, failed: bool) -> bool:
+def _tells_usage(answer: CapturedResponse, *, failed: bool) -> bool:
     """Whether a response is a request: where requests of the turn failed, one without a token or a cost is none."""
     tokens = tokens_of(answer)
     return answer.cost_usd_nano is not None or any(tokens) or (not failed and tokens != (None,) * len(tokens))

@@ -31,7 +31,7 @@ from projections.facts.rows import Digesters
 from projections.reader import Reader, bodies, json_array, owner, pack, unpack
 
 
-class Placed(msgspec.Struct, frozen=True):
+class GroupedArc(msgspec.Struct, frozen=True):
     """An arc and the sub-session it was last part of; None for an arc that is new."""
 
     arc: Arc
@@ -130,18 +130,18 @@ def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], aft
     return lost
 
 
-def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[Placed]:
+def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[GroupedArc]:
     query = (
         "SELECT body, sub_session_id FROM arcs "
         "WHERE organization_id = ? AND developer_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     )
     for body, sub_session_id in db.execute(query, (*owner(scope), start_us)):
-        yield Placed(unpack(body, Arc), sub_session_id)
+        yield GroupedArc(unpack(body, Arc), sub_session_id)
 
 
-def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]]:
+def _groups(placed: Iterator[GroupedArc], last_changed_us: int) -> list[list[GroupedArc]]:
     """Sub-sessions from here on, up to the first later arc that opened one before and opens one now."""
-    groups: list[list[Placed]] = []
+    groups: list[list[GroupedArc]] = []
     for each in placed:
         if groups and belongs_to([member.arc for member in groups[-1]], each.arc):
             groups[-1].append(each)
@@ -153,7 +153,7 @@ def _groups(placed: Iterator[Placed], last_changed_us: int) -> list[list[Placed]
 
 
 def _sub_sessions_between(
-    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[Placed]], last_us: int
+    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[GroupedArc]], last_us: int
 ) -> set[str]:
     stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
     query = (
@@ -166,7 +166,7 @@ def _sub_sessions_between(
 def _conclude_groups(
     db: sqlite3.Connection,
     scope: Scope,
-    groups: Sequence[Sequence[Placed]],
+    groups: Sequence[Sequence[GroupedArc]],
     changed: set[str],
     stale: set[str],
     texts: PromptTexts,
@@ -184,7 +184,7 @@ def _conclude_groups(
     return ChangedSubSessions({str(each.sub_session_id) for each in concluded}.union(gone), dependents)
 
 
-def _unchanged(db: sqlite3.Connection, group: Sequence[Placed], changed: set[str]) -> str | None:
+def _unchanged(db: sqlite3.Connection, group: Sequence[GroupedArc], changed: set[str]) -> str | None:
     """The sub-session's id where the group holds just the arcs that it held before, and none of them changed."""
     name = str(group[0].arc.arc_id)
     if any(each.sub_session_id != name or str(each.arc.arc_id) in changed for each in group):

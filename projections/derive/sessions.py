@@ -17,7 +17,7 @@ from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAn
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.captures import JOIN_WINDOW_US, Capture
-from aggregates.turns.observation import Answer, Observation
+from aggregates.turns.observation import CapturedResponse, Observation
 from aggregates.turns.turn import Turn
 from aggregates.turns.turns import Aliases, PlacedObservation, build_turns
 from projections.facts.prices import priced
@@ -165,10 +165,12 @@ def _tail_observations(
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
 
 
-def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, Answer]:
+def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, CapturedResponse]:
     ids = json_array([capture.capture_id for capture in captures])
     query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
-    return {UUID(capture_id): priced(Answer, body, price) for capture_id, body, price in db.execute(query, (ids,))}
+    return {
+        UUID(capture_id): priced(CapturedResponse, body, price) for capture_id, body, price in db.execute(query, (ids,))
+    }
 
 
 def _write_turns(

@@ -48,7 +48,7 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     judge_reason: UnclassifiedReason | None = None  # why none of its prompts could be classified, where that is known
 
 
-class PromptBody(msgspec.Struct, frozen=True, array_like=True):
+class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     """What is shown of a prompt but never searched or summed."""
 
     prompt: TextRef | None
@@ -178,7 +178,7 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
     for judged in concluded.prompts:
         turn, counted = judged.turn, concluded.qualifies and judged.rubric.status == "ok"
         text, led_by = text_of(turn), None if judged.lead is None else prompt_id(judged.lead)
-        body = PromptBody(text, turn.response_position, turn.elapsed_ms, judged.rubric, turn.work.usage, led_by)
+        body = PromptDetail(text, turn.response_position, turn.elapsed_ms, judged.rubric, turn.work.usage, led_by)
         rows.append(
             (
                 str(turn.turn_id),

@@ -18,7 +18,7 @@ from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, response_ref
-from projections.derive.sub_session_rows import PromptBody
+from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, bodies, unpack
 from projections.sub_sessions.rows import SubSessionRow
 
@@ -60,7 +60,7 @@ class SubSessionEvidence:
             "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
         )
         for turn, packed, score in reader.db.execute(query, (row.sub_session_id,)):
-            body = unpack(packed, PromptBody)
+            body = unpack(packed, PromptDetail)
             self.prompts.append(
                 PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score, body.unit_prompt_id)
             )
@@ -117,7 +117,7 @@ class SubSessionEvidence:
 
     def prompt_piece(self, what: str, turn: Turn) -> EvidencePiece:
         """Evidence that is a prompt, of any turn of the developer's."""
-        found = bodies(self.reader.db, PromptBody, "SELECT body FROM prompts WHERE turn_id = ?", (str(turn.turn_id),))
+        found = bodies(self.reader.db, PromptDetail, "SELECT body FROM prompts WHERE turn_id = ?", (str(turn.turn_id),))
         text = self.text(found[0].prompt if found else None)
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")

@@ -36,7 +36,7 @@ from aggregates.sub_sessions.sub_session import (
     override_words_of,
 )
 from aggregates.turns.captures import Capture
-from aggregates.turns.observation import Answer
+from aggregates.turns.observation import CapturedResponse
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted
@@ -122,7 +122,7 @@ def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Dige
 
 def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Digester, prices: PriceBook | None) -> None:
     shown = retain_response(position, event.response, digester)
-    answer = Answer(
+    answer = CapturedResponse(
         # Times that hang on the prompt's own time are settled when the turn is built.
         at_us=trusted(event.responded_at_us, event.received_at_us),
         timed=event.responded_at_us is not None,

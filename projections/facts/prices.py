@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.prices.catalog import Snapshot
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
-from aggregates.turns.observation import Answer, Observation
+from aggregates.turns.observation import CapturedResponse, Observation
 from projections.facts.rows import Reprice, Rows
 from projections.reader import pack, unpack
 
@@ -52,7 +52,7 @@ def price_of(book: PriceBook | None, model: str | None, at_us: int, usage: Usage
     return found if isinstance(found, Price) else None
 
 
-def answer_price(book: PriceBook | None, answer: Answer, at_us: int) -> Price | None:
+def answer_price(book: PriceBook | None, answer: CapturedResponse, at_us: int) -> Price | None:
     """What a captured response cost by the catalog, where its capture did not say."""
     if answer.cost_usd_nano is not None:
         return None
@@ -60,7 +60,7 @@ def answer_price(book: PriceBook | None, answer: Answer, at_us: int) -> Price | 
     return price_of(book, answer.model, at_us, Usage(*counts))
 
 
-_Priced = TypeVar("_Priced", Observation, Answer)
+_Priced = TypeVar("_Priced", Observation, CapturedResponse)
 
 
 def priced(kind: type[_Priced], body: bytes, price: bytes | None) -> _Priced:
@@ -117,7 +117,7 @@ def _price_requests(db: sqlite3.Connection, repricing: Reprice, book: PriceBook,
 def _price_answers(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, rows: Rows) -> None:
     asked = (repricing.organization_id, repricing.from_us, repricing.to_us, repricing.position)
     for capture, received_us, body in db.execute(_UNPRICED_ANSWERS, asked).fetchall():
-        price = answer_price(book, unpack(body, Answer), received_us)
+        price = answer_price(book, unpack(body, CapturedResponse), received_us)
         if price is not None:
             db.execute("UPDATE answers SET price = ? WHERE capture_id = ?", (pack(price), capture))
             rows.touched_captures.append(capture)

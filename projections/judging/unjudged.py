@@ -28,7 +28,7 @@ from aggregates.turns.turn import (
     Turn,
 )
 from projections.derive.sessions import arc_before, arcs_of, response_ref, session_gaps, turns_of
-from projections.derive.sub_session_rows import PromptBody
+from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import turns_in
 
@@ -203,7 +203,7 @@ def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
 
     query = "SELECT body FROM prompts WHERE turn_id = ?"
     found = [reader.db.execute(query, (str(turn.turn_id),)).fetchone() for turn in turns]
-    bodies = [None if row is None else unpack(row[0], PromptBody) for row in found]
+    bodies = [None if row is None else unpack(row[0], PromptDetail) for row in found]
     prompts = [None if body is None else body.prompt for body in bodies]
     answers = [response_ref(reader.db, turn) for turn in turns]
     texts: dict[TextRef | None, str | None] = dict(reader.texts([*prompts, *answers]).items())

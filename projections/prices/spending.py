@@ -16,7 +16,7 @@ from aggregates.event import Scope
 from aggregates.people.stays import Stay
 from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL
-from projections.derive.sub_session_rows import PromptBody
+from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import json_array, owner, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.rows import NANO
 
@@ -178,7 +178,7 @@ def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> I
     """What only response captures tell: when it was asked, the model, and the figures. Each kind of tokens counts as
     told where it is above 0."""
     for at_us, body in db.execute(_PROMPTS, (*owner(scope), window.start_us, window.end_us)):
-        for usage in unpack(body, PromptBody).usage:
+        for usage in unpack(body, PromptDetail).usage:
             if usage.response_requests:
                 tokens = (getattr(usage, name) for name in _TOKENS)
                 told = (usage.requests if count else 0 for count in tokens)

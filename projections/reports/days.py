@@ -14,7 +14,7 @@ from aggregates.reports.prose import Narration, NarrativeStatus
 from aggregates.scores.grades import Interval
 from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
 from aggregates.times import US_PER_SECOND, Window, iso
-from projections.derive.sub_session_rows import Detail, PromptBody
+from projections.derive.sub_session_rows import Detail, PromptDetail
 from projections.reader import Reader, TextRef, bodies, bound, unpack
 from projections.scores.activity import active_times
 from projections.scores.score import Counts, score
@@ -180,7 +180,7 @@ def _goal(db: sqlite3.Connection, name: str) -> TextRef | None:
     title, query = detail.goal_title, "SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id"
     if title is None:
         return None
-    for whole in (each.prompt for each in bodies(db, PromptBody, query, (name,))):
+    for whole in (each.prompt for each in bodies(db, PromptDetail, query, (name,))):
         if whole is None or (whole.position, whole.field) != (title.position, title.field):
             continue
         if whole.span is None or title.span is None or whole.span.start <= title.span.start < whole.span.end:

@@ -11,7 +11,7 @@ from aggregates.judging.evidence import how_to_earn, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.habits import Decided
 from aggregates.times import Window
-from projections.derive.sub_session_rows import PromptBody, mask, unmask
+from projections.derive.sub_session_rows import PromptDetail, mask, unmask
 from projections.reader import Reader, bound, json_array
 from projections.scores.skill import COUNTED, TopPrompt, graded_bodies
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, owned
@@ -89,7 +89,7 @@ def _example(
     return next((_shown(reader, name, prompt, body) for prompt, body in readable), None)
 
 
-def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptBody) -> ShownHabit:
+def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptDetail) -> ShownHabit:
     whole = ShownHabit(prompt, prompt.preview or "", "", "", None)
     text = None if body.prompt is None else reader.texts([body.prompt])[body.prompt]
     if text is None or len(text) > MARKED_CHARACTERS_MAX:

@@ -14,7 +14,7 @@ from aggregates.scores.grades import Interval
 from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.derive.sub_session_rows import PromptBody, unmask
+from projections.derive.sub_session_rows import PromptDetail, unmask
 from projections.reader import Reader, bound, unpack
 from projections.scores.score import Counts, newest_at, window_counts
 from projections.sub_sessions.rows import SETTLED, SHOWN_CRUSHED, one_line
@@ -202,7 +202,7 @@ def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed
 
 def graded_bodies(
     reader: Reader, order: str, page: dict[str, object], narrowed: str = ""
-) -> list[tuple[TopPrompt, PromptBody]]:
+) -> list[tuple[TopPrompt, PromptDetail]]:
     """The same, each with how it was judged."""
     theirs = (
         "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
@@ -219,7 +219,7 @@ def graded_bodies(
         f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
     )
     rows = reader.db.execute(query, page).fetchall()
-    bodies = [unpack(row[1], PromptBody) for row in rows]
+    bodies = [unpack(row[1], PromptDetail) for row in rows]
     refs = [body.prompt for body in bodies]
     texts = reader.texts(refs)
     prompts = [

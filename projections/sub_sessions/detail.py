@@ -10,7 +10,7 @@ from aggregates.reading.verdicts import Intent, Rubric
 from aggregates.times import iso
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals, Turn
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
-from projections.derive.sub_session_rows import PromptBody
+from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.listing import Booleans, SpeedRow
 from projections.sub_sessions.rows import (
@@ -216,7 +216,7 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     )
     # One at a time, so that no more texts are held than are shown.
     for at_us, score, body, turn in reader.db.execute(query, (str(current), limit, offset)):
-        row = _prompt(reader, str(current), at_us, score, unpack(body, PromptBody), unpack(turn, Turn))
+        row = _prompt(reader, str(current), at_us, score, unpack(body, PromptDetail), unpack(turn, Turn))
         rows.append(row)
         characters += len(row.prompt_text or "") + len(row.response_text or "")
         if characters > PAGE_CHARS_MAX:
@@ -225,7 +225,7 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
 
 
 def _prompt(
-    reader: Reader, sub_session_id: str, at_us: int, score: float | None, body: PromptBody, turn: Turn
+    reader: Reader, sub_session_id: str, at_us: int, score: float | None, body: PromptDetail, turn: Turn
 ) -> PromptRow:
     usage, refs = body.usage, (body.prompt, response_ref(reader.db, turn))
     texts = reader.texts(refs)

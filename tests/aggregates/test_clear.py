@@ -133,7 +133,7 @@ RESOURCE = PLANTED_PAIRS | {"service.version": PLANTED}
                 PLANTED,
                 PLANTED_PAIRS,
                 events=[wire(otlp.SpanEvent) | {"attributes": pairs(PLANTED_PAIRS)}],
-                status=wire(otlp.Status),
+                status=wire(otlp.SpanStatus),
             )
         ),
         metrics(counter(PLANTED, {"asInt": 1}, PLANTED_PAIRS) | {"unit": PLANTED}, resource=RESOURCE),

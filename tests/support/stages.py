@@ -9,7 +9,7 @@ from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc, BoundaryKind
 from aggregates.turns.captures import Capture, CaptureKind
-from aggregates.turns.observation import Answer, Observation, ToolEffect, ToolUse
+from aggregates.turns.observation import CapturedResponse, Observation, ToolEffect, ToolUse
 from aggregates.turns.turn import FileWork, ModelUsage, Opening, Turn, Work
 from aggregates.turns.turns import PlacedObservation
 
@@ -203,9 +203,9 @@ def answer(
     model: str | None = None,
     lower_bound: bool = False,
     **counts: int,
-) -> Answer:
+) -> CapturedResponse:
     """Make a captured response, without numbers unless they are given."""
-    return Answer(
+    return CapturedResponse(
         at_us=at_us,
         timed=timed,
         position=position,

@@ -7,14 +7,16 @@ import pytest
 
 from aggregates.reading.readings import ResponseReading
 from aggregates.turns.captures import Capture, CaptureKind
-from aggregates.turns.observation import Answer
+from aggregates.turns.observation import CapturedResponse
 from aggregates.turns.turn import ModelUsage, Turn
 from aggregates.turns.turns import PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 
 
 def turn_of(
-    captures: Sequence[Capture], reports: Sequence[PlacedObservation] = (), answers: Mapping[UUID, Answer] | None = None
+    captures: Sequence[Capture],
+    reports: Sequence[PlacedObservation] = (),
+    answers: Mapping[UUID, CapturedResponse] | None = None,
 ) -> Turn:
     """The one turn of a whole session."""
     (turn,), _ = build_turns("session", captures, answers or {}, reports, openings={})
@@ -42,7 +44,9 @@ def turn_of(
         ),
     ],
 )
-def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(given: Answer, answered_us: int) -> None:
+def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(
+    given: CapturedResponse, answered_us: int
+) -> None:
     """The prompt was at five minutes; a time over ten minutes ahead of the receipt is replaced by it."""
     assert given.answered_us(5 * MINUTE) == answered_us
 
@@ -65,7 +69,7 @@ def test_a_response_happened_when_the_client_said_or_after_the_time_it_took(give
     ],
 )
 def test_a_turn_is_active_until_its_last_report_or_answer(
-    reports: list[PlacedObservation], given: Answer | None, last_us: int
+    reports: list[PlacedObservation], given: CapturedResponse | None, last_us: int
 ) -> None:
     """The agent's log told the prompt a minute before the plugin did."""
     captures = [capture(1, at_us=2 * MINUTE), capture(2, "log", at_us=MINUTE)]
@@ -85,7 +89,7 @@ def test_a_turn_is_active_until_its_last_report_or_answer(
     ],
 )
 def test_a_turn_is_answered_by_a_response_or_a_request(
-    reports: list[PlacedObservation], given: Answer | None, answered: bool
+    reports: list[PlacedObservation], given: CapturedResponse | None, answered: bool
 ) -> None:
     """A response capture, a response in telemetry, or a request that succeeded."""
     turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
@@ -116,7 +120,7 @@ FIRST, SECOND_ANSWER = response("first"), response("second")
     ],
 )
 def test_the_captured_response_is_read_before_a_reported_one(
-    reports: list[PlacedObservation], given: Answer | None, read: tuple[ResponseReading | None, int | None]
+    reports: list[PlacedObservation], given: CapturedResponse | None, read: tuple[ResponseReading | None, int | None]
 ) -> None:
     """And of reported ones the last."""
     turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
@@ -173,7 +177,7 @@ def test_whose_text_and_answer_are_read(kinds: tuple[CaptureKind, ...], read: in
     ],
 )
 def test_a_responses_numbers_stand_in_where_no_request_log_covers_the_turn(
-    given: Answer, expected: tuple[ModelUsage, ...]
+    given: CapturedResponse, expected: tuple[ModelUsage, ...]
 ) -> None:
     """With a request log they are not added to it."""
     alone = turn_of([capture(1)], [seen("tool", 1, tool=tool())], {uuid(1): given})

@@ -11,7 +11,7 @@ from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.authors import BUTTON
 from aggregates.reading.readings import PromptReading
 from aggregates.turns.captures import Capture, join_captures
-from aggregates.turns.observation import Answer
+from aggregates.turns.observation import CapturedResponse
 from aggregates.turns.turn import Opening, Turn
 from aggregates.turns.turns import Aliases, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
@@ -151,7 +151,7 @@ def test_what_an_agent_wrote_is_no_prompt_and_its_work_belongs_to_the_prompt_bef
         capture(5, text="two", at_us=10 * MINUTE),
     ]
     answers = {
-        uuid(place): Answer(at_us, True, place, None, 5_000, "m", place, None, None, None, None)
+        uuid(place): CapturedResponse(at_us, True, place, None, 5_000, "m", place, None, None, None, None)
         for place, at_us in ((1, SECOND), (2, 2 * MINUTE))
     }
     reports = [seen("tool", MINUTE + 2, tool=tool(), prompt_id="n")]

@@ -13,7 +13,7 @@ from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import UNIT_CHARACTERS_MAX, UNIT_PROMPTS_MAX
 from aggregates.reading.reading import read_prompt
 from aggregates.times import calendar_windows
-from projections.derive.sub_session_rows import PromptBody
+from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import unpack
 from projections.scores.skill import insight_summary, skill, top_prompts
 from projections.sub_sessions.listing import realtime
@@ -39,10 +39,10 @@ def told(*said: str | dict[str, Any], changed: bool = True) -> Log:
     return log.records("s", *done, request(end_us + SECOND)).passes(MONDAY + DAY)
 
 
-def rows(db: sqlite3.Connection) -> list[tuple[str, int, PromptBody]]:
+def rows(db: sqlite3.Connection) -> list[tuple[str, int, PromptDetail]]:
     """Status, whether it counts, and what is shown, in time order."""
     found = db.execute("SELECT status, counted, body FROM prompts ORDER BY at_us")
-    return [(status, counted, unpack(body, PromptBody)) for status, counted, body in found]
+    return [(status, counted, unpack(body, PromptDetail)) for status, counted, body in found]
 
 
 def test_prompts_that_nothing_was_answered_between_are_judged_as_one_text() -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from aggregates.judging.rubric import JudgeAnswered
-from projections.derive.sub_session_rows import Detail, PromptBody
+from projections.derive.sub_session_rows import Detail, PromptDetail
 from projections.reader import unpack
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, tables
 
@@ -33,12 +33,12 @@ def says(
     log.facts.append(Placed(len(log.facts) + 1, event))
 
 
-def shown(log: Log) -> tuple[str | None, int, Detail, list[PromptBody]]:
+def shown(log: Log) -> tuple[str | None, int, Detail, list[PromptDetail]]:
     """Intent, outcome, detail and prompts of the one sub-session."""
     db = project(log.facts)
     assert db.execute("SELECT * FROM failed").fetchall() == []
     ((intent, complete, detail),) = db.execute("SELECT intent, goal_complete, detail FROM sub_sessions").fetchall()
-    prompts = [unpack(body, PromptBody) for (body,) in db.execute("SELECT body FROM prompts ORDER BY at_us")]
+    prompts = [unpack(body, PromptDetail) for (body,) in db.execute("SELECT body FROM prompts ORDER BY at_us")]
     return intent, complete, unpack(detail, Detail), prompts
 
 
