@@ -183,6 +183,8 @@ def test_variables_stand_in_a_block_of_their_own() -> None:
     assert undo(EnvText, edited, ENV_CHANGES, text) == (f"{text}C=3\n", [])
     older = "A=1\nOTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20k\nC=3\n"
     assert undo(EnvText, older, ENV_CHANGES, "A=1\n") == ("A=1\nC=3\n", [])
+    given_back = block.replace("Authorization=Bearer%20k", "x=y")
+    assert undo(EnvText, older, ENV_CHANGES, text) == (f"A=1\nC=3\n{given_back}", [])
     assert undo(EnvText, f"{block[:30]}\nA=1\n", ENV_CHANGES, "") == (f"{block[:30]}\nA=1\n", [])
 
 
