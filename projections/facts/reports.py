@@ -216,13 +216,10 @@ class AskedBefore(NamedTuple):
 
 def asked_before(reader: Reader, scope: Scope, period: ReportPeriod) -> AskedBefore:
     found = _asked_for(reader, scope)
-    same = [each for each in found if _is_of(period, each.about)]
+    wanted = (period.name, period.window)
+    same = [each for each in found if (each.about.period.name, each.about.period.window) == wanted]
     unfinished = next((each.report_id for each in same if each.end is None), None)
     return AskedBefore(len(same), unfinished, sum(each.end is None for each in found))
-
-
-def _is_of(period: ReportPeriod, asked: _Asked) -> bool:
-    return (asked.period.name, asked.period.window) == (period.name, period.window)
 
 
 def open_reports(reader: Reader, limit: int) -> list[OpenReport]:

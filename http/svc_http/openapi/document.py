@@ -17,7 +17,7 @@ from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import is_zone_name
 from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
-from svc_http.params import YEARS, ByKey, BySecret, Call, Parameter, Schema
+from svc_http.params import YEARS, ByKey, BySecret, Call, Schema
 from svc_http.routing import Plain, Route
 
 _REF = "#/components/schemas/"
@@ -150,24 +150,19 @@ def _operation(routes: Mapping[str, Route], types: _Types, example: Mapping[str,
         "security": [each for number, each in enumerate(ways) if each not in ways[:number]],
         "responses": _answers(route, routes, types, example),
     }
-    parameters = [_in_path(name) for name in _ID_IN_PATH.findall(route.path)] + [
-        _in_query(each) for each in route.query
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", **_ID}}
+        for name in _ID_IN_PATH.findall(route.path)
     ]
+    for each in route.query:
+        named = {"name": each.name, "in": each.place, "required": each.required}
+        parameters.append(named | {"description": each.about, "schema": each.schema})
     if parameters:
         built["parameters"] = parameters
     if route.body is not None:
         content = _content(route.body, types, example.get("body"))
         built["requestBody"] = {"required": route.body_required, "content": content}
     return built
-
-
-def _in_path(name: str) -> Schema:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
-
-
-def _in_query(each: Parameter) -> Schema:
-    named = {"name": each.name, "in": each.place, "required": each.required}
-    return named | {"description": each.about, "schema": each.schema}
 
 
 def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: Mapping[str, Any]) -> dict[str, Any]:

@@ -186,7 +186,8 @@ async def _begun(
     developer_id, window = body.developer_id, time_range(body.from_time, body.to, zone, service.now_us())
     if isinstance(window, RangeRefused):
         raise HttpError(400, f"$: {window.message}")
-    if developer_id is not None and not _ever_member(service, organization_id, developer_id):
+    stays = {(each.organization_id, each.developer_id) for each in service.directory.all(Membership)}
+    if developer_id is not None and (organization_id, developer_id) not in stays:  # who has left has goals all the same
         raise HttpError(404, f"no developer {developer_id} in the organization")
     count = await service.read_all(lambda reader: count_started(reader, organization_id, developer_id, window))
     requested = BackfillRequested(
@@ -200,9 +201,3 @@ async def _begun(
         sub_sessions=count,
     )
     return accepted(await service.start_backfill(requested))
-
-
-def _ever_member(service: Service, organization_id: UUID, developer_id: UUID) -> bool:
-    """Who has left has sub-sessions all the same."""
-    stays = service.directory.all(Membership)
-    return any((each.organization_id, each.developer_id) == (organization_id, developer_id) for each in stays)
