@@ -124,51 +124,6 @@ async def test_a_goal_ends_with_the_agents_last_deed(agent: Agent, house: House,
 # --- taking back concerns the files that are named ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("command", "reverted"),
-    [
-        ("git checkout -- package-lock.json", False),
-        ("git restore docs/", False),
-        ("git checkout -- src/parser.py", True),
-        ("git restore src", True),
-        ("git checkout -- .", True),
-        ("git reset --hard", True),
-    ],
-)
-async def test_a_revert_within_a_goal_is_of_the_files_it_names(
-    agent: Agent, house: House, api: Caller, command: str, reverted: bool
-) -> None:
-    await agent.prompts(MONDAY, ASK)
-    await agent.logs(edited(MONDAY + SECOND, "/app/src/parser.py"), ran(MONDAY + MINUTE, command), asked(MONDAY + HOUR))
-    house.passes(MONDAY + DAY)
-    assert ("the work was reverted within the sub-session" in await evidence(api)) == reverted
-
-
-@pytest.mark.parametrize(
-    ("command", "rework"),
-    [
-        ("git checkout HEAD~1 -- src/parser.py", True),
-        ("cd src && git restore parser.py", True),
-        ("git checkout -- package-lock.json", False),
-    ],
-)
-async def test_a_later_session_that_restores_a_changed_file_is_rework_of_it(
-    agent: Agent, house: House, api: Caller, command: str, rework: bool
-) -> None:
-    """Though no tool touched the file there."""
-    await agent.prompts(MONDAY, ASK, "a")
-    done = edited(MONDAY + SECOND, "/app/src/parser.py", "a"), ran(MONDAY + 2 * SECOND, "pytest -q", "a")
-    await agent.logs(*done, asked(MONDAY + 3 * SECOND, "a"))
-    await agent.prompts(MONDAY + DAY, OTHER, "b")
-    await agent.logs(ran(MONDAY + DAY + SECOND, command, "b"), asked(MONDAY + DAY + 2 * SECOND, "b"))
-    house.passes(MONDAY + 3 * DAY)
-    found = await rows(api)
-    assert (found["a"]["crushed"], found["a"]["rework"]) == (True, False)
-    assert found["b"]["rework"] == rework
-    shown = (await api.get(f"{V3}/sub-sessions/{found['b']['sub_session_id']}")).json
-    assert shown["rework_of"] == (found["a"]["sub_session_id"] if rework else None)
-
-
 # --- throttling ---------------------------------------------------------------------------------------------------
 
 IMPACT = "/v1/intelligence/throttle"
@@ -361,29 +316,6 @@ async def test_bounds_of_counts_and_costs_are_one(
 
 
 # --- what nothing was answered between ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("answered", [False, True])
-async def test_prompts_that_nothing_was_answered_between_are_one_unit(
-    agent: Agent, house: House, api: Caller, answered: bool
-) -> None:
-    """Of the floor, the average grade, the skill and the best prompts: the figures are those of the joined text."""
-    pieces = ["Make src/parser.py return an empty list for an empty file.", "Then run pytest and show that it passes."]
-    for place, text in enumerate(pieces):
-        name = await agent.prompts(MONDAY + place * MINUTE, text)
-        if answered and not place:
-            await agent.answers(MONDAY + 30 * SECOND, name)
-    await agent.prompts(MONDAY + HOUR, "\n\n".join(pieces), "whole")
-    for session, at_us in (("s", MONDAY + 2 * MINUTE), ("whole", MONDAY + HOUR + MINUTE)):
-        await agent.logs(edited(at_us, "src/parser.py", session), asked(at_us + SECOND, session))
-    house.passes(MONDAY + 12 * HOUR)
-    units = 3 if answered else 2
-    assert (await api.get(f"{V3}/insight/summary")).json["sample_count"] == units
-    assert (await api.get(f"{V3}/skill")).json["sample_count"] == units
-    assert len((await api.get(f"{V3}/prompts/top?window=weekly")).json["items"]) == units
-    if not answered:
-        found = await rows(api)
-        assert found["s"]["prompt_grade"] == found["whole"]["prompt_grade"] is not None
 
 
 # --- what is missing ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from aggregates.people.commands import ChangeDeveloper
 from aggregates.times import parse_instant
 from tests.support import otlp
-from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.facts import HOUR, SECOND, Log, edit, request, shell
 from tests.support.otlp import NOW_US
 from tests.support.people import ANA, ANA_SCOPE, carry_out
 from tests.svc_http.house import Caller, House, prompt
@@ -108,61 +108,6 @@ async def test_a_failure_that_a_hook_tells_speaks_against_the_goal_and_adds_no_r
     assert "ends on an API error that was not recovered" in await against(api, row)
     errors = (await api.get("/v1/telemetry/analytics")).json["errors"]
     assert sum(each["count"] for each in errors) == int(told_twice)
-
-
-@pytest.mark.parametrize(
-    ("course", "complete"),
-    [
-        ((CHECK, CHECK, CHECK, COMMIT, COMMIT, COMMIT, ABORT), False),
-        ((COMMIT, CHECK, CHECK, CHECK, ABORT), False),
-        ((CHECK, COMMIT, COMMIT, COMMIT), True),
-        ((COMMIT, CHECK, CHECK, CHECK, ABORT, REQUEST), True),
-    ],
-    ids=["commits in a loop", "checks in a loop", "a loop that nobody cancelled", "a loop after which it went on"],
-)
-async def test_what_is_cancelled_while_looping_is_not_complete(
-    house: House, intake: Caller, api: Caller, course: tuple[Told, ...], complete: bool
-) -> None:
-    """Three identical calls, then the user's abort: no commit and no thanks makes up for it."""
-    await sends(house, intake, REQUEST, EDIT, *course)
-    row = await only(api)
-    assert (row["goal_complete"], row["crushed"]) == (complete, complete)
-    assert ("cancelled while the same call was repeated" in await against(api, row)) is not complete
-
-
-async def test_a_cancellation_without_a_loop_is_weighed_and_no_more(house: House, intake: Caller, api: Caller) -> None:
-    """Two identical calls are no loop: against a check and a commit the abort settles nothing."""
-    await sends(house, intake, REQUEST, EDIT, COMMIT, CHECK, CHECK, ABORT)
-    row = await only(api)
-    assert row["goal_complete"] is None
-    assert await against(api, row) == ["the last state is an interruption"]
-
-
-async def test_one_revert_inside_a_sub_session_is_no_rework(house: House, intake: Caller, api: Caller) -> None:
-    """The agent took its first attempt back and made another: one goal, reached, and nothing earlier was undone."""
-    await sends(house, intake, REQUEST, EDIT, TAKE_BACK, EDIT, CHECK, REQUEST)
-    row = await only(api)
-    assert (row["rework"], row["goal_complete"], row["crushed"]) == (False, True, True)
-    assert (await api.get(f"{V3}/score?window=daily")).json["svc_score"] == 100.0
-
-
-async def test_a_revert_that_a_person_asks_for_inside_is_no_rework(house: House, api: Caller) -> None:
-    """ "Undo that", said about this sub-session's own change, takes back nothing earlier."""
-    log = Log(ANA_SCOPE)
-    log.prompt("a", ASK, NOW_US, cwd_digest=7)
-    log.records("a", request(NOW_US + SECOND), edit(NOW_US + 2 * SECOND, path="src/parser.py"))
-    log.prompt("a", "Undo that and return None for an empty file instead", NOW_US + MINUTE, cwd_digest=7)
-    log.records(
-        "a",
-        shell(NOW_US + MINUTE + SECOND, "git checkout -- src/parser.py"),
-        edit(NOW_US + MINUTE + 2 * SECOND, path="src/parser.py"),
-        shell(NOW_US + MINUTE + 3 * SECOND, "pytest -q"),
-        request(NOW_US + MINUTE + 4 * SECOND),
-    )
-    house.has_seen(log)
-    house.passes(NOW_US + 3 * HOUR)
-    row = await only(api)
-    assert (row["turns"], row["rework"], row["crushed"]) == (2, False, True)
 
 
 # --- days -----------------------------------------------------------------------------------------------------

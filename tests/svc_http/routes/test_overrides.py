@@ -256,16 +256,6 @@ async def test_overrides_outlive_a_merge_and_late_work(busy: House, api: Caller)
 # --- how often ------------------------------------------------------------------------------------------------
 
 
-async def test_accuracy_of_nothing(api: Caller) -> None:
-    """Four fields, no rate."""
-    shown = (await api.get("/v1/sub-sessions/accuracy")).json
-    assert shown["windowDays"] == 28
-    assert shown["rows"] == [
-        {"field": field, "overrides": 0, "reviewed": 0, "subSessions": 0, "agreementRate": None}
-        for field in ("boundary", "completion", "rollback", "label")
-    ]
-
-
 async def test_accuracy_counts_sub_sessions_with_a_standing_override(busy: House, api: Caller) -> None:
     """One that was overridden twice in a field counts once; a split is that of the sub-session it opened."""
     first, second = await names(api)
@@ -353,11 +343,3 @@ async def test_an_unknown_id_is_a_400(api: Caller, wanted: str) -> None:
     """Not a 404, whether it could be an id or not."""
     answer = await said(api, wanted, "completion", "mark_complete")
     assert (answer.status, "sub-session" in answer.message) == (400, True)
-
-
-async def test_an_unwritable_store(busy: House, api: Caller) -> None:
-    """503 with Retry-After."""
-    first, _ = await names(api)
-    busy.refuses = "the event store cannot be written at present"
-    answer = await said(api, first, "completion", "mark_complete")
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")

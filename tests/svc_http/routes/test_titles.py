@@ -98,11 +98,3 @@ async def test_an_unknown_id(api: Caller, wanted: str) -> None:
     """404, whether it could be an id or not."""
     answer = await api.call("PATCH", f"{PATH}/{wanted}", {"title": "x"})
     assert (answer.status, "sub-session" in answer.message) == (404, True)
-
-
-async def test_an_unwritable_store(house: House, intake: Caller, api: Caller) -> None:
-    """503 with Retry-After."""
-    name = await a_sub_session(intake)
-    house.refuses = "the event store cannot be written at present"
-    answer = await api.call("PATCH", f"{PATH}/{name}", {"title": "x"})
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
