@@ -30,7 +30,7 @@ from aggregates.reports.decide import BackfillReply
 from aggregates.reports.events import BackfillRequested, CancelReport, RequestReport
 from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import activation
-from projections.prices.spending import Asked, Reading
+from projections.prices.spending import Reading, TeamWindow
 from projections.reader import Reader, is_passing
 from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
@@ -213,7 +213,7 @@ class RunningService(Service):
         with _unavailable():
             return await self.backfilling.send(asked)
 
-    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def team_spending(self, scope: Scope, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
         await self._caught_up(self._acknowledged.position(scope.developer_id))
         with _unavailable():
             return await self.archive.spending(scope.organization_id, asked)

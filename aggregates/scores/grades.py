@@ -193,7 +193,7 @@ GRADED_BYTES_MAX = 32 * 1024
 """Of a text that is graded by request: what a person writes as one prompt."""
 
 
-class Habit(msgspec.Struct, frozen=True):
+class GradedHabit(msgspec.Struct, frozen=True):
     boolean: BooleanName
     applies: bool
     earned: bool  # surely shown
@@ -215,7 +215,7 @@ class PromptGrade(msgspec.Struct, frozen=True):
     confidence: float
     score: float | None  # 0-100 over what is sure; None where that is less than two, and unless the status is ok
     letter: str | None
-    habits: tuple[Habit, ...]
+    habits: tuple[GradedHabit, ...]
 
 
 def grade_text(text: str) -> PromptGrade:
@@ -254,15 +254,15 @@ def prompt_verdict(rubric: Rubric, letter: str | None) -> str:
     return f"Read as {kind_of(rubric.intent)}, {rubric.confidence:.0%} sure; {shown}{graded}{silent}."
 
 
-def _habit(name: BooleanName, rubric: Rubric, evidence: Evidence | None, text: str) -> Habit:
+def _habit(name: BooleanName, rubric: Rubric, evidence: Evidence | None, text: str) -> GradedHabit:
     earned, unsure = name in rubric.earned, name in rubric.unsure
     if evidence is None or rubric.intent is None:
         why = f"does not apply to {kind_of(rubric.intent)}" if rubric.intent is not None else "not judged"
-        return Habit(name, False, False, False, None, None, None, why, HABIT_WORDS[name].how)
+        return GradedHabit(name, False, False, False, None, None, None, why, HABIT_WORDS[name].how)
     span = evidence.span
     quoted, how = cut(Words(text), span) or None, how_to_earn(name, text)
     start, end = (None, None) if span is None else (span.start, span.end)
-    return Habit(name, True, earned, unsure, quoted, start, end, evidence.what, how)
+    return GradedHabit(name, True, earned, unsure, quoted, start, end, evidence.what, how)
 
 
 # A completion rate beside those of the same teams, or one's own past. What leaves names nobody. In a small group, or

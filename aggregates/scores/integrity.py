@@ -12,10 +12,10 @@ from aggregates.sub_sessions.arcs import shares_half
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso
 from aggregates.turns.turn import Turn
 
-Kind = Literal[
+FlagKind = Literal[
     "auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew", "foreign_session"
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[FlagKind, ...] = get_args(FlagKind)
 STORM_PROMPTS_MIN = 3
 STORM_GAP_US = 60 * US_PER_SECOND
 UNLIKE_SHARE = 5  # two texts are alike while no more than one in five characters of the longer differs: 80 %
@@ -60,7 +60,7 @@ class Skew(msgspec.Struct, frozen=True):
 class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something to flag: what was counted, from the first to the last of it."""
 
-    kind: Kind
+    kind: FlagKind
     detected_us: int  # when there was enough of it to fire
     agent_session_id: str | None
     turn_id: UUID | None
@@ -139,7 +139,7 @@ def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[Sequence[_
 
 
 def _finding(
-    kind: Kind,
+    kind: FlagKind,
     session_id: str | None,
     times_us: Iterable[int],
     fired: int = 0,
@@ -161,7 +161,7 @@ def _finding(
 
 
 def _counted(
-    kind: Kind, agent_session_id: str, counted: Sequence[TurnEvidence | Clear], least: int, **more: int
+    kind: FlagKind, agent_session_id: str, counted: Sequence[TurnEvidence | Clear], least: int, **more: int
 ) -> IntegrityFinding:
     times = [each.at_us for each in counted]
     return _finding(kind, agent_session_id, times, least - 1, counted[least - 1].turn_id, **more)

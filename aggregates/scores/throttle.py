@@ -19,10 +19,10 @@ from aggregates.scores.grades import median
 from aggregates.times import US_PER_SECOND
 
 WAIT_MAX_US = 30 * 60 * US_PER_SECOND  # where nothing follows for longer, nobody was waiting any more
-Interval = tuple[int, int]  # from the first microsecond up to, but without, the second
+Wait = tuple[int, int]  # from the first microsecond up to, but without, the second
 
 
-def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]) -> Interval:
+def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]) -> Wait:
     """From a failure to the next success; where that is too far off, to the next failure; else no time at all."""
     for times in (successes, failures):
         index = bisect_right(times, failed_us)
@@ -31,9 +31,9 @@ def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]
     return failed_us, failed_us
 
 
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
+def merged(intervals: Iterable[Wait]) -> list[Wait]:
     """The same moments in order, as few intervals as possible, none of them empty."""
-    joined: list[Interval] = []
+    joined: list[Wait] = []
     for start, end in sorted(intervals):
         if start >= end:
             continue
@@ -48,12 +48,12 @@ class Claims:
     """The moments that are taken."""
 
     def __init__(self) -> None:
-        self._taken: list[Interval] = []
+        self._taken: list[Wait] = []
 
-    def claim(self, wanted: Iterable[Interval]) -> tuple[Interval, ...]:
+    def claim(self, wanted: Iterable[Wait]) -> tuple[Wait, ...]:
         return tuple(piece for interval in merged(wanted) for piece in self._take(interval))
 
-    def _take(self, interval: Interval) -> list[Interval]:
+    def _take(self, interval: Wait) -> list[Wait]:
         start, end = interval
         first = bisect_left(self._taken, start, key=lambda taken: taken[1])
         after = bisect_right(self._taken, end, key=lambda taken: taken[0])
@@ -62,7 +62,7 @@ class Claims:
         return list(_delay_gaps(interval, met))
 
 
-def _delay_gaps(interval: Interval, taken: Iterable[Interval]) -> Iterator[Interval]:
+def _delay_gaps(interval: Wait, taken: Iterable[Wait]) -> Iterator[Wait]:
     start, end = interval
     for taken_start, taken_end in taken:
         if start < taken_start:
@@ -133,7 +133,7 @@ class ThrottleEvent(msgspec.Struct, frozen=True):
     at_us: int
     session_id: str | None
     details: str
-    waits: tuple[Interval, ...]  # the time it cost, less what an event of higher precedence already stands for
+    waits: tuple[Wait, ...]  # the time it cost, less what an event of higher precedence already stands for
     confidence: float | None = None  # of an outage: the share of the developer's requests during it that failed, 0-1
     outage_us: int | None = None
     """Of an outage: when the first of those who saw it did; names the same outage for all of them."""
@@ -182,7 +182,7 @@ class _Seen:
             self.sessions[request.session_id].append(request)
             self._times[request.session_id, request.failed].append(request.at_us)
 
-    def wait(self, request: ApiRequest) -> Interval:
+    def wait(self, request: ApiRequest) -> Wait:
         """How long its agent session stood still after it."""
         name = request.session_id
         return wait_after(request.at_us, self._times[name, False], self._times[name, True])

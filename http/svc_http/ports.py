@@ -23,7 +23,7 @@ from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
-from projections.prices.spending import Asked, Reading
+from projections.prices.spending import Reading, TeamWindow
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals
 
@@ -280,7 +280,7 @@ class Service:
 
     acts: Callable[[], Awaitable[Sequence[Act]]]
     backfills: Callable[[], Awaitable[Sequence[BackfillRecord]]]
-    team_spending: Callable[[Scope, Sequence[Asked]], Awaitable[Sequence[Reading]]]
+    team_spending: Callable[[Scope, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
     narrates: Callable[[UUID], bool]  # whether there is a text model, and the organization lets text leave
     narrate: Callable[[NarrativeRequest], Awaitable[Narration]]
     digester: Callable[[Scope], Digester]

@@ -11,7 +11,7 @@ from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
 from projections.prices.spending import Spent
 from projections.reader import Reader, bound, sum_in_halves, unpack
 from projections.sub_sessions.goals import with_agents
-from projections.sub_sessions.rows import OUTCOME, Outcome, SubSessionRow, select, started_in
+from projections.sub_sessions.rows import OUTCOME, GoalOutcome, SubSessionRow, select, started_in
 
 _KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd_nano")
 _COUNTS = ("requests", "unpriced_requests", "lower_bound_requests", "unmeasured_requests")
@@ -31,7 +31,7 @@ def spent_in(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[Sp
     return [Spent.of(reader.db.execute(query, bound(scope, window)).fetchone()) for window in windows]
 
 
-def spent_by_outcome(reader: Reader, scope: Scope, window: Window) -> dict[Outcome, tuple[int, Spent]]:
+def spent_by_outcome(reader: Reader, scope: Scope, window: Window) -> dict[GoalOutcome, tuple[int, Spent]]:
     """How many goals came out so, and what they took."""
     query = f"SELECT {OUTCOME}, count(*), {_SUMS} {started_in()} GROUP BY 1"
     return {row[0]: (row[1], Spent.of(row[2:])) for row in reader.db.execute(query, bound(scope, window))}

@@ -103,7 +103,7 @@ ByDeveloper = dict[UUID, Spent]
 RequestKey = tuple[str, int, str]  # developer, time and record id
 
 
-class Asked(msgspec.Struct, frozen=True):
+class TeamWindow(msgspec.Struct, frozen=True):
     """A window, and the stays in the team that fall into it."""
 
     window: Window
@@ -151,7 +151,7 @@ _PROMPTS = (
 )
 
 
-def live_part(db: sqlite3.Connection, organization_id: UUID, asked: Asked, after: int) -> LivePart:
+def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, after: int) -> LivePart:
     """Requests that changed after a position of the log, and turns that only response captures tell about."""
     bound = {"after": after, "organization": str(organization_id)}
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])

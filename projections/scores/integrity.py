@@ -7,7 +7,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.floor import TriviaReason
-from aggregates.scores.integrity import KINDS, Kind
+from aggregates.scores.integrity import KINDS, FlagKind
 from aggregates.times import Window, iso, sorted_into
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import SETTLED, started_in
@@ -16,7 +16,7 @@ REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 
 
 class KindCount(msgspec.Struct, frozen=True):
-    kind: Kind
+    kind: FlagKind
     count: int
 
 
@@ -36,7 +36,7 @@ class IntegrityPoint(msgspec.Struct, frozen=True):
 
 class FlagRow(msgspec.Struct, frozen=True):
     flag_id: str
-    kind: Kind
+    kind: FlagKind
     detected_at: str
     agent_session_id: str | None
     score_v3_sub_session_id: str | None
@@ -76,7 +76,7 @@ def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Seque
     ]
 
 
-def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, Kind]]:
+def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, FlagKind]]:
     query = f"SELECT f.detected_at_us, f.kind FROM flags f WHERE {_OWN} AND f.detected_at_us < :end"
     return reader.db.execute(query, bound(scope, window)).fetchall()
 

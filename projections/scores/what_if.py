@@ -16,7 +16,7 @@ from projections.derive.sessions import recut_session
 from projections.reader import Reader, bound, json_array
 from projections.schema import create
 from projections.scores.score import tally
-from projections.sub_sessions.rows import Outcome, find, select, turns_in
+from projections.sub_sessions.rows import GoalOutcome, find, select, turns_in
 
 NEIGHBOURS_MAX = 200
 """So many goals are copied, those nearest in time: those farther off may be rework of it, but border on it never."""
@@ -31,8 +31,8 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str | None
     started_us: int
-    before: Outcome
-    after: list[Outcome]  # of the goals that would hold its turns, in time order
+    before: GoalOutcome
+    after: list[GoalOutcome]  # of the goals that would hold its turns, in time order
     now: Tally  # of a range of time
     then: Tally
 

@@ -48,7 +48,7 @@ class FileShown(msgspec.Struct, frozen=True):
     lines_removed: int | None
 
 
-class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
+class ModelWork(msgspec.Struct, frozen=True, kw_only=True):
     """What one model was asked for. `model` is None where it was not reported."""
 
     model: str | None
@@ -79,7 +79,7 @@ class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
     floor: FloorShown
     agent_session_ids: list[str]
     files: list[FileShown]  # those edited most first
-    models: list[ModelShown]  # those asked most first
+    models: list[ModelWork]  # those asked most first
     unsure_gaps: list[UnsureGap]
     """Where the judge hardly knew whether one goal ends and another begins, and nobody has said."""
 
@@ -182,12 +182,12 @@ def _files(reader: Reader, sub_session_id: str) -> list[FileShown]:
     return sorted(shown, key=lambda file: (-file.edits, file.path or ""))
 
 
-def _models(reader: Reader, sub_session_id: str) -> list[ModelShown]:
+def _models(reader: Reader, sub_session_id: str) -> list[ModelWork]:
     query = "SELECT models FROM sub_sessions WHERE sub_session_id = ?"
     (body,) = reader.db.execute(query, (sub_session_id,)).fetchone()
     totals = [each for each in unpack(body, list[ModelTotals]) if each.requests]
     return [
-        ModelShown(
+        ModelWork(
             model=each.model,
             requests=each.requests,
             total_tokens=each.tokens or None if not each.unmeasured_requests else None,

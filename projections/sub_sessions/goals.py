@@ -14,7 +14,7 @@ from projections.sub_sessions.rows import (
     IN_RANGE,
     NEWEST_FIRST,
     OUTCOME,
-    Outcome,
+    GoalOutcome,
     SubSessionRow,
     find,
     owned,
@@ -32,7 +32,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     window: Window | None = None
     kind: Intent | None = None
-    outcome: Outcome | None = None
+    outcome: GoalOutcome | None = None
     agent: str | None = None
     said: bool = False  # only those that a person said something about
     words: str = ""

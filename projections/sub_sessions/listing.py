@@ -176,7 +176,7 @@ def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | No
 # Overrides: what one is about, found among the sub-sessions as they are now, and how often there are any.
 
 
-class Place(msgspec.Struct, frozen=True):
+class TurnPlace(msgspec.Struct, frozen=True):
     """A turn as overrides name it: by the capture whose text is read."""
 
     agent_session_id: str
@@ -187,14 +187,14 @@ class Overridable(msgspec.Struct, frozen=True):
     """One sub-session as it is now, as far as an override must know it."""
 
     sub_session_id: UUID
-    turns: tuple[Place, ...]  # in time order; the first opens it
-    joins_at: Place | None
+    turns: tuple[TurnPlace, ...]  # in time order; the first opens it
+    joins_at: TurnPlace | None
     """The turn before which a boundary would have to go for it to join the one before; None where nothing is before.
 
     Where the id that was asked for names a part that was joined already, the turn that opens that part.
     """
-    spoken: tuple[Place, ...]  # the turns of whose gaps a person spoke, with that of the turn after the last one
-    unsure: tuple[Place, ...]
+    spoken: tuple[TurnPlace, ...]  # the turns of whose gaps a person spoke, with that of the turn after the last one
+    unsure: tuple[TurnPlace, ...]
     """The turns within it before which the judge hardly saw no boundary, and nobody has spoken."""
 
 
@@ -212,7 +212,7 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         )
         opening = bound(scope, started=turns[0].started_us, turn=str(turns[0].turn_id))
         part = current if reader.db.execute(query, opening).fetchone() is not None else None
-    places = {turn.turn_id: Place(turn.agent_session_id, turn.capture_id) for turn in turns}
+    places = {turn.turn_id: TurnPlace(turn.agent_session_id, turn.capture_id) for turn in turns}
     arcs = arcs_of(reader.db, str(current))
     said = {turn for name in {turn.agent_session_id for turn in turns} for turn in session_gaps(reader.db, name)}
     unsure = {turn_id for arc in arcs for turn_id, _ in arc.unsure} - said
@@ -226,7 +226,7 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         current,
         tuple(places.values()),
         joins_at=None if part is None else places.get(part),
-        spoken=tuple(Place(turn.agent_session_id, turn.capture_id) for turn in around if turn.turn_id in said),
+        spoken=tuple(TurnPlace(turn.agent_session_id, turn.capture_id) for turn in around if turn.turn_id in said),
         unsure=tuple(places[turn.turn_id] for turn in turns if turn.turn_id in unsure),
     )
 

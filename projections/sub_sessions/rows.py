@@ -25,7 +25,7 @@ UNCLASSIFIED = "unclassified"  # what stands in the place of an intent where the
 SETTLED = "s.settles_at_us <= b.log_time_us"
 QUALIFIES = f"{SETTLED} AND s.floor_passed AND s.intent IS NOT NULL"
 CRUSHED = f"{QUALIFIES} AND s.goal_complete IS 1 AND s.rework_of IS NULL"
-Outcome = Literal["reached", "not_reached", "undecided", "rework", "not_counted", "live"]
+GoalOutcome = Literal["reached", "not_reached", "undecided", "rework", "not_counted", "live"]
 OUTCOME = (
     f"CASE WHEN NOT ({SETTLED}) THEN 'live' WHEN NOT ({QUALIFIES}) THEN 'not_counted' WHEN {CRUSHED} THEN 'reached' "
     "WHEN s.goal_complete IS NULL THEN 'undecided' WHEN s.rework_of IS NOT NULL THEN 'rework' ELSE 'not_reached' END"
@@ -77,7 +77,7 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
     agent_session_id: str
     started_us: int
     ended_us: int
-    outcome: Outcome
+    outcome: GoalOutcome
     turns: int
     floor_passed: bool
     trivia_reason: str | None

@@ -7,12 +7,13 @@ forgotten here, too.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.records.record import PointKind
+from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window, iso
 from projections.reader import Reader, bound
 from projections.sub_sessions.rows import NANO
@@ -25,8 +26,6 @@ _LEVELS = (
 )
 _CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
 _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
-
-Signal = Literal["logs", "traces", "metrics"]
 
 
 class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,12 +14,12 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.scores.grades import median
+from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from aggregates.turns.observation import Observation
 from projections.prices.spending import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
-from projections.telemetry.records import Signal
 
 HOURS = 24
 _USD_DIGITS = 9  # nano-dollars: what lies below comes of adding fractions up
@@ -140,7 +140,7 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     unmeasured_requests: int
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class RecordGroup(msgspec.Struct, frozen=True, kw_only=True):
     """One hour, day or agent session in which there was a record. Tokens that a request did not tell are None."""
 
     key: str | None  # when the hour began, in UTC; the day of the zone; the agent session, None where records name none
@@ -233,7 +233,7 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
 
 def stats(
     reader: Reader, scope: Scope, window: Window, signal: Signal, group_by: GroupBy, zone: ZoneInfo
-) -> list[Group]:
+) -> list[RecordGroup]:
     """The groups in the order of their keys; records that name no session come last."""
     column = "t.agent_session_id" if group_by == "session_id" else f"t.at_us / {SLOT_US}"
 
@@ -255,7 +255,7 @@ def stats(
     for key, meaning, value in rows("counted"):
         gained[key, meaning] += value
     return [
-        Group(
+        RecordGroup(
             key=key,
             records=count,
             input_tokens=_whole(gained.get((key, "input_tokens"))),
@@ -279,9 +279,9 @@ def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
             return session
 
 
-def _of_requests(key: str | None, records: int, usage: Spent) -> Group:
+def _of_requests(key: str | None, records: int, usage: Spent) -> RecordGroup:
     untold: dict[str, Any] = dict.fromkeys(() if usage.requests else ("input_tokens", "output_tokens", "cost_usd"))
-    return usage.shown_as(Group, key=key, records=records, **untold)
+    return usage.shown_as(RecordGroup, key=key, records=records, **untold)
 
 
 def _whole(tokens: float | None) -> int | None:

@@ -20,11 +20,11 @@ from projections.facts.prices import COLUMNS, changed_rows, stretch_end
 from projections.prices.spending import (
     COUNTS,
     SUMS,
-    Asked,
     Coverage,
     CoverageReason,
     LivePart,
     Reading,
+    TeamWindow,
     add_spent,
     live_part,
     spent_rows,
@@ -87,7 +87,7 @@ class ArchiveLane:
         while await self._in_turn(self._archive_some):
             pass
 
-    async def spending(self, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
+    async def spending(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> list[Reading]:
         """Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`."""
         try:
             return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
@@ -119,7 +119,7 @@ class ArchiveLane:
         with self._views().reading() as db:
             return archive_changes(archive, db)
 
-    def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[Asked]) -> list[Reading]:
+    def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[TeamWindow]) -> list[Reading]:
         if archive.root.exists() and not archive.root.is_dir():
             raise NotADirectoryError(f"{archive.root.name} is no folder")
         after = archive.mark.position
@@ -185,7 +185,7 @@ class _Chosen(msgspec.Struct):
 def spending(
     archive: Archive,
     organization_id: UUID,
-    asked: Asked,
+    asked: TeamWindow,
     live: LivePart,
     budget: Budget,
     breathe: Callable[[], None] = lambda: None,

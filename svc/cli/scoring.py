@@ -22,7 +22,7 @@ from svc.connect.connecting import all_stored
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.asking.words import Spent, spent_by_model, state
+from svc_http.asking.words import ModelGoals, spent_by_model, state
 from svc_http.pages.words import HABITS, KINDS, plainly, reason_of, titled
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -362,7 +362,7 @@ def cost(server: Server, as_json: bool, days: int) -> None:
         Shown(highlight=False).print("A cost was more than is known where requests have no price.", style="yellow")
 
 
-def _spent(spent: Spent) -> tuple[str, ...]:
+def _spent(spent: ModelGoals) -> tuple[str, ...]:
     cost = "–" if spent.cost_usd is None else f"${spent.cost_usd:.2f}"
     return (
         str(spent.goals),

@@ -32,7 +32,7 @@ from aggregates.reports.events import (
 from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports
-from projections.prices.spending import Asked, Reading
+from projections.prices.spending import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
 from svc.limits import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
@@ -50,7 +50,7 @@ SCHEDULE_LOOK_SECONDS = 60.0
 SCHEDULE_DELAY_SECONDS = 3_600.0  # what was begun in a period's last minutes settles half an hour after it went quiet
 log = structlog.get_logger()
 T = TypeVar("T")
-Spend = Callable[[UUID, Sequence[Asked]], Awaitable[Sequence[Reading]]]
+Spend = Callable[[UUID, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]
 """From the archive and the views. Raises `Unavailable` where the archive cannot be read, and `ViewsDamaged`."""
 Write = Callable[[OpenReport, str], Awaitable[Prose | None]]
 """The prose of a report, from its sections; None where there is none."""
@@ -161,7 +161,7 @@ class ReportJobs:
         window = wanted.period.window
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
         try:
-            (spending,) = await self._spend(wanted.scope.organization_id, [Asked(window, (whole,))])
+            (spending,) = await self._spend(wanted.scope.organization_id, [TeamWindow(window, (whole,))])
         except Unavailable as error:
             raise OSError(str(error)) from error
         except ViewsDamaged as error:  # they are mended soon

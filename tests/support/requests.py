@@ -7,7 +7,7 @@ from uuid import UUID
 
 from aggregates.event import Scope
 from projections.facts.prices import COLUMNS
-from projections.prices.spending import Asked, Coverage, Reading, live_part
+from projections.prices.spending import Coverage, Reading, TeamWindow, live_part
 from projections.reader import Reader
 from tests.support.facts import ANA, MONDAY
 
@@ -43,6 +43,6 @@ def put(views: sqlite3.Connection, *rows: dict[str, Any]) -> None:
     views.executemany(f"INSERT OR REPLACE INTO requests ({names}) VALUES ({marks})", rows)
 
 
-def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[Asked]) -> list[Reading]:
+def spending_in_views(reader: Reader, scope: Scope, asked: Sequence[TeamWindow]) -> list[Reading]:
     """Every request of the windows from the views alone, as if nothing were archived."""
     return [Reading(live_part(reader.db, scope.organization_id, each, 0).spent, Coverage()) for each in asked]

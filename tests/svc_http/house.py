@@ -30,7 +30,7 @@ from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
 from aggregates.topics import TimePassed
 from projections.apply import apply
-from projections.prices.spending import Asked, Coverage, Reading
+from projections.prices.spending import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals
 from svc_http.ports import (
@@ -209,7 +209,7 @@ class House(Service):
         """The newest first."""
         return [show_backfill(each, "running") for each in reversed(self.filling)]
 
-    async def team_spending(self, scope: Scope, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def team_spending(self, scope: Scope, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
         """From the views alone; what coverage says is as the test has set it."""
         found = await self.read(scope, spending_in_views, asked)
         return [Reading(each.spent, coverage) for each, coverage in zip(found, self.coverage, strict=True)]

@@ -13,11 +13,11 @@ from aggregates.people.commands import (
     RemoveTeamMember,
     StartMembership,
 )
-from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, PeerRanges, compare
-from aggregates.times import US_PER_DAY, Window
+from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, compare
+from aggregates.times import US_PER_DAY
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.log import named
-from tests.support.people import ACME, ANA_SCOPE, BEN, NOW_US, carry_out
+from tests.support.people import ACME, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import Caller, House
 
 TEAM = named("core")
@@ -123,16 +123,6 @@ async def test_a_day_of_another_zone_tells_of_the_hour_between_them(house: House
     utc, east = [(await api.get(f"{SUMMARY}&tz={zone}")).json for zone in ("UTC", "Etc/GMT-1")]
     assert utc["membersActive"] == east["membersActive"] == 3
     assert utc["crushed"] - east["crushed"] == 1
-
-
-def test_twenty_different_ranges_a_day() -> None:
-    ranges = PeerRanges()
-    now_us = 100 * US_PER_DAY + HOUR
-    asked = [Window(number, number + 1) for number in range(21)]
-    assert [ranges.admits(BEN, each, now_us) for each in asked] == [True] * 20 + [False]
-    assert ranges.admits(BEN, asked[0], now_us), "one that was asked for today is no further one"
-    assert ranges.admits(ANA_SCOPE.developer_id, asked[-1], now_us), "each person has their own"
-    assert ranges.admits(BEN, asked[-1], 101 * US_PER_DAY), "tomorrow is another day"
 
 
 async def test_a_further_range_is_429_until_midnight(house: House, api: Caller) -> None:

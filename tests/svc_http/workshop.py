@@ -11,7 +11,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Reply, Scope
 from aggregates.reports.events import CancelReport, RequestReport
 from projections.facts.reports import OpenReport, open_reports
-from projections.prices.spending import Asked, Coverage, Reading
+from projections.prices.spending import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
 from svc_http.ports import Unavailable
@@ -58,7 +58,7 @@ class Workshop(House):
         if self.views_break is not None:
             raise self.views_break
 
-    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def _spend(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
         if self.archive_away is not None:
             raise Unavailable(self.archive_away)
         scope = Scope(organization_id, asked[0].stays[0].developer_id)

@@ -37,7 +37,7 @@ NOT_REPORTED = "not reported"
 """The model of requests that name none."""
 
 
-class Spent(NamedTuple):
+class ModelGoals(NamedTuple):
     """What goals that one model worked on took; one of several models counts for each."""
 
     goals: int
@@ -52,7 +52,7 @@ class Spent(NamedTuple):
     requests_without_price: int
 
 
-def spent_by_model(items: Iterable[Mapping[str, Any]]) -> dict[str, Spent]:
+def spent_by_model(items: Iterable[Mapping[str, Any]]) -> dict[str, ModelGoals]:
     """Of the items of `/v1/score_v3/model-task`, in their order."""
     models: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for each in items:
@@ -60,11 +60,11 @@ def spent_by_model(items: Iterable[Mapping[str, Any]]) -> dict[str, Spent]:
     return {model: _spent(parts) for model, parts in models.items()}
 
 
-def _spent(parts: list[Mapping[str, Any]]) -> Spent:
+def _spent(parts: list[Mapping[str, Any]]) -> ModelGoals:
     priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
     tokens = [each["totalTokens"] for each in parts if each["totalTokens"] is not None]
     unpriced = sum(each["unpricedRequests"] for each in parts)
-    return Spent(
+    return ModelGoals(
         goals=sum(each["subSessions"] for each in parts),
         qualifying=sum(each["qualifying"] for each in parts),
         reached=sum(each["crushed"] for each in parts),

@@ -10,19 +10,19 @@ from aggregates.times import Window
 from projections.prices.goals import ModelSpent, dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.prices.spending import Spent
 from projections.reader import Reader
-from projections.sub_sessions.rows import Outcome, SubSessionRow
+from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import cost_chart, days_of, period_or_month
 from svc_http.pages.words import STATES, short_day
 from svc_http.routing import Routes
 
 DEAREST_SHOWN = 10
-_FAILED: tuple[Outcome, ...] = ("not_reached", "rework")
+_FAILED: tuple[GoalOutcome, ...] = ("not_reached", "rework")
 routes = Routes()
 
 
 class Look(msgspec.Struct, frozen=True):
-    outcomes: Mapping[Outcome, tuple[int, Spent]]
+    outcomes: Mapping[GoalOutcome, tuple[int, Spent]]
     models: Sequence[ModelSpent]
     days: Sequence[Spent]
     dearest: Sequence[SubSessionRow]

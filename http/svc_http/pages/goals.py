@@ -8,7 +8,7 @@ from quart import Response
 
 from aggregates.reading.verdicts import Intent
 from projections.sub_sessions.goals import Wanted, goals
-from projections.sub_sessions.rows import Outcome
+from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import HttpError
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, period_of
@@ -67,7 +67,7 @@ def wanted_of(call: BySignIn) -> tuple[str, Wanted]:
     """The filters of the address. Raises `HttpError` 400."""
     name, window = period_of(call)
     kind: Intent | None = one_of(call, "kind", get_args(Intent))
-    outcome: Outcome | None = one_of(call, "outcome", get_args(Outcome))
+    outcome: GoalOutcome | None = one_of(call, "outcome", get_args(GoalOutcome))
     agent, words = call.query.get("agent", "").strip() or None, call.query.get("words", "")[:WORDS_CHARACTERS_MAX]
     said = "said" in call.query
     return name, Wanted(window=window, kind=kind, outcome=outcome, agent=agent, said=said, words=words)

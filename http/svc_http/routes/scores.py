@@ -28,7 +28,7 @@ from aggregates.times import (
     local_date,
     local_day_bounds,
 )
-from projections.prices.spending import Asked, TeamCost, team_cost
+from projections.prices.spending import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
 from projections.reports.days import TeamSummary, team_day, team_summary, withheld
 from projections.scores import integrity, score, skill, throttle
@@ -204,7 +204,7 @@ async def cost(call: ByKey) -> TeamCost:
     wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.asked_tz(UTC)
     team, directory = team_of(call, wanted), call.service.directory
     windows = calendar_windows(name, zone, call.service.now_us(), 2)
-    previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in windows)
+    previous, current = (TeamWindow(each, stays_in(directory, team, each, zone)) for each in windows)
     before, now = await call.service.team_spending(call.scope, (previous, current))
     developers = (directory.get(Developer, each.developer_id) for each in current.stays)
     names = {each.developer_id: each.display_name for each in developers if each is not None}

@@ -24,7 +24,7 @@ from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
 from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
-from projections.sub_sessions.listing import Overridable, Place, RubricItem
+from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
 from projections.sub_sessions.rows import resolve
 from svc_http.bodies import HttpError, accepted, found
 from svc_http.params import FROM_TO, PAGE, SHOWN_CHARACTERS, SINCE, WINDOW, ByKey, clamped, text_parameter
@@ -239,7 +239,7 @@ def _command(
             )
 
 
-def _asked_of(known: Overridable) -> tuple[Place, ...]:
+def _asked_of(known: Overridable) -> tuple[TurnPlace, ...]:
     if not known.unsure:
         raise HttpError(
             400,
@@ -248,7 +248,7 @@ def _asked_of(known: Overridable) -> tuple[Place, ...]:
     return known.unsure
 
 
-def _split_at(known: Overridable, payload: dict[str, Any]) -> Place:
+def _split_at(known: Overridable, payload: dict[str, Any]) -> TurnPlace:
     """The turn that opens the new sub-session."""
     index, last = _payload(payload, _Split).split_turn_idx, len(known.turns) - 1
     if last < 1:

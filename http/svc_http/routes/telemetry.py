@@ -6,10 +6,11 @@ from typing import Annotated, TypeVar, get_args
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.telemetry.envelope import Signal
 from aggregates.times import US_PER_DAY
 from projections.reader import Reader
 from projections.telemetry import records, usage
-from projections.telemetry.records import Page, RecordsQuery, Signal, TelemetryRow
+from projections.telemetry.records import Page, RecordsQuery, TelemetryRow
 from projections.telemetry.usage import GroupBy
 from svc_http.bodies import HttpError
 from svc_http.params import (
@@ -35,7 +36,7 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
 class Groups(msgspec.Struct):
-    groups: list[usage.Group]
+    groups: list[usage.RecordGroup]
 
 
 class AnalyticsShown(msgspec.Struct, rename="camel"):

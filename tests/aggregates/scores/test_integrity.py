@@ -13,8 +13,8 @@ from aggregates.event import Span
 from aggregates.scores.integrity import (
     KINDS,
     Clear,
+    FlagKind,
     IntegrityFinding,
-    Kind,
     Skew,
     TurnEvidence,
     alike,
@@ -54,7 +54,7 @@ def _turn(at_us: int) -> UUID:
     return uuid5(NAMESPACE, f"turn {at_us}")
 
 
-def flags(kind: Kind, *signs: TurnEvidence) -> list[IntegrityFinding]:
+def flags(kind: FlagKind, *signs: TurnEvidence) -> list[IntegrityFinding]:
     """The flags of that kind in a session; no other kind is found."""
     found = flags_of_session("s1", signs)
     assert {each.kind for each in found} <= {kind}

@@ -18,7 +18,9 @@ from aggregates.people.commands import (
     StartMembership,
 )
 from aggregates.people.directory import Directory
-from aggregates.scores.grades import Baseline, Basis, Distribution, cohort_of, compare
+from aggregates.scores.grades import Baseline, Basis, Distribution, PeerRanges, cohort_of, compare
+from aggregates.times import US_PER_DAY, Window
+from tests.support.facts import HOUR
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, EVE, OTHER, carry_out, company
 
@@ -172,3 +174,13 @@ def test_another_organizations_teams_are_no_cohort(directory: Directory) -> None
     _joins(directory, named("eves"), EVE)
     assert cohort_of(directory, Scope(OTHER, EVE)) == []
     assert EVE not in cohort_of(directory, ANA_SCOPE)
+
+
+def test_twenty_different_ranges_a_day() -> None:
+    ranges = PeerRanges()
+    now_us = 100 * US_PER_DAY + HOUR
+    asked = [Window(number, number + 1) for number in range(21)]
+    assert [ranges.admits(BEN, each, now_us) for each in asked] == [True] * 20 + [False]
+    assert ranges.admits(BEN, asked[0], now_us), "one that was asked for today is no further one"
+    assert ranges.admits(ANA, asked[-1], now_us), "each person has their own"
+    assert ranges.admits(BEN, asked[-1], 101 * US_PER_DAY), "tomorrow is another day"

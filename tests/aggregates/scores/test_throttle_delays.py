@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.scores.throttle import Claims, Detector, Interval, Priority, merged, recommendations, wait_after
+from aggregates.scores.throttle import Claims, Detector, Priority, Wait, merged, recommendations, wait_after
 
 HALF_AN_HOUR = 30 * 60 * 1_000_000
 
@@ -22,7 +22,7 @@ HALF_AN_HOUR = 30 * 60 * 1_000_000
         pytest.param([], [100, 101 + HALF_AN_HOUR], (100, 100), id="unless it is too far off as well"),
     ],
 )
-def test_a_wait_after_a_failure(successes: list[int], failures: list[int], expected: Interval) -> None:
+def test_a_wait_after_a_failure(successes: list[int], failures: list[int], expected: Wait) -> None:
     """To the next success, else to the next failure, within half an hour."""
     assert wait_after(100, successes, failures) == expected
 
@@ -39,7 +39,7 @@ def test_a_wait_after_a_failure(successes: list[int], failures: list[int], expec
         pytest.param([(1, 2), (5, 8), (7, 9)], [(1, 2), (5, 9)], id="the third meets the second"),
     ],
 )
-def test_intervals_are_joined(intervals: list[Interval], expected: list[Interval]) -> None:
+def test_intervals_are_joined(intervals: list[Wait], expected: list[Wait]) -> None:
     """As few as possible."""
     assert merged(intervals) == expected
 
@@ -62,7 +62,7 @@ def test_intervals_are_joined(intervals: list[Interval], expected: list[Interval
         pytest.param([(0, 2), (10, 12)], [(4, 6)], ((4, 6),), id="apart from both"),
     ],
 )
-def test_a_claim(taken: list[Interval], wanted: list[Interval], free: tuple[Interval, ...]) -> None:
+def test_a_claim(taken: list[Wait], wanted: list[Wait], free: tuple[Wait, ...]) -> None:
     """What of the wanted moments nobody took before; no empty interval."""
     claims = Claims()
     for interval in taken:

@@ -7,7 +7,16 @@ import pytest
 
 from aggregates.people.stays import Stay
 from aggregates.times import Window
-from projections.prices.spending import Asked, ByDeveloper, Coverage, Reading, Spent, TeamCost, live_part, team_cost
+from projections.prices.spending import (
+    ByDeveloper,
+    Coverage,
+    Reading,
+    Spent,
+    TeamCost,
+    TeamWindow,
+    live_part,
+    team_cost,
+)
 from projections.reader import Reader
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, SECOND, Log, empty_views, project, request
 from tests.support.requests import ACME, put, request_row, spending_in_views
@@ -19,12 +28,12 @@ NAMES = {ANA.developer_id: "Ana", BEN.developer_id: "Ben"}
 CENT = 10_000_000
 
 
-def all_week(*developers: UUID) -> Asked:
+def all_week(*developers: UUID) -> TeamWindow:
     """They were in the team on every day."""
-    return Asked(WEEK, tuple(Stay(developer, WEEK.start_us, WEEK.end_us) for developer in developers))
+    return TeamWindow(WEEK, tuple(Stay(developer, WEEK.start_us, WEEK.end_us) for developer in developers))
 
 
-def of_rows(*rows: dict[str, Any], asked: Asked | None = None, after: int = 0) -> ByDeveloper:
+def of_rows(*rows: dict[str, Any], asked: TeamWindow | None = None, after: int = 0) -> ByDeveloper:
     """What was spent by Ana and Ben, by the table of requests."""
     db = empty_views()
     put(db, *rows)
@@ -76,7 +85,7 @@ def test_only_the_days_in_the_team_count() -> None:
         Stay(ANA.developer_id, MIDNIGHT + 2 * DAY, WEEK.end_us),
     )
     rows = [request_row(day, at_us=MONDAY + day * DAY) for day in range(4)]
-    assert of_rows(*rows, asked=Asked(WEEK, stays))[ANA.developer_id].requests == 3
+    assert of_rows(*rows, asked=TeamWindow(WEEK, stays))[ANA.developer_id].requests == 3
 
 
 def test_what_is_archived_is_not_read_here() -> None:

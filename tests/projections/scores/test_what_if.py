@@ -21,7 +21,7 @@ from projections.reader import Reader, json_array
 from projections.scores.score import tally
 from projections.scores.what_if import what_if
 from projections.sub_sessions.goals import Wanted, goals
-from projections.sub_sessions.rows import Outcome, resolve
+from projections.sub_sessions.rows import GoalOutcome, resolve
 from tests.support.facts import (
     ANA,
     BEN,
@@ -110,7 +110,7 @@ def test_what_would_come_is_what_comes(word: str) -> None:
     assert (found.before, found.after) == (_outcomes(before, before, goal)[0], _outcomes(week.reader, before, goal))
 
 
-def _outcomes(shown: Reader, before: Reader, goal: UUID) -> list[Outcome]:
+def _outcomes(shown: Reader, before: Reader, goal: UUID) -> list[GoalOutcome]:
     """Of the goals that hold the turns which the goal held before, in time order."""
     own = "SELECT p.turn_id FROM prompts p WHERE p.sub_session_id = ?"
     turns = json_array([turn_id for (turn_id,) in before.db.execute(own, (str(resolve(before, ANA, goal)),))])

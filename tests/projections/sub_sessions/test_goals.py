@@ -8,7 +8,7 @@ from aggregates.times import Window
 from projections.reader import Reader
 from projections.sub_sessions.course import course
 from projections.sub_sessions.goals import SEARCHED_MAX, Wanted, goal_row, goals, newest_us
-from projections.sub_sessions.rows import Outcome, SubSessionRow
+from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
 from tests.support.facts import (
     ANA,
     BEN,
@@ -70,7 +70,7 @@ def test_all_stand_with_their_outcomes_the_newest_first(month: Month) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["live", "rework", "not_counted", "not_reached", "reached", "undecided"])
-def test_an_outcome_is_asked_for_as_it_is_shown(month: Month, outcome: Outcome) -> None:
+def test_an_outcome_is_asked_for_as_it_is_shown(month: Month, outcome: GoalOutcome) -> None:
     found = goals(month.reader, ANA, Wanted(outcome=outcome), 50, 0)
     assert {each.outcome for each in found.rows} <= {outcome}
     assert found.total == len(found.rows) == month.shown().count(outcome)

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from aggregates.event import Event, Scope
+from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from projections.reader import Reader
 from projections.telemetry import records as telemetry
 from projections.telemetry.records import LogRow, MetricPoint, Page, RecordsQuery, SpanRow
-from projections.telemetry.usage import Group, GroupBy, TurnTokens, analytics, per_turn, stats
+from projections.telemetry.usage import GroupBy, RecordGroup, TurnTokens, analytics, per_turn, stats
 from tests.support.exports import add_logs, add_points, add_spans
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 
@@ -185,7 +186,7 @@ def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
 # --- sums -----------------------------------------------------------------------------------------------------
 
 
-def sums(log: Log, signal: telemetry.Signal, group_by: GroupBy = "day", window: Window = WEEK) -> list[Group]:
+def sums(log: Log, signal: Signal, group_by: GroupBy = "day", window: Window = WEEK) -> list[RecordGroup]:
     """The groups of the week."""
     return stats(read(log), ANA, window, signal, group_by, UTC)
 

@@ -17,7 +17,7 @@ from aggregates.people.directory import Membership
 from aggregates.people.stays import Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
-from projections.prices.spending import Asked, Reading
+from projections.prices.spending import Reading, TeamWindow
 from svc.app import open_service
 from svc.archive.folder import Archive
 from svc.archive.lane import ArchiveLane, Budget
@@ -70,7 +70,7 @@ class Running:
         """By the developer, on any day."""
         everything = Window(0, 2 * self.service.now_us())
         stay = Stay(self.scope.developer_id, everything.start_us, everything.end_us)
-        (found,) = await self.service.team_spending(self.scope, [Asked(everything, (stay,))])
+        (found,) = await self.service.team_spending(self.scope, [TeamWindow(everything, (stay,))])
         return found
 
     async def rebuild(self) -> None:

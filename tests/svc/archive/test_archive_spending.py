@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from aggregates.people.stays import Stay
 from aggregates.times import Window
-from projections.prices.spending import Asked, Reading, live_part
+from projections.prices.spending import Reading, TeamWindow, live_part
 from svc.archive import lane
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, spending
@@ -28,7 +28,7 @@ from tests.support.requests import ACME, put, request_row
 MIDNIGHT = MONDAY - 9 * HOUR
 WEEK = Window(MIDNIGHT, MIDNIGHT + 7 * DAY)
 PLENTY = Budget(files_max=1_000, bytes_max=1_000_000_000)
-ALL_WEEK = Asked(WEEK, (Stay(ANA.developer_id, WEEK.start_us, WEEK.end_us),))
+ALL_WEEK = TeamWindow(WEEK, (Stay(ANA.developer_id, WEEK.start_us, WEEK.end_us),))
 
 
 @pytest.fixture
@@ -48,7 +48,11 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 
 def read(
-    archive: Archive, views: sqlite3.Connection, asked: Asked = ALL_WEEK, budget: Budget = PLENTY, acme: UUID = ACME
+    archive: Archive,
+    views: sqlite3.Connection,
+    asked: TeamWindow = ALL_WEEK,
+    budget: Budget = PLENTY,
+    acme: UUID = ACME,
 ) -> Reading:
     """From both."""
     return spending(archive, acme, asked, live_part(views, acme, asked, archive.mark.position), budget)
@@ -105,7 +109,7 @@ def test_wherever_a_row_lies_it_counts_once(
             if then != "wait":
                 archive_all(archive, views, rows_max=2)
         stays = (Stay(developers[0], MIDNIGHT, MIDNIGHT + 3 * DAY), Stay(developers[1], MIDNIGHT + DAY, WEEK.end_us))
-        asked = Asked(WEEK, stays)
+        asked = TeamWindow(WEEK, stays)
         found = read(archive, views, asked)
         assert found.coverage.reason == "complete"
         assert found.spent == live_part(views, ACME, asked, 0).spent
@@ -134,7 +138,7 @@ def test_days_outside_the_window_are_not_opened(archive: Archive, views: sqlite3
     """A day's read costs a day's files."""
     four_days(archive, views)
     monday = Window(MIDNIGHT, MIDNIGHT + DAY)
-    asked = Asked(monday, (Stay(ANA.developer_id, monday.start_us, monday.end_us),))
+    asked = TeamWindow(monday, (Stay(ANA.developer_id, monday.start_us, monday.end_us),))
     found = read(archive, views, asked, Budget(files_max=2, bytes_max=1_000_000))
     assert (found.coverage.reason, requests(found)) == ("complete", 1)
 
@@ -143,9 +147,9 @@ def test_a_team_without_members_needs_no_file(archive: Archive, views: sqlite3.C
     """Nor does a day on which nobody was in the team."""
     four_days(archive, views)
     nothing = Budget(files_max=0, bytes_max=0)
-    assert read(archive, views, Asked(WEEK, ()), nothing).coverage.reason == "complete"
+    assert read(archive, views, TeamWindow(WEEK, ()), nothing).coverage.reason == "complete"
     later = Stay(ANA.developer_id, MIDNIGHT + 4 * DAY, WEEK.end_us)
-    assert read(archive, views, Asked(WEEK, (later,)), nothing).coverage.reason == "complete"
+    assert read(archive, views, TeamWindow(WEEK, (later,)), nothing).coverage.reason == "complete"
 
 
 def test_a_large_window_is_read_in_batches(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from aggregates.people.stays import Stay
 from aggregates.times import Window
-from projections.prices.spending import Asked, Spent, live_part
+from projections.prices.spending import Spent, TeamWindow, live_part
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, spending
 from tests.support.archives import archive_all, fingerprint, newest, shown, stored
@@ -18,7 +18,7 @@ async def test_the_archive_tells_what_the_tokens_pages_tell(tmp_path: Path) -> N
     """Every request once, whichever store it is read from; a transcript's requests all belong to turns."""
     views, archive = project(await imported_transcripts()), Archive(tmp_path, fingerprint)
     ever = Window(0, LONG_AFTER_US)
-    asked = Asked(ever, (Stay(ANA.developer_id, ever.start_us, ever.end_us),))
+    asked = TeamWindow(ever, (Stay(ANA.developer_id, ever.start_us, ever.end_us),))
     told = live_part(views, ANA.organization_id, asked, 0).spent[ANA.developer_id]
     archive_all(archive, views, rows_max=500)
     live = live_part(views, ANA.organization_id, asked, archive.mark.position)

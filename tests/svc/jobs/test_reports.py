@@ -14,7 +14,7 @@ from aggregates.event import Done, Event, Reply
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
 from projections.facts.reports import report_state
-from projections.prices.spending import Asked, Coverage, Reading
+from projections.prices.spending import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
 from svc.limits import REPORT_RETRY_SECONDS
@@ -73,7 +73,7 @@ class Desk(House):
             raise Unavailable("the views are being built from the log: 1 of 2 events")
         return query(Reader(self._views, self._fetch))
 
-    async def _spend(self, organization_id: UUID, asked: Sequence[Asked]) -> Sequence[Reading]:
+    async def _spend(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
         self.working += 1
         self.most = max(self.most, self.working)
         try:

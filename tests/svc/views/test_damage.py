@@ -15,7 +15,7 @@ from aggregates.event import Scope
 from aggregates.people.events import MembershipStarted
 from aggregates.people.stays import Stay
 from aggregates.times import Window
-from projections.prices.spending import Asked
+from projections.prices.spending import TeamWindow
 from projections.reader import is_damage, is_passing, unpack
 from projections.sub_sessions.detail import prompt_rows
 from svc.app import open_service
@@ -130,7 +130,7 @@ async def test_damage_that_only_a_teams_costs_meet_is_mended_as_well(running: Ru
     old = views_of(running)
     shatter(old, "prompts")
     window = Window(0, NOW_US + MINUTE_US)
-    asked = Asked(window, (Stay(running.scope.developer_id, window.start_us, window.end_us),))
+    asked = TeamWindow(window, (Stay(running.scope.developer_id, window.start_us, window.end_us),))
     with pytest.raises(Unavailable):
         await running.service.team_spending(running.scope, [asked])
     await mended(running, old)

@@ -10,7 +10,7 @@ from aggregates.event import Scope
 from aggregates.people.directory import Developer, Directory, Membership, Organization, Team, TeamMembership
 from aggregates.people.stays import Stay, stays_in
 from aggregates.times import Window, equal_windows
-from projections.prices.spending import Asked, TeamCost, team_cost
+from projections.prices.spending import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
 from projections.reports.days import TeamDay, team_day, withheld
 from projections.scores.throttle import ThrottleSummary, team_throttle
@@ -102,7 +102,7 @@ def _asked(call: BySignIn) -> UUID:
 async def _cost(call: BySignIn, team: Team, window: Window) -> TeamCost:
     """Of the days, and of as many before."""
     directory, zone = call.service.directory, call.own_zone
-    previous, current = (Asked(each, stays_in(directory, team, each, zone)) for each in equal_windows(window, 2))
+    previous, current = (TeamWindow(each, stays_in(directory, team, each, zone)) for each in equal_windows(window, 2))
     before, now = await call.service.team_spending(call.scope, (previous, current))
     developers = (directory.get(Developer, each.developer_id) for each in current.stays)
     return team_cost({each.id: each.display_name for each in developers if each is not None}, now, before)
