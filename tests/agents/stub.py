@@ -10,12 +10,13 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
+
+from tests.support.listening import Handler, listening
 
 HOLD_SECONDS_MAX = 60.0
 CHECK = "sh check.sh"  # what it runs; it prints `1 failed` and exits with 1
@@ -138,15 +139,7 @@ def _texts(content: Any) -> str:
     )
 
 
-def asked_of(path: str, body: dict[str, Any]) -> Asked:
-    if path.startswith("/v1beta"):
-        return _of_gemini(path, body)
-    if path.startswith("/v1/messages"):
-        return _of_messages(body)
-    return _of_responses(body) if "/responses" in path else _of_chat(body)
-
-
-def _of_messages(body: dict[str, Any]) -> Asked:
+def _of_messages(body: dict[str, Any], _path: str) -> Asked:
     text, results = "", 0
     for message in body["messages"]:
         parts = message["content"] if isinstance(message["content"], list) else [{"text": message["content"]}]
@@ -158,7 +151,7 @@ def _of_messages(body: dict[str, Any]) -> Asked:
     return Asked(text, results, tools, body["model"], bool(body.get("stream")))
 
 
-def _of_responses(body: dict[str, Any]) -> Asked:
+def _of_responses(body: dict[str, Any], _path: str) -> Asked:
     text, results, latest = "", 0, ""
     items = body["input"] if isinstance(body["input"], list) else [{"role": "user", "content": body["input"]}]
     for item in items:
@@ -175,7 +168,7 @@ def _of_responses(body: dict[str, Any]) -> Asked:
     return Asked(text, results, tools, body["model"], bool(body.get("stream")), latest=latest)
 
 
-def _of_chat(body: dict[str, Any]) -> Asked:
+def _of_chat(body: dict[str, Any], _path: str) -> Asked:
     text, results = "", 0
     for message in body["messages"]:
         if message["role"] == "user":
@@ -186,7 +179,7 @@ def _of_chat(body: dict[str, Any]) -> Asked:
     return Asked(text, results, tools, body["model"], bool(body.get("stream")))
 
 
-def _of_gemini(path: str, body: dict[str, Any]) -> Asked:
+def _of_gemini(body: dict[str, Any], path: str) -> Asked:
     text, results = "", 0
     for content in body.get("contents", ()):
         done = sum("functionResponse" in part for part in content["parts"])
@@ -318,6 +311,17 @@ def _as_gemini(number: int, said: Answered, streams: bool) -> bytes:
     return _data(value) if streams else json.dumps(value).encode()
 
 
+_LANGUAGES = {
+    "/v1beta": (_of_gemini, _as_gemini),
+    "/messages": (_of_messages, _as_messages),
+    "/responses": (_of_responses, _as_responses),
+}
+
+
+def _language(path: str) -> tuple[Callable[[dict[str, Any], str], Asked], Callable[[int, Answered, bool], bytes]]:
+    return next((pair for part, pair in _LANGUAGES.items() if part in path), (_of_chat, _as_chat))
+
+
 # --- the server -----------------------------------------------------------------------------------------------
 
 
@@ -335,13 +339,10 @@ class Stub:
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[Answered, list[bytes], bool]:
         """What it says, in the pieces in which it says it, and whether as a stream of events."""
-        asked = asked_of(path, body)
+        asked = _language(path)[0](body, path)
         number = next(self._numbers)
         said = Answered(path, asked.text, next_step(asked), 1_000 + number, 10 + number, asked.model)
-        speak = _as_gemini if path.startswith("/v1beta") else _as_messages if "/messages" in path else _as_chat
-        if "/responses" in path:
-            speak = _as_responses
-        whole = speak(number, said, asked.streams)
+        whole = _language(path)[1](number, said, asked.streams)
         if "hold" not in asked.text or not asked.streams or self.let_go.is_set():
             return said, [whole], asked.streams
         events = [event + b"\n\n" for event in whole.split(b"\n\n")[:-1]]
@@ -354,12 +355,11 @@ def _has_left(connection: socket.socket) -> bool:
     return bool(readable) and not connection.recv(1, socket.MSG_PEEK)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     stub: Stub
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        body = json.loads(self._body() or b"{}")
+        body = json.loads(self.body() or b"{}")
         if "count_tokens" in self.path or "countTokens" in self.path:
             self._reply([json.dumps({"input_tokens": 10, "totalTokens": 10}).encode()], "application/json")
         elif any(name in self.path for name in ("/messages", "/responses", "/chat/completions", "enerateContent")):
@@ -367,59 +367,33 @@ class _Handler(BaseHTTPRequestHandler):
             heard = self._reply(pieces, "text/event-stream" if streams else "application/json")
             (self.stub.answered if heard else self.stub.cut).append(said)
         else:
-            self._not_found()
+            self.do_GET()
 
     def do_GET(self) -> None:
-        self._not_found()
-
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        found = b""
-        while size := int(self.rfile.readline(), 16):
-            found += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        return found
-
-    def _not_found(self) -> None:
         self.stub.unknown.append(f"{self.command} {self.path}")
         self._reply([b'{"error":{"message":"unknown","type":"not_found_error"}}'], "application/json", 404)
 
     def _reply(self, pieces: list[bytes], media: str, status: int = 200) -> bool:
         """Whether the agent was there to the end."""
         try:
-            self.send_response(status)
-            self.send_header("Content-Type", media)
-            self.send_header("Content-Length", str(sum(map(len, pieces))))
-            self.end_headers()
-            for number, piece in enumerate(pieces):
-                if number:
-                    self.stub.holding.set()
-                    self.stub.let_go.wait(HOLD_SECONDS_MAX)
-                    if _has_left(self.connection):
-                        raise ConnectionResetError
+            self.answer(status, pieces[0], Content_Type=media, Content_Length=str(sum(map(len, pieces))))
+            for piece in pieces[1:]:
+                self.stub.holding.set()
+                self.stub.let_go.wait(HOLD_SECONDS_MAX)
+                if _has_left(self.connection):
+                    raise ConnectionResetError
                 self.wfile.write(piece)
         except OSError:
             self.close_connection = True
             return False
         return True
 
-    def log_message(self, format: str, *values: object) -> None: ...
-
 
 @contextmanager
 def stub_model() -> Iterator[Stub]:
     stub = Stub()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"stub": stub}))
-    server.daemon_threads = True
-    stub.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield stub
-    finally:
-        stub.let_go.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(type("Speaking", (_Handler,), {"stub": stub})) as stub.url:
+        try:
+            yield stub
+        finally:
+            stub.let_go.set()
