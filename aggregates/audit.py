@@ -10,7 +10,7 @@ import msgspec
 
 from aggregates.event import DeveloperEvent, Event
 from aggregates.ids import membership_stream
-from aggregates.people import events as people
+from aggregates.people import acts as people
 from aggregates.people.directory import (
     Claim,
     Developer,
@@ -33,26 +33,26 @@ from aggregates.times import iso
 OPERATOR = "operator"
 """Whoever holds the internal secret, by the command line or by HTTP."""
 WORDS: Mapping[type[Event], str] = {
-    people.OrganizationCreated: "founded the organization",
-    people.OrganizationChanged: "changed settings of the organization",
-    people.DeveloperCreated: "entered the developer",
-    people.DeveloperChanged: "changed the profile",
-    people.ForgetRequested: "asked to be forgotten",
-    people.ForgetWithdrawn: "asked no longer to be forgotten",
-    people.MembershipStarted: "took in as a member",
-    people.MembershipChanged: "changed the role",
-    people.MembershipEnded: "ended the membership",
-    people.TeamCreated: "formed the team",
-    people.TeamEnded: "ended the team",
-    people.TeamMemberAdded: "put into a team",
-    people.TeamMemberRemoved: "took out of a team",
-    people.CredentialIssued: "made a key",
-    people.CredentialRevoked: "revoked a key",
-    people.LinkOffered: "made a link that signs in",
-    people.SignInEnded: "signed a browser out",
-    people.AccessClaimed: "said that it is theirs: a sign-in, key or account that came by another member's link",
-    people.IdentityLinked: "linked an account of the sign-in provider",
-    people.IdentityEnded: "unlinked an account of the sign-in provider",
+    people.CreateOrganization: "founded the organization",
+    people.ChangeOrganization: "changed settings of the organization",
+    people.CreateDeveloper: "entered the developer",
+    people.ChangeDeveloper: "changed the profile",
+    people.RequestForget: "asked to be forgotten",
+    people.WithdrawForget: "asked no longer to be forgotten",
+    people.StartMembership: "took in as a member",
+    people.ChangeMembership: "changed the role",
+    people.EndMembership: "ended the membership",
+    people.CreateTeam: "formed the team",
+    people.EndTeam: "ended the team",
+    people.AddTeamMember: "put into a team",
+    people.RemoveTeamMember: "took out of a team",
+    people.IssueKey: "made a key",
+    people.RevokeKey: "revoked a key",
+    people.OfferLink: "made a link that signs in",
+    people.EndSignIn: "signed a browser out",
+    people.ClaimAccess: "said that it is theirs: a sign-in, key or account that came by another member's link",
+    people.LinkIdentity: "linked an account of the sign-in provider",
+    people.EndIdentity: "unlinked an account of the sign-in provider",
     BackfillRequested: "had a range judged again",
     RequestsRepriced: "had requests priced again",
     ForgetOrdered: "ordered to forget",
@@ -60,7 +60,9 @@ WORDS: Mapping[type[Event], str] = {
 }
 """What counts as an act, in words. New prices come by themselves; `svc catalog list` has them."""
 TOPICS = tuple(each.TOPIC for each in WORDS)
-_NAMED_APART = frozenset({"received_at_us", "by", "organization_id", "developer_id", "key_digest", "administered"})
+_NAMED_APART = frozenset(
+    {"received_at_us", "by", "organization_id", "developer_id", "key_digest", "administered", "forgotten"}
+)
 _Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity | SignIn
 
 
@@ -94,7 +96,7 @@ def acts(told: Iterable[Told], directory: Directory) -> list[Act]:
 
 def _is_act(event: Event) -> bool:
     """Signing out oneself is none."""
-    return type(event) in WORDS and (event.administered if isinstance(event, people.SignInEnded) else True)
+    return type(event) in WORDS and (event.administered if isinstance(event, people.EndSignIn) else True)
 
 
 def _act(told: Told, directory: Directory) -> Act:

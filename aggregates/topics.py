@@ -11,7 +11,7 @@ from aggregates import retained
 from aggregates.capture import events as capture_events
 from aggregates.event import Event, events_of
 from aggregates.judging import rubric
-from aggregates.people import events as people_events
+from aggregates.people import acts as people_acts
 from aggregates.prices import catalog
 from aggregates.reports import events as report_events
 from aggregates.sub_sessions import sub_session
@@ -23,7 +23,7 @@ class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "time.passed"
 
 
-_MODULES = (capture_events, people_events, catalog, report_events, retained, sub_session, rubric)
+_MODULES = (capture_events, people_acts, catalog, report_events, retained, sub_session, rubric)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for module in _MODULES for event in events_of(module)}
 TOPICS[TimePassed.TOPIC] = TimePassed
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

@@ -19,7 +19,7 @@ from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
-from aggregates.people.commands import PeopleCommand
+from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
 from aggregates.people.operators import Operators
@@ -173,7 +173,7 @@ class RunningService(Service):
                     log.warning("the last use of a key or browser could not be noted", reason=str(error))
                     break
 
-    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+    async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         with _unavailable():
             return await self._administration.send(command, by=by)
 

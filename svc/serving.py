@@ -26,14 +26,7 @@ from quart_trio import QuartTrio
 
 from aggregates.event import Refused
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
-from aggregates.people.commands import (
-    CreateDeveloper,
-    CreateOrganization,
-    IssueKey,
-    OfferLink,
-    PeopleCommand,
-    StartMembership,
-)
+from aggregates.people.acts import CreateDeveloper, CreateOrganization, IssueKey, OfferLink, PeopleAct, StartMembership
 from aggregates.people.directory import Key, Membership
 from aggregates.times import US_PER_SECOND
 from svc.app import open_service
@@ -90,7 +83,7 @@ async def initialize(
 
 
 async def _made(service: RunningService, var: Path, organization: str, owner: str) -> Initialized:
-    wanted: list[PeopleCommand] = []
+    wanted: list[PeopleAct] = []
     member: Membership | StartMembership | None = next(iter(service.directory.all(Membership)), None)
     if member is None:
         member = StartMembership(organization_id=uuid.uuid4(), developer_id=uuid.uuid4(), role="owner")

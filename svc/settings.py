@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from aggregates.event import Mendable
-from aggregates.people.events import Channel
+from aggregates.people.acts import Channel
 from svc.llm.budget import DAILY_TOKENS, Endpoint
 from svc.process import Place
 

@@ -6,145 +6,129 @@ import msgspec
 
 from aggregates.event import Event, Reason, Refused, Scope
 from aggregates.ids import claim_stream, credential_stream, forget_request_stream, membership_stream
-from aggregates.people import commands, events
+from aggregates.people import acts
 from aggregates.people import directory as people
 from aggregates.people.entry import with_email
+from aggregates.people.fields import wrong_in
 
 PeopleReply = people.Record | Refused
 """The record as the decision leaves it, or why it was refused."""
 PeopleDecision = tuple[tuple[tuple[UUID, Event], ...], PeopleReply]
 """What to append, each event with its stream, and what to answer once it is on disk."""
-RULES: dict[type[commands.PeopleCommand], tuple[str, type[people.Record], type[Event]]] = {
-    commands.CreateOrganization: ("organization", people.Organization, events.OrganizationCreated),
-    commands.ChangeOrganization: ("organization", people.Organization, events.OrganizationChanged),
-    commands.CreateDeveloper: ("developer", people.Developer, events.DeveloperCreated),
-    commands.ChangeDeveloper: ("developer", people.Developer, events.DeveloperChanged),
-    commands.RequestForget: ("request to be forgotten", people.ForgetRequest, events.ForgetRequested),
-    commands.WithdrawForget: ("request to be forgotten", people.ForgetRequest, events.ForgetWithdrawn),
-    commands.StartMembership: ("membership", people.Membership, events.MembershipStarted),
-    commands.ChangeMembership: ("membership", people.Membership, events.MembershipChanged),
-    commands.EndMembership: ("membership", people.Membership, events.MembershipEnded),
-    commands.CreateTeam: ("team", people.Team, events.TeamCreated),
-    commands.EndTeam: ("team", people.Team, events.TeamEnded),
-    commands.AddTeamMember: ("team membership", people.TeamMembership, events.TeamMemberAdded),
-    commands.RemoveTeamMember: ("team membership", people.TeamMembership, events.TeamMemberRemoved),
-    commands.IssueKey: ("key", people.Key, events.CredentialIssued),
-    commands.RevokeKey: ("key", people.Key, events.CredentialRevoked),
-    commands.NoteKeyUse: ("key", people.Key, events.CredentialUsed),
-    commands.OfferLink: ("link", people.Link, events.LinkOffered),
-    commands.UseLink: ("link", people.Link, events.LinkUsed),
-    commands.LinkIdentity: ("identity", people.Identity, events.IdentityLinked),
-    commands.EndIdentity: ("identity", people.Identity, events.IdentityEnded),
-    commands.OpenSignIn: ("sign-in", people.SignIn, events.SignInOpened),
-    commands.SeeSignIn: ("sign-in", people.SignIn, events.SignInSeen),
-    commands.EndSignIn: ("sign-in", people.SignIn, events.SignInEnded),
-    commands.ClaimAccess: ("claim", people.Claim, events.AccessClaimed),
-}
-"""What a command is about, and the event that carries it out."""
 
 
 def decide_people(
-    command: commands.PeopleCommand, directory: people.Directory, now_us: int, by: UUID | None = None
+    act: acts.PeopleAct, directory: people.Directory, now_us: int, by: UUID | None = None
 ) -> PeopleDecision:
     """What follows from a command of a member, or the operator.
 
     Ending what has ended, or setting what is set, changes nothing.
     """
-    _, kind, event_type = RULES[type(command)]
-    if isinstance(command, commands.EndMembership) and (past := directory.past_membership(command.membership_id)):
+    kind = people.KINDS[act.ABOUT]
+    if isinstance(act, acts.EndMembership) and (past := directory.past_membership(act.membership_id)):
         return (), past
-    stream_id = _stream(command, directory)
+    stream_id = _stream(act, directory)
     record = directory.get(kind, stream_id)
-    refused = _refusal(command, directory, record, now_us)
+    refused = _refusal(act, directory, record, now_us)
     if refused is not None:
         return (), refused
-    known = {"membership_id": stream_id} if record is None else msgspec.structs.asdict(record)
-    values = known | msgspec.structs.asdict(command) | {"received_at_us": now_us, "by": by}
-    profile = (events.DeveloperChanged,) if isinstance(command, commands.CreateDeveloper) else ()
     decided = []
-    for each in (event_type, *profile):
-        event = msgspec.convert(values, each)  # an event takes the values that it has fields for
-        after = people.applied(record, event)
+    for each in _facts(act, record, stream_id):
+        fact = msgspec.structs.replace(each, received_at_us=now_us, by=by)
+        after = people.applied(record, fact)
         if after != record:
-            decided.append((stream_id, event))
+            decided.append((stream_id, fact))
             record = after
-    assert record is not None, "a command that is not refused begins a record, or has found one"
+    assert record is not None, "an act that is not refused begins a record, or has found one"
     return tuple(decided), record
 
 
-def _own_id(command: commands.PeopleCommand) -> UUID:
-    own_id: UUID = getattr(command, command.__struct_fields__[0])
+def _facts(act: acts.PeopleAct, record: people.Record | None, stream_id: UUID) -> list[acts.PeopleAct]:
+    """The act with the ids that it may leave out; the profile of somebody new is a fact of its own."""
+    match act, record:
+        case acts.StartMembership(), people.Membership():
+            return [msgspec.structs.replace(act, membership_id=record.id)]
+        case acts.StartMembership(), _:
+            return [msgspec.structs.replace(act, membership_id=stream_id)]
+        case acts.RemoveTeamMember(), people.TeamMembership():
+            return [msgspec.structs.replace(act, team_id=record.team_id)]
+        case acts.CreateDeveloper(), _:
+            profile = msgspec.convert(msgspec.structs.asdict(act), acts.ChangeDeveloper)
+            return [acts.CreateDeveloper(developer_id=act.developer_id, display_name=act.display_name), profile]
+    return [act]
+
+
+def _own_id(act: acts.PeopleAct) -> UUID:
+    own_id: UUID = getattr(act, act.__struct_fields__[acts.OWN_ID])
     return own_id
 
 
-def _stream(command: commands.PeopleCommand, directory: people.Directory) -> UUID:
-    match command:
-        case commands.StartMembership():
-            return membership_stream(command.organization_id, command.developer_id)
-        case commands.IssueKey():
-            return credential_stream(command.key_digest)
-        case commands.ChangeMembership() | commands.EndMembership():
-            return directory.membership_stream(command.membership_id) or command.membership_id
-        case commands.ClaimAccess():
-            return claim_stream(command.access_id, command.only_in)
-        case commands.RequestForget() | commands.WithdrawForget():
-            return forget_request_stream(command.developer_id)
-        case commands.RevokeKey() | commands.NoteKeyUse():
-            return directory.key_stream(command.credential_id) or command.credential_id
+def _stream(act: acts.PeopleAct, directory: people.Directory) -> UUID:
+    match act:
+        case acts.StartMembership():
+            return membership_stream(act.organization_id, act.developer_id)
+        case acts.IssueKey():
+            return credential_stream(act.key_digest)
+        case acts.ChangeMembership() | acts.EndMembership():
+            return directory.membership_stream(act.membership_id) or act.membership_id
+        case acts.ClaimAccess():
+            return claim_stream(act.access_id, act.only_in)
+        case acts.RequestForget() | acts.WithdrawForget():
+            return forget_request_stream(act.developer_id)
+        case acts.RevokeKey() | acts.NoteKeyUse():
+            return directory.key_stream(act.credential_id) or act.credential_id
         case _:
-            return _own_id(command)
+            return _own_id(act)
 
 
 def _refusal(  # noqa: C901  # a table of refusals: one case for each command that may be refused
-    command: commands.PeopleCommand, directory: people.Directory, known: people.Record | None, now_us: int
+    act: acts.PeopleAct, directory: people.Directory, known: people.Record | None, now_us: int
 ) -> Refused | None:
-    wrong = commands.wrong_in(command)
+    wrong = wrong_in(act)
     if wrong is not None:
         return Refused(Reason.INVALID, wrong)
-    noun, _, kind = RULES[type(command)]
-    match command, known:
-        case commands.StartMembership(), _:
-            return _no_membership(command, directory)
-        case commands.IssueKey(), _:
-            return _no_key(command, directory, known, now_us)
-        case commands.RequestForget(), _:
-            return _no_forget_request(command, directory, known)
-        case commands.ClaimAccess(), _:
+    noun = act.ABOUT
+    match act, known:
+        case acts.StartMembership(), _:
+            return _no_membership(act, directory)
+        case acts.IssueKey(), _:
+            return _no_key(act, directory, known, now_us)
+        case acts.RequestForget(), _:
+            return _no_forget_request(act, directory, known)
+        case acts.ClaimAccess(), _:
             return None
-        case commands.LinkIdentity(), _:
-            unknown = directory.get(people.Developer, command.developer_id) is None
-            return _not_found("developer", command.developer_id) if unknown else None
-        case commands.CreateDeveloper(email=str(email)) | commands.ChangeDeveloper(email=str(email)), _ if (
+        case acts.LinkIdentity(), _:
+            unknown = directory.get(people.Developer, act.developer_id) is None
+            return _not_found("developer", act.developer_id) if unknown else None
+        case acts.CreateDeveloper(email=str(email)) | acts.ChangeDeveloper(email=str(email)), _ if (
             other := with_email(directory, email)
-        ) is not None and other.id != command.developer_id:
+        ) is not None and other.id != act.developer_id:
             return _conflict(f"{email} is the e-mail address of developer {other.id} already")
-        case _, None if kind not in people.BEGUN_BY:
-            return _not_found(noun, _own_id(command))
-        case _, known if known is not None and kind in people.BEGUN_BY:
-            return _conflict(f"there is already a {noun} {_own_id(command)}")
-        case commands.CreateTeam(), _ if directory.get(people.Organization, command.organization_id) is None:
-            return _not_found("organization", command.organization_id)
-        case commands.AddTeamMember(), _:
-            return _no_team_member(command, directory)
-        case commands.OfferLink() | commands.OpenSignIn(), None:
-            return _no_member(command.organization_id, command.developer_id, directory)
-        case commands.UseLink(), people.Link():
+        case _, None if not act.BEGINS:
+            return _not_found(noun, _own_id(act))
+        case _, known if known is not None and act.BEGINS:
+            return _conflict(f"there is already a {noun} {_own_id(act)}")
+        case acts.CreateTeam(), _ if directory.get(people.Organization, act.organization_id) is None:
+            return _not_found("organization", act.organization_id)
+        case acts.AddTeamMember(), _:
+            return _no_team_member(act, directory)
+        case acts.OfferLink() | acts.OpenSignIn(), None:
+            return _no_member(act.organization_id, act.developer_id, directory)
+        case acts.UseLink(), people.Link():
             return _no_use(known, now_us)
-        case commands.ChangeMembership(membership_id=named), people.Membership() if (
-            known.id != named or not known.active
-        ):
+        case acts.ChangeMembership(membership_id=named), people.Membership() if known.id != named or not known.active:
             return _conflict(f"membership {named} has ended; start it again first")
-        case commands.ChangeMembership() | commands.EndMembership(), people.Membership():
-            return _no_owner_left(command, known, directory)
+        case acts.ChangeMembership() | acts.EndMembership(), people.Membership():
+            return _no_owner_left(act, known, directory)
         case _:
             return None
 
 
 def _no_owner_left(
-    command: commands.ChangeMembership | commands.EndMembership, known: people.Membership, directory: people.Directory
+    act: acts.ChangeMembership | acts.EndMembership, known: people.Membership, directory: people.Directory
 ) -> Refused | None:
     """Somebody must answer for an organization; only whoever is forgotten goes all the same."""
-    stays = command.role == "owner" if isinstance(command, commands.ChangeMembership) else command.forgotten
+    stays = act.role == "owner" if isinstance(act, acts.ChangeMembership) else act.forgotten
     if stays or not known.active:
         return None
     owners = [
@@ -170,16 +154,16 @@ def _no_use(link: people.Link, now_us: int) -> Refused | None:
 
 
 def _no_forget_request(
-    command: commands.RequestForget, directory: people.Directory, known: people.Record | None
+    act: acts.RequestForget, directory: people.Directory, known: people.Record | None
 ) -> Refused | None:
-    if directory.get(people.Developer, command.developer_id) is None:
-        return _not_found("developer", command.developer_id)
+    if directory.get(people.Developer, act.developer_id) is None:
+        return _not_found("developer", act.developer_id)
     asked = isinstance(known, people.ForgetRequest) and known.active
     return _conflict("this was asked for already, and waits for whoever runs the server") if asked else None
 
 
-def _no_membership(command: commands.StartMembership, directory: people.Directory) -> Refused | None:
-    organization_id, developer_id = command.organization_id, command.developer_id
+def _no_membership(act: acts.StartMembership, directory: people.Directory) -> Refused | None:
+    organization_id, developer_id = act.organization_id, act.developer_id
     if directory.get(people.Organization, organization_id) is None:
         return _not_found("organization", organization_id)
     if directory.get(people.Developer, developer_id) is None:
@@ -188,11 +172,11 @@ def _no_membership(command: commands.StartMembership, directory: people.Director
     return None if member is None else _conflict(f"developer {developer_id} is a member already")
 
 
-def _no_team_member(command: commands.AddTeamMember, directory: people.Directory) -> Refused | None:
-    team = directory.get(people.Team, command.team_id)
+def _no_team_member(act: acts.AddTeamMember, directory: people.Directory) -> Refused | None:
+    team = directory.get(people.Team, act.team_id)
     if team is None or not team.active:
-        return _not_found("active team", command.team_id)
-    developer_id, scope = command.developer_id, Scope(team.organization_id, command.developer_id)
+        return _not_found("active team", act.team_id)
+    developer_id, scope = act.developer_id, Scope(team.organization_id, act.developer_id)
     if directory.get(people.Developer, developer_id) is None:
         return _not_found("developer", developer_id)
     if directory.membership(scope) is None:
@@ -208,11 +192,11 @@ def _no_member(organization_id: UUID, developer_id: UUID, directory: people.Dire
 
 
 def _no_key(
-    command: commands.IssueKey, directory: people.Directory, known: people.Record | None, now_us: int
+    act: acts.IssueKey, directory: people.Directory, known: people.Record | None, now_us: int
 ) -> Refused | None:
-    no_member = _no_member(command.organization_id, command.developer_id, directory)
+    no_member = _no_member(act.organization_id, act.developer_id, directory)
     if no_member is not None:
         return no_member
-    if command.expires_at_us is not None and command.expires_at_us <= now_us:
+    if act.expires_at_us is not None and act.expires_at_us <= now_us:
         return Refused(Reason.INVALID, "expires_at must lie in the future")
     return None if known is None else _conflict("this key was issued before; make a new one")

@@ -11,8 +11,8 @@ import msgspec
 
 from aggregates.event import Event, Scope
 from aggregates.ids import membership_id, membership_stream
-from aggregates.people import events
-from aggregates.people.events import Channel, Role, Schedule
+from aggregates.people import acts
+from aggregates.people.acts import OWN_ID, Channel, PeopleAct, Role, Schedule
 from aggregates.times import iso, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
@@ -192,30 +192,29 @@ Access = Key | SignIn | Identity
 """What opens a developer's pages, or sends in their name."""
 Record = Organization | Developer | Membership | Team | TeamMembership | Access | Link | ForgetRequest | Claim
 
-BEGUN_BY: dict[type[Event], type[Record]] = {
-    events.OrganizationCreated: Organization,
-    events.DeveloperCreated: Developer,
-    events.MembershipStarted: Membership,
-    events.TeamCreated: Team,
-    events.TeamMemberAdded: TeamMembership,
-    events.CredentialIssued: Key,
-    events.LinkOffered: Link,
-    events.IdentityLinked: Identity,
-    events.SignInOpened: SignIn,
-    events.ForgetRequested: ForgetRequest,
-    events.AccessClaimed: Claim,
+KINDS: dict[str, type[Record]] = {
+    "organization": Organization,
+    "developer": Developer,
+    "membership": Membership,
+    "team": Team,
+    "team membership": TeamMembership,
+    "key": Key,
+    "link": Link,
+    "identity": Identity,
+    "sign-in": SignIn,
+    "request to be forgotten": ForgetRequest,
+    "claim": Claim,
 }
-"""The record that an event begins. The event's first field of its own is the record's id."""
-_OWN_ID = len(events.PeopleEvent.__struct_fields__)
+"""What an act is about, and the record of it."""
 _Marks = dict[str, bool | None]
-_ENDS = (events.MembershipEnded, events.TeamEnded, events.TeamMemberRemoved)
-_MARKS: dict[type[Event], _Marks] = {
+_ENDS = (acts.EndMembership, acts.EndTeam, acts.RemoveTeamMember)
+_MARKS: dict[type[PeopleAct], _Marks] = {
     **dict.fromkeys(_ENDS, _Marks(active=False, ended_at=None)),
-    events.ForgetWithdrawn: {"active": False},
-    events.CredentialRevoked: {"revoked": True, "revoked_at": None},
-    events.LinkUsed: {"used": True},
-    events.IdentityEnded: {"ended": True},
-    events.SignInEnded: {"ended": True, "ended_at": None},
+    acts.WithdrawForget: {"active": False},
+    acts.RevokeKey: {"revoked": True, "revoked_at": None},
+    acts.UseLink: {"used": True},
+    acts.EndIdentity: {"ended": True},
+    acts.EndSignIn: {"ended": True, "ended_at": None},
 }
 """What an event sets once and for all; a time, where it is None."""
 _AT_FIRST: dict[str, Any] = {
@@ -240,21 +239,25 @@ _AT_FIRST: dict[str, Any] = {
 """Fields of which the first event says nothing."""
 
 
-def applied(record: Record | None, event: Event) -> Record:
+def applied(record: Record | None, event: PeopleAct) -> Record:
     at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
-    if kind := BEGUN_BY.get(type(event)):
-        own_id, expires_at_us = values[event.__struct_fields__[_OWN_ID]], values.get("expires_at_us")
+    if event.BEGINS:
+        kind = KINDS[event.ABOUT]
+        own_id, expires_at_us = values[event.__struct_fields__[OWN_ID]], values.get("expires_at_us")
         if isinstance(record, Membership):
             own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
         values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at, "seen_at": at}
         values["linked_at"] = at
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
-        return msgspec.convert(_AT_FIRST | values, kind)  # a kind takes the values that it has fields for
+        first = _AT_FIRST | {
+            name: value for name, value in values.items() if value is not None or name not in _AT_FIRST
+        }
+        return msgspec.convert(first, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
     if marks := _MARKS.get(type(event)):
         now = {name: (getattr(record, name) or at) if mark is None else mark for name, mark in marks.items()}
         return msgspec.structs.replace(record, **now)
-    if isinstance(record, Key) and isinstance(event, events.CredentialUsed):
+    if isinstance(record, Key) and isinstance(event, acts.NoteKeyUse):
         return msgspec.structs.replace(record, last_used_on=max(record.last_used_on or "", event.last_used_on))
     if isinstance(record, SignIn):
         return msgspec.structs.replace(record, seen_at=at)
@@ -276,17 +279,18 @@ class Directory:
         self._past: dict[UUID, Membership] = {}  # of those who joined again, by their own ids
 
     def apply(self, stream_id: UUID, event: Event) -> None:
+        assert isinstance(event, PeopleAct), event.TOPIC
         before = self._records.get(stream_id)
-        if isinstance(event, events.MembershipStarted) and isinstance(before, Membership):
+        if isinstance(event, acts.StartMembership) and isinstance(before, Membership):
             self._past[before.id] = before
             self._void_keys(Scope(before.organization_id, before.developer_id), before.ended_at)
         self._records[stream_id] = after = applied(before, event)
         self._versions[stream_id] = self.version(stream_id) + 1
-        if isinstance(event, events.MembershipEnded) and isinstance(after, Membership):
+        if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
             scope = Scope(after.organization_id, after.developer_id)
             self._leave_teams(scope, event.received_at_us)
             self._sign_out(scope, iso(event.received_at_us))
-        if isinstance(event, events.IdentityLinked) and isinstance(after, Identity):
+        if isinstance(event, acts.LinkIdentity) and isinstance(after, Identity):
             for other in self.all(Identity):
                 if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
                     self._records[other.id] = msgspec.structs.replace(other, ended=True)

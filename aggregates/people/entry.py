@@ -7,6 +7,7 @@ import msgspec
 
 from aggregates.event import Mendable, Scope
 from aggregates.ids import claim_stream, credential_stream, identity_stream
+from aggregates.people.acts import Role
 from aggregates.people.directory import (
     Access,
     Claim,
@@ -18,7 +19,6 @@ from aggregates.people.directory import (
     Membership,
     SignIn,
 )
-from aggregates.people.events import Role
 from aggregates.people.uses import Uses
 from aggregates.times import US_PER_DAY, parse_instant
 

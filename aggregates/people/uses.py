@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.people.commands import NoteKeyUse, SeeSignIn
+from aggregates.people.acts import NoteKeyUse, SeeSignIn
 from aggregates.people.directory import Directory, Key, SignIn
 from aggregates.times import US_PER_DAY, iso
 

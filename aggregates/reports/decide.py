@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Done, Origin, Reason, Refused, Reply, Streams, Words, origin
-from aggregates.people.events import Channel
+from aggregates.people.acts import Channel
 from aggregates.reports import events as report
 from aggregates.reports.events import BackfillRequested, ReportCommand, ReportEvent
 from aggregates.reports.notices import outcome_of

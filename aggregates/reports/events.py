@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Event, Scope, Words
 from aggregates.ids import stream_id
-from aggregates.people.events import Channel
+from aggregates.people.acts import Channel
 from aggregates.reports.prose import Narrator, Prose
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
 

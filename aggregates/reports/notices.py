@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.people.events import Channel
+from aggregates.people.acts import Channel
 from aggregates.reports.events import Outcome, Problem, ReportPeriod
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso, local_date
 

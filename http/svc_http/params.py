@@ -12,9 +12,9 @@ from werkzeug.datastructures import MultiDict
 
 from aggregates.event import Scope
 from aggregates.judging.evidence import Language, language_of
+from aggregates.people.acts import Channel
 from aggregates.people.directory import Developer
 from aggregates.people.entry import Principal
-from aggregates.people.events import Channel
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     AskedWindow,

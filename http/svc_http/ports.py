@@ -9,12 +9,11 @@ import msgspec
 from aggregates.audit import Act
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Mendable, Reply, Scope
+from aggregates.people.acts import Channel, PeopleAct
 from aggregates.people.budgets import Budgets
-from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account
-from aggregates.people.events import Channel
 from aggregates.people.operators import Operators
 from aggregates.people.uses import Uses
 from aggregates.prices.catalog import RevisionRecord, Served
@@ -248,7 +247,7 @@ class Service:
     change_catalog: Callable[[CatalogCommand], Awaitable[CatalogReply]]
     refresh_catalog: Callable[[], Awaitable[Published]]  # raises `NotRefreshed`
 
-    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+    async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """`by`: the member who gave it; None where the internal secret did."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.events import Channel
+from aggregates.people.acts import Channel
 from aggregates.reports.decide import ReportStatus
 from aggregates.reports.events import (
     ReportCancelled,

@@ -14,8 +14,8 @@ import structlog
 import trio
 
 from aggregates.event import Event, events_of
-from aggregates.people import events as people_events
-from aggregates.people.commands import PeopleCommand
+from aggregates.people import acts as people_acts
+from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory, Organization
 from svc.actors.actors import Clock
@@ -28,8 +28,8 @@ from svc.log.store import READS, Conflict, EventStore, StoreUnavailable
 
 log = structlog.get_logger()
 
-Order = tuple[PeopleCommand, UUID | None]  # a command, and the member who gave it; None: the operator
-TOPICS = tuple(event.TOPIC for event in events_of(people_events))
+Order = tuple[PeopleAct, UUID | None]  # a command, and the member who gave it; None: the operator
+TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
 
 
 def load_directory(store: EventStore) -> Directory:
@@ -65,7 +65,7 @@ class Administration:
         """Every organization there is."""
         return {each.id for each in self.directory.all(Organization)}
 
-    async def send(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+    async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Carry a command of a member, or the operator, out; returns once it is on disk.
 
         Raises what the journal raises, or `Busy`.

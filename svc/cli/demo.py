@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import CreateDeveloper, StartMembership
+from aggregates.people.acts import CreateDeveloper, StartMembership
 from svc.cli import Command, main
 from svc.cli.common import Shown, run, settings_from
 from svc.log.folder import held, new_key

@@ -16,9 +16,9 @@ import structlog
 import trio
 
 from aggregates.event import Scope
-from aggregates.people.commands import EMAIL
+from aggregates.people.acts import Channel
 from aggregates.people.directory import Developer
-from aggregates.people.events import Channel
+from aggregates.people.fields import EMAIL
 from aggregates.reports.events import NoteNotice, Problem
 from aggregates.reports.notices import (
     NEWS_US,

@@ -15,8 +15,8 @@ import trio
 
 from aggregates.event import Done, Scope
 from aggregates.judging.evidence import language_of
+from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership
-from aggregates.people.events import Schedule
 from aggregates.people.stays import Stay
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import (

@@ -22,7 +22,7 @@ from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCap
 from aggregates.event import DeveloperEvent, Digester, Event, Scope
 from aggregates.ids import forget_stream, retained_stream
 from aggregates.judging.rubric import JoinedReading
-from aggregates.people.commands import ChangeDeveloper, EndMembership, PeopleCommand, RevokeKey
+from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
 from aggregates.people.directory import Key, Membership
 from aggregates.retained import (
     FORM,
@@ -243,7 +243,7 @@ class Forgetting:
         self.carried_out(await self._texts.append(forget_stream(developer_id), forgotten))
         log.warning("a developer was forgotten", developer_id=str(developer_id))
 
-    def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleCommand]:
+    def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleAct]:
         directory = self._administration.directory
         for key in directory.all(Key):
             if key.developer_id == developer_id and not key.revoked:

@@ -9,7 +9,7 @@ import pytest
 from aggregates.audit import OPERATOR, Act, Told, acts, within
 from aggregates.event import Event
 from aggregates.ids import forget_stream, membership_stream, sign_in_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     ChangeDeveloper,
     ChangeMembership,
@@ -18,7 +18,7 @@ from aggregates.people.commands import (
     NoteKeyUse,
     OfferLink,
     OpenSignIn,
-    PeopleCommand,
+    PeopleAct,
     RequestForget,
     RevokeKey,
 )
@@ -40,7 +40,7 @@ class Book:
         self.directory: Directory = company()
         self.told: list[Told] = []
 
-    def does(self, command: PeopleCommand, *, as_ana: bool = False) -> None:
+    def does(self, command: PeopleAct, *, as_ana: bool = False) -> None:
         decided, _ = decide_people(command, self.directory, NOW_US, ANA if as_ana else None)
         for stream_id, event in decided:
             self.directory.apply(stream_id, event)
@@ -59,7 +59,7 @@ def book() -> Book:
     return Book()
 
 
-COMMANDS: list[tuple[PeopleCommand, str, str, dict[str, str]]] = [
+COMMANDS: list[tuple[PeopleAct, str, str, dict[str, str]]] = [
     (ChangeOrganization(organization_id=ACME, team_minimum=5), "organization.changed", "Acme", {"team_minimum": "5"}),
     (ChangeDeveloper(developer_id=BEN, timezone="Asia/Seoul"), "developer.changed", "Ben", {"timezone": "Asia/Seoul"}),
     (ChangeMembership(membership_id=membership_stream(ACME, BEN), role="lead"), "membership.changed", "Ben",
@@ -78,7 +78,7 @@ OF_A_PERSON = ("developer.changed", "forget.requested")
 
 @pytest.mark.parametrize(("command", "topic", "about", "details"), COMMANDS, ids=[each[1] for each in COMMANDS])
 def test_an_act_says_who_what_and_when(
-    book: Book, command: PeopleCommand, topic: str, about: str, details: dict[str, str]
+    book: Book, command: PeopleAct, topic: str, about: str, details: dict[str, str]
 ) -> None:
     book.does(command, as_ana=True)
     (act,) = book.acts

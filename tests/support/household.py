@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Refused, Scope
-from aggregates.people.commands import CreateDeveloper, StartMembership
+from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle

@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 
 from aggregates.capture.events import PromptCaptured
 from aggregates.event import Event, Words
-from aggregates.people.events import DeveloperCreated
+from aggregates.people.acts import CreateDeveloper
 from aggregates.topics import TimePassed
 from svc.log.codec import Codec, NewEvent
 from svc.log.sqlite import open_sqlite_store
@@ -28,8 +28,8 @@ def passed(at_us: int = 1) -> TimePassed:
     return TimePassed(received_at_us=at_us)
 
 
-def created(name: str) -> DeveloperCreated:
-    return DeveloperCreated(received_at_us=1, developer_id=named(name), display_name=name)
+def created(name: str) -> CreateDeveloper:
+    return CreateDeveloper(received_at_us=1, developer_id=named(name), display_name=name)
 
 
 def prompt(text: str, developer_id: UUID = ANA) -> PromptCaptured:

@@ -4,7 +4,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import CreateDeveloper, CreateOrganization, IssueKey, PeopleCommand, StartMembership
+from aggregates.people.acts import CreateDeveloper, CreateOrganization, IssueKey, PeopleAct, StartMembership
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
 from tests.support.log import named
@@ -35,14 +35,14 @@ def issue(key: str, organization_id: UUID, developer_id: UUID, expires_at_us: in
     )
 
 
-def carry_out(directory: Directory, command: PeopleCommand, now_us: int = NOW_US) -> PeopleReply:
+def carry_out(directory: Directory, command: PeopleAct, now_us: int = NOW_US) -> PeopleReply:
     events, reply = decide_people(command, directory, now_us)
     for stream_id, event in events:
         directory.apply(stream_id, event)
     return reply
 
 
-FOUNDING: tuple[PeopleCommand, ...] = (
+FOUNDING: tuple[PeopleAct, ...] = (
     CreateOrganization(organization_id=ACME, name="Acme"),
     CreateOrganization(organization_id=OTHER, name="Other"),
     CreateDeveloper(developer_id=ANA, display_name="Ana"),

@@ -10,10 +10,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
-from aggregates.people.commands import PeopleCommand
+from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
-from aggregates.people.events import DeveloperChanged
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.actors import Actors
@@ -100,7 +99,7 @@ async def test_a_read_is_never_behind_its_callers_own_writes(running: Running) -
 
 async def test_an_address_that_is_not_ascii_is_told_by_the_status(running: Running) -> None:
     """Older versions took it for one."""
-    changed = DeveloperChanged(received_at_us=NOW_US, developer_id=running.scope.developer_id, email="kim@straße.de")
+    changed = ChangeDeveloper(received_at_us=NOW_US, developer_id=running.scope.developer_id, email="kim@straße.de")
     running.service.directory.apply(running.scope.developer_id, changed)
     assert [each.unusable_email for each in (await running.service.status()).developers] == ["kim@straße.de"]
 
@@ -179,10 +178,10 @@ def test_only_who_is_ahead_has_something_to_wait_for() -> None:
 async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_be_now(
     running: Running, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
 ) -> None:
-    service, tried = running.service, list[PeopleCommand]()
+    service, tried = running.service, list[PeopleAct]()
     administer, answered = service.administer, trio.Event()
 
-    async def tries(command: PeopleCommand) -> PeopleReply:
+    async def tries(command: PeopleAct) -> PeopleReply:
         tried.append(command)
         try:
             if len(tried) == 1:

@@ -16,8 +16,8 @@ from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Context, Digester, Event, Refused, Reply, Scope
 from aggregates.ids import operation_stream
+from aggregates.people.acts import PeopleAct
 from aggregates.people.budgets import Budgets
-from aggregates.people.commands import PeopleCommand
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
 from aggregates.people.operators import Operators
@@ -158,7 +158,7 @@ class House(Service):
         self.changed.set()
         self.changed = trio.Event()
 
-    async def administer(self, command: PeopleCommand, by: UUID | None = None) -> PeopleReply:
+    async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Decide and apply."""
         self._fail()
         decided, reply = decide_people(command, self.directory, self.clock_us, by)

@@ -7,13 +7,13 @@ import msgspec
 
 from aggregates.event import Refused
 from aggregates.ids import membership_stream, sign_in_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     CreateDeveloper,
     CreateTeam,
     EndMembership,
     OpenSignIn,
-    PeopleCommand,
+    PeopleAct,
     RevokeKey,
     StartMembership,
 )
@@ -278,11 +278,11 @@ class World:
         report_id: str = answer.json["report_id"]
         return report_id
 
-    def _people(self, command: PeopleCommand, at_us: int = NOW_US) -> None:
+    def _people(self, command: PeopleAct, at_us: int = NOW_US) -> None:
         assert not isinstance(carry_out(self.house.directory, command, at_us), Refused), command
 
 
-def _people() -> list[PeopleCommand]:
+def _people() -> list[PeopleAct]:
     """Ben and Dan are in Core; Dan has left the organization, and one of Ben's keys was revoked."""
     team = named("core")
     return [
@@ -299,7 +299,7 @@ def _people() -> list[PeopleCommand]:
     ]
 
 
-def _endings() -> list[PeopleCommand]:
+def _endings() -> list[PeopleAct]:
     """They were signed in before."""
     return [
         RevokeKey(credential_id=named(key_of("ben's old one"))),

@@ -4,7 +4,7 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
-from aggregates.people.commands import OpenSignIn
+from aggregates.people.acts import OpenSignIn
 from projections.facts.facts import ARRIVALS_MAX
 from svc_http.arrivals import REFUSALS_MAX, Arrivals
 from svc_http.pages.door import digest_of

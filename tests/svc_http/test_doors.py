@@ -7,7 +7,7 @@ from quart_trio import QuartTrio
 
 from aggregates.event import Refused
 from aggregates.ids import sign_in_stream
-from aggregates.people.commands import OpenSignIn
+from aggregates.people.acts import OpenSignIn
 from svc_http.app import build_api, build_intake
 from svc_http.asking.over_http import new_routes
 from svc_http.pages.door import digest_of

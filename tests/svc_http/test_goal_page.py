@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.event import Refused
 from aggregates.ids import sign_in_stream
-from aggregates.people.commands import OpenSignIn
+from aggregates.people.acts import OpenSignIn
 from svc_http.pages.door import digest_of
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import parse_instant
 from tests.support import otlp
 from tests.support.facts import HOUR, SECOND, Log, edit, request, shell

@@ -13,8 +13,8 @@ from quart_trio import QuartTrio
 
 from aggregates.event import Refused
 from aggregates.ids import sign_in_stream
+from aggregates.people.acts import OpenSignIn
 from aggregates.people.budgets import Budgets
-from aggregates.people.commands import OpenSignIn
 from svc_http import lane
 from svc_http.app import build_api
 from svc_http.asking.over_http import with_tools

@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream, sign_in_stream
-from aggregates.people.commands import CreateDeveloper, OpenSignIn, StartMembership
+from aggregates.people.acts import CreateDeveloper, OpenSignIn, StartMembership
 from aggregates.people.directory import Key, Team, TeamMembership
 from aggregates.people.entry import Account
 from svc_http.pages.door import digest_of

@@ -9,7 +9,7 @@ import pytest
 
 from aggregates.event import Refused
 from aggregates.ids import sign_in_stream
-from aggregates.people.commands import OpenSignIn
+from aggregates.people.acts import OpenSignIn
 from svc_http.pages.door import digest_of
 from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out
 from tests.svc_http.house import Answer, Caller, House

@@ -8,7 +8,7 @@ import pytest
 
 from aggregates.event import Refused
 from aggregates.ids import membership_stream, sign_in_stream
-from aggregates.people.commands import CreateDeveloper, OpenSignIn, StartMembership
+from aggregates.people.acts import CreateDeveloper, OpenSignIn, StartMembership
 from svc_http.pages.door import digest_of
 from tests.support.facts import DAY
 from tests.support.log import named

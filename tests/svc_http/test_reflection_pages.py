@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     ChangeDeveloper,
     CreateDeveloper,
     CreateTeam,
     OpenSignIn,
-    PeopleCommand,
+    PeopleAct,
     StartMembership,
 )
 from aggregates.people.directory import Developer
@@ -184,7 +184,7 @@ async def test_looking_again_is_no_further_range(house: House, api: Caller) -> N
 
 async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api: Caller) -> None:
     people = [ANA_SCOPE, *(Scope(ACME, named(f"peer {number}")) for number in range(4))]
-    commands: list[PeopleCommand] = [CreateTeam(team_id=named("core"), organization_id=ACME, name="Core")]
+    commands: list[PeopleAct] = [CreateTeam(team_id=named("core"), organization_id=ACME, name="Core")]
     for each in people[1:]:
         commands.append(CreateDeveloper(developer_id=each.developer_id, display_name=str(each.developer_id)))
         commands.append(StartMembership(organization_id=ACME, developer_id=each.developer_id))

@@ -5,11 +5,11 @@ from fractions import Fraction
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     CreateDeveloper,
     CreateTeam,
-    PeopleCommand,
+    PeopleAct,
     RemoveTeamMember,
     StartMembership,
 )
@@ -25,7 +25,7 @@ SUMMARY = f"/v1/team/daily-summary?team_id={TEAM}&date=2026-01-05"
 PEERS = "/v1/score_v3/peer-comparison"
 
 
-def _carried_out(house: House, *commands: PeopleCommand, at_us: int = MONDAY - HOUR) -> None:
+def _carried_out(house: House, *commands: PeopleAct, at_us: int = MONDAY - HOUR) -> None:
     for command in commands:
         assert not isinstance(carry_out(house.directory, command, at_us), Refused)
 

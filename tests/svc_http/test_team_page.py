@@ -6,13 +6,13 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     ChangeOrganization,
     CreateDeveloper,
     CreateTeam,
     OpenSignIn,
-    PeopleCommand,
+    PeopleAct,
     RemoveTeamMember,
     StartMembership,
 )
@@ -28,7 +28,7 @@ THREE = [ANA_SCOPE, Scope(ACME, BEN), Scope(ACME, CLEO)]
 
 @pytest.fixture(autouse=True)
 def _people(house: House) -> None:
-    commands: list[PeopleCommand] = [
+    commands: list[PeopleAct] = [
         CreateDeveloper(developer_id=CLEO, display_name="Cleo"),
         StartMembership(organization_id=ACME, developer_id=CLEO),
         CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"),

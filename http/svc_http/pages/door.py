@@ -18,8 +18,8 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
+from aggregates.people.acts import OpenSignIn, PeopleAct
 from aggregates.people.budgets import ADDRESS, DEVELOPER
-from aggregates.people.commands import OpenSignIn, PeopleCommand
 from aggregates.people.directory import Developer, Key, Record, SignIn
 from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
 from aggregates.people.operators import OPERATOR_HOURS
@@ -268,7 +268,7 @@ def forget_cookie(request: Request, response: Response) -> Response:
     return response
 
 
-async def carried_out(service: Service, command: PeopleCommand, by: UUID | None = None) -> Record:
+async def carried_out(service: Service, command: PeopleAct, by: UUID | None = None) -> Record:
     """Raises `HttpError` with what was wrong."""
     reply = await service.administer(command, by)
     if isinstance(reply, Refused):

@@ -13,13 +13,13 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
 from aggregates.ids import KEY_START_CHARACTERS
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     ChangeDeveloper,
     ClaimAccess,
     EndIdentity,
     EndSignIn,
     IssueKey,
-    PeopleCommand,
+    PeopleAct,
     RemoveTeamMember,
     RequestForget,
     RevokeKey,
@@ -229,7 +229,7 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
 
 @routes("POST /mine/access/<access_id>/end", "Say that it is not one's own, which ends it.")
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
-    command: PeopleCommand = RevokeKey(credential_id=access_id)
+    command: PeopleAct = RevokeKey(credential_id=access_id)
     said = "key-revoked"
     match _asked_about(call, access_id):
         case SignIn():
@@ -285,7 +285,7 @@ async def take_request_back(call: BySignIn) -> Response:
     return await _forget(call, WithdrawForget(developer_id=call.scope.developer_id), "asked-back")
 
 
-async def _forget(call: BySignIn, command: PeopleCommand, said: str) -> Response:
+async def _forget(call: BySignIn, command: PeopleAct, said: str) -> Response:
     await carried_out(call.service, command, call.scope.developer_id)
     return rendering.redirect(f"/mine?said={said}#data")
 

@@ -15,7 +15,7 @@ from quart import Request, Response
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import link_stream
-from aggregates.people.commands import LinkIdentity, OfferLink, UseLink
+from aggregates.people.acts import LinkIdentity, OfferLink, UseLink
 from aggregates.people.directory import Identity, Link
 from aggregates.people.entry import (
     Account,

@@ -7,7 +7,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Refused
 from aggregates.ids import credential_stream, link_stream
-from aggregates.people.commands import EndSignIn, UseLink
+from aggregates.people.acts import EndSignIn, UseLink
 from aggregates.people.directory import Developer, Key, Link
 from aggregates.people.entry import principal, root_of
 from svc_http.bodies import HttpError

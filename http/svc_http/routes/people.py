@@ -15,16 +15,10 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.audit import Act
 from aggregates.event import Refused
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
-from aggregates.people import commands
-from aggregates.people.commands import (
-    KEPT_FOR_GOOD,
-    RETENTION_DAYS_MAX,
-    TEAM_MINIMUM_LEAST,
-    TEAM_MINIMUM_MOST,
-    PeopleCommand,
-)
-from aggregates.people.decide import RULES
-from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people import acts
+from aggregates.people.acts import OWN_ID, PeopleAct
+from aggregates.people.directory import KINDS, Developer, Key, Membership, Organization, Record, Team, TeamMembership
+from aggregates.people.fields import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST
 from aggregates.times import US_PER_SECOND, iso
 from svc_http.bodies import HttpError, found, refusal
 from svc_http.params import PAGE, BySecret, Choice, choice, text_parameter, time_sent
@@ -98,18 +92,18 @@ async def _list_developers(call: BySecret) -> list[DeveloperShown]:
     ]
 
 
-async def _carried_out(service: Service, kind: type[PeopleCommand], values: Mapping[str, Any]) -> Record:
+async def _carried_out(service: Service, kind: type[PeopleAct], values: Mapping[str, Any]) -> Record:
     reply = await service.administer(msgspec.convert(values, kind))
     if isinstance(reply, Refused):
         raise refusal(reply.reason, reply.message)
     return reply
 
 
-def _create(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> None:
+def _create(path: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
     """201 with the record; an id that the body does not give is new."""
-    _, record, _ = RULES[command]
+    record = KINDS[command.ABOUT]
     sent = _body(command, f"{record.__name__}Body")
-    new_ids = set(command.__struct_fields__) - set(sent.__struct_fields__)
+    new_ids = {*command.__struct_fields__[OWN_ID:]} - set(sent.__struct_fields__)
 
     @routes(f"POST /v1/admin/{path}", about, answers=record, status=201, body=sent, refuses=refuses or {})
     async def handler(call: BySecret, body: msgspec.Struct) -> Record:
@@ -117,9 +111,9 @@ def _create(path: str, about: str, command: type[PeopleCommand], refuses: Mappin
         return await _carried_out(call.service, command, values)
 
 
-def _change(path: str, about: str, command: type[PeopleCommand], refuses: Mapping[int, str] | None = None) -> None:
+def _change(path: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
     """200 with the record; what is absent stays as it was."""
-    _, record, _ = RULES[command]
+    record = KINDS[command.ABOUT]
     sent = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
 
     @routes(f"PATCH /v1/admin/{path}", about, answers=record, body=sent, refuses=_GONE | dict(refuses or {}))
@@ -127,27 +121,32 @@ def _change(path: str, about: str, command: type[PeopleCommand], refuses: Mappin
         return await _carried_out(call.service, command, _values(body) | _own_id(command, ids))
 
 
-def _body(command: type[PeopleCommand], name: str) -> type[msgspec.Struct]:
+def _body(command: type[PeopleAct], name: str) -> type[msgspec.Struct]:
     """A command as it is sent: without the record's id, which is new or stands in the path."""
-    _, record, _ = RULES[command]
+    record = KINDS[command.ABOUT]
+    own = {*command.__struct_fields__[:OWN_ID], record.__struct_fields__[1]}
     fields = [
-        (field.name, field.type) if field.required else (field.name, field.type, field.default)
-        for field in msgspec.structs.fields(command)
-        if field.name != record.__struct_fields__[1]
+        (each.name, each.type) if each.required else (each.name, each.type, _default(each))
+        for each in msgspec.structs.fields(command)
+        if each.name not in own
     ]
     return msgspec.defstruct(name, fields, kw_only=True)
 
 
-def _end(path: str, about: str, command: type[PeopleCommand]) -> None:
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def _end(path: str, about: str, command: type[PeopleAct]) -> None:
     @routes(f"DELETE /v1/admin/{path}", about, refuses=_GONE)
     async def handler(call: BySecret, **ids: UUID) -> None:
         await _carried_out(call.service, command, _own_id(command, ids))
 
 
-def _own_id(command: type[PeopleCommand], ids: Mapping[str, UUID]) -> dict[str, UUID]:
-    """The one id of the path, as the command's first field."""
+def _own_id(command: type[PeopleAct], ids: Mapping[str, UUID]) -> dict[str, UUID]:
+    """The one id of the path, as the act's first field."""
     (own_id,) = ids.values()
-    return {command.__struct_fields__[0]: own_id}
+    return {command.__struct_fields__[OWN_ID]: own_id}
 
 
 def _values(body: msgspec.Struct) -> dict[str, Any]:
@@ -186,7 +185,7 @@ async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
         "name": body.name,
         "expires_at_us": None if body.expires_at is None else time_sent("expires_at", body.expires_at),
     }
-    record = await _carried_out(call.service, commands.IssueKey, values)
+    record = await _carried_out(call.service, acts.IssueKey, values)
     return KeyShown(**msgspec.structs.asdict(record), key=key)
 
 
@@ -215,7 +214,7 @@ async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
         "developer_id": body.developer_id,
         "expires_at_us": call.service.now_us() + body.seconds * US_PER_SECOND,
     }
-    record = await _carried_out(call.service, commands.OfferLink, values)
+    record = await _carried_out(call.service, acts.OfferLink, values)
     return msgspec.convert(msgspec.structs.asdict(record) | {"path": f"/open/{token}"}, LinkShown)
 
 
@@ -264,30 +263,30 @@ async def _create_operator_link(call: BySecret) -> OperatorLink:
 
 
 _list("organizations", "Every organization.", Organization)
-_create("organizations", "Found an organization.", commands.CreateOrganization)
-_change("organizations/<organization_id>", "Change settings: what is absent stays.", commands.ChangeOrganization)
-_create("developers", "Enter a developer.", commands.CreateDeveloper)
-_change("developers/<developer_id>", "Change a profile: what is absent or null stays.", commands.ChangeDeveloper)
+_create("organizations", "Found an organization.", acts.CreateOrganization)
+_change("organizations/<organization_id>", "Change settings: what is absent stays.", acts.ChangeOrganization)
+_create("developers", "Enter a developer.", acts.CreateDeveloper)
+_change("developers/<developer_id>", "Change a profile: what is absent or null stays.", acts.ChangeDeveloper)
 _list("memberships", "Every membership, ended ones too.", Membership)
 _create(
     "memberships",
     "Take a developer into an organization.",
-    commands.StartMembership,
+    acts.StartMembership,
     {404: "There is no such organization or developer.", 409: "The developer is a member already."},
 )
-_change("memberships/<membership_id>", "Change a role.", commands.ChangeMembership, {409: "The membership has ended."})
-_end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", commands.EndMembership)
+_change("memberships/<membership_id>", "Change a role.", acts.ChangeMembership, {409: "The membership has ended."})
+_end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", acts.EndMembership)
 _list("teams", "Every team, inactive ones too.", Team)
-_create("teams", "Form a team.", commands.CreateTeam, {404: "There is no such organization."})
-_end("teams/<team_id>", "Make a team inactive.", commands.EndTeam)
+_create("teams", "Form a team.", acts.CreateTeam, {404: "There is no such organization."})
+_end("teams/<team_id>", "Make a team inactive.", acts.EndTeam)
 _list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership)
 _create(
     "team-memberships",
     "Put a developer into a team.",
-    commands.AddTeamMember,
+    acts.AddTeamMember,
     {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
 )
-_end("team-memberships/<team_membership_id>", "End a stay in a team.", commands.RemoveTeamMember)
+_end("team-memberships/<team_membership_id>", "End a stay in a team.", acts.RemoveTeamMember)
 
 
 @routes("GET /v1/admin/keys", "Every key by its first characters, with the day of its last use.", _LISTED)
@@ -295,4 +294,4 @@ async def _list_keys(call: BySecret) -> list[Key]:
     return [call.service.uses.shown(each) for each in _page(call, Key)]
 
 
-_end("keys/<key_id>", "Revoke a key, from the very next request on.", commands.RevokeKey)
+_end("keys/<key_id>", "Revoke a key, from the very next request on.", acts.RevokeKey)

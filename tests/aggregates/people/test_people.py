@@ -7,8 +7,7 @@ import pytest
 
 from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
-from aggregates.people.commands import (
-    KEPT_FOR_GOOD,
+from aggregates.people.acts import (
     AddTeamMember,
     ChangeDeveloper,
     ChangeMembership,
@@ -18,7 +17,7 @@ from aggregates.people.commands import (
     CreateTeam,
     EndMembership,
     EndTeam,
-    PeopleCommand,
+    PeopleAct,
     RemoveTeamMember,
     RequestForget,
     RevokeKey,
@@ -45,7 +44,7 @@ from aggregates.people.entry import (
     developer_behind,
     principal,
 )
-from aggregates.people.events import DeveloperChanged
+from aggregates.people.fields import KEPT_FOR_GOOD
 from aggregates.times import iso
 from tests.support.log import named
 from tests.support.people import (
@@ -171,7 +170,7 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
         (RevokeKey(credential_id=named("none")), Reason.NOT_FOUND),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: PeopleCommand, reason: Reason) -> None:
+def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: PeopleAct, reason: Reason) -> None:
     """Refusals are values: nothing is appended."""
     events, reply = decide_people(command, company(), NOW_US)
     assert events == ()
@@ -195,7 +194,7 @@ def test_an_ended_membership_has_no_role_to_change() -> None:
         ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="reader"),
     ],
 )
-def test_the_last_owner_stays_one(command: PeopleCommand) -> None:
+def test_the_last_owner_stays_one(command: PeopleAct) -> None:
     """An organization without an owner would have nobody who answers for it; beside a second one she may go."""
     refused = carry_out(company(), command)
     assert isinstance(refused, Refused)
@@ -246,7 +245,7 @@ def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
         (msgspec.structs.replace(issue(key_of("x"), ACME, ANA), name=""), "name"),
     ],
 )
-def test_a_field_that_cannot_be_taken_is_named(command: PeopleCommand, field: str) -> None:
+def test_a_field_that_cannot_be_taken_is_named(command: PeopleAct, field: str) -> None:
     """Blank and endless names, what nobody can read, and what is no zone, language or number of days."""
     events, refused = decide_people(command, company(), NOW_US)
     assert events == ()
@@ -259,7 +258,7 @@ def test_a_field_that_cannot_be_taken_is_named(command: PeopleCommand, field: st
 def test_an_address_of_an_older_log_that_is_not_ascii_lets_nobody_in(sent: str) -> None:
     """Not even whoever bears the very same one."""
     directory = company()
-    directory.apply(BEN, DeveloperChanged(received_at_us=NOW_US, developer_id=BEN, email="kim@straße.example"))
+    directory.apply(BEN, ChangeDeveloper(received_at_us=NOW_US, developer_id=BEN, email="kim@straße.example"))
     account = Account(issuer="https://login.example", subject="kim", email=sent)
     with pytest.raises(NotProven, match="nobody here has the e-mail address"):
         developer_behind(account, directory)
@@ -367,7 +366,7 @@ def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> 
         (CreateTeam(team_id=_TEAM, organization_id=ACME, name="x"), Reason.CONFLICT),
     ],
 )
-def test_only_members_of_the_organization_join_a_team_and_only_once(command: PeopleCommand, reason: Reason) -> None:
+def test_only_members_of_the_organization_join_a_team_and_only_once(command: PeopleAct, reason: Reason) -> None:
     """A stranger, a second stay at once, and a taken id are refused."""
     refused = carry_out(_with_team(), command)
     assert isinstance(refused, Refused)

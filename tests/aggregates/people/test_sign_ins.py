@@ -6,12 +6,12 @@ import pytest
 
 from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import link_stream, membership_stream, sign_in_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     EndMembership,
     EndSignIn,
     OfferLink,
     OpenSignIn,
-    PeopleCommand,
+    PeopleAct,
     RevokeKey,
     SeeSignIn,
     StartMembership,
@@ -88,7 +88,7 @@ def test_a_browser_stands_for_its_member_alone() -> None:
     assert signed_in(_opened(), sign_in_stream("another cookie"), NOW_US) is None
 
 
-ENDINGS: dict[str, Callable[[], PeopleCommand]] = {
+ENDINGS: dict[str, Callable[[], PeopleAct]] = {
     "it is signed out": lambda: EndSignIn(sign_in_id=BROWSER),
     "its key is revoked": lambda: RevokeKey(credential_id=named(BEN_KEY)),
     "its member has left": lambda: EndMembership(membership_id=membership_stream(ACME, BEN)),

@@ -7,9 +7,15 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream
-from aggregates.people.commands import CreateTeam, EndMembership, PeopleCommand, RemoveTeamMember, StartMembership
+from aggregates.people.acts import (
+    AddTeamMember,
+    CreateTeam,
+    EndMembership,
+    PeopleAct,
+    RemoveTeamMember,
+    StartMembership,
+)
 from aggregates.people.directory import Directory, Team
-from aggregates.people.events import TeamMemberAdded
 from aggregates.people.stays import stays_in
 from aggregates.times import Window
 from tests.support.log import named
@@ -38,7 +44,7 @@ def directory() -> Directory:
     return found
 
 
-def told(directory: Directory, command: PeopleCommand, at_us: int) -> None:
+def told(directory: Directory, command: PeopleAct, at_us: int) -> None:
     """It was carried out at that time."""
     assert not isinstance(carry_out(directory, command, at_us), Refused)
 
@@ -47,7 +53,7 @@ def come_and_go(directory: Directory, *stayed: Stayed, team_id: UUID = TEAM) -> 
     """Developers come into a team and leave it, in the order of the log."""
     for number, (developer_id, came_us, left_us) in enumerate(stayed):
         stay = named(f"stay {number} in {team_id}")
-        added = TeamMemberAdded(
+        added = AddTeamMember(
             received_at_us=came_us, team_membership_id=stay, team_id=team_id, developer_id=developer_id
         )
         directory.apply(stay, added)

@@ -1,6 +1,6 @@
 """The last use of a key or a browser: known at once, written once a day."""
 
-from aggregates.people.commands import EndSignIn, OpenSignIn, RevokeKey
+from aggregates.people.acts import EndSignIn, OpenSignIn, RevokeKey
 from aggregates.people.directory import Directory, Key
 from aggregates.people.uses import Uses
 from aggregates.times import US_PER_DAY, US_PER_SECOND

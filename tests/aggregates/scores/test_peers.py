@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     CreateDeveloper,
     CreateTeam,

@@ -8,7 +8,7 @@ import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 
 from aggregates.event import Refused
-from aggregates.people.commands import CreateOrganization
+from aggregates.people.acts import CreateOrganization
 from aggregates.people.directory import Organization
 from svc.actors.administration import Administration
 from svc.log.codec import Codec

@@ -13,7 +13,7 @@ from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
 from aggregates.judging import boundary
 from aggregates.judging.rubric import JudgeAnswered
-from aggregates.people.commands import ChangeOrganization
+from aggregates.people.acts import ChangeOrganization
 from aggregates.reading.verdicts import BooleanName, Bounds
 from aggregates.records.record import Record
 from aggregates.sub_sessions.arcs import Arc

@@ -10,7 +10,7 @@ import trio
 
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Refused
-from aggregates.people.commands import CreateDeveloper, StartMembership
+from aggregates.people.acts import CreateDeveloper, StartMembership
 from svc.jobs import nodes
 from svc.jobs.nodes import Leading
 from svc.log.postgres import PostgresRecorder, open_recorder

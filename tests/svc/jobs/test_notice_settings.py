@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from aggregates.reports.events import CompleteReport, StartReport
 from aggregates.reports.notices import RETRY_SECONDS
 from svc.app import build, open_service

@@ -17,9 +17,8 @@ from trio.testing import MockClock
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Reply
 from aggregates.ids import membership_stream
-from aggregates.people.commands import ChangeDeveloper, EndMembership
+from aggregates.people.acts import ChangeDeveloper, Channel, EndMembership
 from aggregates.people.directory import Developer
-from aggregates.people.events import Channel
 from aggregates.reports.events import CompleteReport, DeleteReport, FailReport, NoteNotice, StartReport
 from aggregates.reports.notices import NEWS_US, RETRY_SECONDS, TRIES_MAX
 from projections.facts.reports import report_tries

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Reply
 from aggregates.ids import membership_stream
-from aggregates.people.commands import ChangeDeveloper, EndMembership
+from aggregates.people.acts import ChangeDeveloper, EndMembership
 from aggregates.reports.events import CancelReport, RequestReport, last_whole_period, request_report
 from aggregates.times import iso, parse_instant
 from svc.jobs.reports import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS, ReportSchedules

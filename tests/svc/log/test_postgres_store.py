@@ -13,7 +13,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from aggregates.people.events import DeveloperCreated
+from aggregates.people.acts import CreateDeveloper
 from svc.log.codec import Codec
 from svc.log.fences import LeaseFence, TopicsFence, current_fences, fenced
 from svc.log.opening import make_missing_master_key, open_log
@@ -56,7 +56,7 @@ def test_a_refused_append_leaves_no_gap(store: EventStore) -> None:
 def test_a_change_of_people_is_refused_after_another_nodes(store: EventStore) -> None:
     """What was decided from the directory as it was does not hold any more."""
     (first,) = store.append([new("ana", event=created("ana"))])
-    fence = TopicsFence((DeveloperCreated.TOPIC,), first)
+    fence = TopicsFence((CreateDeveloper.TOPIC,), first)
     store.append([new("s")])
     assert store.insert([store.encode([new("ben", event=created("ben"))])], [fence]) == [[3]]
     with pytest.raises(Conflict):

@@ -14,7 +14,7 @@ from rich.console import Console
 from aggregates.capture.events import PromptCaptured
 from aggregates.decide import ForgetDeveloper
 from aggregates.event import Scope
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from aggregates.people.directory import Developer, Key, Membership
 from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from aggregates.people.commands import ChangeOrganization
+from aggregates.people.acts import ChangeOrganization
 from svc.maintenance.forget import open_orders
 from tests.support.household import PLANTED, holding, household, rebuilt
 from tests.support.killed import DAY_US

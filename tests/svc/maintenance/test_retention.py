@@ -10,7 +10,7 @@ import pytest
 
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Words
-from aggregates.people.commands import ChangeOrganization
+from aggregates.people.acts import ChangeOrganization
 from aggregates.topics import TOPICS
 from svc.maintenance.retention import TEXTS
 from svc.maintenance.verify import verify

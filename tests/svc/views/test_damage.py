@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from aggregates.event import Scope
-from aggregates.people.events import MembershipStarted
+from aggregates.people.acts import StartMembership
 from aggregates.people.stays import Stay
 from aggregates.times import Window
 from projections.prices.spending import TeamWindow
@@ -246,7 +246,7 @@ async def test_a_start_that_needs_a_corrupt_event_ends_with_its_place_and_what_t
     async with open_service(settings) as service:
         await initialize(service, tmp_path)
         (position,) = [
-            each.position for each in service.store.read_after(0, 99) if isinstance(each.event, MembershipStarted)
+            each.position for each in service.store.read_after(0, 99) if isinstance(each.event, StartMembership)
         ]
     flip_a_bit(tmp_path, position)
     with pytest.raises(CorruptEvent, match=rf"position {position} \(stream .*svc verify.*restore"):

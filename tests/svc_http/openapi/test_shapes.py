@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from aggregates.event import Refused
-from aggregates.people.commands import AddTeamMember, CreateTeam
+from aggregates.people.acts import AddTeamMember, CreateTeam
 from tests.golden.folder import differences
 from tests.support import otlp
 from tests.support.demo import import_demo

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, PeopleCommand
+from aggregates.people.acts import AddTeamMember, ChangeDeveloper, ChangeOrganization, CreateTeam, PeopleAct
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
@@ -27,7 +27,7 @@ def _team(house: House) -> None:
     members = [
         AddTeamMember(team_membership_id=named(f"{who} in core"), team_id=TEAM, developer_id=who) for who in (ANA, BEN)
     ]
-    commands: list[PeopleCommand] = [CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), *members]
+    commands: list[PeopleAct] = [CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), *members]
     commands.append(ChangeOrganization(organization_id=ACME, team_minimum=2))
     for command in commands:
         assert not isinstance(carry_out(house.directory, command, MONDAY - DAY), Refused)

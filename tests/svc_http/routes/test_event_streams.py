@@ -12,7 +12,7 @@ from hypercorn.typing import ASGIReceiveEvent, ASGISendEvent, ConnectionState, H
 from trio.testing import MockClock
 
 from aggregates.ids import membership_stream
-from aggregates.people.commands import EndMembership, RevokeKey
+from aggregates.people.acts import EndMembership, RevokeKey
 from svc_http.app import build_api
 from svc_http.bodies import HttpError
 from svc_http.listener import WRITE_SECONDS_MAX

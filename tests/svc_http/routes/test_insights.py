@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.people import ANA, ANA_SCOPE
 from tests.svc_http.house import Caller, House

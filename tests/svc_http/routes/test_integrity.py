@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, NOW_US, carry_out

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.people.commands import AddTeamMember, CreateTeam
+from aggregates.people.acts import AddTeamMember, CreateTeam
 from projections.scores import throttle
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
 from tests.support.log import named

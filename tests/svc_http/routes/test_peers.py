@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
+from aggregates.people.acts import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out

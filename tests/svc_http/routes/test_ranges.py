@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso, parse_instant
 from tests.support.facts import HOUR, MINUTE
 from tests.support.people import ANA, carry_out

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
 from tests.support.demo import import_demo

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.people.commands import AddTeamMember, CreateTeam, EndTeam, RemoveTeamMember
+from aggregates.people.acts import AddTeamMember, CreateTeam, EndTeam, RemoveTeamMember
 from tests.support.facts import DAY, HOUR, MINUTE, Log, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, NOW_US, OTHER, carry_out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
 from tests.support.people import ANA, ANA_SCOPE, carry_out
 from tests.svc_http.house import Caller, House

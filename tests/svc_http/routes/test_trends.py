@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.people.commands import ChangeDeveloper
+from aggregates.people.acts import ChangeDeveloper
 from tests.support.facts import DAY
 from tests.support.people import ANA, BEN_KEY, carry_out
 from tests.svc_http.house import Caller, House, bearer

@@ -13,7 +13,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
 from aggregates.ids import link_stream
-from aggregates.people.commands import (
+from aggregates.people.acts import (
     AddTeamMember,
     ChangeMembership,
     CreateDeveloper,
@@ -21,9 +21,10 @@ from aggregates.people.commands import (
     EndMembership,
     EndSignIn,
     OfferLink,
-    PeopleCommand,
+    PeopleAct,
     RemoveTeamMember,
     RevokeKey,
+    Role,
     StartMembership,
 )
 from aggregates.people.directory import (
@@ -37,7 +38,6 @@ from aggregates.people.directory import (
     forget_requests,
 )
 from aggregates.people.entry import begun, root_of, sign_ins_of
-from aggregates.people.events import Role
 from aggregates.times import US_PER_DAY
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
@@ -256,7 +256,7 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
 # --- what may be named ------------------------------------------------------------------------------------------
 
 
-async def _done(call: ByOperator, command: PeopleCommand, said: str, about: Membership | None = None) -> TrioResponse:
+async def _done(call: ByOperator, command: PeopleAct, said: str, about: Membership | None = None) -> TrioResponse:
     await _carried_out(call, command)
     return _back(said, about)
 
@@ -265,7 +265,7 @@ def _back(said: str, about: Membership | None) -> TrioResponse:
     return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
 
 
-async def _carried_out(call: ByOperator, command: PeopleCommand) -> Record:
+async def _carried_out(call: ByOperator, command: PeopleAct) -> Record:
     return await carried_out(call.service, command, call.by)
 
 

@@ -8,8 +8,7 @@ from uuid import UUID
 from quart import Response
 
 from aggregates.event import Scope
-from aggregates.people.commands import ChangeDeveloper
-from aggregates.people.events import Channel, Schedule
+from aggregates.people.acts import ChangeDeveloper, Channel, Schedule
 from aggregates.reports.decide import ReportStatus
 from aggregates.reports.notices import Try, next_try_us
 from aggregates.times import parse_instant

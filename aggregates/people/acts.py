@@ -1,10 +1,17 @@
-"""Events of organizations, developers, memberships, teams, keys, sign-in links, accounts of providers and sign-ins."""
+"""What is done about organizations, developers, memberships, teams, keys, links, accounts and sign-ins.
+
+One class is the wish and the fact: whoever wishes leaves the time out, and who does it; the decision puts them in.
+"""
 
 from typing import ClassVar, Literal
 from uuid import UUID
 
+import msgspec
+
 from aggregates.event import Event
 
+UNKNOWN = UUID(int=0)
+"""In a wish, where the decision finds the id."""
 Role = Literal["owner", "lead", "member", "reader"]
 """A lead reads the teams that they belong to, as every member does; a reader does too, and captures nothing."""
 Schedule = Literal["daily", "weekly", "monthly"]
@@ -12,22 +19,33 @@ Channel = Literal["email", "webhook"]
 """By which a developer is told that a report of theirs is finished."""
 
 
-class PeopleEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """`by`: the member who did it on a page; None where the internal secret, or the server itself, did."""
+class PeopleAct(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Its first field is the id of the record that it is about, or begins."""
 
-    by: UUID | None = None
+    ABOUT: ClassVar[str]
+    BEGINS: ClassVar[bool] = False
+
+    received_at_us: int = 0
+    by: UUID | None = None  # the member who did it on a page; None where the internal secret, or the server, did
 
 
-class OrganizationCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+OWN_ID = len(PeopleAct.__struct_fields__)
+"""The place of that first field."""
+
+
+class CreateOrganization(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "organization.created"
+    ABOUT = "organization"
+    BEGINS = True
     organization_id: UUID
     name: str
 
 
-class OrganizationChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ChangeOrganization(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """Settings; None leaves one as it was, a retention of 0 days keeps for good."""
 
     TOPIC: ClassVar[str] = "organization.changed"
+    ABOUT = "organization"
     organization_id: UUID
     name: str | None = None
     text_leaves: bool | None = None
@@ -37,16 +55,24 @@ class OrganizationChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=
     team_minimum: int | None = None
 
 
-class DeveloperCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class CreateDeveloper(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "developer.created"
+    ABOUT = "developer"
+    BEGINS = True
     developer_id: UUID
     display_name: str
+    email: str | None = None  # of nobody else; it and what follows is told by `ChangeDeveloper`
+    timezone: str | None = None
+    language: str | None = None
+    report_schedules: tuple[Schedule, ...] | None = None
+    report_notices: tuple[Channel, ...] | None = None
 
 
-class DeveloperChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ChangeDeveloper(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """Profile; None leaves a field as it was, an empty e-mail address takes it away."""
 
     TOPIC: ClassVar[str] = "developer.changed"
+    ABOUT = "developer"
     developer_id: UUID
     display_name: str | None = None
     email: str | None = None
@@ -56,68 +82,84 @@ class DeveloperChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=Tru
     report_notices: tuple[Channel, ...] | None = None
 
 
-class ForgetRequested(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class RequestForget(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The developer asks to be forgotten. Nothing is deleted by it."""
 
     TOPIC: ClassVar[str] = "forget.requested"
+    ABOUT = "request to be forgotten"
+    BEGINS = True
     developer_id: UUID
 
 
-class ForgetWithdrawn(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class WithdrawForget(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The developer asks no longer."""
 
     TOPIC: ClassVar[str] = "forget.withdrawn"
+    ABOUT = "request to be forgotten"
     developer_id: UUID
 
 
-class MembershipStarted(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class StartMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.started"
-    membership_id: UUID
+    ABOUT = "membership"
+    BEGINS = True
+    membership_id: UUID = UNKNOWN
     organization_id: UUID
     developer_id: UUID
-    role: Role
+    role: Role = msgspec.field(default_factory=lambda: "member")  # so that it is stored all the same
 
 
-class MembershipChanged(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ChangeMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.changed"
+    ABOUT = "membership"
     membership_id: UUID
     role: Role
 
 
-class MembershipEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class EndMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.ended"
+    ABOUT = "membership"
     membership_id: UUID
+    forgotten: bool = False  # whether the person is to be forgotten: that is done for the last owner, too
 
 
-class TeamCreated(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class CreateTeam(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.created"
+    ABOUT = "team"
+    BEGINS = True
     team_id: UUID
     organization_id: UUID
     name: str
 
 
-class TeamEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class EndTeam(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.ended"
+    ABOUT = "team"
     team_id: UUID
 
 
-class TeamMemberAdded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class AddTeamMember(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.member-added"
+    ABOUT = "team membership"
+    BEGINS = True
     team_membership_id: UUID
     team_id: UUID
     developer_id: UUID
 
 
-class TeamMemberRemoved(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class RemoveTeamMember(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.member-removed"
+    ABOUT = "team membership"
     team_membership_id: UUID
-    team_id: UUID
+    team_id: UUID = UNKNOWN
 
 
-class CredentialIssued(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class IssueKey(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A key exists; only its digest is stored."""
 
     TOPIC: ClassVar[str] = "credential.issued"
+    ABOUT = "key"
+    BEGINS = True
     credential_id: UUID
     organization_id: UUID
     developer_id: UUID
@@ -128,23 +170,27 @@ class CredentialIssued(PeopleEvent, frozen=True, kw_only=True, omit_defaults=Tru
     came_by: UUID | None = None  # another member's link, by which the browser had come that made it
 
 
-class CredentialRevoked(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class RevokeKey(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "credential.revoked"
+    ABOUT = "key"
     credential_id: UUID
 
 
-class CredentialUsed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class NoteKeyUse(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The key opened something on this day of UTC; told once a day at most."""
 
     TOPIC: ClassVar[str] = "credential.used"
+    ABOUT = "key"
     credential_id: UUID
     last_used_on: str
 
 
-class LinkOffered(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class OfferLink(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A link exists that signs a developer in once. Its id comes from its text, which is stored nowhere."""
 
     TOPIC: ClassVar[str] = "link.offered"
+    ABOUT = "link"
+    BEGINS = True
     link_id: UUID
     organization_id: UUID
     developer_id: UUID
@@ -152,32 +198,38 @@ class LinkOffered(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     came_by: UUID | None = None
 
 
-class LinkUsed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class UseLink(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "link.used"
+    ABOUT = "link"
     link_id: UUID
 
 
-class IdentityLinked(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class LinkIdentity(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """An account of a sign-in provider stands for a developer. Its id comes from issuer and subject."""
 
     TOPIC: ClassVar[str] = "identity.linked"
+    ABOUT = "identity"
+    BEGINS = True
     identity_id: UUID
     issuer: str
     developer_id: UUID
     came_by: UUID | None = None
 
 
-class IdentityEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class EndIdentity(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The account stands for nobody any more."""
 
     TOPIC: ClassVar[str] = "identity.ended"
+    ABOUT = "identity"
     identity_id: UUID
 
 
-class SignInOpened(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class OpenSignIn(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A browser stands for a developer. The id comes from its cookie, which is stored nowhere."""
 
     TOPIC: ClassVar[str] = "sign-in.opened"
+    ABOUT = "sign-in"
+    BEGINS = True
     sign_in_id: UUID
     organization_id: UUID
     developer_id: UUID
@@ -186,22 +238,26 @@ class SignInOpened(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
     came_by: UUID | None = None  # another member's link that opened it, or let in the key or account that did
 
 
-class SignInSeen(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class SeeSignIn(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """It was used; told once a day at most."""
 
     TOPIC: ClassVar[str] = "sign-in.seen"
+    ABOUT = "sign-in"
     sign_in_id: UUID
 
 
-class SignInEnded(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class EndSignIn(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "sign-in.ended"
+    ABOUT = "sign-in"
     sign_in_id: UUID
     administered: bool = False  # whether it is an act of administration, unlike signing out oneself
 
 
-class AccessClaimed(PeopleEvent, frozen=True, kw_only=True, omit_defaults=True):
+class ClaimAccess(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A developer says that a sign-in, key or account is theirs, which came by another member's link."""
 
     TOPIC: ClassVar[str] = "access.claimed"
+    ABOUT = "claim"
+    BEGINS = True
     access_id: UUID
     only_in: UUID | None = None  # the sign-in that alone hides it from now on, since it came by such a link itself
