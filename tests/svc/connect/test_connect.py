@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import UNSET
 
 from svc.cli import main
 from svc.connect.agents import Target, plans
@@ -19,6 +20,7 @@ from svc.hook.captures import Letter
 from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
 
+OWN = ("SVC_KEY", "SVC_URL")
 KEY = "svc_" + "k" * 43
 URL = "http://127.0.0.1:9"
 CLAUDE = '{\n  "model": "opus",\n  "hooks": {\n    "Stop": []\n  }\n}'
@@ -37,7 +39,15 @@ BEFORE = {
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "SVC_KEY", "SVC_URL"):
+    for name in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+        "SVC_KEY",
+        "SVC_URL",
+    ):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "home"
     folder.mkdir()
@@ -464,3 +474,32 @@ def test_the_one_file_binary_lays_down_a_small_program_for_hooks(
     command = settings(home / ".claude/settings.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
     assert command == f"{laid_down} hook claude-code || true"
     assert (home / ".config/svc/program").read_text() == f"{laid_down}\n"
+
+
+SERVERS = {
+    "claude-code": (".claude.json", "mcpServers"),
+    "codex": (".codex/config.toml", "mcp_servers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+    "copilot": (".copilot/mcp-config.json", "mcpServers"),
+    "opencode": (".config/opencode/opencode.json", "mcp"),
+}
+
+
+@pytest.mark.parametrize("agent", SERVERS)
+def test_an_agent_is_told_of_the_tools_and_forgets_them_again(home: Path, agent: str) -> None:
+    """No key stands there; what was in the file before stays, byte for byte. Connecting without it takes it out."""
+    name, table = SERVERS[agent]
+    path = home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = 'model = "gpt-5"\n' if path.suffix == ".toml" else f'{{"{table}": {{"other": {{"command": "x"}}}}}}\n'
+    path.write_text(before)
+    assert "may ask svc about your own work" in connect(agent, "--mcp", "--api", "http://127.0.0.1:8318").output
+    server = document_of(name, path.read_text()).get((table, "svc"))
+    typed = server["command"] if agent == "opencode" else server["args"]
+    assert typed[-3:] == ["mcp", "--api", "http://127.0.0.1:8318"]
+    assert KEY not in json.dumps(server)
+    connect(agent)
+    assert document_of(name, path.read_text()).get((table, "svc")) is UNSET
+    connect(agent, "--mcp")
+    disconnect(agent)
+    assert path.read_text() == before

@@ -36,6 +36,93 @@ def tool(*lines: dict[str, Any]) -> Record:
 # --- prompts and answers -----------------------------------------------------------------------------------
 
 
+def shown(exchange: Exchange) -> str:
+    """On one line: whose words they are, what was done about them, the answer, and whether more may come."""
+    prompt, told = exchange.prompt, list[str]()
+    for record in (draft.record for draft in exchange.drafts):
+        under = f" for {record.prompt_id}" if prompt is None or record.prompt_id != prompt.host_prompt_id else ""
+        if record.kind in ("tool", "subagent"):
+            what = (record.tool or record.source, record.ok, record.duration_ms, record.lines_added)
+            told.append(f"{record.call_id} {' '.join(map(str, what))}{under}")
+        elif record.cost_usd_nano is not None:
+            told.append(f"${record.cost_usd_nano / 1e9}")
+        elif record.kind not in ("session_start", "request"):
+            told.append(record.kind)
+    if prompt is not None:
+        told.insert(0, f"{prompt.text} ({prompt.host_prompt_id})" if prompt.host_prompt_id else prompt.text)
+    if exchange.answer is not None:
+        told.append(f"= {exchange.answer.text!r}")
+    return " | ".join(told if exchange.finished else [*told, "…"])
+
+
+FIRST_LAST = [said(f"a{n}", n, text, message_id="m", request_id="r") for n, text in ((1, "First."), (2, "Last."))]
+GO, MAKE = user("u1", 0, "go"), call("t1", "Bash", command="make")
+QUEUED = {"type": "queued_command", "prompt": "and the tests"}
+EDIT = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        # The texts of one message belong together.
+        ((GO, *FIRST_LAST), ["go | = 'First.\\n\\nLast.' | …"]),
+        # A prompt ends the exchange before it; older versions give no stop reason, but note the end of a turn.
+        ((GO, said("a1", 1, "1"), user("u2", 2, "two"), said("a2", 3, "2")), ["go | = '1'", "two | = '2' | …"]),
+        *(
+            ((GO, said("a1", 1, "1"), line("system", "s1", 2, subtype=note)), ["go | = '1'"])
+            for note in ("turn_duration", "stop_hook_summary")
+        ),
+        ((GO, said("a1", 1, MAKE, stop_reason="tool_use")), ["go | t1 Bash None None None | …"]),
+        # A second prompt under the id of the first goes without, or both would be one turn.
+        (
+            (user("u1", 0, "go", promptId="p1"), line("attachment", "q", 1, attachment=QUEUED, promptId="p1")),
+            ["go (p1)", "and the tests | …"],
+        ),
+        # Versions of 2025 wrote what a request cost; the agent's own words were never asked of a model.
+        ((GO, said("a1", 1, "x", costUSD=0.0125)), ["go | $0.0125 | = 'x' | …"]),
+        ((GO, said("a1", 1, "No response requested.", model="<synthetic>")), ["go | …"]),
+        ((GO, said("a1", 1, "x", model="<synthetic>", isApiErrorMessage=False)), ["go | …"]),
+        # Outcome and duration come from the result's line; what the tool measured includes no wait for a permission.
+        ((GO, said("a1", 1, MAKE), result("u2", 3.5, "t1")), ["go | t1 Bash True 2500 None | …"]),
+        (
+            (GO, said("a1", 1, call("t1", "Glob")), result("u2", 60, "t1", toolUseResult={"durationMs": 37})),
+            ["go | t1 Glob True 37 None | …"],
+        ),
+        # Lines count for edits that succeeded.
+        ((GO, said("a1", 1, EDIT), result("u2", 2, "t1")), ["go | t1 Edit True 1000 1 | …"]),
+        ((GO, said("a1", 1, EDIT), result("u2", 2, "t1", "No", error=True)), ["go | t1 Edit False 1000 None | …"]),
+        # Nobody knows how an aborted call went.
+        (
+            (GO, said("a1", 1, MAKE), user("u2", 2, "[Request interrupted by user]"), user("u3", 3, "again")),
+            ["go | t1 Bash None None None | interruption", "again | …"],
+        ),
+        # A result that comes after the next prompt is still joined, there.
+        (
+            (
+                *(user("u1", 0, "go", promptId="p1"), said("a1", 1, MAKE), user("u2", 2, "and?", promptId="p2")),
+                *(result("u3", 3, "t1"), said("a2", 4, "Made.")),
+            ),
+            ["go (p1)", "and? (p2) | t1 Bash True 2000 None for p1 | = 'Made.' | …"],
+        ),
+        # That of a command in the background only says that it began.
+        (
+            (GO, said("a1", 1, call("t1", "Bash", command="x", run_in_background=True)), result("u2", 2, "t1", "b1")),
+            ["go | t1 Bash None 1000 None | …"],
+        ),
+        # A sub-agent's end stands beside its call.
+        (
+            (
+                *(GO, said("a1", 1, call("t1", "Task", subagent_type="Explore", prompt="look"))),
+                result("u2", 9, "t1", toolUseResult={"totalDurationMs": 7000}),
+            ),
+            ["go | t1 Task True 7000 None | t1 Explore True 7000 None | …"],
+        ),
+    ],
+)
+def test_lines_become_exchanges(lines: tuple[dict[str, Any], ...], expected: list[str]) -> None:
+    assert [shown(each) for each in read(*lines)] == expected
+
+
 def test_a_prompt_and_its_answer_are_an_exchange() -> None:
     """The last message's text is the answer; elapsed time runs from the prompt to the agent's last line."""
     (exchange,) = read(
@@ -55,36 +142,6 @@ def test_a_prompt_and_its_answer_are_an_exchange() -> None:
     assert exchange.answer.elapsed_ms == 9500
     assert exchange.finished
     assert {draft.record.prompt_id for draft in exchange.drafts if draft.record.kind != "session_start"} == {"p1"}
-
-
-def test_blocks_of_one_message_make_one_answer() -> None:
-    """A message's texts stand on several lines and belong together."""
-    (exchange,) = read(
-        user("u1", 0, "go"),
-        said("a1", 1, "First.", message_id="m", request_id="r"),
-        said("a2", 2, "Second.", message_id="m", request_id="r"),
-    )
-    assert exchange.answer is not None
-    assert exchange.answer.text == "First.\n\nSecond."
-
-
-def test_a_prompt_ends_the_exchange_before_it() -> None:
-    """What a later prompt follows is finished, even without a stop reason; the last one is open."""
-    first, second = read(user("u1", 0, "one"), said("a1", 1, "1"), user("u2", 2, "two"), said("a2", 3, "2"))
-    assert (first.finished, second.finished) == (True, False)
-
-
-@pytest.mark.parametrize("subtype", ["turn_duration", "stop_hook_summary"])
-def test_the_agents_note_of_a_turns_end_finishes_it(subtype: str) -> None:
-    """Older versions give no stop reason but note the end of a turn."""
-    (exchange,) = read(user("u1", 0, "one"), said("a1", 1, "1"), line("system", "s1", 2, subtype=subtype))
-    assert exchange.finished
-
-
-def test_a_running_tool_keeps_an_exchange_open() -> None:
-    """A call without a result is still running."""
-    (exchange,) = read(user("u1", 0, "one"), said("a1", 1, call("t1", "Bash", command="make"), stop_reason="tool_use"))
-    assert not exchange.finished
 
 
 @pytest.mark.parametrize(
@@ -175,17 +232,6 @@ def test_a_prompt_typed_while_the_agent_works_is_a_prompt() -> None:
     ) == ["go", "and the tests", "also this"]
 
 
-def test_a_host_prompt_id_is_given_once() -> None:
-    """A second prompt under the id of the first goes without, or both would be one turn."""
-    queued = {"type": "queued_command", "prompt": "and the tests"}
-    first, second = read(
-        user("u1", 0, "go", promptId="p1"), line("attachment", "q", 1, attachment=queued, promptId="p1")
-    )
-    assert first.prompt is not None
-    assert second.prompt is not None
-    assert (first.prompt.host_prompt_id, second.prompt.host_prompt_id) == ("p1", None)
-
-
 # --- requests ----------------------------------------------------------------------------------------------
 
 
@@ -208,19 +254,6 @@ def test_a_request_counts_once_with_its_last_usage() -> None:
     assert second.cache_write_1h_tokens is None
 
 
-def test_an_older_versions_cost_is_kept_in_nano_dollars() -> None:
-    """Versions of 2025 wrote what a request cost."""
-    (exchange,) = read(user("u1", 0, "go"), said("a1", 1, "x", costUSD=0.0125))
-    assert records(exchange, "request")[0].cost_usd_nano == 12_500_000
-
-
-def test_a_synthetic_message_is_no_request_and_no_answer() -> None:
-    """The agent's own words were never asked of a model."""
-    (exchange,) = read(user("u1", 0, "go"), said("a1", 1, "No response requested.", model="<synthetic>"))
-    assert records(exchange, "request") == []
-    assert exchange.answer is None
-
-
 @pytest.mark.parametrize(
     ("text", "fields", "status"),
     [
@@ -240,63 +273,7 @@ def test_an_api_error_is_an_error_record(text: str, fields: dict[str, Any], stat
     assert exchange.finished
 
 
-def test_an_unflagged_synthetic_message_is_no_error() -> None:
-    """Only the flag makes an error."""
-    (exchange,) = read(user("u1", 0, "go"), said("a1", 1, "x", model="<synthetic>", isApiErrorMessage=False))
-    assert records(exchange, "error") == []
-
-
 # --- tools -------------------------------------------------------------------------------------------------
-
-
-def test_a_call_is_joined_with_its_result() -> None:
-    """Outcome and duration come from the result's line."""
-    record = tool(said("a1", 1, call("t1", "Bash", command="make")), result("u2", 3.5, "t1"))
-    assert (record.tool, record.call_id, record.ok, record.duration_ms) == ("Bash", "t1", True, 2500)
-
-
-def test_the_tools_own_duration_comes_first() -> None:
-    """What the tool measured does not include the wait for a permission."""
-    record = tool(said("a1", 1, call("t1", "Glob")), result("u2", 60, "t1", toolUseResult={"durationMs": 37}))
-    assert record.duration_ms == 37
-
-
-def test_a_failed_call_is_not_ok_and_changed_nothing() -> None:
-    """Lines count for edits that succeeded."""
-    edit = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
-    record = tool(said("a1", 1, edit), result("u2", 2, "t1", "String not found", error=True))
-    assert (record.ok, record.lines_added, record.lines_removed) == (False, None, None)
-
-
-def test_a_call_without_a_result_is_of_unknown_outcome() -> None:
-    """An aborted call is counted; nobody knows how it went."""
-    first, second = read(
-        user("u1", 0, "go"),
-        said("a1", 1, call("t1", "Bash", command="make")),
-        user("u2", 2, "[Request interrupted by user]"),
-        user("u3", 3, "again"),
-    )
-    assert records(first, "tool")[0].ok is None
-    assert records(second, "tool") == []
-
-
-def test_a_result_that_comes_after_the_next_prompt_is_still_joined() -> None:
-    """The call then goes on into the next exchange, under the prompt it was made for."""
-    first, second = read(
-        user("u1", 0, "go", promptId="p1"),
-        said("a1", 1, call("t1", "Bash", command="make")),
-        user("u2", 2, "<command-name>/status</command-name>", promptId="p2"),
-        result("u3", 3, "t1"),
-        said("a2", 4, "Made."),
-    )
-    assert records(first, "tool") == []
-    assert [(record.ok, record.prompt_id) for record in records(second, "tool")] == [(True, "p1")]
-
-
-def test_a_background_command_has_no_outcome_yet() -> None:
-    """Its result only says that it began."""
-    background = call("t1", "Bash", command="npm test", run_in_background=True)
-    assert tool(said("a1", 1, background), result("u2", 2, "t1", "running as b1")).ok is None
 
 
 @pytest.mark.parametrize("content", [REFUSED, [{"type": "text", "text": REFUSED}]])
@@ -327,18 +304,6 @@ def test_paths_commands_and_inputs_stand_beside_their_records() -> None:
     assert (edit.path, edit.command, grep.path) == ("/a.py", None, None)
     assert first.command == "é" * (COMMAND_BYTES_MAX // 2)
     assert first.input_key == second.input_key != edit.input_key
-
-
-def test_a_sub_agents_end_is_a_record_beside_its_call() -> None:
-    """Which kind of sub-agent, and how long it took."""
-    (exchange,) = read(
-        user("u1", 0, "go"),
-        said("a1", 1, call("t1", "Task", subagent_type="Explore", prompt="look")),
-        result("u2", 9, "t1", toolUseResult={"totalDurationMs": 7000}),
-    )
-    (ended,) = records(exchange, "subagent")
-    assert (ended.source, ended.duration_ms, ended.call_id) == ("Explore", 7000, "t1")
-    assert len(records(exchange, "tool")) == 1
 
 
 PATCH = {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}, {"lines": ["+e"]}]}
