@@ -8,25 +8,18 @@ from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCa
 from aggregates.event import Words
 from aggregates.records.record import Point, Record
 from tests.support.facts import Log
-
-
-def otlp_attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Texts and integers as OTLP wraps them."""
-    return [
-        {"key": key, "value": {"stringValue": value} if isinstance(value, str) else {"intValue": str(value)}}
-        for key, value in values.items()
-    ]
+from tests.support.otlp import pairs
 
 
 def add_logs(log: Log, session: str | None, *drafts: dict[str, Any], forgotten: bool = False) -> Log:
     """Log records; `attributes` of a draft stand in the export alone."""
-    bodies = [{"attributes": otlp_attributes(draft.pop("attributes", {}))} for draft in drafts]
+    bodies = [{"attributes": pairs(draft.pop("attributes", {}))} for draft in drafts]
     raw = {"resourceLogs": [{"scopeLogs": [{"logRecords": bodies}]}]}
     return _add(log, RecordsCaptured, session, drafts, raw, forgotten)
 
 
 def add_spans(log: Log, session: str | None, *drafts: dict[str, Any]) -> Log:
-    bodies = [{"attributes": otlp_attributes(draft.pop("attributes", {}))} for draft in drafts]
+    bodies = [{"attributes": pairs(draft.pop("attributes", {}))} for draft in drafts]
     raw = {"resourceSpans": [{"scopeSpans": [{"spans": bodies}]}]}
     return _add(log, TracesCaptured, session, drafts, raw, False)
 
@@ -38,7 +31,7 @@ def add_points(log: Log, session: str | None, *drafts: dict[str, Any]) -> Log:
     points = []
     for origin, draft in enumerate(drafts):
         kind = draft.setdefault("kind", "sum")
-        body = {"attributes": otlp_attributes(draft.pop("attributes", {})), **draft.pop("body", {})}
+        body = {"attributes": pairs(draft.pop("attributes", {})), **draft.pop("body", {})}
         metrics.append({"name": "m", containers.get(kind, kind): {"dataPoints": [body]}})
         named: dict[str, Any] = {"name": "tokens", "record_id": f"p-{draft['at_us']}-{draft.get('series')}-{origin}"}
         points.append(Point(origin=origin, **(named | draft)))
