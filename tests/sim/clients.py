@@ -20,7 +20,7 @@ UNAVAILABLE, UNAUTHORIZED = 503, 401
 
 CUTS_OTHERWISE_WHATEVER_THE_TIME = False
 """Whether a record may come in two different exports with two times that count, since the server's clock was wrong for
-one of them. It is listed twice then (docs/simulation.md, What it leaves out)."""
+one of them. It is listed twice then (docs/simulation.md, Left out)."""
 
 
 class Tally:
