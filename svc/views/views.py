@@ -67,12 +67,11 @@ def remove_others(folder: Path, keep: Path) -> None:
 
 def open_writer(path: Path | str) -> sqlite3.Connection:
     """The one connection that writes; the tables are made where they are missing. For any one thread at a time."""
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, STORE_BUSY_TIMEOUT_MS / 1_000, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA journal_mode=WAL")
         # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
         db.execute("PRAGMA synchronous=NORMAL")
-        db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
         db.execute(f"PRAGMA journal_size_limit={VIEWS_WAL_BYTES}")
         db.execute("PRAGMA cache_size=-32768")
         create(db)
@@ -136,9 +135,8 @@ class ReadPool:
             if self._idle:
                 return self._idle.pop()
         uri = f"{self.path.absolute().as_uri()}?mode=ro"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-        db.execute(f"PRAGMA busy_timeout={STORE_BUSY_TIMEOUT_MS}")
-        return db
+        wait_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
+        return sqlite3.connect(uri, wait_seconds, uri=True, isolation_level=None, check_same_thread=False)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         with self._lock:
