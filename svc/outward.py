@@ -1,9 +1,15 @@
 """The one HTTP client: a request to another server takes so much time, and reads so many bytes, and no more."""
 
+import os
 import time
 from collections.abc import Mapping
-from functools import partial
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ssl
+
+_TRUSTED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class Answer(NamedTuple):
@@ -57,11 +63,9 @@ def answered(
 
     `direct`: as a hook reaches it, past any proxy, by the certificates that OpenSSL knows.
     """
-    import ssl
-
     import httpx  # takes a tenth of a server's start, and most starts ask nobody
 
-    trusted = ssl.create_default_context() if direct and url.startswith("https:") else not direct
+    by_tls = not url.startswith("http:") or redirects_max > 0
     read = bytearray()
     ends_at = time.monotonic() + seconds
     # A compressed answer may be a thousand times as long: it is not asked for, and stays as it came.
@@ -73,7 +77,7 @@ def answered(
                 follow_redirects=redirects_max > 0,
                 max_redirects=max(redirects_max, 1),
                 trust_env=not direct,
-                verify=trusted,
+                verify=_trusted(direct, *map(os.environ.get, _TRUSTED)) if by_tls else False,
             ) as client,
             client.stream(method, url, headers=plain, content=content) as answer,
         ):
@@ -90,3 +94,13 @@ def answered(
         raise OSError("no connection could be made") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise OSError(f"the exchange failed: {type(error).__name__}") from error
+
+
+@lru_cache(maxsize=4)
+def _trusted(direct: bool, *_where: str | None) -> "ssl.SSLContext":
+    """Reading all certificates takes 30 ms; a text model is asked again and again."""
+    import ssl
+
+    import httpx
+
+    return ssl.create_default_context() if direct else httpx.create_ssl_context()
