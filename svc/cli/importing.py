@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import click
@@ -80,7 +81,9 @@ def _add_command(agent: str) -> None:
             if url is None:
                 report = run(_import, settings, agent, found, (developer, organization), heard)
             else:
-                report = trio.run(_import_elsewhere, agent, found, checked_url(url), key or _known_key(url), heard)
+                destination = Elsewhere(Server(checked_url(url), key or _known_key(url)), agent)
+                now_us, progress = time.time_ns() // 1_000, _progress(heard)
+                report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
         tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
 
@@ -131,11 +134,6 @@ async def _import(
         return await import_transcripts(
             FORMATS[agent], path, access.send, _progress(heard), scope=scope, digester=digester, now_us=now_us
         )
-
-
-async def _import_elsewhere(agent: str, path: Path, url: str, key: str, heard: Callable[..., None]) -> ImportReport:
-    destination = Elsewhere(Server(url, key), agent)
-    return await import_into(destination, FORMATS[agent], path, _progress(heard), now_us=time.time_ns() // 1_000)
 
 
 def _show(report: ImportReport) -> None:

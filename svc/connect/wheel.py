@@ -39,7 +39,8 @@ def made_here() -> "Wheel | None":
     name = f"{DISTRIBUTION.replace('-', '_')}-{known.version}"
     members = dict(sorted([*_modules(), *_metadata(known, f"{name}.dist-info")]))
     record = f"{name}.dist-info/RECORD"
-    lines = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in members.items()]
+    digests = {path: urlsafe_b64encode(sha256(data).digest()).decode().rstrip("=") for path, data in members.items()}
+    lines = [f"{path},sha256={digests[path]},{len(data)}\n" for path, data in members.items()]
     members[record] = "".join([*lines, f"{record},,\n"]).encode()
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
@@ -48,10 +49,6 @@ def made_here() -> "Wheel | None":
             member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, _ALL_READ
             packed.writestr(member, data)
     return Wheel(f"{name}-py3-none-any.whl", buffer.getvalue(), sha256(buffer.getvalue()).hexdigest())
-
-
-def _digest(data: bytes) -> str:
-    return urlsafe_b64encode(sha256(data).digest()).decode().rstrip("=")
 
 
 def _modules() -> Iterator[tuple[str, bytes]]:

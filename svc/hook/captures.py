@@ -102,31 +102,23 @@ def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[
         case "session_end":
             return {"reason": _id(told, "reason")}
         case "stop_failure":
-            return {"prompt.id": prompt_id, "error": _id(told, "error"), "error.message": _message(told)}
+            message = clean(told.get("error_details")) or clean(told.get("last_assistant_message"))
+            cut = None if message is None else message[:TOOL_TEXT_CHARACTERS_MAX]
+            return {"prompt.id": prompt_id, "error": _id(told, "error"), "error.message": cut}
         case "tool_result":  # in the words of Claude Code's own report of the call, so that the two are known to be one
-            inside = told.get("agent_id") is not None
+            inside, response = told.get("agent_id") is not None, told.get("tool_response")
+            stopped = response.get("interrupted") if isinstance(response, dict) else None
             return {
                 "prompt.id": prompt_id,
                 "tool_name": clean(told.get("tool_name")),
                 "tool_use_id": clean(told.get("tool_use_id")),
                 "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
-                "interrupted": "true" if _interrupted(told) else None,
+                "interrupted": "true" if True in (told.get("is_interrupt"), stopped) else None,
                 "duration_ms": _whole(told.get("duration_ms")),
                 "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
                 "tool_input": _tool_input(told.get("tool_input")),
             }
     return {}
-
-
-def _message(told: dict[str, Any]) -> str | None:
-    """What the model's provider said."""
-    found = clean(told.get("error_details")) or clean(told.get("last_assistant_message"))
-    return None if found is None else found[:TOOL_TEXT_CHARACTERS_MAX]
-
-
-def _interrupted(told: dict[str, Any]) -> bool:
-    response = told.get("tool_response")
-    return True in (told.get("is_interrupt"), response.get("interrupted") if isinstance(response, dict) else None)
 
 
 def _whole(number: object) -> str | None:

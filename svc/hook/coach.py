@@ -70,7 +70,11 @@ def advice(folder: Path, told: dict[str, Any]) -> str | None:
     private_folder(folder)
     remembered = {"earned": sorted(earned | set(shown.earned)), "heard": sorted(heard | set(new[:1]))}
     replace_file(path, json.dumps(remembered).encode())
-    return _line(new[0]) if new else None
+    if not new:
+        return None
+    from aggregates.judging.evidence import HABIT_WORDS
+
+    return f"svc: in this prompt {HABIT_WORDS[new[0]].missed}. {HABIT_WORDS[new[0]].how}"
 
 
 def _remembered(path: Path) -> tuple[set[str], set[str]] | None:
@@ -96,9 +100,3 @@ def looked_at(text: str, *, first: bool) -> Shown:
     if not first and reading.shows(*LEANS):
         return Shown(list(earned), [])
     return Shown(list(earned), [name for name in rubrics[0].missed if all(name in each.missed for each in rubrics)])
-
-
-def _line(name: "BooleanName") -> str:
-    from aggregates.judging.evidence import HABIT_WORDS
-
-    return f"svc: in this prompt {HABIT_WORDS[name].missed}. {HABIT_WORDS[name].how}"

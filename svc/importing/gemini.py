@@ -20,7 +20,7 @@ from aggregates.telemetry.draft import RecordDraft, status_in
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
-from aggregates.telemetry.outcomes import ToolOutcome, tool_outcome
+from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note, request
 
 _TOLD_ITSELF = "System: "
@@ -161,7 +161,9 @@ class SessionReader(Reader):
     def _call(self, call: Call, index: int, message: Message) -> RecordDraft:
         """The agent's telemetry names no calls, so the id of one is no name to know it again by."""
         known = tool_input(call.name, json_object(call.args))
-        outcome = _outcome(call)
+        # What another tool than a shell brought is not looked at, unless it was cancelled: it may be a file.
+        looked_at = tool_effect(call.name) == "shell" or call.status == "cancelled"
+        outcome = tool_outcome("gemini", call.result if looked_at else None, _OK.get(call.status or ""))
         rejected = call.status == "cancelled" and not outcome.stopped
         ok = None if rejected else outcome.ok
         stat = call.result_display.get("diffStat") if isinstance(call.result_display, dict) else None
@@ -193,12 +195,6 @@ def text_in(content: object) -> str:
             return "".join(text_in(part) for part in content if not isinstance(part, list))
         case _:
             return ""
-
-
-def _outcome(call: Call) -> ToolOutcome:
-    """What another tool than a shell brought is not looked at, unless it was cancelled: it may be a file."""
-    read = tool_effect(call.name) == "shell" or call.status == "cancelled"
-    return tool_outcome("gemini", call.result if read else None, _OK.get(call.status or ""))
 
 
 def _is_nested(file: Path) -> bool:
