@@ -97,13 +97,12 @@ def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
     That turn may get a closing, or lose one. Where no turn lies before it, everything is built again: what was seen
     before the first prompt belongs to the first turn.
     """
-    before = "SELECT max(started_us) FROM turns WHERE agent_session_id = ? AND started_us < ?"
-    holding_us = db.execute(before, (session, from_us + 1)).fetchone()[0]
-    anchor_us = None if holding_us is None else db.execute(before, (session, holding_us)).fetchone()[0]
-    if anchor_us is None or db.execute(before, (session, anchor_us)).fetchone()[0] is None:
-        return BEGINNING_US
-    start_us: int = anchor_us
-    return start_us
+    query = (
+        "SELECT DISTINCT started_us FROM turns WHERE agent_session_id = ? AND started_us <= ? "
+        "ORDER BY started_us DESC LIMIT 3"
+    )
+    found = [row[0] for row in db.execute(query, (session, from_us))]
+    return found[1] if len(found) == 3 else BEGINNING_US
 
 
 def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
@@ -198,18 +197,12 @@ def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> A
     Its first turn stays as it was, so the arcs before it do, too. It is one at whose start no earlier arc's turn
     stands, so that a look-up by time finds its turns and no others.
     """
-    query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us < ? ORDER BY started_us DESC, arc_id DESC"
-    for row in db.execute(query, (session, start_us)):
-        arc = unpack(row[0], Arc)
-        if not _shares_its_start(db, arc):
-            return arc
-    return None
-
-
-def _shares_its_start(db: sqlite3.Connection, arc: Arc) -> bool:
-    query = "SELECT turn_id FROM turns WHERE agent_session_id = ? AND started_us = ?"
-    own = {str(turn_id) for turn_id in arc.turn_ids}
-    return any(row[0] not in own for row in db.execute(query, (arc.agent_session_id, arc.started_us)))
+    query = (
+        "SELECT body FROM arcs a WHERE agent_session_id = ? AND started_us < ? AND NOT EXISTS (SELECT 1 FROM turns t "
+        "WHERE t.agent_session_id = a.agent_session_id AND t.started_us = a.started_us AND t.turn_id < a.arc_id) "
+        "ORDER BY started_us DESC, arc_id DESC LIMIT 1"
+    )
+    return next(iter(bodies(db, Arc, query, (session, start_us))), None)
 
 
 def session_turns(db: sqlite3.Connection, session: str, from_us: int, to_us: int = END_US) -> list[Turn]:
