@@ -30,8 +30,7 @@ from aggregates.reports.events import BackfillRequested
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from aggregates.times import iso
 
-OPERATOR = "operator"
-"""Whoever holds the internal secret, by the command line or by HTTP."""
+OPERATOR = "operator"  # whoever holds the internal secret, by the command line or by HTTP
 WORDS: Mapping[type[Event], str] = {
     people.CreateOrganization: "founded the organization",
     people.ChangeOrganization: "changed settings of the organization",
@@ -127,7 +126,7 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
         return None
     found = directory.record(told.stream_id)
     if isinstance(found, Claim):
-        stream = directory.key_stream(found.id) or found.id
+        stream = directory.stream_of(Key, found.id) or found.id
         found = directory.record(stream)
     return None if isinstance(found, ForgetRequest | Claim) else found
 

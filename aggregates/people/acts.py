@@ -10,13 +10,11 @@ import msgspec
 
 from aggregates.event import Event
 
-UNKNOWN = UUID(int=0)
-"""In a wish, where the decision finds the id."""
+UNKNOWN = UUID(int=0)  # in a wish, where the decision finds the id
 Role = Literal["owner", "lead", "member", "reader"]
 """A lead reads the teams that they belong to, as every member does; a reader does too, and captures nothing."""
 Schedule = Literal["daily", "weekly", "monthly"]
-Channel = Literal["email", "webhook"]
-"""By which a developer is told that a report of theirs is finished."""
+Channel = Literal["email", "webhook"]  # by which a developer is told that a report of theirs is finished
 
 
 class PeopleAct(Event, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,8 +27,7 @@ class PeopleAct(Event, frozen=True, kw_only=True, omit_defaults=True):
     by: UUID | None = None  # the member who did it on a page; None where the internal secret, or the server, did
 
 
-OWN_ID = len(PeopleAct.__struct_fields__)
-"""The place of that first field."""
+OWN_ID = len(PeopleAct.__struct_fields__)  # the place of that first field
 
 
 class CreateOrganization(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):

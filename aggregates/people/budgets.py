@@ -11,20 +11,16 @@ from uuid import UUID
 
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 
-User = UUID | str
-"""A developer, or an address."""
+User = UUID | str  # a developer, or an address
 US_PER_MINUTE = 60 * US_PER_SECOND
 BYTES_PER_MEGABYTE = 1024 * 1024
-USERS_MAX = 10_000
-"""Whose use of an allowance is remembered; beyond it those are forgotten who used it longest ago."""
+USERS_MAX = 10_000  # whose use of an allowance is remembered; beyond it those are forgotten who used it longest ago
 ADDRESS = ("address_requests_per_minute", "address_megabytes_per_minute")
 DEVELOPER = ("requests_per_minute", "megabytes_per_minute", "cpu_seconds_per_minute")
 DERIVING = "deriving_seconds_per_minute"
-CAPTURES = ("sessions_per_day", "stored_megabytes_per_day", DERIVING)
-"""These keep nobody from reading."""
+CAPTURES = ("sessions_per_day", "stored_megabytes_per_day", DERIVING)  # these keep nobody from reading
 WRONG_KEYS = "wrong_keys_per_minute"
-NAMES = (*DEVELOPER, *CAPTURES, *ADDRESS, WRONG_KEYS)
-"""Each is a setting."""
+NAMES = (*DEVELOPER, *CAPTURES, *ADDRESS, WRONG_KEYS)  # each is a setting
 
 
 class Exhausted(NamedTuple):
@@ -33,30 +29,24 @@ class Exhausted(NamedTuple):
     name: str
     most: int
     wait_seconds: int
-    is_new: bool
-    """Whether nobody was told before, since there last was room."""
+    is_new: bool  # whether nobody was told before, since there last was room
 
 
 class Shown(NamedTuple):
     """An allowance, as an operator sees it."""
 
     name: str
-    most: int
-    """In a window; 0: no bound."""
-    refused: int
-    """Requests since the start."""
-    fullest: float
-    """The largest part of it that anybody has used: 1 and more is used up."""
-    of: str | None
-    """Who that is."""
+    most: int  # in a window; 0: no bound
+    refused: int  # requests since the start
+    fullest: float  # the largest part of it that anybody has used: 1 and more is used up
+    of: str | None  # who that is
 
 
 class _Use:
     __slots__ = ("at_us", "level_us", "told")
 
     def __init__(self) -> None:
-        self.level_us = 0.0
-        """How long the use takes to leak away; a full window is as much as may be used."""
+        self.level_us = 0.0  # how long the use takes to leak away; a full window is as much as may be used
         self.at_us = 0
         self.told = False
 

@@ -11,8 +11,7 @@ from aggregates.people import directory as people
 from aggregates.people.entry import with_email
 from aggregates.people.fields import wrong_in
 
-PeopleReply = people.Record | Refused
-"""The record as the decision leaves it, or why it was refused."""
+PeopleReply = people.Record | Refused  # the record as the decision leaves it, or why it was refused
 PeopleDecision = tuple[tuple[tuple[UUID, Event], ...], PeopleReply]
 """What to append, each event with its stream, and what to answer once it is on disk."""
 
@@ -70,13 +69,13 @@ def _stream(act: acts.PeopleAct, directory: people.Directory) -> UUID:
         case acts.IssueKey():
             return credential_stream(act.key_digest)
         case acts.ChangeMembership() | acts.EndMembership():
-            return directory.membership_stream(act.membership_id) or act.membership_id
+            return directory.stream_of(people.Membership, act.membership_id) or act.membership_id
         case acts.ClaimAccess():
             return claim_stream(act.access_id, act.only_in)
         case acts.RequestForget() | acts.WithdrawForget():
             return forget_request_stream(act.developer_id)
         case acts.RevokeKey() | acts.NoteKeyUse():
-            return directory.key_stream(act.credential_id) or act.credential_id
+            return directory.stream_of(people.Key, act.credential_id) or act.credential_id
         case _:
             return _own_id(act)
 

@@ -19,8 +19,7 @@ from aggregates.times import iso, parse_instant, zone_named
 # commands take, also under its own name. None holds a key's digest.
 
 
-TEAM_MINIMUM = 3
-"""Unless the organization sets another one: two could each tell the other's part from the sum."""
+TEAM_MINIMUM = 3  # unless the organization sets another one: two could each tell the other's part from the sum
 
 
 class Organization(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,8 +187,7 @@ class ForgetRequest(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
 
 
-Access = Key | SignIn | Identity
-"""What opens a developer's pages, or sends in their name."""
+Access = Key | SignIn | Identity  # what opens a developer's pages, or sends in their name
 Record = Organization | Developer | Membership | Team | TeamMembership | Access | Link | ForgetRequest | Claim
 
 KINDS: dict[str, type[Record]] = {
@@ -288,34 +286,28 @@ class Directory:
         self._versions[stream_id] = self.version(stream_id) + 1
         if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
             scope = Scope(after.organization_id, after.developer_id)
-            self._leave_teams(scope, event.received_at_us)
-            self._sign_out(scope, iso(event.received_at_us))
+            self._leave(scope, event.received_at_us)
         if isinstance(event, acts.LinkIdentity) and isinstance(after, Identity):
             for other in self.all(Identity):
                 if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
                     self._records[other.id] = msgspec.structs.replace(other, ended=True)
 
-    def _sign_out(self, scope: Scope, at: str) -> None:
-        for stream_id, record in self._records.items():
-            if isinstance(record, SignIn) and not record.ended and record.scope == scope:
-                self._records[stream_id] = msgspec.structs.replace(record, ended=True, ended_at=at)
-
-    def _leave_teams(self, scope: Scope, at_us: int) -> None:
-        """Whoever leaves an organization leaves its teams, and returns to none of them by joining again."""
-        for stream_id, record in self._records.items():
-            if isinstance(record, TeamMembership) and self._is_of(record, scope):
-                ended_us = at_us if record.ended_at is None else min(at_us, parse_instant(record.ended_at))
-                self._records[stream_id] = msgspec.structs.replace(record, active=False, ended_at=iso(ended_us))
+    def _leave(self, scope: Scope, at_us: int) -> None:
+        """Whoever leaves an organization is signed out and leaves its teams, also if they join again."""
+        for browser in self.all(SignIn):
+            if not browser.ended and browser.scope == scope:
+                self._records[browser.id] = msgspec.structs.replace(browser, ended=True, ended_at=iso(at_us))
+        for stay in self.all(TeamMembership):
+            team = self.get(Team, stay.team_id)
+            if team is not None and scope == Scope(team.organization_id, stay.developer_id):
+                ended_us = at_us if stay.ended_at is None else min(at_us, parse_instant(stay.ended_at))
+                self._records[stay.id] = msgspec.structs.replace(stay, active=False, ended_at=iso(ended_us))
 
     def _void_keys(self, scope: Scope, at: str | None) -> None:
         """The keys of whoever joins again were void since they had left."""
         for stream_id, record in self._records.items():
             if isinstance(record, Key) and not record.revoked and record.scope == scope:
                 self._records[stream_id] = msgspec.structs.replace(record, revoked=True, revoked_at=at)
-
-    def _is_of(self, period: TeamMembership, scope: Scope) -> bool:
-        team = self.get(Team, period.team_id)
-        return team is not None and scope == Scope(team.organization_id, period.developer_id)
 
     def version(self, stream_id: UUID) -> int:
         """The version of the last event of a stream; 0 where there is none."""
@@ -339,14 +331,8 @@ class Directory:
         """One that ended, of somebody who joined again since."""
         return self._past.get(membership_id)
 
-    def membership_stream(self, membership_id: UUID) -> UUID | None:
-        """Where the newest membership of somebody is kept."""
-        return self._stream_of(Membership, membership_id)
-
-    def key_stream(self, key_id: UUID) -> UUID | None:
-        return self._stream_of(Key, key_id)
-
-    def _stream_of(self, kind: type[Record], id_: UUID) -> UUID | None:
+    def stream_of(self, kind: type[Record], id_: UUID) -> UUID | None:
+        """Where a key, or the newest membership of somebody, is kept: their ids are not the streams'."""
         found = self._records.items()
         return next((stream for stream, each in found if isinstance(each, kind) and each.id == id_), None)
 

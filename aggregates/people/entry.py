@@ -93,8 +93,7 @@ def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principa
     return principal(directory, key.scope) or KeyRefusal.NOT_A_MEMBER
 
 
-SIGN_IN_IDLE_DAYS = 14
-"""A browser that was not seen for longer signs in again."""
+SIGN_IN_IDLE_DAYS = 14  # a browser that was not seen for longer signs in again
 
 
 def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | None:
@@ -103,7 +102,7 @@ def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | N
     if found is None or found.ended or now_us - parse_instant(found.seen_at) > SIGN_IN_IDLE_DAYS * US_PER_DAY:
         return None
     if found.opened_by is not None:
-        stream = directory.key_stream(found.opened_by)
+        stream = directory.stream_of(Key, found.opened_by)
         key = None if stream is None else directory.get(Key, stream)
         if key is None or not _opens(key, now_us):
             return None

@@ -8,8 +8,7 @@ from aggregates.characters import plain
 from aggregates.people.acts import PeopleAct
 from aggregates.times import zone_named
 
-KEPT_FOR_GOOD = 0
-"""The retention, in days, of what is never dropped: None would leave a retention as it was."""
+KEPT_FOR_GOOD = 0  # the retention, in days, of what is never dropped: None would leave a retention as it was
 
 NAME_CHARACTERS_MAX = 200
 TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST = 2, 1_000

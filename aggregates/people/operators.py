@@ -2,11 +2,9 @@
 
 from aggregates.times import US_PER_SECOND
 
-OPERATOR_HOURS = 8
-"""So long a browser stands for the operator."""
+OPERATOR_HOURS = 8  # so long a browser stands for the operator
 OPERATOR_LINK_SECONDS = 60
-KEPT_MAX = 16
-"""Links and browsers at a time; the oldest go."""
+KEPT_MAX = 16  # links and browsers at a time; the oldest go
 
 
 class Operators:
@@ -14,8 +12,7 @@ class Operators:
 
     def __init__(self) -> None:
         self._links: dict[str, int] = {}
-        self._browsers: dict[str, int] = {}
-        """Digest → until when, in microseconds since 1970."""
+        self._browsers: dict[str, int] = {}  # digest → until when, in microseconds since 1970
 
     def __len__(self) -> int:
         """Links that wait, and browsers."""

@@ -28,8 +28,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
     at: str
     path: str
-    status: int
-    """Below 300: the rest of it was taken."""
+    status: int  # below 300: the rest of it was taken
     message: str
 
 

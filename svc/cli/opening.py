@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from svc.cli import Command
-from svc.cli.access import Access, NotReached, reach
+from svc.cli.access import NotReached, reach
 from svc.cli.common import json_option, organization_option, print_json, run, say, settings_option
 from svc.settings import Settings
 from svc_http.records import LINK_SECONDS, LinkShown, OperatorLink
@@ -58,11 +58,7 @@ async def _link(settings: Settings, developer: str | None, organization: str | N
         if operator:
             offered = await access.ask(OperatorLink, "POST", "/v1/admin/operator-links")
             return Opened(url=browsable(status.api) + offered.path, expires_at=offered.expires_at)
-        made = await _made(access, developer, organization)
+        member = await access.member(developer, organization)
+        body = {"developer_id": member.developer_id, "organization_id": member.organization_id}
+        made = await access.ask(LinkShown, "POST", "/v1/admin/links", body)
         return Opened(url=browsable(status.api) + made.path, expires_at=made.expires_at)
-
-
-async def _made(access: Access, developer: str | None, organization: str | None) -> LinkShown:
-    member = await access.member(developer, organization)
-    body = {"developer_id": member.developer_id, "organization_id": member.organization_id}
-    return await access.ask(LinkShown, "POST", "/v1/admin/links", body)

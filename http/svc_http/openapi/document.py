@@ -40,8 +40,7 @@ class _Words(msgspec.Struct, frozen=True):
     info: dict[str, Any]
     statuses: dict[str, str]
     errors: dict[str, str]
-    chapters: dict[str, str]
-    """How a path begins → the chapter that it stands in; the first that fits."""
+    chapters: dict[str, str]  # how a path begins → the chapter that it stands in; the first that fits
     credentials: dict[str, dict[str, str]]
 
 

@@ -9,8 +9,7 @@ WIDTH, HEIGHT = 600, 100
 _TOP = 6
 _BAR_SHARE = 0.62
 _CAP = 8
-_LABELS_MAX = 8
-"""So many names stand below the bars; others are left out evenly."""
+_LABELS_MAX = 8  # so many names stand below the bars; others are left out evenly
 
 
 _HATCH = Markup(
@@ -25,8 +24,7 @@ class Bar(NamedTuple):
     label: str
     parts: Sequence[tuple[str, float]]
     about: str
-    open_ended: bool = False
-    """Whether something is missing that nobody knows: a hatched cap, always of one height."""
+    open_ended: bool = False  # whether something is missing that nobody knows: a hatched cap, always of one height
 
 
 class Dot(NamedTuple):

@@ -5,9 +5,9 @@ for 127.0.0.1, whatever their port, so a change is taken only from a page of thi
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -30,11 +30,11 @@ from svc_http.params import ByKey, Call
 from svc_http.ports import Service
 from svc_http.routing import Route, address_of, count_spent, line_of, path_id, spend
 
+_W = TypeVar("_W", bound=str)
 COOKIE = "svc_session"
 COOKIE_BYTES = 32
 COOKIE_CHARACTERS_MAX = 64
-FORM_BYTES_MAX = 256 * 1024
-"""A form holds names, dates and at most one prompt."""
+FORM_BYTES_MAX = 256 * 1024  # a form holds names, dates and at most one prompt
 FORM_FIELDS_MAX = 32
 SIGN_IN = "/sign-in"
 BROWSER_CHARACTERS_MAX = 60
@@ -56,19 +56,7 @@ class BySignIn(ByKey, frozen=True):
 
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         """A page in the developer's own frame."""
-        teams = self.service.directory.teams_of(self.scope)
-        frame = {
-            "me": self.developer,
-            "is_owner": self.is_owner,
-            "teams": teams,
-            "zone": self.own_zone,
-            "path": self.request.path,
-            "version": self.service.settings.version,
-            "said": SAID.get(self.query.get("said", "")),
-            "is_operator": False,
-            "nav": [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if self.is_owner else ())],
-        }
-        return await rendering.html(name, frame | values, status)
+        return await _framed(self, name, status, values, self.developer, self.scope, self.is_owner)
 
     async def form(self) -> dict[str, str]:
         """The fields of the form that was sent."""
@@ -93,25 +81,37 @@ class ByOperator(Call, frozen=True):
             raise HttpError(403, _RUNS_THE_SERVER)
 
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
-        directory = self.service.directory
-        owner = None if self.by is None else directory.get(Developer, self.by)
+        owner = None if self.by is None else self.service.directory.get(Developer, self.by)
         scope = None if owner is None or self.organization_id is None else Scope(self.organization_id, owner.id)
-        teams = [] if scope is None else directory.teams_of(scope)
-        frame = {
-            "me": {"display_name": "Operator"} if owner is None else owner,
-            "is_owner": owner is not None,
-            "is_operator": owner is None,
-            "teams": teams,
-            "zone": self.own_zone,
-            "path": self.request.path,
-            "version": self.service.settings.version,
-            "said": SAID.get(self.query.get("said", "")),
-            "nav": OPERATOR_NAV if owner is None else [*NAV, *(TEAM_NAV if teams else ()), *OWNER_NAV],
-        }
-        return await rendering.html(name, frame | values, status)
+        return await _framed(self, name, status, values, owner, scope, owner is not None)
 
     async def form(self) -> dict[str, str]:
         return await form_of(self)
+
+
+async def _framed(
+    call: BySignIn | ByOperator,
+    name: str,
+    status: int,
+    values: Mapping[str, Any],
+    me: Developer | None,
+    scope: Scope | None,
+    is_owner: bool,
+) -> TrioResponse:
+    """A page in the frame of a developer; None: of whoever runs the server."""
+    teams = [] if scope is None else call.service.directory.teams_of(scope)
+    frame = {
+        "me": {"display_name": "Operator"} if me is None else me,
+        "is_owner": is_owner,
+        "is_operator": me is None,
+        "teams": teams,
+        "zone": call.own_zone,
+        "path": call.request.path,
+        "version": call.service.settings.version,
+        "said": SAID.get(call.query.get("said", "")),
+        "nav": OPERATOR_NAV if me is None else [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if is_owner else ())],
+    }
+    return await rendering.html(name, frame | dict(values), status)
 
 
 _RUNS_THE_SERVER = "this is for whoever runs the server, who types `svc open --operator` there"
@@ -127,8 +127,7 @@ NAV: list[tuple[str, str]] = [
     ("/mine", "Mine"),
 ]
 """Address and name, in the order of the head of every page."""
-TEAM_NAV: list[tuple[str, str]] = [("/team", "Team")]
-"""Of whoever is in one."""
+TEAM_NAV: list[tuple[str, str]] = [("/team", "Team")]  # of whoever is in one
 OWNER_NAV: list[tuple[str, str]] = [("/operator/people", "People")]
 OPERATOR_NAV: list[tuple[str, str]] = [
     ("/operator/server", "Server"),
@@ -153,6 +152,14 @@ SAID: dict[str, str] = {
     "asked-back": "You ask no longer to be forgotten. Nothing was deleted.",
 }
 """What a page says after a button, by the word in its address."""
+
+
+def chosen(name: str, text: str, words: Collection[_W]) -> _W:
+    """Raises `HttpError` 400 for any other word."""
+    for word in words:
+        if word == text:
+            return word
+    raise HttpError(400, f"{name} must be one of {', '.join(words)}")
 
 
 async def form_of(call: Call) -> dict[str, str]:

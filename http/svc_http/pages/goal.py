@@ -34,8 +34,7 @@ from svc_http.routes.sub_sessions import OverrideBody, command_of, say
 from svc_http.routing import Routes
 
 STRIP_TURNS = 400
-ANSWER_CHARACTERS = 600
-"""Of an answer its end is shown: it says what came of it."""
+ANSWER_CHARACTERS = 600  # of an answer its end is shown: it says what came of it
 WORDS: Mapping[str, tuple[str, str, str]] = {
     "reached": ("completion", "mark_complete", "The goal was reached"),
     "not-reached": ("completion", "mark_incomplete", "The goal was not reached"),

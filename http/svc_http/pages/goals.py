@@ -9,8 +9,7 @@ from quart import Response
 from aggregates.reading.verdicts import Intent
 from projections.sub_sessions.goals import Wanted, goals
 from projections.sub_sessions.rows import GoalOutcome
-from svc_http.bodies import HttpError
-from svc_http.pages.door import BySignIn
+from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.home import PERIODS, period_of
 from svc_http.pages.words import STATES
 from svc_http.params import OFFSET_MAX, integer
@@ -18,8 +17,7 @@ from svc_http.routing import Routes
 
 PAGE_ROWS = 50
 WORDS_CHARACTERS_MAX = 100
-AGENTS = ("claude-code", "codex", "gemini", "copilot")
-"""Those that svc connects and imports; another one is typed."""
+AGENTS = ("claude-code", "codex", "gemini", "copilot")  # those that svc connects and imports; another one is typed
 REASONS = {
     "interrupted": ("It was interrupted before any answer.", "An answer would have made it work to look at."),
     "no_real_work": (
@@ -54,13 +52,7 @@ def page_number(call: BySignIn) -> int:
 
 def one_of(call: BySignIn, name: str, words: Sequence[_W]) -> _W | None:
     """The word that was chosen; None where none was. Raises `HttpError` 400."""
-    text = call.query.get(name, "")
-    for word in words:
-        if word == text:
-            return word
-    if text:
-        raise HttpError(400, f"{name} must be one of {', '.join(words)}")
-    return None
+    return chosen(name, call.query[name], words) if call.query.get(name) else None
 
 
 def wanted_of(call: BySignIn) -> tuple[str, Wanted]:

@@ -31,8 +31,7 @@ PERIOD_DEFAULT = "30"
 WEEKS = {"7": 2, "30": 5, "90": 13, "all": 26}
 """So many weeks are drawn of each time: those that it touches; of all time the last half year."""
 LIVE_SHOWN = 10
-HABIT_PROMPTS_MIN = 5
-"""A next habit is named from so many prompts on: fewer tell nothing about anybody's habits."""
+HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 routes = Routes()
 
 
@@ -124,6 +123,7 @@ async def home(call: BySignIn) -> Response:
         cost_chart=cost_chart(found.spent, [short_day(each.start_us, zone) for each in days]),
         days=days,
         questions=questions(call, at_home=True),
+        this=call.sign_in.id,
         stays=stays(call),
         month_empty=name != "all" and not found.tally.total and found.newest_us is not None,
     )

@@ -42,14 +42,13 @@ from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, forget_cookie, is_secure
+from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, chosen, forget_cookie, is_secure
 from svc_http.params import Call, zone_sent
 from svc_http.ports import Unavailable
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
-GOALS_MAX = 100_000
-"""So many goals are written to one file."""
+GOALS_MAX = 100_000  # so many goals are written to one file
 routes = Routes()
 
 
@@ -66,8 +65,6 @@ class Question(NamedTuple):
     """What came by another member's link: is it one's own?"""
 
     access: Access
-    what: str
-    since: str
     maker: str
 
 
@@ -76,21 +73,10 @@ def questions(call: BySignIn, *, at_home: bool = False) -> list[Question]:
     directory, this = call.service.directory, call.sign_in.id
     told = {each.id for each in directory.all(Claim) if at_home and each.only_in == this}
     return [
-        Question(each, *_what(each, this), _name(maker(directory, each.came_by)))
+        Question(each, _name(maker(directory, each.came_by)))
         for each in let_in(directory, call.scope, call.service.now_us())
         if each.id not in told
     ]
-
-
-def _what(access: Access, this: UUID) -> tuple[str, str]:
-    """What it is, and since when."""
-    match access:
-        case Key():
-            return f"The key {access.key_start}… {access.name or ''}".rstrip(), access.issued_at
-        case SignIn():
-            named = "This browser" if access.id == this else access.browser or "a browser"
-            return named[0].upper() + named[1:], access.started_at
-    return "The account of the sign-in provider", access.linked_at
 
 
 def _name(developer: Developer | None) -> str:
@@ -125,11 +111,7 @@ def _is_in(stay: TeamMembership, team: Team) -> bool:
 
 
 @routes("GET /mine", "What is one's own, and in whose hands.")
-async def mine(call: BySignIn) -> Response:
-    return await _mine(call)
-
-
-async def _mine(call: BySignIn, key: str | None = None) -> TrioResponse:
+async def mine(call: BySignIn, key: str | None = None) -> Response:
     came, developer_id = call.service.arrivals, call.scope.developer_id
     known: list[tuple[str, str, int]] = []
     with suppress(Unavailable):  # keys and browsers are looked after also while the views are built
@@ -199,7 +181,7 @@ async def make_key(call: BySignIn) -> Response:
         ),
         call.scope.developer_id,
     )
-    return await _mine(call, key)
+    return await mine(call, key)
 
 
 @routes("POST /mine/keys/<key_id>/revoke", "Let a key open nothing any more.")
@@ -266,9 +248,7 @@ async def sign_out_everywhere(call: BySignIn) -> Response:
 @routes("POST /mine/profile", "Set zone and language.")
 async def set_profile(call: BySignIn) -> Response:
     fields = await call.form()
-    language = fields.get("language", "")
-    if language not in LANGUAGES:
-        raise HttpError(400, f"language must be one of {', '.join(LANGUAGES)}")
+    language = chosen("language", fields.get("language", ""), LANGUAGES)
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
     command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
     await carried_out(call.service, command, call.scope.developer_id)

@@ -46,8 +46,7 @@ from svc_http.params import Call
 from svc_http.ports import Provider, Service
 from svc_http.routing import Routes, note_wrong
 
-ERRAND_SECONDS = 600
-"""How long somebody may take to sign in there."""
+ERRAND_SECONDS = 600  # how long somebody may take to sign in there
 TO_CHARACTERS_MAX = 512
 BACK = f"{SIGN_IN}/back"
 _NOT_BEGUN = "this sign-in was not begun in this browser, was ended already, or took over ten minutes; begin it again"

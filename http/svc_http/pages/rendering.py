@@ -18,13 +18,10 @@ from aggregates.characters import plain
 from svc_http.bodies import HttpError
 from svc_http.pages import words
 
-PAGE_BYTES_MAX = 50 * 1024
-"""What one page may weigh on the wire; `tests/browser` holds it."""
-SMALL_BYTES = 1_000
-"""What is smaller gains nothing by being packed."""
+PAGE_BYTES_MAX = 50 * 1024  # what one page may weigh on the wire; `tests/browser` holds it
+SMALL_BYTES = 1_000  # what is smaller gains nothing by being packed
 GZIP_LEVEL = 5
-TEXT_CHARACTERS = 4_000
-"""Of a text that somebody else wrote; more is shown on demand."""
+TEXT_CHARACTERS = 4_000  # of a text that somebody else wrote; more is shown on demand
 FILES = {
     "style.css": "text/css; charset=utf-8",
     "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",

@@ -28,7 +28,7 @@ def test_many_uses_of_a_day_are_one_event() -> None:
     assert uses.shown(_key(directory)).last_used_on == "2026-08-01"
     (command,) = uses.due(directory)
     carry_out(directory, command)
-    stream = directory.key_stream(ANAS)
+    stream = directory.stream_of(Key, ANAS)
     assert stream is not None
     assert (_key(directory).last_used_on, directory.version(stream)) == ("2026-08-01", 2)
     assert list(uses.due(directory)) == []

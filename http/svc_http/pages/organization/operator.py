@@ -12,8 +12,7 @@ from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, digest_of, op
 from svc_http.routes.people import audit_file
 from svc_http.routing import Routes
 
-ACTS_SHOWN = 100
-"""The newest; the files have all."""
+ACTS_SHOWN = 100  # the newest; the files have all
 SERVER = OPERATOR_NAV[0][0]
 routes = Routes()
 

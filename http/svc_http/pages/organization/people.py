@@ -41,7 +41,7 @@ from aggregates.people.entry import begun, root_of, sign_ins_of
 from aggregates.times import US_PER_DAY
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import ByOperator, carried_out, may_let_in
+from svc_http.pages.door import ByOperator, carried_out, chosen, may_let_in
 from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.people import KEY_BYTES
 from svc_http.routing import Routes
@@ -129,11 +129,7 @@ def _houses(call: ByOperator) -> list[House]:
 
 
 @routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
-async def people(call: ByOperator) -> Response:
-    return await _people(call)
-
-
-async def _people(call: ByOperator, invitation: Invitation | None = None) -> TrioResponse:
+async def people(call: ByOperator, invitation: Invitation | None = None) -> Response:
     values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
     if (said := _said(call)) is not None:
         values["said"] = said
@@ -157,7 +153,10 @@ def _said(call: ByOperator) -> str | None:
 @routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
 async def invite(call: ByOperator) -> Response:
     fields = await call.form()
-    organization_id, role = _own_organization(call, fields.get("organization", "")), _role(fields)
+    organization_id, role = (
+        _own_organization(call, fields.get("organization", "")),
+        chosen("role", fields.get("role", ""), ROLES),
+    )
     name, developer_id = fields.get("name", "").strip(), uuid.uuid4()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
     directory = call.service.directory
@@ -168,7 +167,7 @@ async def invite(call: ByOperator) -> Response:
     await _carried_out(call, CreateDeveloper(developer_id=developer_id, display_name=name))
     membership = StartMembership(organization_id=organization_id, developer_id=developer_id, role=role)
     await _carried_out(call, membership)
-    return await _people(call, await _invitation(call, organization_id, developer_id, name))
+    return await people(call, await _invitation(call, organization_id, developer_id, name))
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
@@ -179,7 +178,7 @@ async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
     if not await may_let_in(call.service, call.by, developer.id):
         raise HttpError(409, _HAS_BEGUN.format(name=developer.display_name[:SHOWN_CHARACTERS]))
     made = await _invitation(call, member.organization_id, member.developer_id, developer.display_name)
-    return await _people(call, made)
+    return await people(call, made)
 
 
 async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUID, name: str) -> Invitation:
@@ -197,7 +196,7 @@ async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUI
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
 async def set_role(call: ByOperator, membership_id: UUID) -> Response:
-    role, member = _role(await call.form()), _own(call, membership_id)
+    role, member = chosen("role", (await call.form()).get("role", ""), ROLES), _own(call, membership_id)
     return await _done(call, ChangeMembership(membership_id=member.id, role=role), "role-set", member)
 
 
@@ -219,7 +218,7 @@ async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
 @routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     directory = call.service.directory
-    stream = directory.key_stream(key_id)
+    stream = directory.stream_of(Key, key_id)
     key = _looked_after(call, None if stream is None else directory.get(Key, stream), f"no key {key_id} here")
     return await _done(call, RevokeKey(credential_id=key_id), "key-revoked", directory.membership(key.scope))
 
@@ -295,10 +294,3 @@ def _id_sent(text: str) -> UUID:
         return UUID(text)
     except ValueError as error:
         raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
-
-
-def _role(fields: dict[str, str]) -> Role:
-    for role in ROLES:
-        if role == fields.get("role"):
-            return role
-    raise HttpError(400, f"role must be one of {', '.join(ROLES)}")

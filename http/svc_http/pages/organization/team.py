@@ -23,25 +23,21 @@ from svc_http.params import SHOWN_CHARACTERS
 from svc_http.routes.scores import team_of
 from svc_http.routing import Routes
 
-PERIODS_SHOWN = {name: PERIODS[name] for name in ("7", "30")}
-"""Each day is a read for each member."""
-THROTTLE_REQUESTS_MAX = 30_000
-"""Of the newest of all members, so that nobody waits for the page; the API looks at more."""
+PERIODS_SHOWN = {name: PERIODS[name] for name in ("7", "30")}  # each day is a read for each member
+THROTTLE_REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
 routes = Routes()
 
 
 class Look(msgspec.Struct, frozen=True):
     days: list[TeamDay]
     throttle: ThrottleSummary
-    is_partial: bool
-    """Whether not every request was looked at for throttling."""
+    is_partial: bool  # whether not every request was looked at for throttling
 
 
 class DayShown(msgspec.Struct, frozen=True):
     start_us: int
     counts: TeamDay
-    told: bool
-    """Whether enough were at work for how the day came out."""
+    told: bool  # whether enough were at work for how the day came out
 
 
 def _owners(directory: Directory, organization_id: UUID) -> list[str]:

@@ -24,8 +24,7 @@ routes = Routes()
 
 class Past(msgspec.Struct, frozen=True):
     now: Tally
-    before: Tally
-    """Of as long a time before it."""
+    before: Tally  # of as long a time before it
     weeks: list[Tally]
 
 

@@ -24,8 +24,7 @@ from svc_http.pages.words import HABITS, counted, number, short_day
 from svc_http.routing import Routes
 
 WEEKS_SHOWN = 12
-EXAMPLES_DAYS = 90
-"""Examples are of the last days of the chosen time: older words tell little of how one works now."""
+EXAMPLES_DAYS = 90  # examples are of the last days of the chosen time: older words tell little of how one works now
 routes = Routes()
 
 

@@ -15,8 +15,7 @@ from svc_http.pages.words import CAUSES, counted, duration, short_day
 from svc_http.routing import Routes
 
 EVENTS_SHOWN = 20
-REQUESTS_MAX = 20_000
-"""The newest of the time, so that nobody waits for the page; the API looks at more."""
+REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
 PERIODS_SHOWN = {name: label for name, label in PERIODS.items() if name != "all"}
 routes = Routes()
 

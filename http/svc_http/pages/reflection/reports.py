@@ -16,9 +16,9 @@ from projections.facts import reports as rows
 from projections.facts.reports import Meta
 from projections.reader import Reader
 from projections.sub_sessions.goals import goal_row
-from svc_http.bodies import HttpError, found
+from svc_http.bodies import found
 from svc_http.pages import rendering
-from svc_http.pages.door import BySignIn, carried_out
+from svc_http.pages.door import BySignIn, carried_out, chosen
 from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.rates import told
 from svc_http.pages.reflection.document import ROWS_SHOWN, Document, Task, document
@@ -84,7 +84,7 @@ async def list_reports(call: BySignIn) -> Response:
 @routes("POST /reports", "Ask for a report.")
 async def ask_for(call: BySignIn) -> Response:
     fields = await call.form()
-    period = _schedule(fields.get("period", ""))
+    period: Schedule = chosen("period", fields.get("period", ""), get_args(Schedule))
     started = await api.generate(call, GenerateBody(period=period, date=fields.get("date") or None))
     return rendering.redirect(f"/reports/{started.report_id}")
 
@@ -156,10 +156,3 @@ async def schedule(call: BySignIn) -> Response:
     change = ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted, report_notices=notices)
     await carried_out(call.service, change)
     return rendering.redirect("/reports?said=saved#schedule")
-
-
-def _schedule(text: str) -> Schedule:
-    for each in PERIODS:
-        if each == text:
-            return each
-    raise HttpError(400, f"period must be one of {', '.join(get_args(Schedule))}")
