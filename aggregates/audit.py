@@ -109,7 +109,7 @@ def _act(told: Told, directory: Directory) -> Act:
         position=told.position,
         at=iso(event.received_at_us),
         by=OPERATOR if by is None else str(by),
-        by_name=OPERATOR if by is None else _name(directory, by),
+        by_name=OPERATOR if by is None else directory.name_of(by) or str(by),
         topic=event.TOPIC,
         what=WORDS[type(event)],
         organization_id=None if organization_id is None else str(organization_id),
@@ -139,7 +139,7 @@ def _organization(subject: _Subject | None, directory: Directory) -> UUID | None
 
 
 def _about(subject: _Subject | None, developer_id: UUID | None, directory: Directory) -> str:
-    parts = [] if developer_id is None else [_name(directory, developer_id)]
+    parts = [] if developer_id is None else [directory.name_of(developer_id) or str(developer_id)]
     match subject:
         case Organization() | Team():
             parts.append(subject.name)
@@ -151,11 +151,6 @@ def _about(subject: _Subject | None, developer_id: UUID | None, directory: Direc
         case _:
             pass
     return ", ".join(parts)
-
-
-def _name(directory: Directory, developer_id: UUID) -> str:
-    found = directory.get(Developer, developer_id)
-    return str(developer_id) if found is None else found.display_name
 
 
 def within(found: Iterable[Act], organization_id: UUID, directory: Directory) -> list[Act]:

@@ -1,7 +1,6 @@
 """The process: settings, log, actors, projector, jobs and commands."""
 
-NEXT = "0.1.0"
-"""The version that comes next. A release is a tag of it, `v0.1.0`; then this is raised."""
+NEXT = "0.1.0"  # the version that comes next. A release is a tag of it, `v0.1.0`; then this is raised
 
 
 def _told() -> str:

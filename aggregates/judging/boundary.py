@@ -62,18 +62,14 @@ class OpenArc:
     """The open sub-session, as much of it as the boundary judge asks for; it grows turn by turn."""
 
     def __init__(self, turns: Iterable[Turn]) -> None:
-        self.goal: PromptReading | None = None
-        """Its first prompt that does more than navigate."""
-        self.has_topic = False
-        """Whether there was such a prompt, or a command that was worked on."""
-        self.prompts: deque[PromptReading] = deque(maxlen=2)
-        """The latest of those."""
+        self.goal: PromptReading | None = None  # its first prompt that does more than navigate
+        self.has_topic = False  # whether there was such a prompt, or a command that was worked on
+        self.prompts: deque[PromptReading] = deque(maxlen=2)  # the latest of those
         self.has_change = False
         self.has_finding = False
         self.reviews = False
         self.changed: set[int] = set()
-        self.latest: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)
-        """The uncommon words of the latest turns."""
+        self.latest: deque[frozenset[int]] = deque(maxlen=_EARLIER_TURNS_MAX)  # the uncommon words of the latest turns
         self.turns: list[Turn] = []
         for turn in turns:
             self.add(turn)

@@ -341,6 +341,10 @@ class Directory:
         found = self.get(Membership, membership_stream(scope.organization_id, scope.developer_id))
         return found if found is not None and found.active else None
 
+    def name_of(self, developer_id: UUID | None) -> str | None:
+        found = None if developer_id is None else self.get(Developer, developer_id)
+        return None if found is None else found.display_name
+
     def redaction_of(self, organization_id: UUID) -> bool:
         """Whether secrets are taken out of an organization's texts before they are stored; on by default."""
         organization = self.get(Organization, organization_id)
@@ -354,8 +358,7 @@ class Directory:
     def names_in(self, organization_id: UUID) -> list[str]:
         """Of everybody who is, or was, a member of an organization."""
         members = [each for each in self.all(Membership) if each.organization_id == organization_id]
-        found = (self.get(Developer, each.developer_id) for each in members)
-        return [developer.display_name for developer in found if developer is not None]
+        return [name for each in members if (name := self.name_of(each.developer_id)) is not None]
 
     def timezone(self, developer_id: UUID) -> str:
         """The IANA name in a developer's profile; UTC where none was set, or one that was once taken for a name."""

@@ -130,14 +130,14 @@ def root_of(directory: Directory, access: Access | None) -> UUID | None:
     return access.came_by
 
 
-def maker(directory: Directory, link_id: UUID | None) -> Developer | None:
-    """The member who made a link."""
+def maker(directory: Directory, link_id: UUID | None) -> str | None:
+    """The name of the member who made a link."""
     link = None if link_id is None else directory.get(Link, link_id)
-    return None if link is None or link.by is None else directory.get(Developer, link.by)
+    return None if link is None else directory.name_of(link.by)
 
 
-def inviter(directory: Directory, scope: Scope) -> Developer | None:
-    """The other member by whose link somebody came in."""
+def inviter(directory: Directory, scope: Scope) -> str | None:
+    """The name of the other member by whose link somebody came in."""
     used = (each.root for each in directory.all(Link) if each.scope == scope and each.used)
     return maker(directory, next((each for each in used if each is not None), None))
 

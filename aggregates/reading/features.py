@@ -79,8 +79,7 @@ def says_nothing(distinct: Mapping[str, None]) -> bool:
 
 
 WORD_NAMES = {word: f"word:{word}" for word in lexicon.VOCABULARY | lexicon.WORDS}
-_MARK = "\x1f"
-"""Stands before every sentence and line while a text is cut up. White space, so that no word can hold it."""
+_MARK = "\x1f"  # stands before every sentence and line while a text is cut up. White space, so that no word can hold it
 _OTHER_SPACE = "\x1e"
 _BLANKS = '"`*_()[]{}<>|/\\~=+#@$%^&;-0123456789.!:“”…→←–—'
 _TOKEN = re.compile(rf"[^\s{re.escape(_BLANKS)}]+")

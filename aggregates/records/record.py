@@ -130,8 +130,7 @@ class TextPool:
         self._pieces: list[str] = []
         self._spans: dict[str, Span] = {}
         self._length = 0
-        self.redactions: Counter[str] = Counter()
-        """How many secrets of each kind were taken out."""
+        self.redactions: Counter[str] = Counter()  # how many secrets of each kind were taken out
 
     def add_all(self, texts: Iterable[str | None]) -> None:
         """Put many texts in, looked through for secrets at once; `add` then answers where each one stands."""

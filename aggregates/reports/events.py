@@ -144,8 +144,7 @@ class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True
 
     TOPIC: ClassVar[str] = "report.completed"
     rules_version: int  # the rule set that its figures follow
-    sections: Words
-    """A JSON object. It quotes prompts, titles and paths, so all of it is words."""
+    sections: Words  # A JSON object. It quotes prompts, titles and paths, so all of it is words
     narrative: Words | None = None  # prose by a text model about the figures; None where there is none
     narrated_by: Narrator | None = None
 

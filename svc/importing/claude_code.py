@@ -31,12 +31,10 @@ class TranscriptReader(Reader):
     def __init__(self, file: Path, name: str, seen: Memory) -> None:
         super().__init__(file, name, seen)
         self._stem = file.stem
-        self._requests: dict[tuple[str, str | None], Note] = {}
-        """Of the open exchange, by message and request."""
+        self._requests: dict[tuple[str, str | None], Note] = {}  # of the open exchange, by message and request
         self._started: tuple[str, int] | None = None
         self._spawning_prompt: str | None = None
-        self._speaking: Note | None = None
-        """The request whose answer, in words alone, has no end yet."""
+        self._speaking: Note | None = None  # the request whose answer, in words alone, has no end yet
 
     def _line(self, value: dict[str, Any], number: int) -> None:
         line = transcript.line_of(value)

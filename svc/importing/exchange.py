@@ -143,12 +143,10 @@ class Reader(ABC):
         self._seen = seen
         self._session = file.stem  # until lines name one
         self._open = _Open()
-        self._running: dict[str, ToolCall] = {}
-        """Calls without a result so far."""
+        self._running: dict[str, ToolCall] = {}  # calls without a result so far
         self._timed = True
         self._done: deque[Exchange] = deque()
-        self.lines = 0
-        """Lines read so far, blank ones left out; of a document, its messages."""
+        self.lines = 0  # lines read so far, blank ones left out; of a document, its messages
         self.torn: list[TornLine] = []
 
     def read(self, raw_lines: Iterable[bytes]) -> Iterator[Exchange]:

@@ -28,7 +28,6 @@ from aggregates.people.acts import (
 from aggregates.people.directory import (
     Access,
     Claim,
-    Developer,
     Identity,
     Key,
     SignIn,
@@ -65,7 +64,7 @@ class Question(NamedTuple):
     """What came by another member's link: is it one's own?"""
 
     access: Access
-    maker: str
+    maker: str | None
 
 
 def questions(call: BySignIn, *, at_home: bool = False) -> list[Question]:
@@ -73,14 +72,10 @@ def questions(call: BySignIn, *, at_home: bool = False) -> list[Question]:
     directory, this = call.service.directory, call.sign_in.id
     told = {each.id for each in directory.all(Claim) if at_home and each.only_in == this}
     return [
-        Question(each, _name(maker(directory, each.came_by)))
+        Question(each, maker(directory, each.came_by))
         for each in let_in(directory, call.scope, call.service.now_us())
         if each.id not in told
     ]
-
-
-def _name(developer: Developer | None) -> str:
-    return "Whoever runs the server" if developer is None else developer.display_name
 
 
 class Stay(NamedTuple):
@@ -88,26 +83,22 @@ class Stay(NamedTuple):
 
     stay: TeamMembership
     team: Team
-    put_by: str
+    put_by: str | None
     others: int
-    guests: list[tuple[str, str]]
+    guests: list[tuple[str | None, str]]
 
 
 def stays(call: BySignIn) -> list[Stay]:
     directory, scope = call.service.directory, call.scope
     found = []
     for team in directory.teams_of(scope):
-        members = {each.developer_id: each for each in directory.all(TeamMembership) if _is_in(each, team)}
+        inside = (each for each in directory.all(TeamMembership) if each.active and each.team_id == team.id)
+        members = {each.developer_id: each for each in inside}
         own = members.pop(scope.developer_id)
         came = ((each, inviter(directory, Scope(scope.organization_id, each))) for each in members)
-        guests = [(_name(directory.get(Developer, each)), by.display_name) for each, by in came if by is not None]
-        put_by = None if own.by is None else directory.get(Developer, own.by)
-        found.append(Stay(own, team, _name(put_by), len(members), guests))
+        guests = [(directory.name_of(each), by) for each, by in came if by is not None]
+        found.append(Stay(own, team, directory.name_of(own.by), len(members), guests))
     return found
-
-
-def _is_in(stay: TeamMembership, team: Team) -> bool:
-    return stay.active and stay.team_id == team.id
 
 
 @routes("GET /mine", "What is one's own, and in whose hands.")

@@ -3,7 +3,6 @@
 from hashlib import sha256
 
 from quart import Response
-from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Refused
 from aggregates.ids import credential_stream, link_stream
@@ -38,16 +37,9 @@ routes = Routes()
 
 
 @routes(f"GET {SIGN_IN}", "Where a key opens the pages.")
-async def sign_in_page(call: Call) -> Response:
-    return await _sign_in_page(call, local_path(call.query.get("next")))
-
-
-async def _sign_in_page(call: Call, to: str, wrong: str | None = None, status: int = 200) -> TrioResponse:
-    return await rendering.html(
-        "sign-in.html",
-        {"next": to, "wrong": wrong, "version": call.service.settings.version, "provider": call.service.provider},
-        status,
-    )
+async def sign_in_page(call: Call, to: str | None = None, wrong: str | None = None, status: int = 200) -> Response:
+    values = {"next": to or local_path(call.query.get("next")), "wrong": wrong, "provider": call.service.provider}
+    return await rendering.html("sign-in.html", values, status)
 
 
 @routes(f"POST {SIGN_IN}", "Sign in with a key.")
@@ -58,7 +50,7 @@ async def sign_in(call: Call) -> Response:
         who = developer_of(call.service, key)
     except HttpError as error:
         await note_wrong(call.service, call.request, [key], error)
-        return await _sign_in_page(call, to, error.message, error.status)
+        return await sign_in_page(call, to, error.message, error.status)
     known = call.service.directory.get(Key, credential_stream(sha256(key.encode()).hexdigest()))
     assert known is not None, "a key that opens is known"
     return await open_sign_in(call.service, call.request, to, who, root_of(call.service.directory, known), known)

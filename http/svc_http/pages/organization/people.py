@@ -153,10 +153,8 @@ def _said(call: ByOperator) -> str | None:
 @routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
 async def invite(call: ByOperator) -> Response:
     fields = await call.form()
-    organization_id, role = (
-        _own_organization(call, fields.get("organization", "")),
-        chosen("role", fields.get("role", ""), ROLES),
-    )
+    organization_id = _own_organization(call, fields.get("organization", ""))
+    role = chosen("role", fields.get("role", ""), ROLES)
     name, developer_id = fields.get("name", "").strip(), uuid.uuid4()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
     directory = call.service.directory
