@@ -165,12 +165,9 @@ class PostgresRecorder(PostgresApplicationRecorder):
     def select_positions(self, positions: Sequence[int]) -> list[Notification]:
         return self._select("WHERE notification_id = ANY(%s)", [list(positions)])
 
-    def select_topics(self, topics: Sequence[str]) -> list[Notification]:
-        return self._select("WHERE topic = ANY(%s) ORDER BY notification_id", [list(topics)])
-
-    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
         where = "WHERE topic = ANY(%s) AND notification_id > %s ORDER BY notification_id LIMIT %s"
-        return self._select(where, [list(topics), position, limit_events])
+        return self._select(where, [list(topics), after, limit_events])
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
         update = (

@@ -39,6 +39,8 @@ _SELECT = "SELECT originator_id, originator_version, topic, state, rowid FROM st
 
 
 class _Connections(SQLiteConnectionPool):
+    """The library's, but that what it opens may only read; the writer is opened by its own pragmas."""
+
     def open(self, pragmas: Sequence[str]) -> SQLiteConnection:
         # The library leaves a connection open whose first statement fails, as in a damaged file: one of ours tries it.
         with closing(sqlite3.connect(self.db_name)) as tried:
@@ -120,7 +122,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         )
 
     def construct_create_table_statements(self) -> list[str]:
-        """The library reads the position under the name `rowid`."""
+        """The library's columns, with positions that are never given out again, and an index of topics."""
         return [
             "CREATE TABLE IF NOT EXISTS stored_events ("
             "rowid INTEGER PRIMARY KEY AUTOINCREMENT, "
@@ -155,12 +157,9 @@ class SqliteRecorder(SQLiteApplicationRecorder):
     def select_positions(self, positions: Sequence[int]) -> list[Notification]:
         return self._select(f"WHERE rowid IN ({_marks(positions)})", positions)
 
-    def select_topics(self, topics: Sequence[str]) -> list[Notification]:
-        return self._select(f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) ORDER BY rowid", topics)
-
-    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
+    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
         where = f"INDEXED BY stored_events_topic WHERE topic IN ({_marks(topics)}) AND rowid > ? ORDER BY rowid LIMIT ?"
-        return self._select(where, [*topics, position, limit_events])
+        return self._select(where, [*topics, after, -1 if limit_events is None else limit_events])
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
         with self.datastore.transaction(commit=True) as cursor:

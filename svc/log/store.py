@@ -81,12 +81,8 @@ class LogRecorder(Protocol):
         """Those of these positions that exist, in any order."""
         ...
 
-    def select_topics(self, topics: Sequence[str]) -> list[Notification]:
-        """All events of these topics by position, found by an index."""
-        ...
-
-    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
-        """The next events of these topics by position, found by an index."""
+    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
+        """The next events of these topics by position, or all of them, found by an index."""
         ...
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
@@ -202,12 +198,12 @@ class EventStore:
 
     def read_topics(self, topics: Iterable[str], *, open_words: OpenWords = True) -> list[RecordedEvent]:
         """All events of these topics by position; for topics with few events."""
-        rows = _reached(partial(self._recorder.select_topics, sorted(set(topics))))
+        rows = _reached(partial(self._recorder.select_topics, sorted(set(topics)), 0, None))
         return self._decoded(rows, open_words)
 
     def read_topics_after(self, topics: Iterable[str], position: int, limit_events: int) -> list[RecordedEvent]:
         """The next events of these topics after a position, without words."""
-        rows = _reached(partial(self._recorder.select_topics_after, sorted(set(topics)), position, limit_events))
+        rows = _reached(partial(self._recorder.select_topics, sorted(set(topics)), position, limit_events))
         return self._decoded(rows, open_words=False)
 
     def read_rows(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:

@@ -37,13 +37,10 @@ class MemoryRecorder(POPOApplicationRecorder):
         with self._database_lock:
             return [self._at(position) for position in positions if 0 < position <= len(self._stored_events)]
 
-    def select_topics(self, topics: Sequence[str]) -> list[Notification]:
+    def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
         with self._database_lock:
-            everything = range(1, len(self._stored_events) + 1)
-            return [self._at(place) for place in everything if self._stored_events[place - 1].topic in topics]
-
-    def select_topics_after(self, topics: Sequence[str], position: int, limit_events: int) -> list[Notification]:
-        return [found for found in self.select_topics(topics) if found.id > position][:limit_events]
+            later = range(after + 1, len(self._stored_events) + 1)
+            return [self._at(place) for place in later if self._stored_events[place - 1].topic in topics][:limit_events]
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
         with self._database_lock:
