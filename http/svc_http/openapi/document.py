@@ -12,7 +12,7 @@ import jinja2
 import msgspec
 
 from aggregates.judging.floor import TriviaReason
-from aggregates.people.fields import LANGUAGE, NAME_CHARACTERS_MAX
+from aggregates.people.fields import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import is_zone_name
@@ -273,6 +273,7 @@ _SENT: dict[str, Schema] = dict.fromkeys(_SENT_TIMES, _SENT_TIME) | {
     "name": _NAMED,
     "display_name": _NAMED,
     "timezone": {"$ref": "#/components/schemas/Timezone"},
+    "email": {"maxLength": EMAIL_CHARACTERS_MAX, "pattern": EMAIL.pattern.join(("^(", ")?$"))},
     "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
     "date": {"format": "date", "pattern": YEARS},
     "prompt_text": _NOT_BLANK,
