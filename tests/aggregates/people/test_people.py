@@ -254,11 +254,19 @@ def test_a_field_that_cannot_be_taken_is_named(command: PeopleAct, field: str) -
     assert refused.message.startswith(field)
 
 
-@pytest.mark.parametrize("sent", ["kim@straße.example", "kim@strasse.example", "\N{KELVIN SIGN}im@strasse.example"])
-def test_an_address_of_an_older_log_that_is_not_ascii_lets_nobody_in(sent: str) -> None:
-    """Not even whoever bears the very same one."""
+@pytest.mark.parametrize(
+    ("stored", "sent"),
+    [
+        ("kim@straße.example", "kim@straße.example"),
+        ("kim@straße.example", "kim@strasse.example"),
+        ("\N{KELVIN SIGN}im@example.com", "kim@example.com"),
+        ("kim@example.com", "\N{KELVIN SIGN}im@example.com"),
+    ],
+)
+def test_an_address_that_is_not_ascii_lets_nobody_in(stored: str, sent: str) -> None:
+    """An older version took one; not even whoever bears the very same comes in by it."""
     directory = company()
-    directory.apply(BEN, ChangeDeveloper(received_at_us=NOW_US, developer_id=BEN, email="kim@straße.example"))
+    directory.apply(BEN, ChangeDeveloper(received_at_us=NOW_US, developer_id=BEN, email=stored))
     account = Account(issuer="https://login.example", subject="kim", email=sent)
     with pytest.raises(NotProven, match="nobody here has the e-mail address"):
         developer_behind(account, directory)
