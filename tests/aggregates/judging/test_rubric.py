@@ -359,6 +359,11 @@ def test_cutting_a_prompt_into_pieces_raises_no_mean_and_leaves_the_letter(
     assert sub_session_standing(cut_up, intent) == sub_session_standing([whole], intent)
 
 
+def test_one_sure_boolean_is_too_few_for_a_score() -> None:
+    sure = BOOLEANS[:2]
+    assert [Standing(sure[:1], sure[:count]).score for count in (1, 2)] == [None, 50.0]
+
+
 def test_what_can_be_said_on_one_side_only_is_in_no_rate() -> None:
     """Unless a text model said it."""
     embedded, asked = (rated(Standing((), BOOLEANS), Rubric("ok", judge=judge)) for judge in (EMBEDDED, "model:m"))
