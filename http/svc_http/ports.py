@@ -13,9 +13,8 @@ from aggregates.people.acts import Channel, PeopleAct
 from aggregates.people.budgets import Budgets
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
-from aggregates.people.entry import Account
+from aggregates.people.entry import Account, Uses
 from aggregates.people.operators import Operators
-from aggregates.people.uses import Uses
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillRecord, BackfillReply

@@ -2,7 +2,7 @@
 
 from aggregates.people.acts import EndSignIn, OpenSignIn, RevokeKey
 from aggregates.people.directory import Directory, Key
-from aggregates.people.uses import Uses
+from aggregates.people.entry import Uses
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, NOW_US, carry_out, company
