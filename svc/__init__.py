@@ -1,6 +1,7 @@
 """The process: settings, log, actors, projector, jobs and commands."""
 
-NEXT = "0.1.0"  # the version that comes next. A release is a tag of it, `v0.1.0`; then this is raised
+# The version that comes next. A release is a tag of it, `v0.1.0`; then this is raised. The build reads the line.
+NEXT = "0.1.0"
 
 
 def _told() -> str:

@@ -44,7 +44,6 @@ from tests.support.facts import DIGESTER
 NEVER_USERS_TEXT = {
     "svc_http.openapi.document": "reads the program's own routes",
     "svc.views.views": "reads names of files that svc made",
-    "svc.maintenance.verify": "reads names of folders that svc made",
     "svc.archive.folder": "reads names of files that svc made",
 }
 USED_AS = {

@@ -88,6 +88,8 @@ def test_a_reader_is_told_whatever_another_does_and_a_stop_ends_both(tmp_path: P
     with serving(var, made["key"]) as server, silent(server, made["key"]), page(server.api) as reading:
         for number in range(SESSIONS):
             capture(server.intake, f"s{number}")
+            if not number:
+                reading.until(lambda stream: len(stream.told) == 1)  # what comes in a burst is told as one
         reading.until(lambda stream: len(stream.told) >= 2)
         assert server.stop() == 0
         assert reading.ended.wait(1), "brought to its end before the server was gone"
