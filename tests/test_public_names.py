@@ -154,3 +154,14 @@ def test_sql_adds_no_fractions() -> None:
         if re.search(r"\b(?:avg|total)\(", node.value)
     ]
     assert wrong == []
+
+
+def test_a_connection_is_asked_for_by_named_parameters() -> None:
+    """From Python 3.15 on `sqlite3.connect` takes all but the first by name only; 3.13 warns."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in _trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "sqlite3.connect" and len(node.args) > 1
+    ]
+    assert wrong == []
