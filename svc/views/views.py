@@ -67,7 +67,7 @@ def remove_others(folder: Path, keep: Path) -> None:
 
 def open_writer(path: Path | str) -> sqlite3.Connection:
     """The one connection that writes; the tables are made where they are missing. For any one thread at a time."""
-    db = sqlite3.connect(path, STORE_BUSY_TIMEOUT_MS / 1_000, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=STORE_BUSY_TIMEOUT_MS / 1_000, isolation_level=None, check_same_thread=False)
     try:
         db.execute("PRAGMA journal_mode=WAL")
         # A crash may cost the last transactions: they are projected again from the log, which is synced in full.
@@ -136,7 +136,7 @@ class ReadPool:
                 return self._idle.pop()
         uri = f"{self.path.absolute().as_uri()}?mode=ro"
         wait_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
-        return sqlite3.connect(uri, wait_seconds, uri=True, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(uri, timeout=wait_seconds, uri=True, isolation_level=None, check_same_thread=False)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         with self._lock:
