@@ -74,6 +74,7 @@ class Captured(msgspec.Struct):
 
 
 METADATA_BYTES_MAX = 1024 * 1024  # its values, once decoded, take up to thirty times their bytes
+METADATA_LEVELS_MAX = 500  # a bound of our own: how deep a Python reads differs from version to version
 _METADATA_DECODER = msgspec.json.Decoder(dict[str, Any] | None)
 _PROMPT = "Capture a prompt: 201 once it is on disk, 200 where it was there before."
 _FOREIGN = {409: "The agent session belongs to another developer, or the id was used for something else."}
@@ -117,7 +118,18 @@ def _metadata(raw: msgspec.Raw) -> str | None:
         known = decoded(_METADATA_DECODER, data)
     except HttpError as error:
         raise HttpError(400, f"metadata: {error.message}") from error
+    if data.count(b"{") + data.count(b"[") > METADATA_LEVELS_MAX and _levels(known) > METADATA_LEVELS_MAX:
+        raise HttpError(400, f"metadata is nested too deeply; at most {METADATA_LEVELS_MAX} levels are taken")
     return None if known is None else data.decode()
+
+
+def _levels(value: Any) -> int:
+    """How deep objects and lists lie within each other."""
+    level, count = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+        count += 1
+    return count
 
 
 # --- responses --------------------------------------------------------------------------------------------

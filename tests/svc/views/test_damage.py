@@ -149,7 +149,11 @@ def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypa
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable, match="locked"):
             serving_file(tmp_path, RULES_VERSION, store)
-        with pytest.raises(sqlite3.OperationalError, match="locked"), ReadPool(path).reading() as db:
+        with (
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+            closing(ReadPool(path)) as pool,
+            pool.reading() as db,
+        ):
             db.execute("SELECT * FROM bookmark")
     store.close()
     assert current_file(tmp_path, RULES_VERSION) == path
@@ -162,10 +166,14 @@ def test_a_row_whose_text_is_none_is_damage(tmp_path: Path) -> None:
         db.execute("CREATE TABLE t (a TEXT)")
         db.execute("INSERT INTO t VALUES (CAST(x'6d79ff' AS TEXT))")
         db.commit()
-    with pytest.raises(ViewsDamaged, match="no value of its column") as caught, ReadPool(path).reading() as db:
+    with (
+        pytest.raises(ViewsDamaged, match="no value of its column") as caught,
+        closing(ReadPool(path)) as pool,
+        pool.reading() as db,
+    ):
         db.execute("SELECT a FROM t").fetchall()
     assert "my" not in str(caught.value)
-    with pytest.raises(ViewsDamaged, match="no value of its column"), ReadPool(path).reading():
+    with pytest.raises(ViewsDamaged, match="no value of its column"), closing(ReadPool(path)) as pool, pool.reading():
         unpack(b"\xc1", Scope)
 
 
@@ -184,7 +192,7 @@ def test_a_wrong_query_or_bad_input_is_no_damage(tmp_path: Path, wrong: Callable
     path, flaws = tmp_path / "views.db", list[str]()
     sqlite3.connect(path).close()
     expected = pytest.raises((msgspec.MsgspecError, sqlite3.Error, ValueError))
-    with expected as caught, ReadPool(path, flaws.append).reading() as db:
+    with expected as caught, closing(ReadPool(path, flaws.append)) as pool, pool.reading() as db:
         wrong(db)
     assert not isinstance(caught.value, ViewsDamaged)
     assert flaws == []
