@@ -103,7 +103,7 @@ fuzz-linear: dev
 	$(BIN)/python -m tests.fuzz.linear --seconds $(or $(SECONDS),600)
 
 # What a newcomer does, with the source tree; `make binary` ends with the same for the binary.
-smoke: venv
+smoke: dev
 	$(BIN)/python -m tests.smoke $(BIN)/svc
 
 # What agents' hooks call is a small program inside it, which `svc connect` lays down: unpacking all of it takes seconds.
