@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
 if TYPE_CHECKING:
     import ssl
@@ -26,24 +26,23 @@ class TooLarge(OSError):
         self.status = status
 
 
-async def asked(
-    method: str,
-    url: str,
-    *,
-    seconds: float,
-    bytes_max: int,
-    headers: Mapping[str, str] | None = None,
-    content: bytes | None = None,
-    redirects_max: int = 0,
-) -> Answer:
+class Wanted(TypedDict, total=False):
+    """What a request may have besides its bounds; as `answered` takes it."""
+
+    headers: Mapping[str, str] | None
+    content: bytes | None
+    redirects_max: int
+
+
+async def asked(method: str, url: str, *, seconds: float, bytes_max: int, **more: Unpack[Wanted]) -> Answer:
     """`answered` in a thread."""
     import trio  # a command that asks in its own thread needs none
 
     # httpx's asynchronous answers cannot be broken off half-way without a warning of trio.
-    sent = partial(answered, method, url, seconds=seconds, bytes_max=bytes_max, headers=headers, content=content)
+    sent = partial(answered, method, url, seconds=seconds, bytes_max=bytes_max, **more)
     try:
         with trio.fail_after(seconds):
-            return await trio.to_thread.run_sync(partial(sent, redirects_max=redirects_max), abandon_on_cancel=True)
+            return await trio.to_thread.run_sync(sent, abandon_on_cancel=True)
     except trio.TooSlowError as error:
         raise TimeoutError(f"no answer within {seconds:.0f} s") from error
 

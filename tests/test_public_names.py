@@ -117,51 +117,50 @@ def test_no_class_replaces_a_private_name_of_its_base(room: str) -> None:
     assert wrong == []
 
 
-def test_sql_is_bound_by_name_or_in_order() -> None:
-    """Numbered placeholders with a sequence warn from Python 3.12 on, and raise from 3.14 on."""
-    numbered = [
+def _wrong_sql(pattern: str) -> Sequence[str]:
+    """Where SQL in code or in the declared schema has what the pattern finds."""
+    in_code = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, tree in _trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
-        if re.search(r"\?\d", node.value)
+        if re.search(pattern, node.value)
     ]
-    files = [path.name for path in ROOT.glob("projections/**/*.sql") if re.search(r"\?\d", path.read_text())]
-    assert (numbered, files) == ([], [])
+    declared = (ROOT / "projections").glob("**/*.toml")
+    return [*in_code, *(path.name for path in declared if re.search(pattern, path.read_text(encoding="utf-8")))]
+
+
+def _calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every call of the product, with its place."""
+    for path, tree in _trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def test_sql_is_bound_by_name_or_in_order() -> None:
+    """Numbered placeholders with a sequence warn from Python 3.12 on, and raise from 3.14 on."""
+    assert _wrong_sql(r"\?\d") == []
+
+
+def test_sql_adds_no_fractions() -> None:
+    """SQLite sums REAL otherwise since 3.43: the same log would give another last digit with another SQLite."""
+    assert _wrong_sql(r"\b(?:avg|total)\(") == []
 
 
 def test_named_placeholders_are_not_given_a_sequence() -> None:
     """`execute("… :name", (value,))` raises from Python 3.14 on; the call tells it where both stand in it."""
     wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in _trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if node.func.attr in ("execute", "executemany") and len(node.args) > 1
-        if isinstance(node.args[0], ast.Constant) and isinstance(node.args[1], ast.Tuple | ast.List)
-        if re.search(r"(?<![:\w]):[a-z_]", str(node.args[0].value))
-    ]
-    assert wrong == []
-
-
-def test_sql_adds_no_fractions() -> None:
-    """SQLite sums REAL otherwise since 3.43: the same log would give another last digit with another SQLite."""
-    wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in _trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
-        if re.search(r"\b(?:avg|total)\(", node.value)
+        place
+        for place, call in _calls()
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("execute", "executemany") and len(call.args) > 1
+        if isinstance(call.args[0], ast.Constant) and isinstance(call.args[1], ast.Tuple | ast.List)
+        if re.search(r"(?<![:\w]):[a-z_]", str(call.args[0].value))
     ]
     assert wrong == []
 
 
 def test_a_connection_is_asked_for_by_named_parameters() -> None:
     """From Python 3.15 on `sqlite3.connect` takes all but the first by name only; 3.13 warns."""
-    wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in _trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "sqlite3.connect" and len(node.args) > 1
-    ]
+    wrong = [place for place, call in _calls() if ast.unparse(call.func) == "sqlite3.connect" and len(call.args) > 1]
     assert wrong == []
