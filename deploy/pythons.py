@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
+from environment import minors_run
+
 _ASKED = "import sys, ensurepip, venv; print('.'.join(map(str, sys.version_info[:3])), sys.version_info.releaselevel)"
 
 
@@ -21,9 +22,9 @@ def main() -> None:
     found = {version: path for path in reversed(_candidates()) if (version := _version(path)) is not None}
     for version in sorted(found):
         print(".".join(map(str, version)), found[version])
-    named = {(3, int(each)) for each in re.findall(r"Python :: 3\.(\d+)", PROJECT.read_text(encoding="utf-8"))}
-    for major, minor in sorted(named - {version[:2] for version in found}):
-        print(f"Python {major}.{minor} is not on this machine: nothing was run on it", file=sys.stderr)
+    for minor in minors_run():
+        if not any(version[:2] == (3, minor) for version in found):
+            print(f"Python 3.{minor} is not on this machine: nothing was run on it", file=sys.stderr)
 
 
 def _candidates() -> list[str]:
