@@ -157,9 +157,7 @@ async def invite(call: ByOperator) -> Response:
     role = chosen("role", fields.get("role", ""), ROLES)
     name, developer_id = fields.get("name", "").strip(), uuid.uuid4()
     # Of one's own organization alone: an owner learns nothing of who is in another one.
-    directory = call.service.directory
-    own = {each.developer_id for each in directory.all(Membership) if each.organization_id == organization_id}
-    known = {each.display_name.casefold() for each in directory.all(Developer) if each.id in own}
+    known = {each.casefold() for each in call.service.directory.names_in(organization_id)}
     if name.casefold() in known:
         raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
     await _carried_out(call, CreateDeveloper(developer_id=developer_id, display_name=name))
