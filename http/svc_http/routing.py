@@ -23,14 +23,7 @@ from aggregates.people.budgets import ADDRESS, BYTES_PER_MEGABYTE, CAPTURES, DEV
 from aggregates.people.directory import Key
 from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
 from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
-from svc_http.bodies import (
-    AT_ONCE_MAX,
-    Body,
-    HttpError,
-    json_reply,
-    no_content,
-    unauthorized,
-)
+from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, no_content, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
 
@@ -164,12 +157,13 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
 
 async def _let_in(service: Service, admitted: Callable[[Request], Call]) -> Call:
     """Raises `HttpError`; wrong credentials are noted before."""
-    sent = (*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization"))
     try:
         return admitted(request)
     except HttpError as error:
-        if error.status == 401 and (sent or "X-Internal-Secret" in request.headers):
-            await note_wrong(service, request, sent, error)
+        if error.status == 401:
+            sent = (*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization"))
+            if sent or "X-Internal-Secret" in request.headers:
+                await note_wrong(service, request, sent, error)
         raise
 
 
