@@ -31,7 +31,7 @@ BODIES_BYTES_MAX = 48 * 1024 * 1024
 """All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
-GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once
+GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once, at most
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
 AT_ONCE_MAX = 8  # POST requests of one developer that are worked at together; further ones wait in line
@@ -232,20 +232,20 @@ class Body:
 def gunzip(data: bytes, bytes_max: int) -> bytes:
     """Unpack gzip streams, no further than to the bound."""
     whole = bytearray()
-    for piece in _unpacked(data):
+    for piece in _unpacked(data, min(GZIP_PIECE_BYTES, bytes_max + 1)):
         whole += piece
         if len(whole) > bytes_max:
             raise too_large(bytes_max)
     return bytes(whole)
 
 
-def _unpacked(data: bytes) -> Iterator[bytes]:
-    """What the streams hold, in pieces of a bounded size. Raises `HttpError` 400 where they are broken."""
+def _unpacked(data: bytes, piece_bytes: int) -> Iterator[bytes]:
+    """What the streams hold, in pieces of at most that size. Raises `HttpError` 400 where they are broken."""
     for _ in range(GZIP_STREAMS_MAX):
         stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
         while not stream.eof:
             try:
-                piece = stream.decompress(data, GZIP_PIECE_BYTES)
+                piece = stream.decompress(data, piece_bytes)
             except zlib.error as error:
                 raise HttpError(400, f"the request body is no valid gzip stream: {error}") from error
             data = stream.unconsumed_tail
