@@ -1,6 +1,7 @@
 """The service from a start to its end: the parts that `svc.app` builds, over a mortal disk, behind connections."""
 
 import math
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -40,15 +41,14 @@ class Life:
     async def run(self) -> None:
         """From the start until it is stopped, dies, or cannot start. Its fate is that of every task it starts."""
         FATE.set(self.fate)
-        with self.scope:
+        with closing(self.store), self.scope:
             settings = Settings(var=str(self.var), catalog_refresh=False, ingest_url="http://svc")
-            self.built = build(settings, self.store, self.vault, self._clock, lasting=False, reporting=False)
-            try:
-                await self._serve(self.built)
-            finally:
-                self.up = False
-        if self.built is not None:
-            await self._close(self.built)
+            built = self.built = build(settings, self.store, self.vault, self._clock, lasting=False, reporting=False)
+            with closing(built.service.projector), closing(built.service.archive):
+                try:
+                    await self._serve(built)
+                finally:
+                    self.up = False
 
     async def _serve(self, built: Built) -> None:
         """As `svc.app.open_service` and `svc.serving.listening` do."""
@@ -62,11 +62,6 @@ class Life:
                 self._nursery = connections
                 self.up = True
                 await trio.sleep(math.inf)
-
-    async def _close(self, built: Built) -> None:
-        built.service.archive.close()
-        built.service.projector.close()
-        self.store.close()
 
     def connection(self, side: Side, chance: Random) -> Connection:
         """One that is idle, or a new one. Raises `Lost` where nobody listens."""

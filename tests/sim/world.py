@@ -75,8 +75,6 @@ class World:
                 if not (life.fate.over or life.fate.refusal):
                     raise errors
                 self.failed_starts += not life.fate.over
-                if self._shared is not None:
-                    life.store.close()  # what did not start has not closed it
             if self._var != life.var:
                 shutil.rmtree(life.var)
             await trio.sleep(self.chance.uniform(0, 3))
@@ -133,7 +131,11 @@ class World:
         if self._kind == "memory":
             return self._recorder
         recorder = SqliteRecorder(SplitDatastore(var / "events.db", STORE_BUSY_TIMEOUT_MS, _PRAGMAS))
-        recorder.create_table()
+        try:
+            recorder.create_table()
+        except BaseException:
+            recorder.close()
+            raise
         return recorder
 
     @property
@@ -158,8 +160,12 @@ class World:
         """As `svc.log.opening` does."""
         master = read_master_key(shared.master_key_file)
         opened = open_recorder(shared.url)
-        SharedKeys(opened, master).prove()
-        keep_internal_secret(var, master.internal_secret)
+        try:
+            SharedKeys(opened, master).prove()
+            keep_internal_secret(var, master.internal_secret)
+        except BaseException:
+            opened.close()
+            raise
         recorder = disk.mortal(opened, fate)
         vault = Vault(SharedKeys(recorder, master), self.chance.randbytes)
         return EventStore(recorder, Codec(vault), recorder), vault
