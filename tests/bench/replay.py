@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from svc.limits import REPLAY_EVENTS_MAX
@@ -31,13 +32,13 @@ def replay(events: int) -> list[Result]:
 
 def _read(var: Path) -> float:
     store, _ = open_log(var)
-    count = position = 0
-    started = time.perf_counter()
-    while found := store.read_after(position, REPLAY_EVENTS_MAX):
-        count += len(found)
-        position = found[-1].position
-    seconds = time.perf_counter() - started
-    store.close()
+    with closing(store):
+        count = position = 0
+        started = time.perf_counter()
+        while found := store.read_after(position, REPLAY_EVENTS_MAX):
+            count += len(found)
+            position = found[-1].position
+        seconds = time.perf_counter() - started
     return count / seconds
 
 
@@ -62,8 +63,8 @@ def main() -> None:
     """Build the views of a folder, and print how far they are."""
     var = Path(sys.argv[1])
     store, vault = open_log(var)
-    build(var / "bench.db", store, vault.known_digester, lambda done, _of: print(done, flush=True))
-    store.close()
+    with closing(store):
+        build(var / "bench.db", store, vault.known_digester, lambda done, _of: print(done, flush=True))
 
 
 if __name__ == "__main__":

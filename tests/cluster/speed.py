@@ -58,10 +58,12 @@ def _appends(database: Postgres, rounds: int) -> list[Result]:
     """Events a second, by the size of a commit; medians of rounds that take turns."""
     with tempfile.TemporaryDirectory() as name, shared_store_in(database) as url:
         vault = Vault(FileKeys(Path(name) / "keys"))
-        sqlite = open_sqlite_store(Path(name) / "events.db", Codec(vault))
-        recorder = open_recorder(url)
-        shared = EventStore(recorder, Codec(vault), recorder)
-        with closing(sqlite), closing(shared), _bare(url) as bare:
+        with (
+            closing(open_sqlite_store(Path(name) / "events.db", Codec(vault))) as sqlite,
+            closing(open_recorder(url)) as recorder,
+            _bare(url) as bare,
+        ):
+            shared = EventStore(recorder, Codec(vault), recorder)
             ways = [lambda size: sqlite.insert([_events(size)]), lambda size: shared.insert([_events(size)]), bare]
             return [_append_result(ways, size, rounds) for size in (1, 100)]
 

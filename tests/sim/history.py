@@ -4,7 +4,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -368,9 +368,8 @@ class History:
         for number, batch_events in enumerate((1_000, self.chance.randint(1, 40))):
             path = self.world.folder / f"replay-{number}.db"
             build(path, life.store, life.vault.known_digester, lambda _d, _o: None, batch_events=batch_events)
-            copy = copy_of(path, self.world.folder / f"copy-{number}.db")
-            same(f"tables of a replay by {batch_events}", digests(copy), expected)
-            copy.close()
+            with closing(copy_of(path, self.world.folder / f"copy-{number}.db")) as copy:
+                same(f"tables of a replay by {batch_events}", digests(copy), expected)
 
     async def _tables(self, life: Life) -> dict[str, str]:
         """The digests of what a life serves."""
@@ -379,10 +378,9 @@ class History:
         projector = life.built.service.projector
         with trio.fail_after(60):
             await projector.wait_for(self.events)
-        live = copy_of(projector.readers.path, self.world.folder / "live.db")
-        same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
-        found = digests(live)
-        live.close()
+        with closing(copy_of(projector.readers.path, self.world.folder / "live.db")) as live:
+            same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
+            found = digests(live)
         (self.world.folder / "live.db").unlink()
         return found
 

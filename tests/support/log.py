@@ -1,6 +1,7 @@
 """Events and an empty log for tests of the store, the codec and the journal."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -65,8 +66,5 @@ class SqliteHome:
 
     def execute(self, statement: str) -> list[tuple[object, ...]]:
         """Runs a statement as an operator would, with a shell."""
-        connection = sqlite3.connect(self.path)
-        with connection:
-            rows = connection.execute(statement).fetchall()
-        connection.close()
-        return rows
+        with closing(sqlite3.connect(self.path)) as connection, connection:
+            return connection.execute(statement).fetchall()

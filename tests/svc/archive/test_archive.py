@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +112,10 @@ def test_every_value_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, drafts: list[dict[str, Any]]
 ) -> None:
     """NUL, quotes, words that look like dates or numbers, and the largest integers."""
-    views = empty_views()
-    put(views, *(request_row(number, **draft) for number, draft in enumerate(drafts)))
-    archive = Archive(tmp_path_factory.mktemp("var"), fingerprint)
-    archive_all(archive, views)
-    assert newest(stored(archive.root)) == shown(views)
-    archive.close()
+    with closing(empty_views()) as views, closing(Archive(tmp_path_factory.mktemp("var"), fingerprint)) as archive:
+        put(views, *(request_row(number, **draft) for number, draft in enumerate(drafts)))
+        archive_all(archive, views)
+        assert newest(stored(archive.root)) == shown(views)
 
 
 @pytest.mark.parametrize("name", ["it's [a] *very* {odd} name?", "~", "~root", "var"])
@@ -127,10 +126,9 @@ def test_a_folder_of_any_name(
     monkeypatch.chdir(tmp_path)
     Path(name).mkdir()
     put(views, request_row(1))
-    archive = Archive(Path(name), fingerprint)
-    assert archive_all(archive, views) == 1
-    assert on_disk(archive) == listed(archive)
-    archive.close()
+    with closing(Archive(Path(name), fingerprint)) as archive:
+        assert archive_all(archive, views) == 1
+        assert on_disk(archive) == listed(archive)
 
 
 def test_times_that_no_calendar_knows_are_kept(opened: Opened, views: sqlite3.Connection) -> None:
@@ -274,9 +272,8 @@ def test_an_archive_of_other_columns_is_made_anew(tmp_path: Path, opened: Opened
     archive = opened()
     archive_all(archive, views)
     archive.close()
-    with sqlite3.connect(tmp_path / "archive.db") as other:
+    with closing(sqlite3.connect(tmp_path / "archive.db")) as other, other:
         other.execute("PRAGMA user_version=99")
-    other.close()
     archive = opened()
     assert archive_all(archive, views) == 1
     assert on_disk(archive) == listed(archive)

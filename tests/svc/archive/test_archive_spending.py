@@ -3,7 +3,7 @@
 import random
 import sqlite3
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -99,9 +99,13 @@ def test_wherever_a_row_lies_it_counts_once(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, dict[str, Any], str]]
 ) -> None:
     """Rows come and change, are archived or not yet, in many files: the sums are the views' own."""
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as shared:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        duckdb.connect() as shared,
+        closing(empty_views()) as views,
+        closing(Archive(tmp_path_factory.mktemp("var"), fingerprint)) as archive,
+    ):
         patch.setattr(lane, "connected", lambda root, spill: nullcontext(shared))
-        views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
         developers = (ANA.developer_id, BEN.developer_id, UUID(int=1))
         for position, (number, fields, then) in enumerate(changes, 1):
             own: dict[str, Any] = {"at_us": MONDAY + number % 5 * DAY, "developer_id": developers[number % 3]}
@@ -113,8 +117,6 @@ def test_wherever_a_row_lies_it_counts_once(
         found = read(archive, views, asked)
         assert found.coverage.reason == "complete"
         assert found.spent == live_part(views, ACME, asked, 0).spent
-        archive.close()
-        views.close()
 
 
 def test_a_row_that_changed_since_counts_as_it_is_now(archive: Archive, views: sqlite3.Connection) -> None:
@@ -234,13 +236,11 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
 @given(st.randoms(use_true_random=False))
 def test_no_damage_makes_a_read_fail(tmp_path_factory: pytest.TempPathFactory, chance: random.Random) -> None:
     """Bytes that somebody changed: what is told is never more than there was."""
-    views, archive = empty_views(), Archive(tmp_path_factory.mktemp("var"), fingerprint)
-    four_days(archive, views)
-    for file in chance.sample(archive.files(), 3):
-        data = bytearray(archive.path(file).read_bytes())
-        for _ in range(chance.randint(1, 5)):
-            data[chance.randrange(len(data))] = chance.randrange(256)
-        archive.path(file).write_bytes(data[: chance.randint(0, len(data))])
-    assert requests(read(archive, views)) <= 4
-    archive.close()
-    views.close()
+    with closing(empty_views()) as views, closing(Archive(tmp_path_factory.mktemp("var"), fingerprint)) as archive:
+        four_days(archive, views)
+        for file in chance.sample(archive.files(), 3):
+            data = bytearray(archive.path(file).read_bytes())
+            for _ in range(chance.randint(1, 5)):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            archive.path(file).write_bytes(data[: chance.randint(0, len(data))])
+        assert requests(read(archive, views)) <= 4

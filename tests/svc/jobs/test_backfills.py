@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -149,10 +149,8 @@ async def test_what_was_damaged_is_made_whole(tmp_path: Path) -> None:
 
 
 def _spoil(path: Path) -> None:
-    db = sqlite3.connect(path)
-    with db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE sub_sessions SET earned = 0, intent = 'plan', goal_complete = 1 - goal_complete")
-    db.close()
 
 
 async def test_while_one_runs_the_same_joins_it_and_another_waits(tmp_path: Path, build: Build) -> None:

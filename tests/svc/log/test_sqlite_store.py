@@ -1,6 +1,7 @@
 """What SQLite adds to the contract of a store: its file, its locks, its errors."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -27,47 +28,42 @@ def sqlite_home(codec: Codec, tmp_path: Path) -> SqliteHome:
 
 def test_a_position_is_never_used_twice(sqlite_home: SqliteHome) -> None:
     """Not even after the end of the log was cut off: views may still hold those positions."""
-    store = sqlite_home.open()
-    positions = store.append([new("s"), new("t"), new("u")])
-    store.close()
+    with closing(sqlite_home.open()) as store:
+        positions = store.append([new("s"), new("t"), new("u")])
     sqlite_home.execute(f"DELETE FROM stored_events WHERE rowid > {positions[0]}")
-    store = sqlite_home.open()
-    assert store.head() == positions[0]
-    assert store.append([new("v")]) > [positions[-1]]
-    store.close()
+    with closing(sqlite_home.open()) as store:
+        assert store.head() == positions[0]
+        assert store.append([new("v")]) > [positions[-1]]
 
 
 def test_a_locked_file_is_unavailable_until_it_is_let_go(sqlite_home: SqliteHome) -> None:
     """Appends and checks are refused, reads go on, and nothing has to be opened again."""
-    store = sqlite_home.open(busy_timeout_ms=0)
-    store.append([new("s")])
-    shell = sqlite3.connect(sqlite_home.path, isolation_level=None)
-    shell.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreUnavailable, match="locked"):
-        store.append([new("t")])
-    with pytest.raises(StoreUnavailable, match="locked"):
+    with closing(sqlite_home.open(busy_timeout_ms=0)) as store:
+        store.append([new("s")])
+        with closing(sqlite3.connect(sqlite_home.path, isolation_level=None)) as shell:
+            shell.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable, match="locked"):
+                store.append([new("t")])
+            with pytest.raises(StoreUnavailable, match="locked"):
+                store.check_writable()
+            assert len(store.read_after(0)) == 1
+            shell.execute("ROLLBACK")
         store.check_writable()
-    assert len(store.read_after(0)) == 1
-    shell.execute("ROLLBACK")
-    shell.close()
-    store.check_writable()
-    store.append([new("t")])
-    assert len(store.read_after(0)) == 2
-    store.close()
+        store.append([new("t")])
+        assert len(store.read_after(0)) == 2
 
 
 def test_a_full_disk_is_unavailable_until_there_is_room(sqlite_home: SqliteHome, codec: Codec) -> None:
     """SQLite's own error for a full database; the log is whole before, during and after."""
     sqlite_home.open().close()
     small_disk = SplitDatastore(sqlite_home.path, 0, (*WRITER_PRAGMAS, "PRAGMA max_page_count = 8"))
-    store = EventStore(SqliteRecorder(small_disk), codec)
-    store.append([new("s")])
-    with pytest.raises(StoreUnavailable, match="full"):
-        store.append([new("t", event=prompt("".join(map(chr, range(33, 40_000)))))])
-    assert len(store.read_after(0)) == 1
-    store.append([new("t")])
-    assert len(store.read_after(0)) == 2
-    store.close()
+    with closing(EventStore(SqliteRecorder(small_disk), codec)) as store:
+        store.append([new("s")])
+        with pytest.raises(StoreUnavailable, match="full"):
+            store.append([new("t", event=prompt("".join(map(chr, range(33, 40_000)))))])
+        assert len(store.read_after(0)) == 1
+        store.append([new("t")])
+        assert len(store.read_after(0)) == 2
 
 
 def test_a_file_that_is_no_database_is_unavailable(sqlite_home: SqliteHome) -> None:
@@ -80,28 +76,26 @@ def test_a_file_that_is_no_database_is_unavailable(sqlite_home: SqliteHome) -> N
 
 def test_the_file_is_written_as_the_house_asks(sqlite_home: SqliteHome) -> None:
     """WAL, and a writing connection that says itself that every commit is synced."""
-    datastore = SplitDatastore(sqlite_home.path, busy_timeout_ms=0)
-    SqliteRecorder(datastore).create_table()
-    with datastore.get_connection(commit=True) as writer:
-        cursor = writer.cursor()
-        cursor.execute("PRAGMA synchronous")
-        assert cursor.fetchone()[0] == 2
-        cursor.execute("PRAGMA journal_mode")
-        assert cursor.fetchone()[0] == "wal"
-    with datastore.get_connection(commit=False) as reader, pytest.raises(sqlite3.OperationalError):
-        reader.cursor().execute("DELETE FROM stored_events")
-    datastore.close()
+    with closing(SplitDatastore(sqlite_home.path, busy_timeout_ms=0)) as datastore:
+        SqliteRecorder(datastore).create_table()
+        with datastore.get_connection(commit=True) as writer:
+            cursor = writer.cursor()
+            cursor.execute("PRAGMA synchronous")
+            assert cursor.fetchone()[0] == 2
+            cursor.execute("PRAGMA journal_mode")
+            assert cursor.fetchone()[0] == "wal"
+        with datastore.get_connection(commit=False) as reader, pytest.raises(sqlite3.OperationalError):
+            reader.cursor().execute("DELETE FROM stored_events")
 
 
 def test_a_check_writes_to_the_disk(sqlite_home: SqliteHome) -> None:
     """The probe is a real write: the write-ahead log grows."""
-    store = sqlite_home.open()
-    store.append([new("s")])
-    log = sqlite_home.path.with_name("events.db-wal")
-    before_bytes = log.stat().st_size
-    store.check_writable()
-    assert log.stat().st_size > before_bytes
-    store.close()
+    with closing(sqlite_home.open()) as store:
+        store.append([new("s")])
+        log = sqlite_home.path.with_name("events.db-wal")
+        before_bytes = log.stat().st_size
+        store.check_writable()
+        assert log.stat().st_size > before_bytes
 
 
 def test_topics_are_found_without_reading_the_log(sqlite_home: SqliteHome) -> None:
@@ -116,8 +110,7 @@ def test_topics_are_found_without_reading_the_log(sqlite_home: SqliteHome) -> No
 
 def test_what_is_on_the_disk_holds_no_words(sqlite_home: SqliteHome) -> None:
     """Neither the file nor its write-ahead log."""
-    store = sqlite_home.open()
-    store.append([new("p", event=prompt("a planted secret"))])
-    for file in sqlite_home.path.parent.iterdir():
-        assert b"planted" not in file.read_bytes()
-    store.close()
+    with closing(sqlite_home.open()) as store:
+        store.append([new("p", event=prompt("a planted secret"))])
+        for file in sqlite_home.path.parent.iterdir():
+            assert b"planted" not in file.read_bytes()

@@ -1,6 +1,7 @@
 """A key file that went is damage: it is named, nothing is built or made in its place, and putting it back mends all."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -152,11 +153,11 @@ async def test_who_was_forgotten_is_not_missed(tmp_path: Path) -> None:
         (order_fact,) = [each.event for each in house.service.store.read_topics(["forget.ordered"])]
         house.service.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
     store, _ = open_log(var)
-    assert lost_keys(var, store) == []
-    (var / KEYS_FOLDER / MADE_FILE).unlink()
-    settle(var, store)
-    assert lost_keys(var, store) == []
-    store.close()
+    with closing(store):
+        assert lost_keys(var, store) == []
+        (var / KEYS_FOLDER / MADE_FILE).unlink()
+        settle(var, store)
+        assert lost_keys(var, store) == []
 
 
 async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder, tmp_path: Path) -> None:
@@ -165,8 +166,8 @@ async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder
     (tmp_path / "new").mkdir()
     restore(tmp_path / "b", tmp_path / "new", no_progress)
     store, _ = open_log(tmp_path / "new")
-    assert [each.developer_id for each in lost_keys(tmp_path / "new", store)] == [folder.owner.developer_id]
-    store.close()
+    with closing(store):
+        assert [each.developer_id for each in lost_keys(tmp_path / "new", store)] == [folder.owner.developer_id]
 
 
 def test_a_start_names_only_so_many() -> None:

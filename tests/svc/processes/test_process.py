@@ -5,6 +5,7 @@ import sqlite3
 import ssl
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -78,11 +79,10 @@ def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Pat
         repeated = [capture(server.intake, number) for number in acknowledged]
         assert {answer.status_code for answer in repeated} == {200}
         assert server.stop() == 0
-    log = sqlite3.connect(var / "events.db")
-    versions = "SELECT 1 FROM stored_events GROUP BY originator_id, originator_version HAVING count(*) > 1"
-    doubled = f"SELECT count(*) FROM ({versions})"
-    assert log.execute(doubled).fetchone() == (0,)
-    log.close()
+    with closing(sqlite3.connect(var / "events.db")) as log:
+        versions = "SELECT 1 FROM stored_events GROUP BY originator_id, originator_version HAVING count(*) > 1"
+        doubled = f"SELECT count(*) FROM ({versions})"
+        assert log.execute(doubled).fetchone() == (0,)
     checked = msgspec.json.decode(svc("replay", "--var", var, "--check", "--json").stdout)
     assert (checked["identical"], checked["failed"]) == (True, 0)
 
@@ -159,16 +159,15 @@ def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Pa
     made = init(var)
     with serving(var, made["key"]) as server:
         assert capture(server.intake, 1).status_code == 201
-        locker = sqlite3.connect(var / "events.db", isolation_level=None)
-        locker.execute("BEGIN EXCLUSIVE")
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(server.intake.get, "/health")
-            refused, health = capture(server.intake, 2), asked.result()
-        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
-        assert (health.status_code, health.text) == (503, "event store unavailable")
-        assert "Retry-After" not in health.headers
-        locker.execute("ROLLBACK")
-        locker.close()
+        with closing(sqlite3.connect(var / "events.db", isolation_level=None)) as locker:
+            locker.execute("BEGIN EXCLUSIVE")
+            with ThreadPoolExecutor(1) as pool:
+                asked = pool.submit(server.intake.get, "/health")
+                refused, health = capture(server.intake, 2), asked.result()
+            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+            assert (health.status_code, health.text) == (503, "event store unavailable")
+            assert "Retry-After" not in health.headers
+            locker.execute("ROLLBACK")
         assert capture(server.intake, 3).status_code == 201
         assert server.intake.get("/health").text == "ok"
 
