@@ -29,7 +29,7 @@ def create(connection: sqlite3.Connection) -> None:
     """Make tables, indexes and an empty bookmark, unless they are there."""
     if connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,):
         return
-    from sqlite_utils import Database  # late: it takes a tenth of a second, and only new views need it
+    from sqlite_utils import Database  # late: loading it takes a tenth of a second or more; only new views need it
 
     db = Database(connection, recursive_triggers=False, execute_plugins=False)
     with db.atomic():

@@ -14,7 +14,6 @@ from aggregates.times import US_PER_DAY, Window
 from projections.derive.developers import PromptTexts, link_rework, rebuild_sub_sessions
 from projections.derive.sessions import recut_session
 from projections.reader import Reader, bound, json_array
-from projections.schema import create
 from projections.scores.score import tally
 from projections.sub_sessions.rows import GoalOutcome, find, select, turns_in
 
@@ -88,7 +87,7 @@ _TURN_OF = (
 
 def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: AnyOverride, copy: sqlite3.Connection) -> None:
     """What the goals within reach of a time are derived from, and all of the sessions that are cut again."""
-    create(copy)
+    copy.executescript(";".join(statement for (statement,) in reader.db.execute(_SCHEMA)))
     reach = Window(at_us - _REACH_US, at_us + _REACH_US)
     recut = json_array(sorted({event.agent_session_id for event in overridden(command, 0)}))
     named = bound(scope, reach, at=at_us, limit=NEIGHBOURS_MAX)
@@ -108,11 +107,10 @@ def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: AnyOverr
             rows = reader.db.execute(of.format(table), (json_array(keys),)).fetchall()
             if rows:
                 copy.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    copy.execute(
-        "UPDATE bookmark SET log_time_us = ?", reader.db.execute("SELECT log_time_us FROM bookmark").fetchone()
-    )
+    copy.execute("INSERT INTO bookmark VALUES (?, ?, ?, ?)", reader.db.execute("SELECT * FROM bookmark").fetchone())
 
 
+_SCHEMA = "SELECT sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY type DESC"  # tables, then indexes
 _NEAR = (
     "SELECT sub_session_id FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer "
     "AND started_us >= :start AND started_us < :end ORDER BY abs(started_us - :at) LIMIT :limit"
