@@ -156,28 +156,30 @@ class _Found(NamedTuple):
 
 _ENDS: tuple[ReportStatus, ...] = ("completed", "failed", "cancelled")
 _OF_DEVELOPER = "organization_id = :organization AND developer_id = :developer "
+_OF_REPORT = "report_id = :report AND +organization_id = :organization AND +developer_id = :developer "
+"""By the report's key: without the pluses SQLite goes through all of the developer's reports."""
 _UNFINISHED = (
     "NOT EXISTS (SELECT 1 FROM report_steps e WHERE e.report_id = requested.report_id "
     "AND e.step IN ('completed', 'failed', 'cancelled')) "
 )
 
 
-def _asked_for(reader: Reader, scope: Scope) -> list[_Found]:
+def _asked_for(reader: Reader, scope: Scope, narrowed: str = _OF_DEVELOPER, **values: object) -> list[_Found]:
     """Every report of the developer, the deleted ones too, in the order in which they were asked for."""
-    query = f"SELECT report_id, step, at_us, position, body FROM report_steps WHERE {_OF_DEVELOPER}ORDER BY position"
+    query = f"SELECT report_id, step, at_us, position, body FROM report_steps WHERE {narrowed}ORDER BY position"
     steps: dict[str, dict[str, _Step]] = {}
-    for report_id, step, *rest in reader.db.execute(query, _owner(scope)):
+    for report_id, step, *rest in reader.db.execute(query, _owner(scope) | values):
         steps.setdefault(report_id, {})[step] = _Step(*rest)
     return [_Found(UUID(report_id), of_one) for report_id, of_one in steps.items()]
 
 
-def _shown(reader: Reader, scope: Scope) -> list[_Found]:
+def _shown(reader: Reader, scope: Scope, narrowed: str = _OF_DEVELOPER, **values: object) -> list[_Found]:
     """Those that were not deleted, newest first."""
-    return [each for each in reversed(_asked_for(reader, scope)) if "deleted" not in each.steps]
+    return [each for each in reversed(_asked_for(reader, scope, narrowed, **values)) if "deleted" not in each.steps]
 
 
 def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:
-    return next((each for each in _shown(reader, scope) if each.report_id == report_id), None)
+    return next(iter(_shown(reader, scope, _OF_REPORT, report=str(report_id))), None)
 
 
 def report(reader: Reader, scope: Scope, report_id: UUID) -> ReportRecord | None:
