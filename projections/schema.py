@@ -55,10 +55,6 @@ def key_of(table: str) -> tuple[str, ...]:
     return _names(_declared()[table].key)
 
 
-def columns_of(table: str) -> tuple[str, ...]:
-    return tuple(_declared()[table].types)
-
-
 @cache
 def _declared() -> dict[str, Table]:
     return msgspec.convert(tomllib.loads((get_data(__name__, "schema.toml") or b"").decode()), dict[str, Table])

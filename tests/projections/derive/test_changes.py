@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from aggregates.event import Scope
 from aggregates.topics import TimePassed
 from projections.apply import apply
-from projections.schema import columns_of
 from tests.fuzz.odd import examples
 from tests.projections.derive.test_any_order import CORRECTED
 from tests.projections.derive.test_any_order import told as facts_of
@@ -99,11 +98,10 @@ def test_two_developers_in_one_batch_are_both_named() -> None:
 
 def shown(db: sqlite3.Connection) -> dict[str, set[Any]]:
     """Every sub-session as it can be fetched, by its developer."""
-    query = f"SELECT {', '.join(columns_of('sub_sessions'))}, settles_at_us <= log_time_us FROM sub_sessions, bookmark"
-    place = columns_of("sub_sessions").index("developer_id")
+    query = "SELECT developer_id, sub_sessions.*, settles_at_us <= log_time_us FROM sub_sessions, bookmark"
     rows: dict[str, set[Any]] = {}
-    for row in db.execute(query):
-        rows.setdefault(row[place], set()).add(row)
+    for developer_id, *row in db.execute(query):
+        rows.setdefault(developer_id, set()).add(tuple(row))
     return rows
 
 
