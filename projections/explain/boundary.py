@@ -250,11 +250,9 @@ def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
         if each.judge.startswith("model:")
     ]
     nearest = _nearest(kept)
-    return (
-        text
-        if nearest is None
-        else [*text, f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}"]
-    )
+    if nearest is not None:
+        text.append(f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}")
+    return text
 
 
 def _nearest(kept: Iterable[KeptExplained]) -> KeptExplained | None:
