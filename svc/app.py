@@ -69,15 +69,17 @@ async def open_service(
             tell(lost_keys(settings.var_path, store))
         built = build(settings, store, vault, clock or SystemClock(), lasting=lasting, reporting=reporting)
         built.service.provider = provider_of(settings) if lasting else None
-        async with trio.open_nursery() as nursery:
-            for task in built.tasks:
-                await nursery.start(task)
-            for lane in built.lanes:
-                nursery.start_soon(lane)
-            yield built.service
-            nursery.cancel_scope.cancel()
-        built.service.archive.close()
-        built.service.projector.close()
+        try:
+            async with trio.open_nursery() as nursery:
+                for task in built.tasks:
+                    await nursery.start(task)
+                for lane in built.lanes:
+                    nursery.start_soon(lane)
+                yield built.service
+                nursery.cancel_scope.cancel()
+        finally:
+            built.service.archive.close()
+            built.service.projector.close()
     finally:
         store.close()
 
@@ -95,6 +97,7 @@ def build(
     context = ActorContext(store, journal, vault, clock, administration.directory.redaction_of, budgets)
     acknowledged = Acknowledged()
     actors = Actors(context, acknowledged.note)
+    senders = senders_of(settings) if lasting else {}  # what settings refuse is refused before anything is opened
     path = serving_file(var, RULES_VERSION, store)
 
     def charge(cost: Cost) -> None:
@@ -137,7 +140,8 @@ def build(
             "retention": service.retention.run,
             "judging": LlmJudge(service, vault, journal, gateway, metrics.asked).run,
         }
-        jobs |= telling(settings, service) | ({} if backups is None else {"backups": backups.run})
+        jobs |= {"notices": ReportNotices(service, senders, settings.dashboard_url).run} if senders else {}
+        jobs |= {} if backups is None else {"backups": backups.run}
     if lasting and settings.catalog_refresh:
         jobs["prices"] = catalog.keep_fresh
     if store.shared is None:
@@ -152,13 +156,6 @@ def _model(settings: Settings, tokens: TokenBudget) -> ModelShown | None:
     if settings.llm_url is None or settings.llm_model is None:
         return None
     return ModelShown(name=settings.llm_model, spent_tokens=tokens.spent_tokens, daily_tokens=settings.llm_daily_tokens)
-
-
-def telling(settings: Settings, service: RunningService) -> dict[str, Job]:
-    """The job of telling people that their reports are finished, where the settings say by what."""
-    if not (senders := senders_of(settings)):
-        return {}
-    return {"notices": ReportNotices(service, senders, settings.dashboard_url).run}
 
 
 def scheduled(settings: Settings, clock: Clock) -> ScheduledBackups | None:

@@ -293,7 +293,7 @@ class RunningService(Service):
             raise Unavailable("this node cannot reach the store, so it knows nothing of what others write")
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
             while not self.projector.is_level:
-                await self.projector.wait_beyond(self.projector.position)
+                await self.projector.wait_stepped(self.projector.steps)
             if position is not None:
                 await self.projector.wait_for(position)
         if not self.projector.is_level:

@@ -113,8 +113,12 @@ class Projector:
         self._writer = self._writer_of(path)
         self._token: trio.lowlevel.TrioToken | None = None
         self._readers = ReadPool(path, self._unreadable)
-        with self._readers.reading() as db:
-            self._position = bookmark(db).position
+        try:
+            with self._readers.reading() as db:
+                self._position = bookmark(db).position
+        except BaseException:
+            self.close()
+            raise
         self._level_at = journal.head
         self.damaged: Callable[[str], None] = lambda _flaw: None
         """Called whenever a step or a reader meets a damaged page; it must not fail, nor take long."""
@@ -177,13 +181,8 @@ class Projector:
         finally:
             self._waiting -= 1
 
-    async def wait_beyond(self, position: int) -> None:
-        """Return once the views hold more than this position, without making haste."""
-        while self._position <= position:
-            await self._advanced.wait()
-
     async def wait_stepped(self, steps: int) -> None:
-        """Return once more than so many batches were applied."""
+        """Return once more than so many batches were applied, without making haste."""
         while self.steps <= steps:
             await self._advanced.wait()
 

@@ -207,3 +207,20 @@ async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_b
         nursery.cancel_scope.cancel()
     (known,) = service.directory.all(Key)
     assert (known.last_used_on, len(tried)) == ("2026-05-28", 2)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells which files a process has open")
+async def test_a_service_that_ends_by_an_error_leaves_no_file_open(tmp_path: Path) -> None:
+    """Neither the views' nor the log's."""
+    settings = Settings(var=str(tmp_path / "var"))
+    with pytest.RaisesGroup(ValueError):
+        async with open_service(settings):
+            assert any(path.name.startswith("views-") for path in _open_files(tmp_path))
+            raise ValueError
+    assert _open_files(tmp_path) == []
+
+
+def _open_files(folder: Path) -> list[Path]:
+    """What this process has open below a folder."""
+    links = (each for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
+    return [path for path in (each.readlink() for each in links) if path.is_relative_to(folder)]

@@ -70,7 +70,7 @@ async def projected(place: Place, nursery: trio.Nursery) -> None:
     """Until the views hold all facts; nobody is said to wait for it."""
     nursery.start_soon(place.projector.run)
     while place.projector.position < FACTS:
-        await place.projector.wait_beyond(place.projector.position)
+        await place.projector.wait_stepped(place.projector.steps)
 
 
 async def test_the_projector_gives_way_between_slices_while_captures_wait(place: Place) -> None:
