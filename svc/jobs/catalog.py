@@ -276,7 +276,13 @@ class Catalog:
             except (Conflict, StoreUnavailable):
                 self._state = None  # the commit may have happened all the same: look before the next decision
                 raise
-            self._state = await trio.to_thread.run_sync(self._load, limiter=READS)
+            for _, version, event in facts:
+                if isinstance(event, CatalogPublished):
+                    self._served, self._served_source = Served(event.snapshot, now_us, False), event.source
+                    state = replace(state, last_revision=version, newest_valid=event.snapshot)
+                else:
+                    state = replace(state, repricings=version)
+            self._state = state
         elif isinstance(reply, Published) and self._served is not None:
             self._served = Served(self._served.snapshot, now_us, False)
         return reply
