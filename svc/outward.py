@@ -76,7 +76,7 @@ def answered(
                 follow_redirects=redirects_max > 0,
                 max_redirects=max(redirects_max, 1),
                 trust_env=not direct,
-                verify=_trusted(direct, *map(os.environ.get, _TRUSTED)) if by_tls else False,
+                verify=trusted(direct=direct) if by_tls else False,
             ) as client,
             client.stream(method, url, headers=plain, content=content) as answer,
         ):
@@ -93,6 +93,11 @@ def answered(
         raise OSError("no connection could be made") from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise OSError(f"the exchange failed: {type(error).__name__}") from error
+
+
+def trusted(*, direct: bool = False) -> "ssl.SSLContext":
+    """Whom requests of svc trust; `direct` as for `answered`."""
+    return _trusted(direct, *map(os.environ.get, _TRUSTED))
 
 
 @lru_cache(maxsize=4)

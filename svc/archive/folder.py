@@ -278,9 +278,9 @@ def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
         yield connection
 
 
-def copy_rows(duck: "DuckDBPyConnection", rows: str, target: Path, bound: Sequence[object] = ()) -> int:
+def copy_rows(duck: "DuckDBPyConnection", rows: str, target: Path) -> int:
     """Write the rows of a query into a Parquet file; how many."""
-    copied = duck.execute(f"COPY {rows} TO {_literal(target)} ({_PARQUET})", bound).fetchone()
+    copied = duck.execute(f"COPY {rows} TO {_literal(target)} ({_PARQUET})").fetchone()
     assert copied is not None, "COPY answers how many rows it wrote"
     return int(copied[0])
 

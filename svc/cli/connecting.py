@@ -128,6 +128,10 @@ def connect(
             server.answer("POST", "/v1/setup-complete", said)
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
+    _tell_restart(agent)
+
+
+def _tell_restart(agent: AgentName) -> None:
     if agent in RESTART:
         say(RESTART[agent])
 
@@ -261,8 +265,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
     say(f"{agent} is disconnected; {copies}")
-    if agent in RESTART:
-        say(RESTART[agent])
+    _tell_restart(agent)
 
 
 class Examination(msgspec.Struct, frozen=True):

@@ -82,10 +82,11 @@ class JsonText(Document):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, _json(text))
-        self._ascii_only = next((each for each in (False, True) if self._dumped(each) == text), "\\u" in text)
 
     def _rendered(self) -> str:
-        return self._dumped(self._ascii_only)
+        original = JsonText(self._text)  # as it was before anything was put
+        ascii_only = next((each for each in (False, True) if original._dumped(each) == self._text), "\\u" in self._text)
+        return self._dumped(ascii_only)
 
     def _dumped(self, ascii_only: bool) -> str:
         indent = _INDENT.match(self._text)

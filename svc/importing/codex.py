@@ -194,10 +194,9 @@ class RolloutReader(Reader):
         usage = told.usage if isinstance(told, rollout.UsageRecord) else self._counted(told)
         if usage is None or usage == rollout.Usage():
             return
-        key = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
-        if self._told_otherwise(key, way=isinstance(told, rollout.UsageRecord)):
+        tokens = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
+        if self._told_otherwise(tokens, way=isinstance(told, rollout.UsageRecord)):
             return
-        tokens = usage.input_tokens, usage.cached_input_tokens, usage.output_tokens
         more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
         self._begin(request(f"{self._session}:{number}", at_us, *tokens, **more))
 

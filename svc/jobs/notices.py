@@ -32,7 +32,7 @@ from aggregates.reports.notices import (
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import OpenNotice, open_notices
 from svc.limits import KIB_BYTES, REPORT_RETRY_SECONDS
-from svc.outward import asked
+from svc.outward import asked, trusted
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
 from svc_http.ports import Service, Unavailable
 
@@ -116,12 +116,19 @@ async def _post(url: str, key: bytes, notice: Notice, _developer: Developer, now
     return Refusal("gone" if answer.status == GONE else "refused", answer.status, "it answered with an error")
 
 
+Tls = Literal["starttls", "at once", "none"]
+
+
 class MailServer(NamedTuple):
     host: str
     port: int
-    tls: Literal["starttls", "at once", "none"]  # None for a server on this very machine alone
+    tls: Tls  # none for a server on this very machine alone
     login: tuple[str, str]  # two empty texts where nobody logs in
     sender: str
+
+    @property
+    def domain(self) -> str:
+        return self.sender.rpartition("@")[2]
 
 
 _PORTS: Mapping[str, int] = {"smtp": 587, "smtps": 465}
@@ -143,7 +150,7 @@ def mail_server(url: str, sender: str) -> MailServer:
             "the first byte; percent-encode characters other than letters and digits in USER and PASSWORD"
         )
     host = parts.hostname or ""
-    tls: Literal["starttls", "at once", "none"] = "none" if host in LOOPBACK else "starttls"
+    tls: Tls = "none" if host in LOOPBACK else "starttls"
     return MailServer(host, port, "at once" if parts.scheme == "smtps" else tls, (name, password), sender)
 
 
@@ -155,7 +162,7 @@ async def _mail(server: MailServer, notice: Notice, developer: Developer, now_us
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = server.sender, developer.email, mail_subject(notice)
     message["Date"] = formatdate(now_us / US_PER_SECOND)
-    message["Message-ID"] = f"<{notice.id}@{server.sender.rpartition('@')[2]}>"
+    message["Message-ID"] = f"<{notice.id}@{server.domain}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(mail_text(notice))
     try:
@@ -184,18 +191,15 @@ def _sent(to: MailServer, message: "EmailMessage") -> Refusal | None:
 def _hand_over(to: MailServer, message: "EmailMessage") -> None:
     import smtplib
 
-    import httpx
-
-    at = (to.host, to.port, to.sender.rpartition("@")[2])
-    trusted = httpx.create_ssl_context()  # whom all other requests of svc trust
+    at = (to.host, to.port, to.domain)
     server = (
-        smtplib.SMTP_SSL(*at, timeout=NOTICE_SECONDS, context=trusted)
+        smtplib.SMTP_SSL(*at, timeout=NOTICE_SECONDS, context=trusted())
         if to.tls == "at once"
         else smtplib.SMTP(*at, timeout=NOTICE_SECONDS)
     )
     try:
         if to.tls == "starttls":
-            server.starttls(context=trusted)
+            server.starttls(context=trusted())
         if to.login[0]:
             server.login(*to.login)
         server.send_message(message)

@@ -224,8 +224,9 @@ def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Find
             if state["position"] and store.fingerprint(state["position"]) != state["checksum"]:
                 flaws.append((manifest.name, "was made from another log"))
             files = db.table("files")
+            of = files.count  # which is a query each time
             for number, file in enumerate(files.rows_where(order_by="name"), 1):
-                heard(number, files.count)
+                heard(number, of)
                 if flaw := flaw_of(var / ARCHIVE / file["name"], file["byte_count"], file["digest"]):
                     flaws.append((f"{ARCHIVE}/{file['name']}", flaw))
     except sqlite3.Error as error:

@@ -4,7 +4,7 @@ The facts that hold it come later in the log than the texts; they are read when 
 """
 
 from collections import OrderedDict, defaultdict
-from threading import RLock
+from threading import Lock
 from weakref import WeakKeyDictionary, proxy
 
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ class RetainedReadings:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._lock = RLock()
+        self._lock = Lock()
         self._read_up_to = 0
         self._facts: defaultdict[tuple[Scope, int], list[int]] = defaultdict(list)
         """Where facts stand that may tell of a developer's texts, by these texts' positions in steps of `PLACES`."""
