@@ -333,21 +333,22 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
         spend(service, request, ADDRESS, address_of(request))
         if request.method not in ("GET", "HEAD"):
             check_same_origin(request)
-        body = Body(request)
-        call: Call = Call(service, request, body)
+        call: Call
         if route.kind is ByOperator:
-            answered = _operator(service, request, body)
+            answered = _operator(service, request)
             if isinstance(answered, Response):
                 return answered
             call = answered
-        elif route.kind is not Call:
+        elif route.kind is Call:
+            call = Call(service, request, Body(request))
+        else:
             found = sign_in_of(service, request)
             if found is None:
                 return _to_sign_in(request)
             role = service.directory.membership(found.scope)
             assert role is not None, "a sign-in stands only for a member"
             who = Principal(found.scope, role.role)
-            body = Body(request, line_of(who))
+            body = Body(request, line_of(who) if route.method == "POST" else None)
             call = BySignIn(service, request, body, who, found)
             spend(service, request, DEVELOPER, found.developer_id)
             service.uses.note(found.id, service.now_us())
@@ -355,7 +356,7 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
         try:
             answer = await route.handler(call, **values)
         finally:
-            body.release()
+            call.body.release()
             if isinstance(call, ByKey):
                 count_spent(call)
         assert isinstance(answer, Response), route.path
@@ -364,10 +365,10 @@ def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Respons
     return endpoint
 
 
-def _operator(service: Service, request: Request, body: Body) -> ByOperator | Response:
+def _operator(service: Service, request: Request) -> ByOperator | Response:
     """Raises `HttpError` 403 for a member who is no owner."""
     if service.operators.stands(digest_of(operator_text(request)), service.now_us()):
-        return ByOperator(service, request, body)
+        return ByOperator(service, request, Body(request))
     found = sign_in_of(service, request)
     if found is None:
         return _to_sign_in(request)
@@ -376,7 +377,7 @@ def _operator(service: Service, request: Request, body: Body) -> ByOperator | Re
     if role is None or role.role != "owner":
         raise HttpError(403, _OWNERS)
     service.uses.note(found.id, service.now_us())
-    return ByOperator(service, request, body, found.organization_id, found.developer_id, found)
+    return ByOperator(service, request, Body(request), found.organization_id, found.developer_id, found)
 
 
 def _to_sign_in(request: Request) -> Response:
