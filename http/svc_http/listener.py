@@ -6,7 +6,6 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import chain, count
 from math import inf
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import structlog
@@ -18,7 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from svc_http.bodies import SMALL_BYTES_MAX, ErrorBody, HttpError, json_reply, unavailable
 from svc_http.ports import Service, Unavailable
-from svc_http.routing import KEY_PATTERN
+from svc_http.routing import KEY_PATTERN, is_own_origin
 
 CLIENT_GONE = 499  # the status that the log shows where the client hung up before it was answered
 
@@ -145,12 +144,8 @@ async def only_known_hosts() -> None:
 
 async def only_own_origins() -> None:
     """Refuse a change that a browser says a page from elsewhere asks for; `null` is one. Raises `HttpError` 403."""
-    asked = request
-    origin = asked.headers.get("Origin")
-    if asked.method in _READS or origin is None:
-        return
-    here = urlsplit(origin).netloc
-    if not here or here != asked.headers.get("Host"):
+    origin = request.headers.get("Origin")
+    if request.method not in _READS and origin is not None and not is_own_origin(request.headers):
         raise HttpError(403, f"the page of {origin[:PATH_CHARS_SHOWN]!r} may change nothing here")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import msgspec
@@ -325,3 +326,12 @@ def _one(headers: Headers, name: str) -> str | None:
     if len(sent) > 1:
         raise HttpError(400, f"{name} was sent with two different values; send one")
     return sent.pop() if sent else None
+
+
+def is_own_origin(headers: Headers) -> bool:
+    """Whether a browser says by Origin that a page of this very server asks."""
+    try:
+        here = urlsplit(headers.get("Origin", "")).netloc
+    except ValueError:
+        return False
+    return bool(here) and here == headers.get("Host")

@@ -85,7 +85,8 @@ async def test_who_only_looks_uses_no_link_up(house: House, api: Caller, by: Coo
             seen = await api.using({"User-Agent": "preview"}).call(method, path)
             assert (seen.status, "Set-Cookie" in seen.headers) == (200, False)
     assert b"Sign in as Ben" in seen.body
-    for site in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "none"}, {"Origin": "null"}, {}):
+    origins = ({"Origin": "null"}, {"Origin": "http://["})
+    for site in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "none"}, *origins, {}):
         assert (await api.using({}).call("POST", path, b"", FORM | {"Sec-Fetch-Site": ""} | site)).status == 403, site
     assert len(house.administered) == before
     first, *later = [await press(api, path, {}) for _ in range(2)]

@@ -28,7 +28,7 @@ from svc_http.bodies import Body, HttpError, check_content_type, refusal
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
-from svc_http.routing import Route, address_of, count_spent, line_of, path_id, spend
+from svc_http.routing import Route, address_of, count_spent, is_own_origin, line_of, path_id, spend
 
 _W = TypeVar("_W", bound=str)
 COOKIE = "svc_session"
@@ -309,12 +309,7 @@ def check_same_origin(request: Request) -> None:
     A browser says so by Sec-Fetch-Site; one that does not, or is not on a secure or local address, by Origin.
     """
     site = request.headers.get("Sec-Fetch-Site")
-    if site is not None:
-        allowed = site == "same-origin"
-    else:
-        origin = request.headers.get("Origin", "")
-        allowed = bool(origin) and urlsplit(origin).netloc == request.headers.get("Host")
-    if not allowed:
+    if not (is_own_origin(request.headers) if site is None else site == "same-origin"):
         raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
 
 

@@ -199,6 +199,7 @@ def test_every_message_is_answered_whole_behind_the_same_headers(server: Server,
         (b"{}", {"Content-Type": "text/plain"}, 415),
         (b"{}", {"Origin": "https://evil.example"}, 403),
         (b"{}", {"Origin": "null"}, 403),
+        (b"{}", {"Origin": "http://["}, 403),
     ],
 )
 def test_a_message_is_bounded_like_every_body(server: Server, body: bytes, more: dict[str, str], status: int) -> None:
