@@ -170,10 +170,13 @@ def maker(directory: Directory, link_id: UUID | None) -> str | None:
     return None if link is None else directory.name_of(link.by)
 
 
-def inviter(directory: Directory, scope: Scope) -> str | None:
-    """The name of the other member by whose link somebody came in."""
-    used = (each.root for each in directory.all(Link) if each.scope == scope and each.used)
-    return maker(directory, next((each for each in used if each is not None), None))
+def inviters(directory: Directory) -> dict[Scope, str]:
+    """Of everybody who came in by another member's link, the name of that member."""
+    roots: dict[Scope, UUID] = {}
+    for each in directory.all(Link):
+        if each.used and each.root is not None:
+            roots.setdefault(each.scope, each.root)
+    return {scope: name for scope, root in roots.items() if (name := maker(directory, root)) is not None}
 
 
 def begun(directory: Directory, uses: Uses) -> set[UUID]:

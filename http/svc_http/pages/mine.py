@@ -25,17 +25,8 @@ from aggregates.people.acts import (
     RevokeKey,
     WithdrawForget,
 )
-from aggregates.people.directory import (
-    Access,
-    Claim,
-    Identity,
-    Key,
-    SignIn,
-    Team,
-    TeamMembership,
-    forget_requests,
-)
-from aggregates.people.entry import inviter, let_in, maker, root_of, sign_ins_of
+from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, Team, TeamMembership, forget_requests
+from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
 from aggregates.times import iso
 from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
@@ -90,12 +81,12 @@ class Stay(NamedTuple):
 
 def stays(call: BySignIn) -> list[Stay]:
     directory, scope = call.service.directory, call.scope
-    found = []
+    found, by_whom, periods = [], inviters(directory), directory.all(TeamMembership)
     for team in directory.teams_of(scope):
-        inside = (each for each in directory.all(TeamMembership) if each.active and each.team_id == team.id)
+        inside = (each for each in periods if each.active and each.team_id == team.id)
         members = {each.developer_id: each for each in inside}
         own = members.pop(scope.developer_id)
-        came = ((each, inviter(directory, Scope(scope.organization_id, each))) for each in members)
+        came = ((each, by_whom.get(Scope(scope.organization_id, each))) for each in members)
         guests = [(directory.name_of(each), by) for each, by in came if by is not None]
         found.append(Stay(own, team, directory.name_of(own.by), len(members), guests))
     return found
