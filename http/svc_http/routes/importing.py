@@ -39,11 +39,15 @@ _ABOUT = "Import exchanges of an agent's session files; each is on disk then, or
 @routes("POST /v1/import", _ABOUT)
 async def import_exchanges(call: ByKey, body: ImportBody) -> Imported:
     """After a 503 the whole body is sent again: what is on disk is known then."""
-    for place, exchange in enumerate(body.exchanges):
-        for draft in exchange.drafts:
-            _check(draft.record, place)
+    await beside(call.body.cpu, FRAME_BYTES_MAX, partial(_check_all, body.exchanges))
     sender = Sender(call.scope, body.source, call.service.digester(call.scope))
     return Imported([await _imported(call, each, sender) for each in body.exchanges])
+
+
+def _check_all(exchanges: list[Exchange]) -> None:
+    for place, exchange in enumerate(exchanges):
+        for draft in exchange.drafts:
+            _check(draft.record, place)
 
 
 def _check(record: Record, place: int) -> None:
