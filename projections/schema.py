@@ -7,7 +7,7 @@ from pkgutil import get_data
 
 import msgspec
 
-SCHEMA_VERSION = 47
+SCHEMA_VERSION = 48
 """Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
 
 
