@@ -1,5 +1,6 @@
 """What the HTTP layer needs of the running service; `svc` implements it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
@@ -227,7 +228,7 @@ class PublicSettings(msgspec.Struct, frozen=True, kw_only=True):
     rules_version: int  # the rule set that made the conclusions which are served
 
 
-class Service:
+class Service(ABC):
     """What routes may use of the running service; `svc` fills it in. Whatever waits may raise `Unavailable`."""
 
     settings: PublicSettings
@@ -246,9 +247,9 @@ class Service:
     change_catalog: Callable[[CatalogCommand], Awaitable[CatalogReply]]
     refresh_catalog: Callable[[], Awaitable[Published]]  # raises `NotRefreshed`
 
+    @abstractmethod
     async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """`by`: the member who gave it; None where the internal secret did."""
-        raise NotImplementedError
 
     # Reading.
     shared_position: Callable[[], int | None]  # that holds all this node acknowledged, where nodes share a log
@@ -264,17 +265,17 @@ class Service:
         """Run a query over everybody's rows: for administration only."""
         return await self.queried(query, None)
 
+    @abstractmethod
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
         """`scope`: whose time it takes, and whose writes the views must hold."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def standing(self, scope: Scope) -> Standing:
         """How far the views stand, for one who follows them."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def moved(self, steps: int) -> bool:
         """Wait until the views have moved beyond so many steps; False once the server stops."""
-        raise NotImplementedError
 
     acts: Callable[[], Awaitable[Sequence[Act]]]
     backfills: Callable[[], Awaitable[Sequence[BackfillRecord]]]
@@ -295,6 +296,6 @@ class Service:
     metrics: Callable[[str], tuple[bytes, str]]  # for Prometheus, as Accept allows: text and media type
     observe: Callable[[str, str, str, int, float], None]  # listener, method, route without ids, status, seconds
 
+    @abstractmethod
     async def status(self, *, by_kind: bool = True) -> Status:
         """`by_kind`: with the events of each kind, which takes longer the longer the log is."""
-        raise NotImplementedError
