@@ -1,25 +1,25 @@
 """What a developer can ask for, and what can be answered."""
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Command
-from aggregates.records.record import Point, Record
+from aggregates.records.record import COUNT_MAX, USD_MAX, Count, Point, Record
 
 
 class ResponseContent(msgspec.Struct, frozen=True, kw_only=True):
     """What a response says: two responses with equal content are the same response."""
 
     response_text: str | None = None
-    elapsed_ms: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_creation_tokens: int | None = None
-    model: str | None = None
-    cost_usd: float | None = None
+    elapsed_ms: Annotated[float, msgspec.Meta(ge=0, le=COUNT_MAX)] | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_creation_tokens: Count | None = None
+    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
+    cost_usd: Annotated[float, msgspec.Meta(ge=0, le=USD_MAX)] | None = None
 
 
 TRANSCRIPT_SUFFIX = "-transcript"

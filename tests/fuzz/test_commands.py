@@ -15,10 +15,9 @@ from aggregates.capture.commands import (
     CaptureRecords,
     CaptureResponse,
     CompleteSetup,
-    ResponseContent,
 )
 from aggregates.decide import AnyCommand
-from aggregates.event import Refused, Reply
+from aggregates.event import Reply
 from aggregates.records.record import Point
 from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
 from tests.fuzz.mill import Mill
@@ -108,14 +107,14 @@ async def replies(mill: Mill, *commands: AnyCommand) -> list[Reply]:
     return msgspec.msgpack.decode(answer.body, type=list[Reply])
 
 
-async def test_a_response_without_a_canonical_form_is_refused() -> None:
-    """It could not be told from another one."""
-    common: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one")}
-    prompt = CapturePrompt(agent_session_id="s1", text="Fix it", source="x", **common)
-    response = CaptureResponse(content=ResponseContent(output_tokens=2**53), **common)
-    _, refused = await replies(MILL.empty(), prompt, response)
-    assert isinstance(refused, Refused)
-    assert "canonical" in refused.message
+@pytest.mark.parametrize("content", [{"output_tokens": 2**53}, {"elapsed_ms": 1e300}, {"cost_usd": 1e300}], ids=str)
+async def test_a_figure_no_response_can_have_is_refused(content: dict[str, float]) -> None:
+    """With the whole batch: rounded to a whole number, it would fit no event."""
+    mill = MILL.empty()
+    common = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one"), "type": "capture-response"}
+    body = msgspec.msgpack.encode([{**common, "content": content}])
+    assert (await mill.admin.post("/v1/admin/control/capture", body, _MSGPACK)).status == 400
+    assert not mill.events
 
 
 @pytest.mark.parametrize("origin", [-1, 0, 7])

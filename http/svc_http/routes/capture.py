@@ -12,7 +12,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.capture import commands
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
-from aggregates.records.record import COUNT_MAX, USD_MAX, Count
+from aggregates.records.record import Count
 from aggregates.times import iso, parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.arrivals import Arrival, Refusal
@@ -25,9 +25,6 @@ PLUGIN = "plugin"  # who sends responses, which name no agent
 LEGACY_PLUGIN_VERSION_END = (0, 5, 1)
 LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 """Selecting a prompt by its session alone: for plugins before this version, and before this time."""
-
-_Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=COUNT_MAX)]
-_Usd = Annotated[float, msgspec.Meta(ge=0, le=USD_MAX)]
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024, pattern=r"\S")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")]
@@ -49,7 +46,7 @@ class PromptBody(msgspec.Struct):
     truncated: bool | None = None
 
 
-class ResponseBody(msgspec.Struct):
+class ResponseBody(commands.ResponseContent, frozen=True, kw_only=True):
     prompt_id: UUID | None = None
     client_event_id: UUID | None = None
     tool_session_id: _Name | None = None
@@ -57,14 +54,6 @@ class ResponseBody(msgspec.Struct):
     response_operation_id: _OperationId | None = None
     responded_at: str | None = None
     response_content_hash: _Sha256 | None = None
-    response_text: str | None = None
-    elapsed_ms: _Milliseconds | None = None
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_read_tokens: Count | None = None
-    cache_creation_tokens: Count | None = None
-    model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
-    cost_usd: _Usd | None = None
     cost_catalog_revision: Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)] | None = None
     cost_kind: Literal["public_list_price_estimate", "reported"] | None = None
 
