@@ -15,7 +15,7 @@ from aggregates.capture.events import SetupCompleted
 from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.reports.decide import ReportState, decide_report, evolve_report
-from aggregates.reports.events import AnyReportCommand, ReportCommand, ReportEvent
+from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
 from aggregates.sub_sessions.sub_session import AnyOverride, EditTitle, OverrideCommand, TitleEdited, overridden
 
@@ -24,14 +24,15 @@ class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"
     """Forget a developer: their texts go for good, what was counted stays."""
 
 
-AnyCommand = AnyCapture | EditTitle | AnyOverride | CompleteSetup | AnyReportCommand | ForgetDeveloper
+SentCommand = AnyCapture | EditTitle | AnyOverride | CompleteSetup | ForgetDeveloper  # what comes as bytes, too
+AnyCommand = SentCommand | ReportEvent
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
         case CaptureCommand():
             return capture_streams(command)
-        case ReportCommand():
+        case ReportEvent():
             return (command.report_id,)
         case ForgetDeveloper():
             return (forget_stream(command.developer_id),)
@@ -71,7 +72,7 @@ def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decisio
             by, key_prefix = origin(command, context.now_us), command.key_prefix
             completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
             return Decision(((overrides_stream(command.developer_id), completed),), Done(True))
-        case ReportCommand():
+        case ReportEvent():
             event, reply = decide_report(command, streams, context.now_us)
             return Decision(() if event is None else ((command.report_id, event),), reply)
         case ForgetDeveloper():

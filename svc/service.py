@@ -27,7 +27,7 @@ from aggregates.people.operators import Operators
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillReply
-from aggregates.reports.events import BackfillRequested, CancelReport, RequestReport
+from aggregates.reports.events import BackfillRequested, ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import activation
 from projections.prices.spending import Reading, TeamWindow
@@ -116,7 +116,7 @@ class RunningService(Service):
     prices: Catalog
     _instruments: Instruments
     narratives: Narratives
-    ordered_report: Callable[[RequestReport | CancelReport], None] = lambda _command: None
+    ordered_report: Callable[[ReportRequested | ReportCancelled], None] = lambda _command: None
     """Called when a report was requested or cancelled; it must not fail, nor take long."""
     model: Callable[[], ModelShown | None] = lambda: None
     provider: Provider | None = None
@@ -153,7 +153,7 @@ class RunningService(Service):
         with _unavailable():
             reply = await self._actors.send(command)
         self._instruments.metrics.carried_out(command, reply)
-        if isinstance(command, RequestReport | CancelReport):
+        if isinstance(command, ReportRequested | ReportCancelled):
             self.ordered_report(command)
         return reply
 

@@ -1,15 +1,16 @@
 """Deciding about reports: a wish, or what became of the work, in; events and a reply, out."""
 
+import operator
 from collections.abc import Mapping
 from typing import Literal
-from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
-from aggregates.event import Done, Origin, Reason, Refused, Reply, Streams, Words, origin
+from aggregates.event import Done, Reason, Refused, Reply, Scope, Streams
 from aggregates.people.acts import Channel
 from aggregates.reports import events as report
-from aggregates.reports.events import BackfillRequested, ReportCommand, ReportEvent
+from aggregates.reports.events import BackfillRequested, ReportEvent
 from aggregates.reports.notices import outcome_of
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, iso
 
@@ -20,8 +21,7 @@ SOURCE_UNAVAILABLE = "source_unavailable"
 
 
 class ReportState(msgspec.Struct, frozen=True, kw_only=True):
-    organization_id: UUID
-    developer_id: UUID
+    scope: Scope
     status: ReportStatus = "queued"
     attempts: int = 0
     deleted: bool = False
@@ -38,113 +38,56 @@ _ENDS: dict[type[ReportEvent], ReportStatus] = {
 def evolve_report(state: ReportState | None, event: ReportEvent) -> ReportState | None:
     match event:
         case report.ReportRequested():
-            return ReportState(
-                organization_id=event.organization_id,
-                developer_id=event.developer_id,
-                notices=dict.fromkeys(event.notices, 0),
-            )
+            return ReportState(scope=event.scope, notices=dict.fromkeys(event.notices, 0))
         case _ if state is None:
             return None
         case report.ReportStarted():
-            return msgspec.structs.replace(state, status="running", attempts=event.attempt)
+            return replace(state, status="running", attempts=event.attempt)
         case report.ReportDeleted():
-            return msgspec.structs.replace(state, deleted=True)
+            return replace(state, deleted=True)
         case report.ReportNoticeTried():
             others = {channel: tries for channel, tries in state.notices.items() if channel != event.channel}
             left = {event.channel: event.attempt} if event.outcome == "failed" else {}
-            return msgspec.structs.replace(state, notices=others | left)
+            return replace(state, notices=others | left)
         case _:
-            return msgspec.structs.replace(state, status=_ENDS.get(type(event), state.status))
+            return replace(state, status=_ENDS.get(type(event), state.status))
 
 
-ReportDecision = tuple[ReportEvent | None, Reply]
-
-
-class _About(Origin):
-    report_id: UUID
-
-
-def decide_report(command: ReportCommand, streams: Streams, now_us: int) -> ReportDecision:
-    known = streams.get(command.report_id)
-    about: _About = {**origin(command, now_us), "report_id": command.report_id}
-    if isinstance(command, report.RequestReport):
-        return _request(command, known, about)
-    scope = (command.organization_id, command.developer_id)
-    own = isinstance(known, ReportState) and (known.organization_id, known.developer_id) == scope
-    if not isinstance(known, ReportState) or not own or known.deleted:
-        return None, Refused(Reason.NOT_FOUND, f"no report {command.report_id} of yours")
-    unfinished, done = known.status in UNFINISHED, Done(True, command.report_id)
-    match command:
-        case report.DeleteReport() if unfinished:
-            message = f"report {command.report_id} is {known.status}; cancel it first, or wait until it is made"
+def decide_report(wish: ReportEvent, streams: Streams, now_us: int) -> tuple[ReportEvent | None, Reply]:
+    known, fact = streams.get(wish.report_id), replace(wish, received_at_us=now_us)
+    done, nothing_new = Done(True, wish.report_id), Done(False, wish.report_id)
+    if isinstance(fact, report.ReportRequested):  # who asks at the same time, for one period, asks for one report
+        return (fact, done) if known is None else (None, nothing_new)
+    if not isinstance(known, ReportState) or known.scope != wish.scope or known.deleted:
+        return None, Refused(Reason.NOT_FOUND, f"no report {wish.report_id} of yours")
+    match fact:
+        case report.ReportDeleted() if known.status in UNFINISHED:
+            message = f"report {wish.report_id} is {known.status}; cancel it first, or wait until it is made"
             return None, Refused(Reason.CONFLICT, message)
-        case report.DeleteReport():
-            return report.ReportDeleted(**about), done
-        case report.CancelReport():
-            return (report.ReportCancelled(**about), done) if unfinished else (None, Done(False, command.report_id))
-        case report.NoteNotice():
-            return _noted(command, known, about)
+        case report.ReportDeleted():
+            return fact, done
+        case report.ReportCancelled():
+            return (fact, done) if known.status in UNFINISHED else (None, nothing_new)
+        case report.ReportNoticeTried(channel=channel):
+            if known.status not in ("completed", "failed") or channel not in known.notices:
+                return None, Refused(Reason.CONFLICT, f"nobody waits to be told of it by {channel}")
+            attempt = known.notices[channel] + 1
+            return replace(fact, attempt=attempt, outcome=outcome_of(attempt, fact.problem)), done
         case _:
-            return _progress(command, known, about)
+            return _progress(fact, known, done)
 
 
-def _progress(command: ReportCommand, known: ReportState, about: _About) -> ReportDecision:
+def _progress(fact: ReportEvent, known: ReportState, done: Done) -> tuple[ReportEvent | None, Reply]:
     """Only of a running one is it told that it is made: after a cancel the work was for nothing."""
-    done = Done(True, command.report_id)
-    if known.status not in UNFINISHED or (known.status == "queued" and isinstance(command, report.CompleteReport)):
+    if known.status not in UNFINISHED or (known.status == "queued" and isinstance(fact, report.ReportCompleted)):
         return None, Refused(Reason.CONFLICT, f"the report is {known.status}")
-    match command:
-        case report.StartReport() if known.attempts >= ATTEMPTS_MAX:
-            message = f"the report was begun {known.attempts} times and never ended; it is given up"
-            return report.ReportFailed(**about), Refused(Reason.CONFLICT, message)
-        case report.StartReport():
-            return report.ReportStarted(**about, attempt=known.attempts + 1), done
-        case report.CompleteReport():
-            return _completed(command, about), done
-        case report.FailReport():
-            return report.ReportFailed(**about, error_code=command.error_code), done
-        case _:
-            raise AssertionError(f"{type(command).__name__} is decided nowhere")
-
-
-def _request(command: report.RequestReport, known: object, about: _About) -> ReportDecision:
-    """Whoever asks at the same time, for the same period, asks for the same report."""
-    if known is not None:
-        return None, Done(False, command.report_id)
-    requested = report.ReportRequested(
-        **about,
-        period=command.period,
-        language=command.language,
-        scheduled=command.scheduled,
-        notices=command.notices,
-    )
-    return requested, Done(True, command.report_id)
-
-
-def _completed(command: report.CompleteReport, about: _About) -> report.ReportCompleted:
-    prose = command.prose
-    return report.ReportCompleted(
-        **about,
-        rules_version=command.rules_version,
-        sections=Words(command.sections),
-        narrative=None if prose is None else Words(prose.text),
-        narrated_by=None if prose is None else prose.narrator,
-    )
-
-
-def _noted(command: report.NoteNotice, known: ReportState, about: _About) -> ReportDecision:
-    if known.status not in ("completed", "failed") or command.channel not in known.notices:
-        return None, Refused(Reason.CONFLICT, f"nobody waits to be told of it by {command.channel}")
-    attempt = known.notices[command.channel] + 1
-    tried = report.ReportNoticeTried(
-        **about,
-        channel=command.channel,
-        attempt=attempt,
-        outcome=outcome_of(attempt, command.problem),
-        problem=command.problem,
-        status=command.status,
-    )
-    return tried, Done(True, command.report_id)
+    if not isinstance(fact, report.ReportStarted):
+        return fact, done
+    if known.attempts < ATTEMPTS_MAX:
+        return replace(fact, attempt=known.attempts + 1), done
+    given_up = {name: getattr(fact, name) for name in ReportEvent.__struct_fields__}
+    message = f"the report was begun {known.attempts} times and never ended; it is given up"
+    return report.ReportFailed(**given_up), Refused(Reason.CONFLICT, message)
 
 
 # Backfills: an organization asks that what started in a range be judged again. The views are then built anew.
@@ -178,14 +121,11 @@ def decide_backfill(asked: BackfillRequested, running: BackfillRequested | None)
         return Refused(Reason.INVALID, message)
     if asked.to_us - asked.from_us > RANGE_DAYS_MAX * US_PER_DAY:
         return Refused(Reason.INVALID, f"the range is longer than {RANGE_DAYS_MAX} days; ask for parts of it")
-    if running is not None and _wanted(running) != _wanted(asked):
+    same = operator.attrgetter("developer_id", "from_us", "to_us")
+    if running is not None and same(running) != same(asked):
         message = f"backfill {running.backfill_id} of this organization still runs; wait until it is completed"
         return Refused(Reason.CONFLICT, message)
     return running or asked
-
-
-def _wanted(asked: BackfillRequested) -> tuple[object, ...]:
-    return asked.developer_id, asked.from_us, asked.to_us
 
 
 def show_backfill(asked: BackfillRequested, status: BackfillStatus, share: float = 0.0) -> BackfillRecord:

@@ -1,4 +1,7 @@
-"""What people and workers want of a report, and what happens to it and to the slot of its period."""
+"""What becomes of a report, and of a backfill.
+
+Of a report one class is the wish and the fact: whoever wishes leaves out when, and how often; the decision puts it in.
+"""
 
 from datetime import date
 from typing import ClassVar, Literal
@@ -7,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from aggregates.event import Command, DeveloperEvent, Event, Scope, Words
+from aggregates.event import DeveloperEvent, Event, Scope, Words
 from aggregates.ids import stream_id
 from aggregates.people.acts import Channel
-from aggregates.reports.prose import Narrator, Prose
+from aggregates.reports.prose import Narrator
 from aggregates.times import Window, WindowName, calendar_windows, midnight_us
 
 Problem = Literal["unreachable", "refused", "gone"]
@@ -49,13 +52,15 @@ def _period(name: WindowName, zone: ZoneInfo, window: Window) -> ReportPeriod:
     return ReportPeriod(name=name, start_us=window.start_us, end_us=window.end_us, timezone=zone.key)
 
 
-class ReportCommand(Command, frozen=True, kw_only=True):
+class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
+    received_at_us: int = 0
     report_id: UUID
 
 
-class RequestReport(ReportCommand, frozen=True, kw_only=True, tag="request-report"):
-    """Have a report made; `request_report` says under which id."""
+class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
+    """`request_report` says under which id."""
 
+    TOPIC: ClassVar[str] = "report.requested"
     period: ReportPeriod
     language: str
     scheduled: bool = False
@@ -70,14 +75,13 @@ def request_report(
     language: str,
     notices: tuple[Channel, ...],
     scheduled: bool = False,
-) -> RequestReport:
+) -> ReportRequested:
     """`number`: how many reports of the period were asked for before, so that two who ask at once ask for one."""
-    organization_id, developer_id = scope.organization_id, scope.developer_id
     bounds = (period.name, period.start_us, period.end_us)
-    return RequestReport(
-        organization_id=organization_id,
-        developer_id=developer_id,
-        report_id=stream_id("report", organization_id, developer_id, *bounds, number),
+    return ReportRequested(
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        report_id=stream_id("report", scope.organization_id, scope.developer_id, *bounds, number),
         period=period,
         language=language,
         scheduled=scheduled,
@@ -85,58 +89,11 @@ def request_report(
     )
 
 
-class StartReport(ReportCommand, frozen=True, kw_only=True, tag="start-report"):
-    """Begin to make it."""
-
-
-class CompleteReport(ReportCommand, frozen=True, kw_only=True, tag="complete-report"):
-    """Keep what was made."""
-
-    rules_version: int
-    sections: str  # a JSON object
-    prose: Prose | None = None
-
-
-class FailReport(ReportCommand, frozen=True, kw_only=True, tag="fail-report"):
-    error_code: str | None
-
-
-class CancelReport(ReportCommand, frozen=True, kw_only=True, tag="cancel-report"):
-    pass
-
-
-class DeleteReport(ReportCommand, frozen=True, kw_only=True, tag="delete-report"):
-    pass
-
-
-class NoteNotice(ReportCommand, frozen=True, kw_only=True, tag="note-notice"):
-    """Note that the developer was told that it is finished, or why not."""
-
-    channel: Channel
-    problem: Problem | None = None
-    status: int | None = None  # what the other server answered
-
-
-AnyReportCommand = RequestReport | StartReport | CompleteReport | FailReport | CancelReport | DeleteReport | NoteNotice
-
-
-class ReportEvent(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    report_id: UUID
-
-
-class ReportRequested(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
-    TOPIC: ClassVar[str] = "report.requested"
-    period: ReportPeriod
-    language: str
-    scheduled: bool = False
-    notices: tuple[Channel, ...] = ()
-
-
 class ReportStarted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
     """A worker began to make it, or began again after a restart."""
 
     TOPIC: ClassVar[str] = "report.started"
-    attempt: int
+    attempt: int = 0
 
 
 class ReportCompleted(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -167,10 +124,10 @@ class ReportNoticeTried(ReportEvent, frozen=True, kw_only=True, omit_defaults=Tr
 
     TOPIC: ClassVar[str] = "report.notice-tried"
     channel: Channel
-    attempt: int
-    outcome: Outcome
+    attempt: int = 0
+    outcome: Outcome = msgspec.field(default_factory=lambda: "failed")  # so that it is stored all the same
     problem: Problem | None = None
-    status: int | None = None
+    status: int | None = None  # what the other server answered
 
 
 class ReportSlotTaken(ReportEvent, frozen=True, kw_only=True, omit_defaults=True):

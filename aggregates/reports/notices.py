@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from aggregates.event import Scope
 from aggregates.people.acts import Channel
 from aggregates.reports.events import Outcome, Problem, ReportPeriod
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso, local_date
@@ -23,7 +24,7 @@ NEWS_US = 3 * US_PER_DAY
 """What was finished longer ago is no news: nobody is told of it any more, however long the server was down."""
 
 
-class Try(msgspec.Struct, frozen=True, kw_only=True):
+class Try(msgspec.Struct, frozen=True):
     """One try to tell of a report."""
 
     channel: Channel
@@ -33,14 +34,16 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told of a report."""
+    """A developer who waits to be told that a report is finished."""
 
+    scope: Scope
+    channel: Channel
     report_id: UUID
-    developer_id: UUID
+    period: ReportPeriod
     completed: bool  # whether it is made; else it has failed
     finished_us: int
-    period: ReportPeriod
-    url: str | None  # where it is read, if the server knows by which address
+    tries: Sequence[Try] = ()
+    url: str | None = None  # where it is read, if the server knows by which address
 
     @property
     def id(self) -> str:
@@ -70,7 +73,7 @@ def next_try_us(finished_us: int, tries: Sequence[Try]) -> int | None:
 def webhook_body(notice: Notice) -> bytes:
     data = {
         "report_id": notice.report_id,
-        "developer_id": notice.developer_id,
+        "developer_id": notice.scope.developer_id,
         "period": notice.period.name,
         "from": iso(notice.period.start_us),
         "to": iso(notice.period.end_us),

@@ -3,8 +3,8 @@
 One row for each step of a report, so that no row hangs on the order in which facts are applied.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -23,10 +23,10 @@ from aggregates.reports.events import (
     ReportRequested,
     ReportStarted,
 )
-from aggregates.reports.notices import Try
+from aggregates.reports.notices import Notice, Try
 from aggregates.times import US_PER_DAY, iso
 from projections.facts.rows import Rows
-from projections.reader import Reader, TextRef, pack, unpack
+from projections.reader import Reader, TextRef, bodies, bound, pack, unpack
 
 SAFE_MESSAGE = "The report could not be generated. Please try again."
 """What is said of every failure; the log says more, and nobody else is told."""
@@ -78,18 +78,6 @@ class OpenReport(msgspec.Struct, frozen=True):
     language: str
 
 
-class OpenNotice(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer who waits to be told that a report is finished."""
-
-    scope: Scope
-    channel: Channel
-    report_id: UUID
-    period: ReportPeriod
-    completed: bool
-    finished_us: int
-    tries: Sequence[Try]
-
-
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
     period: ReportPeriod
     language: str
@@ -115,15 +103,13 @@ def _steps(event: ReportEvent) -> Iterator[tuple[str, object]]:
             yield step, event.error_code or ""
         case ReportNoticeTried():
             number = f" {event.attempt}" if event.outcome == "failed" else ""
-            yield f"{event.channel} {event.outcome}{number}", _try(event)
+            outcome = Try(event.channel, event.attempt, event.outcome, event.received_at_us)
+            yield f"{event.channel} {event.outcome}{number}", outcome
         case ReportStarted() | ReportCancelled() | ReportDeleted():
             yield step, 0
-        case _:
-            pass
 
 
-def _try(event: ReportNoticeTried) -> Try:
-    return Try(channel=event.channel, attempt=event.attempt, outcome=event.outcome, at_us=event.received_at_us)
+_S = TypeVar("_S", bound=ReportState)
 
 
 class _Step(NamedTuple):
@@ -143,15 +129,32 @@ class _Found(NamedTuple):
         return next((status for status in _ENDS if status in self.steps), None)
 
     @property
-    def status(self) -> ReportStatus:
-        return self.end or ("running" if "started" in self.steps else "queued")
-
-    @property
     def about(self) -> _Asked:
         return unpack(self.steps["requested"].body, _Asked)
 
-    def at(self, step: str) -> str | None:
-        return iso(self.steps[step].at_us) if step in self.steps else None
+    def shown_as(self, kind: type[_S], **texts: object) -> _S:
+        """The figures that a shape declares."""
+        about, times = self.about, {step: iso(each.at_us) for step, each in self.steps.items()}
+        failed = self.steps["failed"] if self.end == "failed" else None
+        figures: dict[str, Any] = {
+            "report_id": str(self.report_id),
+            "status": self.end or ("running" if "started" in self.steps else "queued"),
+            "error_code": None if failed is None else unpack(failed.body, str) or None,
+            "error_message": None if failed is None else SAFE_MESSAGE,
+            "created_at": times["requested"],
+            "started_at": times.get("started"),
+            "finished_at": times.get(self.end or ""),
+            "meta": Meta(
+                period=about.period.name,
+                period_start=iso(about.period.start_us),
+                period_end=iso(about.period.end_us),
+                timezone=about.period.timezone,
+                language=about.language,
+                rules_version=unpack(self.steps["completed"].body, int) if self.end == "completed" else None,
+            ),
+            **texts,
+        }
+        return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
 
 _ENDS: tuple[ReportStatus, ...] = ("completed", "failed", "cancelled")
@@ -168,7 +171,7 @@ def _asked_for(reader: Reader, scope: Scope, narrowed: str = _OF_DEVELOPER, **va
     """Every report of the developer, the deleted ones too, in the order in which they were asked for."""
     query = f"SELECT report_id, step, at_us, position, body FROM report_steps WHERE {narrowed}ORDER BY position"
     steps: dict[str, dict[str, _Step]] = {}
-    for report_id, step, *rest in reader.db.execute(query, _owner(scope) | values):
+    for report_id, step, *rest in reader.db.execute(query, bound(scope, None, **values)):
         steps.setdefault(report_id, {})[step] = _Step(*rest)
     return [_Found(UUID(report_id), of_one) for report_id, of_one in steps.items()]
 
@@ -194,20 +197,33 @@ def latest_report(reader: Reader, scope: Scope) -> ReportRecord | None:
     return _record(reader, max(made, key=lambda each: each.steps["completed"].position)) if made else None
 
 
+def _record(reader: Reader, found: _Found) -> ReportRecord:
+    completed = found.steps.get("completed")
+    refs = [] if completed is None else [TextRef(completed.position, name) for name in ("sections", "narrative")]
+    texts = reader.texts(refs)
+    sections, narrative = [texts[ref] for ref in refs] or (None, None)
+    return found.shown_as(
+        ReportRecord,
+        sections=None if sections is None else msgspec.Raw(sections.encode()),
+        narrative=narrative,
+        narrative_source=None if narrative is None else "llm",
+    )
+
+
 def report_state(reader: Reader, scope: Scope, report_id: UUID) -> ReportState | None:
     """How far one report has come."""
     found = _by_id(reader, scope, report_id)
-    return None if found is None else ReportState(**_state(found))
+    return None if found is None else found.shown_as(ReportState)
 
 
 def pending_report(reader: Reader, scope: Scope) -> ReportState | None:
     """The newest that is queued or running."""
-    return next((ReportState(**_state(each)) for each in _shown(reader, scope) if each.end is None), None)
+    return next((each.shown_as(ReportState) for each in _shown(reader, scope) if each.end is None), None)
 
 
 def reports(reader: Reader, scope: Scope, limit: int, offset: int) -> list[ReportListed]:
     """All that were not deleted, whatever became of them, newest first."""
-    return [ReportListed(**_listed(each)) for each in _shown(reader, scope)[offset : offset + limit]]
+    return [each.shown_as(ReportListed) for each in _shown(reader, scope)[offset : offset + limit]]
 
 
 class AskedBefore(NamedTuple):
@@ -230,13 +246,11 @@ def open_reports(reader: Reader, limit: int) -> list[OpenReport]:
         "SELECT organization_id, developer_id, report_id, body FROM report_steps requested "
         f"WHERE step = 'requested' AND {_UNFINISHED}ORDER BY position LIMIT ?"
     )
-    return [_open(*row) for row in reader.db.execute(query, (limit,))]
-
-
-def _open(organization_id: str, developer_id: str, report_id: str, body: bytes) -> OpenReport:
-    asked = unpack(body, _Asked)
-    scope = Scope(UUID(organization_id), UUID(developer_id))
-    return OpenReport(scope, UUID(report_id), asked.period, asked.language)
+    found = [(*row, unpack(body, _Asked)) for *row, body in reader.db.execute(query, (limit,))]
+    return [
+        OpenReport(Scope(UUID(organization_id), UUID(developer_id)), UUID(report_id), asked.period, asked.language)
+        for organization_id, developer_id, report_id, asked in found
+    ]
 
 
 _ASKED_US = 30 * US_PER_DAY
@@ -255,26 +269,26 @@ _WAITING = (
 )
 
 
-def open_notices(reader: Reader, channels: Iterable[Channel], since_us: int, limit: int) -> list[OpenNotice]:
+def open_notices(reader: Reader, channels: Iterable[Channel], since_us: int, limit: int) -> list[Notice]:
     """Of everybody: who is still to be told of what was finished after that, newest first for each channel."""
-    return [found for channel in channels for found in _open_notices(reader, channel, since_us, limit)]
-
-
-def _open_notices(reader: Reader, channel: Channel, since_us: int, limit: int) -> Iterator[OpenNotice]:
-    steps = {step: f"{channel} {step}" for step in ("wanted", "told", "given_up")}
-    for organization_id, developer_id, report_id, body, ended, at_us in reader.db.execute(
-        _WAITING, {**steps, "since_us": since_us, "asked_us": since_us - _ASKED_US, "limit": limit}
-    ).fetchall():
-        scope = Scope(UUID(organization_id), UUID(developer_id))
-        yield OpenNotice(
-            scope=scope,
-            channel=channel,
-            report_id=UUID(report_id),
-            period=unpack(body, _Asked).period,
-            completed=ended == "completed",
-            finished_us=at_us,
-            tries=report_tries(reader, scope, UUID(report_id), channel),
-        )
+    found = []
+    for channel in channels:
+        steps = {step: f"{channel} {step}" for step in ("wanted", "told", "given_up")}
+        narrowed = {**steps, "since_us": since_us, "asked_us": since_us - _ASKED_US, "limit": limit}
+        waiting = reader.db.execute(_WAITING, narrowed).fetchall()
+        for organization_id, developer_id, report_id, body, ended, at_us in waiting:
+            scope = Scope(UUID(organization_id), UUID(developer_id))
+            notice = Notice(
+                scope=scope,
+                channel=channel,
+                report_id=UUID(report_id),
+                period=unpack(body, _Asked).period,
+                completed=ended == "completed",
+                finished_us=at_us,
+                tries=report_tries(reader, scope, UUID(report_id), channel),
+            )
+            found.append(notice)
+    return found
 
 
 def report_tries(reader: Reader, scope: Scope, report_id: UUID, channel: Channel) -> list[Try]:
@@ -283,59 +297,5 @@ def report_tries(reader: Reader, scope: Scope, report_id: UUID, channel: Channel
         "SELECT body FROM report_steps WHERE report_id = :report AND organization_id = :organization "
         "AND developer_id = :developer AND step GLOB :steps AND step <> :wanted ORDER BY position"
     )
-    bound = {"report": str(report_id), "steps": f"{channel} *", "wanted": f"{channel} wanted"}
-    return [unpack(body, Try) for (body,) in reader.db.execute(query, _owner(scope) | bound)]
-
-
-def _owner(scope: Scope) -> dict[str, object]:
-    return {"organization": str(scope.organization_id), "developer": str(scope.developer_id)}
-
-
-def _state(found: _Found) -> dict[str, Any]:
-    failed = found.steps["failed"] if found.end == "failed" else None
-    return {
-        "report_id": str(found.report_id),
-        "status": found.status,
-        "error_code": None if failed is None else unpack(failed.body, str) or None,
-        "error_message": None if failed is None else SAFE_MESSAGE,
-    }
-
-
-def _listed(found: _Found) -> dict[str, Any]:
-    return {
-        **_state(found),
-        "created_at": found.at("requested"),
-        "started_at": found.at("started"),
-        "finished_at": None if found.end is None else found.at(found.end),
-        "meta": _meta(found),
-    }
-
-
-def _meta(found: _Found) -> Meta:
-    about = found.about
-    return Meta(
-        period=about.period.name,
-        period_start=iso(about.period.start_us),
-        period_end=iso(about.period.end_us),
-        timezone=about.period.timezone,
-        language=about.language,
-        rules_version=unpack(found.steps["completed"].body, int) if found.end == "completed" else None,
-    )
-
-
-def _record(reader: Reader, found: _Found) -> ReportRecord:
-    sections, narrative = _texts(reader, found.steps.get("completed"))
-    return ReportRecord(
-        **_listed(found),
-        sections=None if sections is None else msgspec.Raw(sections.encode()),
-        narrative=narrative,
-        narrative_source=None if narrative is None else "llm",
-    )
-
-
-def _texts(reader: Reader, completed: _Step | None) -> tuple[str | None, str | None]:
-    if completed is None:
-        return None, None
-    refs = TextRef(completed.position, "sections"), TextRef(completed.position, "narrative")
-    texts = reader.texts(refs)
-    return texts[refs[0]], texts[refs[1]]
+    narrowed = bound(scope, report=str(report_id), steps=f"{channel} *", wanted=f"{channel} wanted")
+    return bodies(reader.db, Try, query, narrowed)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 
@@ -19,7 +20,7 @@ from aggregates.event import Scope
 from aggregates.people.acts import Channel
 from aggregates.people.directory import Developer
 from aggregates.people.fields import EMAIL
-from aggregates.reports.events import NoteNotice, Problem
+from aggregates.reports.events import Problem, ReportNoticeTried
 from aggregates.reports.notices import (
     NEWS_US,
     Notice,
@@ -30,7 +31,7 @@ from aggregates.reports.notices import (
     webhook_headers,
 )
 from aggregates.times import US_PER_SECOND
-from projections.facts.reports import OpenNotice, open_notices
+from projections.facts.reports import open_notices
 from svc.limits import KIB_BYTES, REPORT_RETRY_SECONDS
 from svc.outward import asked, trusted
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
@@ -236,7 +237,7 @@ class ReportNotices:
                 nursery.start_soon(self._tell, *each)
         return len(due)
 
-    async def _due(self) -> list[tuple[OpenNotice, Developer]]:
+    async def _due(self) -> list[tuple[Notice, Developer]]:
         for scope in list(self._news):
             await self._service.read(scope, lambda _reader, _scope: None)
             self._news.discard(scope)
@@ -246,7 +247,7 @@ class ReportNotices:
         found = [(each, who) for each in waiting if (who := self._who_wants(each, now_us)) is not None]
         return found[:NOTICES_MAX]
 
-    def _who_wants(self, waiting: OpenNotice, now_us: int) -> Developer | None:
+    def _who_wants(self, waiting: Notice, now_us: int) -> Developer | None:
         """The developer, where a try is due, they are a member and their profile asks for it."""
         directory, channel = self._service.directory, waiting.channel
         next_us = next_try_us(waiting.finished_us, waiting.tries)
@@ -258,9 +259,9 @@ class ReportNotices:
         reachable = channel != "email" or developer.email is not None
         return developer if reachable and channel in developer.report_notices else None
 
-    async def _tell(self, waiting: OpenNotice, developer: Developer) -> None:
+    async def _tell(self, waiting: Notice, developer: Developer) -> None:
         refusal = await self._tried(waiting, developer)
-        note = NoteNotice(
+        tried = ReportNoticeTried(
             organization_id=waiting.scope.organization_id,
             developer_id=waiting.scope.developer_id,
             report_id=waiting.report_id,
@@ -269,19 +270,12 @@ class ReportNotices:
             status=None if refusal is None else refusal.status,
         )
         self._news.add(waiting.scope)
-        if not await self._stored(note):
+        if not await self._stored(tried):
             self._not_stored.add((waiting.report_id, waiting.channel))
 
-    async def _tried(self, waiting: OpenNotice, developer: Developer) -> Refusal | None:
+    async def _tried(self, waiting: Notice, developer: Developer) -> Refusal | None:
         url = None if self._dashboard_url is None else f"{self._dashboard_url.rstrip('/')}/reports/{waiting.report_id}"
-        notice = Notice(
-            report_id=waiting.report_id,
-            developer_id=developer.id,
-            completed=waiting.completed,
-            finished_us=waiting.finished_us,
-            period=waiting.period,
-            url=url,
-        )
+        notice = msgspec.structs.replace(waiting, url=url)
         about = {"report_id": str(waiting.report_id), "channel": waiting.channel, "attempt": len(waiting.tries) + 1}
         try:
             refusal = await self._senders[waiting.channel](notice, developer, self._service.now_us())
@@ -293,16 +287,16 @@ class ReportNotices:
             log.warning("a developer could not be told of a report", **about, status=status, reason=reason)
         return refusal
 
-    async def _stored(self, note: NoteNotice) -> bool:
+    async def _stored(self, tried: ReportNoticeTried) -> bool:
         try:
             with trio.move_on_after(NOTICE_STORE_SECONDS):
                 while True:
                     try:
-                        await self._service.send(note)
+                        await self._service.send(tried)
                         return True
                     except Unavailable:
                         await trio.sleep(REPORT_RETRY_SECONDS)
         except Exception:
-            log.exception("that a developer was told of a report could not be stored", report_id=str(note.report_id))
-        log.error("a developer may be told of a report again after the next start", report_id=str(note.report_id))
+            log.exception("that a developer was told of a report could not be stored", report_id=str(tried.report_id))
+        log.error("a developer may be told of a report again after the next start", report_id=str(tried.report_id))
         return False

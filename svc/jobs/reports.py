@@ -10,22 +10,23 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 
-from aggregates.event import Done, Scope
+from aggregates.event import Done, Scope, Words
 from aggregates.judging.evidence import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership
 from aggregates.people.stays import Stay
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import (
-    AnyReportCommand,
-    CancelReport,
-    CompleteReport,
-    FailReport,
-    RequestReport,
-    StartReport,
+    ReportCancelled,
+    ReportCompleted,
+    ReportEvent,
+    ReportFailed,
+    ReportRequested,
+    ReportStarted,
     last_whole_period,
     request_report,
 )
@@ -77,8 +78,8 @@ class ReportJobs:
         self._elsewhere = 0  # the newest position at which a report was asked for on another node
         self._wanted = trio.Event()
 
-    def note(self, command: RequestReport | CancelReport) -> None:
-        if isinstance(command, RequestReport):
+    def note(self, command: ReportRequested | ReportCancelled) -> None:
+        if isinstance(command, ReportRequested):
             self._news.add(command.scope)
             self._wanted.set()
         elif command.report_id in self._jobs:
@@ -126,36 +127,35 @@ class ReportJobs:
             self._wanted.set()
 
     async def _make(self, wanted: OpenReport) -> None:
-        scope = wanted.scope
-        about: dict[str, Any] = {
-            "organization_id": scope.organization_id,
-            "developer_id": scope.developer_id,
-            "report_id": wanted.report_id,
-        }
-        if isinstance(await _patiently(partial(self._service.send, StartReport(**about))), Done):
+        about: dict[str, Any] = {**msgspec.structs.asdict(wanted.scope), "report_id": wanted.report_id}
+        if isinstance(await _patiently(partial(self._service.send, ReportStarted(**about))), Done):
             outcome = await self._outcome(wanted, about)
             await _patiently(partial(self._service.send, outcome))
 
-    async def _outcome(self, wanted: OpenReport, about: dict[str, Any]) -> AnyReportCommand:
+    async def _outcome(self, wanted: OpenReport, about: dict[str, Any]) -> ReportEvent:
         try:
             with trio.fail_after(REPORT_SECONDS_MAX):
                 sections = await _patiently(partial(self._sections, wanted))
-            prose = await self._prose(wanted, sections)
-            return CompleteReport(**about, rules_version=self._rules_version, sections=sections, prose=prose)
         except _UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}"
             log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=reason)
-            return FailReport(**about, error_code=SOURCE_UNAVAILABLE)
+            return ReportFailed(**about, error_code=SOURCE_UNAVAILABLE)
         except Exception:
             log.exception("a report could not be made", report_id=str(wanted.report_id))
-            return FailReport(**about, error_code=None)
-
-    async def _prose(self, wanted: OpenReport, sections: str) -> Prose | None:
+            return ReportFailed(**about)
+        narrative, narrator = None, None
         try:
-            return await self._write(wanted, sections)
+            if (prose := await self._write(wanted, sections)) is not None:
+                narrative, narrator = Words(prose.text), prose.narrator
         except Exception:
             log.exception("a report's prose could not be asked for", report_id=str(wanted.report_id))
-            return None
+        return ReportCompleted(
+            **about,
+            rules_version=self._rules_version,
+            sections=Words(sections),
+            narrative=narrative,
+            narrated_by=narrator,
+        )
 
     async def _sections(self, wanted: OpenReport) -> str:
         window = wanted.period.window

@@ -26,7 +26,7 @@ import trio
 
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.decide import AnyCommand
-from aggregates.reports.events import CompleteReport
+from aggregates.reports.events import ReportCompleted
 from svc.limits import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
 from svc.log.codec import NewEvent
 from svc.log.fences import current_fences
@@ -317,8 +317,8 @@ def rough_bytes(command: AnyCommand) -> int:
             characters, records = len(command.words) + len(command.raw or ""), len(command.records)
         case CaptureMetrics():
             characters, records = len(command.raw), len(command.points)
-        case CompleteReport():
-            characters = len(command.sections) + (len(command.prose.text) if command.prose is not None else 0)
+        case ReportCompleted(sections=sections, narrative=narrative):
+            characters = sum(len(each.text or "") for each in (sections, narrative) if each is not None)
         case _:
             pass
     return _COMMAND_BYTES + _BYTES_PER_CHARACTER * characters + _RECORD_BYTES * records

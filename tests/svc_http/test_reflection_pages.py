@@ -21,7 +21,7 @@ from aggregates.people.acts import (
     StartMembership,
 )
 from aggregates.people.directory import Developer
-from aggregates.reports.events import NoteNotice, ReportRequested
+from aggregates.reports.events import ReportNoticeTried, ReportRequested
 from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from svc_http.app import build_api
@@ -301,13 +301,13 @@ async def test_a_report_says_what_came_of_telling(house: Workshop, api: Caller) 
     assert "told" not in words(await page(api, at))
     (asked,) = [each for each in house.events if isinstance(each, ReportRequested)]
     about: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "report_id": asked.report_id}
-    await house.send(NoteNotice(**about, channel="email"))
+    await house.send(ReportNoticeTried(**about, channel="email"))
     for _ in range(2):
-        await house.send(NoteNotice(**about, channel="webhook", problem="refused", status=503))
+        await house.send(ReportNoticeTried(**about, channel="webhook", problem="refused", status=503))
     said = words(await page(api, at))
     assert "You were told by e-mail on Sat 1 Aug 2026, 12:00." in said
     assert "Telling you by webhook failed 2 times; the next try is on Sat 1 Aug 2026, 12:05." in said
-    await house.send(NoteNotice(**about, channel="webhook", problem="gone", status=410))
+    await house.send(ReportNoticeTried(**about, channel="webhook", problem="gone", status=410))
     assert "Telling you by webhook was given up after 3 tries." in words(await page(api, at))
 
 

@@ -9,7 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply, Scope
-from aggregates.reports.events import CancelReport, RequestReport
+from aggregates.reports.events import ReportCancelled, ReportRequested
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices.spending import Coverage, Reading, TeamWindow
 from projections.reader import Reader
@@ -41,7 +41,7 @@ class Workshop(House):
     async def send(self, command: AnyCommand) -> Reply:
         """Decide, append, project, reply, and tell who makes reports."""
         reply = await super().send(command)
-        if isinstance(command, RequestReport | CancelReport):
+        if isinstance(command, ReportRequested | ReportCancelled):
             self.jobs.note(command)
         return reply
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.decide import AnyCommand, ForgetDeveloper
+from aggregates.decide import ForgetDeveloper, SentCommand
 from aggregates.event import Reply, Scope
 from aggregates.people.entry import principal
 from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
@@ -20,7 +20,7 @@ from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
 from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
 from svc_http.routing import Plain, Routes
 
-_COMMANDS_DECODER = msgspec.msgpack.Decoder(list[AnyCommand])
+_COMMANDS_DECODER = msgspec.msgpack.Decoder(list[SentCommand])
 _COMMANDS = Plain("application/msgpack", {})
 _TEXT = Plain("text/plain", {"type": "string"})
 _CONTROL = "/v1/admin/control"

@@ -84,11 +84,10 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
         return await _known(call, before.unfinished)
     if before.waiting >= WAITING_MAX:
         raise unavailable(f"{WAITING_MAX} reports of yours wait already; try again when some are made")
-    command = events.request_report(
-        call.scope, period, before.number, language=call.language(body.language), notices=call.notices
-    )
-    done = accepted(await call.service.send(command))
-    return ReportStarted(str(command.report_id), "queued") if done.created else await _known(call, command.report_id)
+    language, notices = call.language(body.language), call.notices
+    wish = events.request_report(call.scope, period, before.number, language=language, notices=notices)
+    done = accepted(await call.service.send(wish))
+    return ReportStarted(str(wish.report_id), "queued") if done.created else await _known(call, wish.report_id)
 
 
 _CANCEL = "Cancel a report; one that is over stays as it ended."
@@ -97,13 +96,13 @@ _CANCEL = "Cancel a report; one that is over stays as it ended."
 @routes(f"POST {_REPORT}/cancel/<report_id>", _CANCEL, refuses=_NOT_YOURS)
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
     """With the state it is in then: of a report that was over, the one it ended in."""
-    done = await _end(call, events.CancelReport, report_id)
+    done = await _end(call, events.ReportCancelled, report_id)
     return ReportStarted(str(report_id), "cancelled") if done.created else await _known(call, report_id)
 
 
 @routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.", refuses=_NOT_YOURS | _NOT_OVER)
 async def delete(call: ByKey, report_id: UUID) -> None:
-    await _end(call, events.DeleteReport, report_id)
+    await _end(call, events.ReportDeleted, report_id)
 
 
 def _period(call: ByKey, asked: GenerateBody) -> events.ReportPeriod:
@@ -117,10 +116,10 @@ def _period(call: ByKey, asked: GenerateBody) -> events.ReportPeriod:
     return period
 
 
-async def _end(call: ByKey, kind: type[events.CancelReport | events.DeleteReport], report_id: UUID) -> Done:
+async def _end(call: ByKey, kind: type[events.ReportEvent], report_id: UUID) -> Done:
     scope = call.scope
-    command = kind(organization_id=scope.organization_id, developer_id=scope.developer_id, report_id=report_id)
-    return accepted(await call.service.send(command))
+    wish = kind(organization_id=scope.organization_id, developer_id=scope.developer_id, report_id=report_id)
+    return accepted(await call.service.send(wish))
 
 
 async def _known(call: ByKey, report_id: UUID) -> ReportStarted:

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.decide import AnyCommand, decide
-from aggregates.event import Reason, Refused
+from aggregates.event import Reason, Refused, Scope
 from aggregates.reports.decide import ReportState
-from aggregates.reports.events import NoteNotice, ReportNoticeTried, ReportPeriod, RequestReport
+from aggregates.reports.events import ReportNoticeTried, ReportPeriod, ReportRequested
 from aggregates.reports.notices import (
     RETRY_SECONDS,
     TRIES_MAX,
@@ -35,27 +35,25 @@ WEEK = ReportPeriod(
 )
 NOTICE = Notice(
     report_id=named("report"),
-    developer_id=named("ana"),
+    scope=Scope(named("acme"), named("ana")),
+    channel="webhook",
     completed=True,
     finished_us=parse_instant("2026-11-22T16:00:09Z"),
     period=WEEK,
     url=f"https://mirror.example/reports/{named('report')}",
 )
-ASK = RequestReport(**of(), period=WEEK, language="en", notices=("email", "webhook"))
+ASK = ReportRequested(**of(), period=WEEK, language="en", notices=("email", "webhook"))
 COMPLETED = (ASK, START, COMPLETE)
 
 
-def note(problem: Any = None, status: int | None = None, channel: Any = "webhook") -> NoteNotice:
-    return NoteNotice(**of(), channel=channel, problem=problem, status=status)
+def note(problem: Any = None, status: int | None = None, channel: Any = "webhook") -> ReportNoticeTried:
+    return ReportNoticeTried(**of(), channel=channel, problem=problem, status=status)
 
 
 def tried(*outcomes: str) -> list[Try]:
     """One try a second after the other."""
     told: list[Any] = list(outcomes)
-    return [
-        Try(channel="webhook", attempt=number, outcome=each, at_us=number * SECOND_US)
-        for number, each in enumerate(told, 1)
-    ]
+    return [Try("webhook", number, each, number * SECOND_US) for number, each in enumerate(told, 1)]
 
 
 def test_the_first_try_is_due_at_once_and_each_later_one_after_a_longer_pause() -> None:
@@ -96,7 +94,7 @@ FAILED = (note("refused", 503),)
     ],
 )
 def test_each_try_is_a_fact_of_the_report(
-    given: tuple[AnyCommand, ...], when: NoteNotice, then: dict[str, Any] | Reason
+    given: tuple[AnyCommand, ...], when: ReportNoticeTried, then: dict[str, Any] | Reason
 ) -> None:
     decision = decide(when, after(*given), CONTEXT)
     if isinstance(then, Reason):

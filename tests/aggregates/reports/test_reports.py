@@ -10,16 +10,13 @@ from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_
 from aggregates.event import Context, Decision, Digester, Done, Reason, Refused, Scope, Words
 from aggregates.reports.decide import ATTEMPTS_MAX
 from aggregates.reports.events import (
-    CancelReport,
-    CompleteReport,
-    DeleteReport,
-    FailReport,
+    ReportCancelled,
     ReportCompleted,
+    ReportDeleted,
+    ReportFailed,
     ReportPeriod,
     ReportRequested,
     ReportStarted,
-    RequestReport,
-    StartReport,
     last_whole_period,
     period_of,
     request_report,
@@ -43,12 +40,12 @@ def of(report_id: UUID = FIRST, **fields: Any) -> dict[str, Any]:
     return owner | fields
 
 
-ASK = RequestReport(**of(), period=MONDAY, language="en")
-START = StartReport(**of())
-COMPLETE = CompleteReport(**of(), rules_version=1, sections="{}")
-FAIL = FailReport(**of(), error_code="source_unavailable")
-CANCEL = CancelReport(**of())
-DELETE = DeleteReport(**of())
+ASK = ReportRequested(**of(), period=MONDAY, language="en")
+START = ReportStarted(**of())
+COMPLETE = ReportCompleted(**of(), rules_version=1, sections=Words("{}"))
+FAIL = ReportFailed(**of(), error_code="source_unavailable")
+CANCEL = ReportCancelled(**of())
+DELETE = ReportDeleted(**of())
 
 
 def after(*commands: AnyCommand) -> Streams:
@@ -132,7 +129,7 @@ def test_whoever_asks_at_the_same_time_asks_for_the_same_report() -> None:
 @pytest.mark.parametrize("other", [{"developer_id": BEN}, {"organization_id": OTHER}])
 def test_somebody_elses_report_is_not_there(other: dict[str, Any]) -> None:
     """Whatever they want of it."""
-    for kind in (StartReport, CancelReport, DeleteReport):
+    for kind in (ReportStarted, ReportCancelled, ReportDeleted):
         decision = decide(kind(**of(**other)), after(*COMPLETED), CONTEXT)
         assert decision.events == ()
         assert isinstance(decision.reply, Refused)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from aggregates.event import Words
 from aggregates.people.acts import ChangeDeveloper
-from aggregates.reports.events import CompleteReport, StartReport
+from aggregates.reports.events import ReportCompleted, ReportStarted
 from aggregates.reports.notices import RETRY_SECONDS
 from svc.app import build, open_service
 from svc.jobs.notices import ReportNotices, mail_server, senders_of
@@ -71,8 +72,8 @@ async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> Non
             mine = {**about("one"), "organization_id": made.organization_id, "developer_id": made.developer_id}
             await service.administer(ChangeDeveloper(developer_id=made.developer_id, report_notices=("webhook",)))
             await service.send(replace(wanted("one", notices=("webhook",)), **mine))
-            await service.send(StartReport(**mine))
-            await service.send(CompleteReport(**mine, rules_version=1, sections=SECTIONS))
+            await service.send(ReportStarted(**mine))
+            await service.send(ReportCompleted(**mine, rules_version=1, sections=Words(SECTIONS)))
             await service.projector.wait_for(service.store.head())
             first = ReportNotices(service, senders_of(settings), None)
             assert [await first.look() for _ in range(2)] == [1, 0]

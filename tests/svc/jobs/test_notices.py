@@ -15,11 +15,11 @@ from standardwebhooks import Webhook as TheirWebhook
 from trio.testing import MockClock
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Reply
+from aggregates.event import Done, Reply, Words
 from aggregates.ids import membership_stream
 from aggregates.people.acts import ChangeDeveloper, Channel, EndMembership
 from aggregates.people.directory import Developer
-from aggregates.reports.events import CompleteReport, DeleteReport, FailReport, NoteNotice, StartReport
+from aggregates.reports.events import ReportCompleted, ReportDeleted, ReportFailed, ReportNoticeTried, ReportStarted
 from aggregates.reports.notices import NEWS_US, RETRY_SECONDS, TRIES_MAX
 from projections.facts.reports import report_tries
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
@@ -60,7 +60,7 @@ class Office(House):
         carry_out(self.directory, change)
 
     async def send(self, command: AnyCommand) -> Reply:
-        if self.unwritable and isinstance(command, NoteNotice):
+        if self.unwritable and isinstance(command, ReportNoticeTried):
             raise Unavailable("the event store cannot be written at present")
         return await super().send(command)
 
@@ -71,9 +71,9 @@ class Office(House):
         notices = developer.report_notices
         assert isinstance(await self.send(wanted(name, day, notices=notices)), Done)
         self.clock_us += after_days * DAY_US
-        await self.send(StartReport(**about(name)))
-        made = CompleteReport(**about(name), rules_version=1, sections=SECTIONS)
-        await self.send(FailReport(**about(name), error_code=None) if fails else made)
+        await self.send(ReportStarted(**about(name)))
+        made = ReportCompleted(**about(name), rules_version=1, sections=Words(SECTIONS))
+        await self.send(ReportFailed(**about(name), error_code=None) if fails else made)
 
     async def after(self, seconds: float) -> None:
         """So much later it is looked again."""
@@ -189,7 +189,7 @@ async def test_whoever_has_left_or_is_forgotten_is_told_no_more(there: Receiver)
 async def test_of_a_deleted_report_nobody_is_told(there: Receiver) -> None:
     office = Office(by_webhook(there.url))
     await office.finishes()
-    await office.send(DeleteReport(**about("one")))
+    await office.send(ReportDeleted(**about("one")))
     assert await office.notices.look() == 0
 
 

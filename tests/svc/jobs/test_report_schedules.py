@@ -12,7 +12,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Done, Reply
 from aggregates.ids import membership_stream
 from aggregates.people.acts import ChangeDeveloper, EndMembership
-from aggregates.reports.events import CancelReport, RequestReport, last_whole_period, request_report
+from aggregates.reports.events import ReportCancelled, ReportRequested, last_whole_period, request_report
 from aggregates.times import iso, parse_instant
 from svc.jobs.reports import SCHEDULE_DELAY_SECONDS, SCHEDULE_LOOK_SECONDS, ReportSchedules
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, carry_out, company
@@ -31,13 +31,13 @@ class Office(House):
         super().__init__()
         self.directory = company()
         self.clock_us = MIDNIGHT_UTC + LATE
-        self.asked: list[RequestReport] = []
+        self.asked: list[ReportRequested] = []
         self.schedules = ReportSchedules(self)
 
     async def send(self, command: AnyCommand) -> Reply:
         """To the log, if that can be written; only what was taken counts."""
         reply = await super().send(command)
-        if isinstance(command, RequestReport) and isinstance(reply, Done) and reply.created:
+        if isinstance(command, ReportRequested) and isinstance(reply, Done) and reply.created:
             self.asked.append(command)
         return reply
 
@@ -118,7 +118,7 @@ async def test_what_a_person_asked_for_is_not_made_again(office: Office) -> None
     period = last_whole_period("daily", ZoneInfo("UTC"), MIDNIGHT_UTC + LATE)
     by_hand = request_report(ANA_SCOPE, period, 0, language="en", notices=())
     await office.send(by_hand)
-    await office.send(CancelReport(**{name: getattr(by_hand, name) for name in CancelReport.__struct_fields__}))
+    await office.send(ReportCancelled(**{name: getattr(by_hand, name) for name in ReportCancelled.__struct_fields__}))
     office.change(report_schedules=("daily",))
     assert await office.at("2026-08-11T01:00:00Z") == []
 

@@ -10,9 +10,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Event, Reply
+from aggregates.event import Done, Event, Reply, Words
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
-from aggregates.reports.events import CancelReport, CompleteReport, ReportPeriod, RequestReport, StartReport
+from aggregates.reports.events import ReportCancelled, ReportCompleted, ReportPeriod, ReportRequested, ReportStarted
 from projections.facts.reports import report_state
 from projections.prices.spending import Coverage, Reading, TeamWindow
 from projections.reader import Reader
@@ -58,7 +58,7 @@ class Desk(House):
             self.refusals -= 1
             raise Unavailable("the event store cannot be written at present")
         reply = await super().send(command)
-        if isinstance(command, RequestReport | CancelReport):
+        if isinstance(command, ReportRequested | ReportCancelled):
             self.jobs.note(command)
         return reply
 
@@ -115,10 +115,10 @@ def about(name: str) -> dict[str, Any]:
     }
 
 
-def wanted(name: str, day: int = 0, **fields: Any) -> RequestReport:
+def wanted(name: str, day: int = 0, **fields: Any) -> ReportRequested:
     """A report of a day."""
     period = ReportPeriod(name="daily", start_us=day * DAY_US, end_us=(day + 1) * DAY_US, timezone="UTC")
-    return RequestReport(**{**about(name), "period": period, "language": "en", **fields})
+    return ReportRequested(**{**about(name), "period": period, "language": "en", **fields})
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ async def test_a_cancel_takes_effect_while_it_is_being_made(desk: Desk, nursery:
     await desk.asks("one")
     await wait_all_tasks_blocked()
     assert (await desk.state("one"), desk.working) == ("running", 1)
-    await desk.send(CancelReport(**about("one")))
+    await desk.send(ReportCancelled(**about("one")))
     await wait_all_tasks_blocked()
     assert (await desk.state("one"), desk.working) == ("cancelled", 0)
     await desk.asks("two")
@@ -192,9 +192,9 @@ async def test_a_cancel_takes_effect_while_it_is_being_made(desk: Desk, nursery:
 async def test_a_cancel_that_comes_with_the_result_wins_or_is_too_late(desk: Desk) -> None:
     """Whichever stands in the log first; there is never both."""
     await desk.asks("one")
-    await desk.send(StartReport(**about("one")))
-    await desk.send(CancelReport(**about("one")))
-    await desk.send(CompleteReport(**about("one"), rules_version=1, sections="{}"))
+    await desk.send(ReportStarted(**about("one")))
+    await desk.send(ReportCancelled(**about("one")))
+    await desk.send(ReportCompleted(**about("one"), rules_version=1, sections=Words("{}")))
     assert desk.happened("one") == ["report.requested", "report.started", "report.cancelled"]
 
 
