@@ -60,10 +60,11 @@ def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Pat
     made = init(var)
     acknowledged: list[int] = []
     with serving(var, made["key"]) as server:
+        intake = server.intake  # one for all threads
 
         def send(number: int) -> None:
             try:
-                answer = capture(server.intake, number)
+                answer = capture(intake, number)
             except httpx.TransportError:
                 return
             if answer.status_code == 201:
