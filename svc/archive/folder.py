@@ -1,8 +1,8 @@
 """The archive's folder and the list of the files that count.
 
-The list, a small SQLite file beside the folder, also says how far in the log the files go. A new file is written as a
-draft, synced, and named; then the list gets it, in one transaction with the place in the log. Files are never changed.
-Whoever opens the folder removes what is not listed, as a crash leaves it behind: no row is lost, none counts twice.
+The list, a small SQLite file beside the folder, also says how far in the log the files go. A new file is written and
+synced; then the list gets it, in one transaction with the place in the log. Files are never changed. Whoever opens the
+folder removes what is not listed, as a crash leaves it behind: no row is lost, none counts twice.
 """
 
 import hashlib
@@ -33,39 +33,14 @@ ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES  # what the Parquet library may put d
 log = structlog.get_logger()
 FOLDER = "archive"
 MANIFEST = "archive.db"
-DRAFT = ".draft"
 WORK = "work"  # what is put down while files are made; nothing in it outlives the work
-_OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")
+_OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")  # former versions wrote drafts
 ARCHIVE_VERSION = 2
 """Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
 MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
 """Rows of other tables may say something else, and are archived anew as well."""
 Fingerprint = Callable[[int], bytes]
 """Tells the event at a position of the log from any other; empty where there is none."""
-
-
-class Disk:
-    """Every step that changes the disk for good; tests break off between any two. A step that returned lasts."""
-
-    def make_folder(self, folder: Path) -> None:
-        if not folder.is_dir():
-            self.make_folder(folder.parent)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            sync(folder.parent)
-
-    def sync(self, path: Path) -> None:
-        sync(path)
-
-    def commit(self, db: sqlite3.Connection) -> None:
-        db.execute("COMMIT")
-
-    def rename(self, draft: Path, final: Path) -> None:
-        draft.replace(final)
-        sync(final.parent)
-
-    def remove(self, path: Path) -> None:
-        path.unlink(missing_ok=True)
-        sync(path.parent)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -89,22 +64,21 @@ _FIELDS = ", ".join(ArchiveFile.__struct_fields__)
 class Archive:
     """The files that count. For one thread; close and open it again after any failure."""
 
-    def __init__(self, var: Path, fingerprint: Fingerprint, disk: Disk | None = None) -> None:
+    def __init__(self, var: Path, fingerprint: Fingerprint) -> None:
         self.root = (var / FOLDER).absolute()
         self.fingerprint = fingerprint
-        self._disk = disk or Disk()
         self._unreadable: set[str] = set()
         deleted = not self.root.is_dir()
-        self._disk.make_folder(self.root)
-        self._db = _opened_or_anew(var / MANIFEST, self._disk)
+        _make_folder(self.root)
+        self._db = _opened_or_anew(var / MANIFEST)
         try:
             mark = self.mark
-            if mark.position and fingerprint(mark.position) != mark.checksum:
-                log.warning("the archive was made from another log; it is written anew", position=mark.position)
-                self._forget()
-            elif mark.position and deleted:
-                log.warning("the archive's folder was deleted; the archive is written anew")
-                self._forget()
+            if mark.position and (deleted or fingerprint(mark.position) != mark.checksum):
+                reason = "its folder was deleted" if deleted else "it was made from another log"
+                log.warning("the archive is written anew", reason=reason, position=mark.position)
+                with self._db:
+                    self._db.execute("DELETE FROM files")
+                    self._db.execute("UPDATE state SET position = 0, checksum = x''")
             self._remove_unlisted()
         except BaseException:
             self.close()
@@ -121,16 +95,14 @@ class Archive:
     def next_number(self) -> int:
         return int(self._db.execute("SELECT coalesce(max(number), 0) + 1 FROM files").fetchone()[0])
 
-    def files(self) -> list[ArchiveFile]:
-        return self._select(f"SELECT {_FIELDS} FROM files ORDER BY number")
+    def files(self, where: str = "true ORDER BY number", bound: Sequence[str] = ()) -> list[ArchiveFile]:
+        found = self._db.execute(f"SELECT {_FIELDS} FROM files WHERE {where}", bound)
+        return [ArchiveFile(*row) for row in found]
 
     def files_of(self, organization_id: str, first_day: str, last_day: str) -> list[ArchiveFile]:
         """Files of an organization between two days, newest day first."""
         where = "organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
-        return self._select(f"SELECT {_FIELDS} FROM files WHERE {where}", organization_id, first_day, last_day)
-
-    def _select(self, query: str, *bound: str | int) -> list[ArchiveFile]:
-        return [ArchiveFile(*row) for row in self._db.execute(query, bound)]
+        return self.files(where, (organization_id, first_day, last_day))
 
     def path(self, file: ArchiveFile) -> Path:
         return self.root / file.name
@@ -155,42 +127,40 @@ class Archive:
         finally:
             shutil.rmtree(folder)
 
-    def draft(self, organization_id: str, day: str, number: int) -> Path:
-        """Where to write a new file. Numbers go on from `next_number`."""
+    def written(self, write: Callable[[Path], int], organization_id: str, day: str, number: int, /) -> ArchiveFile:
+        """A new file, synced, and its entry for the list. `write` fills it and says how many rows it has."""
         folder = self.root / f"org={organization_id}" / f"day={day}"
-        self._disk.make_folder(folder)
-        return folder / f"requests-{number:09}.parquet{DRAFT}"
-
-    def named(self, draft: Path, organization_id: str, day: str, number: int, row_count: int) -> ArchiveFile:
-        """Sync a complete draft and give it its name; its entry for the list."""
-        self._disk.sync(draft)
-        final = draft.with_name(draft.name.removesuffix(DRAFT))
-        self._disk.rename(draft, final)
-        name, size = str(final.relative_to(self.root)), final.stat().st_size
-        return ArchiveFile(name, organization_id, day, number, row_count, size, digest_of(final))
+        _make_folder(folder)
+        path = folder / f"requests-{number:09}.parquet"
+        row_count = write(path)
+        sync(path)
+        sync(folder)
+        name = str(path.relative_to(self.root))
+        return ArchiveFile(name, organization_id, day, number, row_count, path.stat().st_size, digest_of(path))
 
     def add(self, files: Sequence[ArchiveFile], mark: Mark) -> None:
         """List new files and move the mark, in one transaction."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, files))
-        self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
-        self._disk.commit(self._db)
-
-    def _forget(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute("DELETE FROM files")
-        self._db.execute("UPDATE state SET position = 0, checksum = x''")
-        self._disk.commit(self._db)
+        with self._db:
+            self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, files))
+            self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
 
     def _remove_unlisted(self) -> None:
         listed = {self.path(file) for file in self.files()}
-        for path in sorted(self.root.glob("org=*/day=*/requests-*")):
+        for path in self.root.glob("org=*/day=*/requests-*"):
             if _OURS.fullmatch(path.name) and path not in listed:
-                self._disk.remove(path)
+                path.unlink()
         shutil.rmtree(self.root / WORK, ignore_errors=True)
 
 
-def _opened_or_anew(path: Path, disk: Disk) -> sqlite3.Connection:
+def _make_folder(folder: Path) -> None:
+    """Make it, and the folders on the way there, so that they last."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync(folder.parent)
+
+
+def _opened_or_anew(path: Path) -> sqlite3.Connection:
     """The list; an empty one where it is damaged or of another version."""
     try:
         return _opened(path)
@@ -199,13 +169,12 @@ def _opened_or_anew(path: Path, disk: Disk) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         log.warning("the archive's manifest cannot be used; the archive is written anew", reason=str(error))
         for suffix in ("", "-wal", "-shm"):
-            disk.remove(path.with_name(path.name + suffix))
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
         return _opened(path)
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    timeout_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
-    db = sqlite3.connect(path, timeout=timeout_seconds, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=STORE_BUSY_TIMEOUT_MS / 1_000, check_same_thread=False)
     try:
         db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
         version = db.execute("PRAGMA user_version").fetchone()[0]

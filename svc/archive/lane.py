@@ -6,10 +6,11 @@ somebody reads it.
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -33,9 +34,6 @@ from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connecte
 from svc.limits import MIB_BYTES
 from svc.views.views import ReadPool, ViewsDamaged
 from svc_http.ports import Unavailable
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 ARCHIVE_INTERVAL_SECONDS = 3_600.0
 """How often the archive lane looks for rows that changed: until then they are read from the views. Each look makes a
@@ -84,13 +82,32 @@ class ArchiveLane:
 
     async def look(self) -> None:
         """Archive all that has changed, in short pieces so that readers get their turn."""
-        while await self._in_turn(self._archive_some):
+
+        def some(archive: Archive) -> int:
+            trio.from_thread.check_cancelled()
+            with self._views().reading() as db:
+                return archive_changes(archive, db)
+
+        while await self._in_turn(some):
             pass
 
     async def spending(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> list[Reading]:
         """Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`."""
+        breathe = trio.from_thread.check_cancelled
+
+        def read(archive: Archive) -> list[Reading]:
+            if archive.root.exists() and not archive.root.is_dir():
+                raise NotADirectoryError(f"{archive.root.name} is no folder")
+            after = archive.mark.position
+            with self._views().reading() as db:
+                live = [live_part(db, organization_id, each, after) for each in asked]
+            return [
+                spending(archive, organization_id, each, part, self._budget, breathe)
+                for each, part in zip(asked, live, strict=True)
+            ]
+
         try:
-            return await self._in_turn(lambda archive: self._spending(archive, organization_id, asked))
+            return await self._in_turn(read)
         except ViewsDamaged:
             raise
         except (OSError, sqlite3.Error) as error:
@@ -113,23 +130,6 @@ class ArchiveLane:
                 raise
 
         return await trio.to_thread.run_sync(run, limiter=self._limit)
-
-    def _archive_some(self, archive: Archive) -> int:
-        trio.from_thread.check_cancelled()
-        with self._views().reading() as db:
-            return archive_changes(archive, db)
-
-    def _spending(self, archive: Archive, organization_id: UUID, asked: Sequence[TeamWindow]) -> list[Reading]:
-        if archive.root.exists() and not archive.root.is_dir():
-            raise NotADirectoryError(f"{archive.root.name} is no folder")
-        after = archive.mark.position
-        with self._views().reading() as db:
-            live = [live_part(db, organization_id, each, after) for each in asked]
-        breathe = trio.from_thread.check_cancelled
-        return [
-            spending(archive, organization_id, each, part, self._budget, breathe)
-            for each, part in zip(asked, live, strict=True)
-        ]
 
 
 # What developers spent, from the archive's files: within a budget, and saying what was left out. A day is read whole or
@@ -203,13 +203,13 @@ def spending(
     if chosen.batches:
         from duckdb import Error
 
-        stays = _columns([(str(stay.developer_id), stay.start_us, stay.end_us) for stay in asked.stays])
-        changed = _columns(live.changed)
+        stays = [(str(stay.developer_id), stay.start_us, stay.end_us) for stay in asked.stays]
+        columns = [[row[index] for row in rows] for rows in (stays, live.changed) for index in range(3)]
         with archive.working() as work, connected(archive.root, work) as duck:
             for batch in chosen.batches:
                 paths = [str(archive.path(file)) for file in batch]
                 try:
-                    add_spent(spent, spent_rows(duck.execute(_SPENT, [*stays, *changed, paths]).fetchall()))
+                    add_spent(spent, spent_rows(duck.execute(_SPENT, [*columns, paths]).fetchall()))
                 except Error as error:
                     names = [file.name for file in batch]
                     log.error("files of the archive could not be read", files=names, reason=str(error))
@@ -222,10 +222,6 @@ def spending(
         unreadable_files=chosen.unreadable,
     )
     return Reading(spent, coverage)
-
-
-def _columns(rows: Sequence[tuple[str, int, int | str]]) -> list[list[object]]:
-    return [[row[index] for row in rows] for index in range(3)]
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -245,13 +241,7 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
         for of_day, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
             while part := list(islice(same, rows_max)):
                 lines.write_bytes(_ENCODER.encode_lines([dict(zip(COLUMNS, row, strict=True)) for row in part]))
-                place = *of_day, first + len(files)
-                files.append(_written(archive, duck, place, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX)))
+                write = partial(copy_rows, duck, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX))
+                files.append(archive.written(write, *of_day, first + len(files)))
     archive.add(files, Mark(up_to, archive.fingerprint(up_to)))
     return len(files)
-
-
-def _written(archive: Archive, duck: "DuckDBPyConnection", place: tuple[str, str, int], rows: str) -> ArchiveFile:
-    """A file of a query's rows. `place`: organization, day and number."""
-    draft = archive.draft(*place)
-    return archive.named(draft, *place, copy_rows(duck, rows, draft))

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from projections.facts.prices import COLUMNS
-from svc.archive.folder import Archive, ArchiveFile, Disk, connected
+from svc.archive import folder
+from svc.archive.folder import Archive, ArchiveFile, connected
 from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import HOUR, MONDAY, empty_views
 from tests.support.process import environment
@@ -39,10 +40,10 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     """Opens the archive of one var folder; what was open before is closed."""
     archives: list[Archive] = []
 
-    def open_again(log: Callable[[int], bytes] = fingerprint, disk: Disk | None = None) -> Archive:
+    def open_again(log: Callable[[int], bytes] = fingerprint) -> Archive:
         for archive in archives:
             archive.close()
-        archives.append(Archive(tmp_path, log, disk))
+        archives.append(Archive(tmp_path, log))
         return archives[-1]
 
     yield open_again
@@ -177,17 +178,20 @@ def test_a_row_that_changed_is_written_again(opened: Opened, views: sqlite3.Conn
     assert newest(stored(archive.root)) == shown(views)
 
 
-def test_a_failed_write_is_taken_up_again(opened: Opened, views: sqlite3.Connection) -> None:
+def test_a_failed_write_is_taken_up_again(
+    opened: Opened, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The disk was full for a while: the archive is opened again and goes on."""
 
-    class FullDisk(Disk):
-        def sync(self, path: Path) -> None:
-            raise OSError(28, "No space left on device")
+    def full(path: Path) -> None:
+        raise OSError(28, "No space left on device")
 
     put(views, request_row(1))
-    archive = opened(disk=FullDisk())
+    archive = opened()
+    monkeypatch.setattr(folder, "sync", full)
     with pytest.raises(OSError, match="No space"):
         archive_all(archive, views)
+    monkeypatch.undo()
     archive = opened()
     assert on_disk(archive) == set()
     assert archive_all(archive, views) == 1

@@ -223,9 +223,12 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
     """Should their bytes be as written and yet no Parquet: a read never fails for it."""
     four_days(archive, views)
     file = archive.files()[0]
-    draft = archive.draft(file.organization_id, file.day, archive.next_number)
-    draft.write_bytes(b"no parquet at all")
-    forged = archive.named(draft, file.organization_id, file.day, archive.next_number, file.row_count)
+
+    def write(path: Path) -> int:
+        path.write_bytes(b"no parquet at all")
+        return file.row_count
+
+    forged = archive.written(write, file.organization_id, file.day, archive.next_number)
     archive.add([forged], archive.mark)
     found = read(archive, views)
     assert (found.coverage.reason, requests(found)) == ("file_budget", 0)
