@@ -29,7 +29,6 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.scheduled import ScheduledBackups
-from svc.maintenance.scratch import remove_left_over
 from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics
 from svc.service import Acknowledged, RunningService
@@ -60,7 +59,6 @@ async def open_service(
     `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
     Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
     """
-    remove_left_over(settings.var_path)
     store, vault = open_log(settings.place)
     try:
         if store.shared is None:

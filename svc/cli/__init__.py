@@ -56,7 +56,7 @@ COMMANDS = {
     "forget": Entry("maintenance", "Take the texts of DEVELOPER away for good; counts stay."),
     "retention": Entry("maintenance", "Take away now what has outlived its organization's retention."),
     "demo": Entry("demo", "Show the scores of two imaginary developers."),
-    "build-views": Entry("children", "Build a views file anew from the log.", hidden=True),
+    "build-views": Entry("children", "Build the views anew from the log.", hidden=True),
 }
 """In the order of the help."""
 

@@ -5,6 +5,7 @@ They import no more than they need.
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -12,32 +13,26 @@ import msgspec
 from svc.cli import Command, kept
 from svc.hook.captures import AGENTS
 from svc.hook.main import call
-from svc.limits import REPLAY_EVENTS_MAX
 from svc.process import look_seldom, place_of_child
 
-_folder = click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
 
-
-@click.command(cls=Command, hidden=True, example="svc build-views --var var --build var/views-1-r1-2.db")
-@_folder
-@click.option("--build", "path", type=click.Path(path_type=Path), required=True, help="The file to be made.")
-@click.option("--batch-events", type=int, default=REPLAY_EVENTS_MAX)
-@click.option("--up-to", type=int, help="The last event to read. [default: the newest]")
-def build_views(var: Path, path: Path, batch_events: int, up_to: int | None) -> None:
-    """Build a views file anew from the log, with a line of progress for each step. A check starts it."""
+@click.command(cls=Command, hidden=True, example="svc build-views --var var --batch-events 500 --up-to 1000")
+@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--batch-events", type=int, required=True)
+@click.option("--up-to", type=int, required=True, help="The last event to read.")
+def build_views(var: Path, batch_events: int, up_to: int) -> None:
+    """Build the views anew from the log, and print digests of their tables; before, how far it is."""
     with kept():
         from svc.observe.logs import set_up_logs
-        from svc.views.replay import build_views as build
+        from svc.views.replay import BuildStep, built_digests
     set_up_logs("warning")
     look_seldom()
-    build(place_of_child(var), path, _tell, batch_events=batch_events, up_to=up_to)
 
+    def tell(*told: Any) -> None:
+        sys.stdout.write(msgspec.json.encode(BuildStep(*told)).decode() + "\n")
+        sys.stdout.flush()
 
-def _tell(done: int, of: int) -> None:
-    from svc.views.replay import BuildStep
-
-    sys.stdout.write(msgspec.json.encode(BuildStep(done, of)).decode() + "\n")
-    sys.stdout.flush()
+    tell(up_to, up_to, built_digests(place_of_child(var), tell, batch_events=batch_events, up_to=up_to))
 
 
 @click.command(

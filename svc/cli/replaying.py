@@ -5,9 +5,6 @@ the tables that serve.
 """
 
 import contextlib
-import sqlite3
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -129,53 +126,37 @@ async def _check(place: Place, progress: "Progress") -> Checked:
 
     from projections.apply import bookmark
     from svc.log.opening import holds_data, open_log
-    from svc.maintenance.scratch import scratch
-    from svc.views.replay import build_in_child, copy_of
-    from svc.views.views import RULES_VERSION, current_file
+    from svc.views.replay import NotRebuilt, digests, digests_of_child
+    from svc.views.views import RULES_VERSION, current_file, snapshot
 
-    var = place.var
     if holds_data(place):
         open_log(place)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
-    live_path = current_file(var, RULES_VERSION)
-    if live_path is None:
-        raise NotReached(f"{var} holds no tables to check; start the server once, or run `svc replay`")
-    with (
-        scratch(var, "check") as folder,
-        contextlib.closing(await trio.to_thread.run_sync(copy_of, live_path, folder / "live.db")) as live,
-    ):
+    path = current_file(place.var, RULES_VERSION)
+    if path is None:
+        raise NotReached(f"{place.var} holds no tables to check; start the server once, or run `svc replay`")
+    with snapshot(path) as live:
         position = bookmark(live).position
-        paths = [folder / f"build-{number}.db" for number in range(len(_BUILDS))]
-        done = [0] * len(_BUILDS)
+        failed = live.execute("SELECT count(*) FROM failed").fetchone()[0]
+        of_live = await trio.to_thread.run_sync(digests, live)
+    done = [0] * len(_BUILDS)
+    builds: list[dict[str, str]] = [{} for _ in _BUILDS]
 
-        async def build(number: int, seed: str, batch_events: int) -> None:
-            def report(events: int, _of: int) -> None:
-                done[number] = events
-                progress(sum(done), position * len(done))
+    async def build(number: int, seed: str, batch_events: int) -> None:
+        def report(events: int, _of: int) -> None:
+            done[number] = events
+            progress(sum(done), position * len(done))
 
-            seeded = {"PYTHONHASHSEED": seed}
-            try:
-                await build_in_child(
-                    place, paths[number], report, batch_events=batch_events, up_to=position, environment=seeded
-                )
-            except subprocess.CalledProcessError as error:
-                raise NotReached(f"build {number + 1} stopped with exit code {error.returncode}") from error
+        try:
+            builds[number] = await digests_of_child(
+                place, report, batch_events=batch_events, up_to=position, hash_seed=seed
+            )
+        except NotRebuilt as error:
+            raise NotReached(str(error)) from error
 
-        async with trio.open_nursery() as nursery:
-            for number, (seed, batch_events) in enumerate(_BUILDS):
-                nursery.start_soon(build, number, seed, batch_events)
-        return await trio.to_thread.run_sync(_compare, live, paths, position)
-
-
-def _compare(live: sqlite3.Connection, paths: list[Path], position: int) -> Checked:
-    from svc.views.replay import digests
-
-    builds = []
-    for path in paths:
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            builds.append(digests(db))
-    of_live = digests(live)
+    async with trio.open_nursery() as nursery:
+        for number, (seed, batch_events) in enumerate(_BUILDS):
+            nursery.start_soon(build, number, seed, batch_events)
     tables = [TableDigests(table, of_live[table], *(build[table] for build in builds)) for table in of_live]
-    failed = live.execute("SELECT count(*) FROM failed").fetchone()[0]
     return Checked(all(each.identical for each in tables), position, failed, tables)
 
 

@@ -6,7 +6,6 @@ Row by row, so that memory stays bounded however much there is. Nothing of anybo
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,8 +25,7 @@ from svc.limits import MIB_BYTES
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
 from svc.maintenance.keys import OnProgress, pieces
-from svc.views.replay import copy_of
-from svc.views.views import RULES_VERSION, current_file
+from svc.views.views import RULES_VERSION, current_file, snapshot
 
 EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time
 EXPORT_ROW_BYTES_MIN = MIB_BYTES
@@ -77,7 +75,7 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     try:
-        with closing(copy_of(views, draft / "views.db")) as db:
+        with snapshot(views) as db:
             reader = Reader(db, lambda wanted: {p: each.event for p, each in store.read_positions(wanted).items()})
             query = "SELECT DISTINCT organization_id FROM sessions WHERE developer_id = ? ORDER BY 1"
             scopes = [Scope(UUID(row[0]), developer_id) for row in db.execute(query, (str(developer_id),))]
@@ -89,7 +87,6 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
                 prompts=_write_table(draft, "prompts", _PROMPTS, _prompts(reader, scopes)),
                 requests=_write_table(draft, "requests", REQUEST_COLUMNS, _requests(db, scopes)),
             )
-        (draft / "views.db").unlink()
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -7,6 +7,7 @@ Nothing is changed. Each finding says what is wrong, where, and what to do.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from heapq import merge
 from itertools import groupby, islice
 from pathlib import Path
@@ -27,11 +28,10 @@ from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces
-from svc.maintenance.scratch import scratch
 from svc.process import Place
 from svc.views.projecting import belongs_to_log
-from svc.views.replay import build_in_thread, copy_of, digests
-from svc.views.views import RULES_VERSION, current_file
+from svc.views.replay import cancellable, digests, fill, nameless
+from svc.views.views import RULES_VERSION, current_file, snapshot
 
 FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
 
@@ -70,7 +70,7 @@ async def verify(place: Place, heard: OnProgress) -> Verified:
     try:
         found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
         of_keys = await trio.to_thread.run_sync(_keys, var, store, vault)
-        in_views, position = await _views(place, store, heard)
+        in_views, position = await _views(place, store, vault, heard)
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
     finally:
         store.close()
@@ -159,33 +159,26 @@ def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
     return findings
 
 
-async def _views(place: Place, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
+async def _views(place: Place, store: EventStore, vault: Vault, heard: OnProgress) -> tuple[list[Finding], int]:
     path = current_file(place.var, RULES_VERSION)
     if path is None:
         return [], 0
-    with scratch(place.var, "verify") as folder:
-        try:
-            with closing(await trio.to_thread.run_sync(copy_of, path, folder / "live.db")) as live:
-                return await _compared(place, store, live, folder / "replayed.db", path.name, heard)
-        except sqlite3.DatabaseError as error:
-            return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
-
-
-async def _compared(
-    place: Place, store: EventStore, live: sqlite3.Connection, build: Path, name: str, heard: OnProgress
-) -> tuple[list[Finding], int]:
-    findings = [Finding("views", name, flaw, _REBUILD) for flaw in _integrity_flaws(live)]
-    mark = bookmark(live)
-    if not belongs_to_log(mark, store):
-        return [*findings, Finding("views", name, "was built from another log", _REBUILD)], 0
     try:
-        await build_in_thread(place, build, heard, up_to=mark.position)
-    except (sqlite3.Error, StoreUnavailable, TextsUnavailable) as error:
-        again = "see what is said of the log"
-        return [*findings, Finding("views", name, f"a replay ended: {error}", again)], 0
-    with closing(sqlite3.connect(build, check_same_thread=False)) as replayed:
-        findings += await trio.to_thread.run_sync(_differences, name, live, replayed)
-    return findings, mark.position
+        with snapshot(path) as live, nameless(place.var) as again:
+            findings = [Finding("views", path.name, flaw, _REBUILD) for flaw in _integrity_flaws(live)]
+            mark = bookmark(live)
+            if not belongs_to_log(mark, store):
+                return [*findings, Finding("views", path.name, "was built from another log", _REBUILD)], 0
+            replay = partial(fill, again, store, vault.known_digester, cancellable(heard), up_to=mark.position)
+            try:
+                await trio.to_thread.run_sync(replay)
+            except (sqlite3.Error, StoreUnavailable, TextsUnavailable) as error:
+                what = f"a replay ended: {error}"
+                return [*findings, Finding("views", path.name, what, "see what is said of the log")], 0
+            findings += await trio.to_thread.run_sync(_differences, path.name, live, again)
+            return findings, mark.position
+    except sqlite3.DatabaseError as error:
+        return [Finding("views", path.name, f"cannot be read: {error}", _REBUILD)], 0
 
 
 def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> list[Finding]:

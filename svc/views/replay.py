@@ -5,9 +5,10 @@ import hashlib
 import os
 import sqlite3
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import structlog
@@ -16,7 +17,7 @@ import trio
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.schema import key_of, table_names
-from svc.limits import KIB_BYTES, REPLAY_EVENTS_MAX
+from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
@@ -28,91 +29,69 @@ from svc_http.ports import ReplayStatus
 
 MEND_PAUSE_SECONDS = 3_600.0
 """Damaged views are built anew by the server itself at most this often: that mends no disk that damages them."""
-CHILD_LINE_BYTES_MAX = 64 * KIB_BYTES  # what is kept of a child process's output while a line is not complete
 
 Progress = Callable[[int, int], None]  # called with the events applied so far, and the events there are
 
 
 class BuildStep(msgspec.Struct, frozen=True):
-    """A line that a building process writes: events applied, and events there are."""
+    """A line that a building process writes."""
 
-    done: int
-    of: int
+    done: int  # events applied
+    of: int  # events there are
+    digests: dict[str, str] = {}  # of the tables; in the last line
 
 
-async def build_in_thread(
-    at: Place | Path, path: Path, progress: Progress, *, up_to: int | None = None, give_way: GiveWay | None = None
-) -> None:
-    """Build a views file in a thread; it stops between two batches when this is cancelled."""
+async def digests_of_child(
+    place: Place, progress: Progress, *, batch_events: int, up_to: int, hash_seed: str
+) -> dict[str, str]:
+    """The tables as another process builds them, by `svc build-views`. Raises `NotRebuilt`."""
+    command = [*program(), "build-views", "--var", str(place.var)]
+    command += ["--batch-events", str(batch_events), "--up-to", str(up_to)]
+    told = {**os.environ, **place.environment(), "PYTHONHASHSEED": hash_seed}
+    start = partial(trio.run_process, command, stdout=subprocess.PIPE, env=told, check=False)
+    found: dict[str, str] = {}
+    async with trio.open_nursery() as nursery:
+        process: trio.Process = await nursery.start(start)
+        assert process.stdout is not None
+        rest = b""
+        async for chunk in process.stdout:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                built = msgspec.json.decode(line, type=BuildStep)
+                progress(built.done, built.of)
+                found = built.digests
+    if not found:
+        raise NotRebuilt(f"a build stopped with exit code {process.returncode}")
+    return found
+
+
+def built_digests(place: Place, progress: Progress, *, batch_events: int, up_to: int) -> dict[str, str]:
+    """What `digests_of_child` asks for."""
+    store, vault = open_log(place)
+    with contextlib.closing(store), nameless(place.var) as db:
+        fill(db, store, vault.known_digester, progress, batch_events=batch_events, up_to=up_to)
+        return digests(db)
+
+
+async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, give_way: GiveWay | None = None) -> None:
+    """Build a views file from a log; it stops between two batches when this is cancelled."""
+
+    def work() -> None:
+        store, vault = open_log(at)
+        with contextlib.closing(store):
+            build(path, store, vault.known_digester, cancellable(progress), give_way=give_way)
+
+    await trio.to_thread.run_sync(work)
+
+
+def cancellable(progress: Progress) -> Progress:
+    """For a thread that is to stop when who waits for it is cancelled."""
 
     def report(done: int, of: int) -> None:
         trio.from_thread.check_cancelled()
         progress(done, of)
 
-    await trio.to_thread.run_sync(partial(build_views, at, path, report, up_to=up_to, give_way=give_way))
-
-
-async def build_in_child(
-    place: Place,
-    path: Path,
-    progress: Progress,
-    *,
-    batch_events: int = REPLAY_EVENTS_MAX,
-    up_to: int | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> None:
-    """Run `svc build-views` as a child process until it ends or this is cancelled. Raises `CalledProcessError`."""
-    command = [
-        *program(),
-        "build-views",
-        "--var",
-        str(place.var),
-        "--build",
-        str(path),
-        "--batch-events",
-        str(batch_events),
-    ]
-    if up_to is not None:
-        command += ["--up-to", str(up_to)]
-    told = {**os.environ, **place.environment(), **(environment or {})}
-    process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, env=told)
-    assert process.stdout is not None
-    try:
-        await _follow(process.stdout, progress)
-        code = await process.wait()
-    finally:
-        with trio.CancelScope(shield=True):
-            process.terminate()
-            await process.wait()
-    if code != 0:
-        raise subprocess.CalledProcessError(code, "svc build-views")
-
-
-async def _follow(lines: trio.abc.ReceiveStream, progress: Progress) -> None:
-    rest = b""
-    async for chunk in lines:
-        *whole, rest = (rest + chunk)[-CHILD_LINE_BYTES_MAX:].split(b"\n")
-        if whole:
-            build_step = msgspec.json.decode(whole[-1], type=BuildStep)
-            progress(build_step.done, build_step.of)
-
-
-def build_views(
-    at: Place | Path,
-    path: Path,
-    progress: Progress,
-    *,
-    batch_events: int = REPLAY_EVENTS_MAX,
-    up_to: int | None = None,
-    give_way: GiveWay | None = None,
-) -> None:
-    """Build a views file from the log of a folder."""
-    store, vault = open_log(at)
-    try:
-        digesters = vault.known_digester
-        build(path, store, digesters, progress, batch_events=batch_events, up_to=up_to, give_way=give_way)
-    finally:
-        store.close()
+    return report
 
 
 def build(
@@ -122,26 +101,48 @@ def build(
     progress: Progress,
     *,
     batch_events: int = REPLAY_EVENTS_MAX,
+    give_way: GiveWay | None = None,
+) -> None:
+    """Make the views file at `path`."""
+    remove(path)  # what is left of a build that was broken off may be torn
+    with contextlib.closing(_opened(path)) as db:
+        fill(db, store, digesters, progress, batch_events=batch_events, give_way=give_way)
+        db.execute("PRAGMA journal_mode=WAL")
+
+
+@contextlib.contextmanager
+def nameless(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Empty views on a folder's disk that have no name there: they go with their process, however that ends."""
+    with TemporaryDirectory(dir=folder, prefix="build-") as made:
+        db = _opened(Path(made, "views.db"))
+    with contextlib.closing(db):
+        yield db
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = open_writer(path)
+    # Nobody reads this before it is finished: a crash may leave it torn.
+    for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
+        db.execute(f"PRAGMA {pragma}")
+    return db
+
+
+def fill(
+    db: sqlite3.Connection,
+    store: EventStore,
+    digesters: Digesters,
+    progress: Progress,
+    *,
+    batch_events: int = REPLAY_EVENTS_MAX,
     up_to: int | None = None,
     give_way: GiveWay | None = None,
-) -> int:
-    """Make the views file at `path`, up to a position, by default the end of the log; the position reached."""
-    end = store.head() if up_to is None else up_to
-    remove(path)  # what is left of a build that was broken off may be torn
-    db = open_writer(path)
-    try:
-        # Nobody reads this file before it is finished: a crash may leave it torn.
-        for pragma in ("journal_mode=MEMORY", "locking_mode=EXCLUSIVE", "synchronous=OFF", "secure_delete=OFF"):
-            db.execute(f"PRAGMA {pragma}")
-        position = 0
+) -> None:
+    """Bring empty views up to a position, by default the end of the log."""
+    end, position = store.head() if up_to is None else up_to, 0
+    progress(position, end)
+    while position < end:
+        position = step(db, store, digesters, min(batch_events, end - position), give_way).position
         progress(position, end)
-        while position < end:
-            position = step(db, store, digesters, min(batch_events, end - position), give_way).position
-            progress(position, end)
-        db.execute("PRAGMA journal_mode=WAL")
-        return position
-    finally:
-        db.close()
 
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:
@@ -155,18 +156,6 @@ def _digest(db: sqlite3.Connection, table: str) -> str:
         digest.update(repr(row).encode())
         digest.update(b"\n")
     return digest.hexdigest()
-
-
-def copy_of(path: Path, target: Path) -> sqlite3.Connection:
-    """A copy of a views file as it is at this moment, made while it may be written."""
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
-        copy = sqlite3.connect(target, check_same_thread=False)
-        try:
-            source.backup(copy)
-        except BaseException:
-            copy.close()
-            raise
-    return copy
 
 
 # Replaying under a running server: the new views are built beside the old ones, then the server serves from them.

@@ -81,6 +81,21 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
     return db
 
 
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, for any one thread at a time."""
+    uri, wait_seconds = f"{path.absolute().as_uri()}?mode=ro", STORE_BUSY_TIMEOUT_MS / 1_000
+    return sqlite3.connect(uri, timeout=wait_seconds, uri=True, isolation_level=None, check_same_thread=False)
+
+
+@contextlib.contextmanager
+def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
+    """A views file as it is at this moment, while it may be written: until the end its write-ahead log grows."""
+    with contextlib.closing(open_reader(path)) as db:
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        yield db
+
+
 def damaged(path: Path, error: Exception) -> "ViewsDamaged":
     """The error for a file of which a page or a row cannot be read; it repeats nothing of the row."""
     quotes = not is_damage(error) or "with text" in str(error)
@@ -134,9 +149,7 @@ class ReadPool:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        uri = f"{self.path.absolute().as_uri()}?mode=ro"
-        wait_seconds = STORE_BUSY_TIMEOUT_MS / 1_000
-        return sqlite3.connect(uri, timeout=wait_seconds, uri=True, isolation_level=None, check_same_thread=False)
+        return open_reader(self.path)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         with self._lock:

@@ -4,7 +4,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -20,7 +20,8 @@ import svc.archive.lane
 import svc.jobs.nodes
 import svc.log.journal
 import svc.views.projector
-from svc.views.replay import build, copy_of, digests
+from svc.views.replay import build, digests
+from svc.views.views import snapshot
 from tests.cluster.sprayed import database
 from tests.sim import disk, sending, stories, threads
 from tests.sim.chance import in_virtual_time, patched, seeded
@@ -368,8 +369,8 @@ class History:
         for number, batch_events in enumerate((1_000, self.chance.randint(1, 40))):
             path = self.world.folder / f"replay-{number}.db"
             build(path, life.store, life.vault.known_digester, lambda _d, _o: None, batch_events=batch_events)
-            with closing(copy_of(path, self.world.folder / f"copy-{number}.db")) as copy:
-                same(f"tables of a replay by {batch_events}", digests(copy), expected)
+            with snapshot(path) as built:
+                same(f"tables of a replay by {batch_events}", digests(built), expected)
 
     async def _tables(self, life: Life) -> dict[str, str]:
         """The digests of what a life serves."""
@@ -378,11 +379,9 @@ class History:
         projector = life.built.service.projector
         with trio.fail_after(60):
             await projector.wait_for(self.events)
-        with closing(copy_of(projector.readers.path, self.world.folder / "live.db")) as live:
+        with projector.readers.reading() as live:
             same("facts that could not be derived", live.execute("SELECT * FROM failed").fetchall(), [])
-            found = digests(live)
-        (self.world.folder / "live.db").unlink()
-        return found
+            return digests(live)
 
 
 def _first(error: BaseException) -> BaseException:

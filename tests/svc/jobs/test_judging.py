@@ -31,6 +31,7 @@ from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay
+from svc.views.views import snapshot
 from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
 
@@ -313,12 +314,9 @@ async def test_a_replay_makes_no_call(tmp_path: Path) -> None:
         path = tmp_path / "again.db"
         digester = court.service.vault.known_digester
         await trio.to_thread.run_sync(lambda: replay.build(path, court.service.store, digester, lambda *_: None))
-        live = replay.copy_of(court.service.projector.readers.path, tmp_path / "live.db")
-        again = replay.copy_of(path, tmp_path / "copy.db")
-        assert replay.digests(again) == replay.digests(live)
+        with snapshot(court.service.projector.readers.path) as live, snapshot(path) as again:
+            assert replay.digests(again) == replay.digests(live)
         assert len(court.server.received) == calls == 5
-        live.close()
-        again.close()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from svc.process import Place
 from svc.views import replay as module
 from svc.views.projecting import Stepped
 from svc.views.projector import Projector, ViewsWriter
-from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread
+from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
 from svc.views.views import RULES_VERSION, VIEWS_WAL_BYTES, current_file, new_file, open_writer, point_to, remove_others
 from tests.support.facts import ANA
 from tests.support.log import new
@@ -173,6 +173,14 @@ def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_pat
     assert beside.stat().st_size <= VIEWS_WAL_BYTES
     reader.close()
     writer.close()
+
+
+def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
+    """Also where their command is killed: nothing stands in the folder while they are there."""
+    with nameless(tmp_path) as db:
+        db.execute("INSERT INTO setups SELECT hex(randomblob(1000))")
+        assert list(tmp_path.iterdir()) == []
+        assert db.execute("SELECT count(*) FROM setups").fetchone() == (1,)
 
 
 async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
