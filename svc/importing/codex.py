@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from aggregates.reading.authors import own_words
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.codex import SPAWNS, called
+from aggregates.telemetry.codex import SPAWNS, call_arguments, called
 from aggregates.telemetry.draft import status_in
 from aggregates.telemetry.exchanges import Exchange, TypedPrompt
 from svc.importing import codex_lines as rollout
@@ -70,17 +70,21 @@ class Heritage:
 
 def mark_of(body: rollout.Body) -> int | None:
     """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
-    match body:
-        case rollout.Prompt(message=told) | rollout.AgentMessage(message=told) | rollout.Call(call_id=told):
-            pass
-        case rollout.TurnStarted(turn_id=str(told)):
-            pass
-        case rollout.TokenCount(info=rollout.TokenInfo(total_token_usage=rollout.Usage() as total)):
-            told = msgspec.json.encode(total).decode()
+    match body.type:
+        case "user_message" | "agent_message":
+            told: str | None = body.message
+        case "function_call" | "custom_tool_call":
+            told = body.call_id
+        case "task_started" | "turn_started":
+            told = body.turn_id
+        case "token_count" if body.info is not None and body.info.total_token_usage is not None:
+            told = msgspec.json.encode(body.info.total_token_usage).decode()
         case _:
             return None
-    mark = f"{type(body).__name__}\x1f{told}"
-    return int.from_bytes(blake2b(mark.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
+    if told is None:
+        return None
+    mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")
+    return int.from_bytes(blake2b(mark, digest_size=8).digest(), "big", signed=True)
 
 
 class RolloutReader(Reader):
@@ -124,10 +128,12 @@ class RolloutReader(Reader):
         if mark is not None:
             self._marks.append(mark)
         copied = self._heritage is not None and self._heritage.covers(line, mark)
-        if copied or isinstance(body, rollout.TurnContext):
-            self._remember(body)
-        else:
+        if body.type == "turn_context":
+            self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
+        elif not copied:
             self._read_in(body, at_us, number)
+        elif body.type == "token_count" and body.info is not None:
+            self._total = body.info.total_token_usage
 
     def _head(self, meta: rollout.Meta, at_us: int, number: int) -> None:
         """The first head is the file's own; those of the sessions it was forked from follow."""
@@ -145,37 +151,32 @@ class RolloutReader(Reader):
         source = OF_SUB_AGENT if self._of_sub_agent else None
         self._add(note("session_start", f"{self._session}:{number}", born_us, source=source))
 
-    def _remember(self, body: rollout.Body) -> None:
-        if isinstance(body, rollout.TurnContext):
-            self._model, self._cwd = body.model or self._model, body.cwd or self._cwd
-        elif isinstance(body, rollout.TokenCount) and body.info is not None:
-            self._total = body.info.total_token_usage
-
     def _read_in(self, body: rollout.Body, at_us: int, number: int) -> None:
         name = f"{self._session}:{number}"
-        match body:
-            case rollout.Prompt():
+        match body.type:
+            case "user_message":
                 self._prompted(body, at_us, number)
-            case rollout.AgentMessage(message=text):
-                self._say(text, at_us)
-            case rollout.TurnComplete():
+            case "agent_message":
+                self._say(body.message, at_us)
+            case "task_complete" | "turn_complete":
                 self._say(body.last_agent_message or "", at_us)
                 self._open.stopped = True
-            case rollout.TurnAborted():
+            case "turn_aborted":
                 if body.reason == "interrupted" and not self._of_sub_agent:
                     self._begin(note("interruption", name, at_us))
                 self._open.stopped = True
-            case rollout.TokenCount() | rollout.UsageRecord():
+            case "token_count" | "token_usage_record":
                 self._usage(body, at_us, number)
-            case rollout.Compaction():
-                if not self._told_otherwise("compaction", way=body.type is not None):
+            case "compacted" | "context_compacted":
+                if not self._told_otherwise("compaction", way=body.type == "context_compacted"):
                     self._begin(note("compaction", name, at_us))
-            case rollout.Failure(message=text):
-                self._begin(note("error", name, at_us, text or None, status_code=status_in(text), **self._by))
+            case "error":
+                told = {"status_code": status_in(body.message), **self._by}
+                self._begin(note("error", name, at_us, body.message or None, **told))
             case _:
                 self._tool(body, at_us, number)
 
-    def _prompted(self, said: rollout.Prompt, at_us: int, number: int) -> None:
+    def _prompted(self, said: rollout.Body, at_us: int, number: int) -> None:
         if self._of_sub_agent or said.kind not in (None, "plain"):
             return
         text = own_words(said.message) or said.message
@@ -189,13 +190,13 @@ class RolloutReader(Reader):
         if text.strip() and not self._open.stopped:
             self._said(text, at_us)
 
-    def _usage(self, told: rollout.TokenCount | rollout.UsageRecord, at_us: int, number: int) -> None:
+    def _usage(self, told: rollout.Body, at_us: int, number: int) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
-        usage = told.usage if isinstance(told, rollout.UsageRecord) else self._counted(told)
+        usage = self._counted(told.info) if told.type == "token_count" else told.usage
         if usage is None or usage == rollout.Usage():
             return
         tokens = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
-        if self._told_otherwise(tokens, way=isinstance(told, rollout.UsageRecord)):
+        if self._told_otherwise(tokens, way=told.type == "token_usage_record"):
             return
         more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
         self._begin(request(f"{self._session}:{number}", at_us, *tokens, **more))
@@ -206,33 +207,35 @@ class RolloutReader(Reader):
         self._untold[(not way) if told else way, what] += -1 if told else 1
         return told
 
-    def _counted(self, count: rollout.TokenCount) -> rollout.Usage | None:
+    def _counted(self, info: rollout.TokenInfo | None) -> rollout.Usage | None:
         """What the last response used; None where the total says that nothing came since."""
-        info, before = count.info, self._total
+        before = self._total
         if info is None or (info.total_token_usage is not None and info.total_token_usage == before):
             return None
         self._total = info.total_token_usage
         return _difference(info.total_token_usage, before) if info.last_token_usage is None else info.last_token_usage
 
     def _tool(self, body: rollout.Body, at_us: int, number: int) -> None:
-        match body:
-            case rollout.ShellCall():
-                self._call(body.call_id or body.id or str(number), "local_shell", dict(body.action), at_us)
-            case rollout.Call():
-                self._call(body.call_id, f"{body.namespace or ''}{body.name}", body.known_arguments, at_us)
-            case rollout.Output(call_id=call_id) if call_id in self._running:
-                self._output(self._running.pop(call_id), body, at_us)
-            case rollout.ShellEnd() | rollout.McpEnd() | rollout.PatchEnd() if body.call_id in self._calls:
-                _end(self._calls[body.call_id], body)
+        call_id = body.call_id or ""
+        match body.type:
+            case "local_shell_call" | "function_call" | "custom_tool_call":
+                name, told = f"{body.namespace or ''}{body.name or ''}", body.input
+                arguments = call_arguments(body.arguments if told is None else told)
+                if body.type == "local_shell_call":
+                    name, arguments = "local_shell", body.action if isinstance(body.action, dict) else {}
+                    call_id = call_id or body.id or str(number)
+                if call_id and call_id not in self._called:
+                    self._running[call_id] = self._new_call(call_id, name, arguments, at_us)
+            case "function_call_output" | "custom_tool_call_output":
+                if call_id in self._running:
+                    self._output(self._running.pop(call_id), body, at_us)
+            case _ if call_id in self._calls:
+                _end(self._calls[call_id], body)
             # A call that only its event tells of was made by a script of the agent.
-            case rollout.ShellEnd() if body.call_id not in self._called:
-                _end(self._new_call(body.call_id, "exec_command", {"command": body.command}, at_us), body)
-            case rollout.PatchEnd() if body.call_id not in self._called:
-                _end(self._new_call(body.call_id, "apply_patch", {}, at_us), body)
-
-    def _call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> None:
-        if call_id not in self._called:
-            self._running[call_id] = self._new_call(call_id, name, arguments, at_us)
+            case "exec_command_end" if call_id and call_id not in self._called:
+                _end(self._new_call(call_id, "exec_command", {"command": body.command}, at_us), body)
+            case "patch_apply_end" if call_id and call_id not in self._called:
+                _end(self._new_call(call_id, "apply_patch", {}, at_us), body)
 
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
         name, arguments = called(name, arguments)
@@ -244,10 +247,10 @@ class RolloutReader(Reader):
         self._calls[call_id] = call
         return call
 
-    def _output(self, call: ToolCall, output: rollout.Output, at_us: int) -> None:
+    def _output(self, call: ToolCall, output: rollout.Body, at_us: int) -> None:
         """The result as the model got it. Only what it says of itself is known of its success."""
         self._at(at_us)
-        if _REJECTED.search(output.text):
+        if _REJECTED.search(output.result_head):
             call.reject()
             return
         call.ok = output.ok if call.ok is None else call.ok
@@ -265,7 +268,7 @@ class RolloutReader(Reader):
         self._calls.clear()
 
 
-def _end(call: ToolCall, end: rollout.CallEnd) -> None:
+def _end(call: ToolCall, end: rollout.Body) -> None:
     """What the agent's event says of it; where it tells changed files, they were changed by whatever was called."""
     took_ms = end.duration_ms
     call.duration_ms = call.duration_ms if took_ms is None else took_ms
@@ -273,7 +276,7 @@ def _end(call: ToolCall, end: rollout.CallEnd) -> None:
         call.reject()
         return
     call.ok = call.ok if end.ok is None else end.ok
-    if isinstance(end, rollout.PatchEnd):
+    if end.type == "patch_apply_end":
         if end.changes and tool_effect(call.name) != "edit":
             call.name, call.spawned = "apply_patch", ()
         call.known = tool_input(call.name, call.arguments)

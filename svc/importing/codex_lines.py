@@ -7,22 +7,31 @@ import msgspec
 
 from aggregates.records.record import Count
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile
-from aggregates.telemetry.codex import call_arguments
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
 
 HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
-
-
-class Body(msgspec.Struct, frozen=True):
-    """What a line says; one of the classes below."""
+_EVENTS = frozenset(
+    {
+        *("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "context_compacted"),
+        *("user_message", "agent_message", "token_count", "exec_command_end", "patch_apply_end", "mcp_tool_call_end"),
+        "error",
+    }
+)
+_ITEMS = frozenset(
+    {
+        *("function_call", "custom_tool_call", "local_shell_call"),
+        *("function_call_output", "custom_tool_call_output"),
+    }
+)
+_LINES = frozenset({"turn_context", "token_usage_record", "compacted"})
 
 
 class HistoryBase(msgspec.Struct, frozen=True):
     end_ordinal_exclusive: Count | None = None
 
 
-class Meta(Body, frozen=True):
+class Meta(msgspec.Struct, frozen=True):
     """The head of a file; a fork repeats its parent's after its own."""
 
     id: str | None = None
@@ -69,33 +78,6 @@ class Meta(Body, frozen=True):
         return based if self.subagent_history_start_ordinal is None else self.subagent_history_start_ordinal
 
 
-class TurnContext(Body, frozen=True):
-    model: str | None = None
-    cwd: str | None = None
-
-
-class TurnStarted(Body, frozen=True):
-    turn_id: str | None = None
-
-
-class TurnComplete(Body, frozen=True):
-    last_agent_message: str | None = None
-
-
-class TurnAborted(Body, frozen=True):
-    reason: str | None = None
-
-
-class Prompt(Body, frozen=True):
-    message: str
-    kind: str | None = None
-    images: Any = None
-
-
-class AgentMessage(Body, frozen=True):
-    message: str
-
-
 class Usage(msgspec.Struct, frozen=True):
     """Tokens; cached input is part of the input, reasoning part of the output."""
 
@@ -110,62 +92,65 @@ class TokenInfo(msgspec.Struct, frozen=True):
     last_token_usage: Usage | None = None
 
 
-class TokenCount(Body, frozen=True):
-    """Told after each response, and again whenever the limits of an account change."""
-
-    info: TokenInfo | None = None
-
-
-class UsageRecord(Body, frozen=True):
-    """Newer versions' account of one response, beside the count."""
-
-    usage: Usage
-
-
-class Call(Body, frozen=True):
-    call_id: str
-    name: str
-    namespace: str | None = None
-    arguments: Any = None
-    input: Any = None
-
-    @property
-    def known_arguments(self) -> dict[str, Any]:
-        return call_arguments(self.arguments if self.input is None else self.input)
-
-
-class ShellCall(Body, frozen=True):
-    action: dict[str, Any]
-    call_id: str | None = None
-    id: str | None = None
-
-
-class Output(Body, frozen=True):
-    call_id: str
-    output: Any = None
-
-    @property
-    def text(self) -> str:
-        """Its beginning, where it says how it went."""
-        return text_in(self.output.get("content") if isinstance(self.output, dict) else self.output)[
-            :HEAD_CHARACTERS_MAX
-        ]
-
-    @property
-    def ok(self) -> bool | None:
-        told = self.output.get("success") if isinstance(self.output, dict) else None
-        return tool_outcome("codex", self.output, told if isinstance(told, bool) else None).ok
-
-
 class Duration(msgspec.Struct, frozen=True):
     secs: Count = 0
     nanos: Count = 0
 
 
-class _End(Body, frozen=True):
-    call_id: str
+class Body(msgspec.Struct, frozen=True):
+    """What a line says: by its type some of these."""
+
+    type: str
+    message: str = ""  # what the user or the agent says, or why a request failed for good
+    kind: str | None = None
+    images: Any = None
+    turn_id: str | None = None
+    last_agent_message: str | None = None
+    reason: str | None = None
+    info: TokenInfo | None = None  # told after each response, and again whenever the limits of an account change
+    usage: Usage | None = None  # newer versions' account of one response, beside the count
+    model: str | None = None
+    cwd: str | None = None
+
+    call_id: str | None = None
+    id: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    output: Any = None
+
     status: str | None = None
     duration: Any = None
+    command: Any = None
+    exit_code: int | None = None
+    result: Any = None
+    success: bool | None = None
+    changes: dict[str, Any] = {}
+
+    @property
+    def result_head(self) -> str:
+        """The beginning of a call's result, where it says how it went."""
+        told = self.output.get("content") if isinstance(self.output, dict) else self.output
+        return text_in(told)[:HEAD_CHARACTERS_MAX]
+
+    @property
+    def ok(self) -> bool | None:
+        """How a call ended, by its result or by its event."""
+        match self.type, self.result:
+            case "exec_command_end", _:
+                return None if self.exit_code is None else self.exit_code == 0
+            case "patch_apply_end", _:
+                return self.success
+            case "mcp_tool_call_end", {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
+                return not failed
+            case "mcp_tool_call_end", {"Ok": _} | {"Err": _}:
+                return "Ok" in self.result
+            case "mcp_tool_call_end", _:
+                return None
+        told = self.output.get("success") if isinstance(self.output, dict) else None
+        return tool_outcome("codex", self.output, told if isinstance(told, bool) else None).ok
 
     @property
     def duration_ms(self) -> int | None:
@@ -175,34 +160,6 @@ class _End(Body, frozen=True):
         except msgspec.ValidationError:
             return None
         return told.secs * 1000 + told.nanos // 1_000_000
-
-
-class ShellEnd(_End, frozen=True):
-    command: Any = None
-    exit_code: int | None = None
-
-    @property
-    def ok(self) -> bool | None:
-        return None if self.exit_code is None else self.exit_code == 0
-
-
-class McpEnd(_End, frozen=True):
-    result: Any = None
-
-    @property
-    def ok(self) -> bool | None:
-        match self.result:
-            case {"Ok": {"isError": bool(failed)} | {"is_error": bool(failed)}}:
-                return not failed
-            case {"Ok": _} | {"Err": _}:
-                return "Ok" in self.result
-            case _:
-                return None
-
-
-class PatchEnd(_End, frozen=True):
-    ok: bool | None = msgspec.field(default=None, name="success")
-    changes: dict[str, Any] = {}
 
     @property
     def files(self) -> list[ChangedFile]:
@@ -233,100 +190,44 @@ def _changed_lines(change: object) -> tuple[int, int] | None:
             return None
 
 
-class Compaction(Body, frozen=True):
-    type: str | None = None  # where an event tells it once more, as in some versions
-
-
-class Failure(Body, frozen=True):
-    """A request failed for good, in versions that keep it."""
-
-    message: str = ""
-
-
-class Message(Body, frozen=True):
-    """A message as the model got or gave it; in files without events the only trace of a prompt."""
-
-    role: str
-    content: Any = None
-
-
-CallEnd = ShellEnd | McpEnd | PatchEnd
-_EVENTS: dict[str, type[Body]] = {
-    "task_started": TurnStarted,
-    "turn_started": TurnStarted,
-    "task_complete": TurnComplete,
-    "turn_complete": TurnComplete,
-    "turn_aborted": TurnAborted,
-    "user_message": Prompt,
-    "agent_message": AgentMessage,
-    "token_count": TokenCount,
-    "exec_command_end": ShellEnd,
-    "patch_apply_end": PatchEnd,
-    "mcp_tool_call_end": McpEnd,
-    "context_compacted": Compaction,
-    "error": Failure,
-}
-_ITEMS: dict[str, type[Body]] = {
-    "message": Message,
-    "function_call": Call,
-    "custom_tool_call": Call,
-    "local_shell_call": ShellCall,
-    "function_call_output": Output,
-    "custom_tool_call_output": Output,
-}
-_LINES: dict[str, type[Body]] = {
-    "session_meta": Meta,
-    "turn_context": TurnContext,
-    "token_usage_record": UsageRecord,
-    "compacted": Compaction,
-}
-
-
 class Line(Timed):
     type: str | None = None
     ordinal: Any = None
     payload: Any = None  # None in a line of the older kind
 
 
-def body_of(line: Line, value: dict[str, Any]) -> Body | None:
+def body_of(line: Line, value: dict[str, Any]) -> Meta | Body | None:
     """What the line of this JSON object says; None where that has no meaning here. Raises `ValueError`."""
     payload = line.payload
-    if line.type is None:
-        older_head = isinstance(value.get("id"), str) and line.at_us is not None
-        return msgspec.convert(value, Meta) if older_head else None
-    if payload is None:
-        body = _body(_ITEMS, line.type, value)
-        match body:
+    match line.type, payload:
+        case None, _:
+            older_head = isinstance(value.get("id"), str) and line.at_us is not None
+            return msgspec.convert(value, Meta) if older_head else None
+        case "message", None if line.at_us is None:
             # In older files messages are all there is.
-            case Message(role="user", content=content) if line.at_us is None:
-                return Prompt(text_in(content))
-            case Message(role="assistant", content=content) if line.at_us is None:
-                return AgentMessage(text_in(content))
-        return body
-    if not isinstance(payload, dict):
-        raise ValueError("Expected `object` - at `$.payload`")
-    match line.type, payload.get("type"):
-        case "event_msg", "item_completed":
+            kind = {"user": "user_message", "assistant": "agent_message"}.get(str(value.get("role")))
+            return None if kind is None else Body(kind, text_in(value.get("content")))
+        case kind, None:
+            return msgspec.convert(value, Body) if kind in _ITEMS else None
+        case "session_meta", dict():
+            return msgspec.convert(payload, Meta)
+        case "event_msg", {"type": "item_completed"}:
             return _item(payload.get("item"))
-        case "event_msg", event:
-            return _body(_EVENTS, event, payload)
-        case "response_item", item:
-            return _body(_ITEMS, item, payload)
-        case kind, _:
-            return _body(_LINES, kind, payload)
-
-
-def _body(bodies: dict[str, type[Body]], told: object, fields: dict[str, Any]) -> Body | None:
-    body = bodies.get(told) if isinstance(told, str) else None
-    return None if body is None else msgspec.convert(fields, body)
+        case "event_msg", {"type": str(kind)} if kind in _EVENTS:
+            return msgspec.convert(payload, Body)
+        case "response_item", {"type": str(kind)} if kind in _ITEMS:
+            return msgspec.convert(payload, Body)
+        case kind, dict():
+            return msgspec.convert({**payload, "type": kind}, Body) if kind in _LINES else None
+    raise ValueError("Expected `object` - at `$.payload`")
 
 
 def _item(item: object) -> Body | None:
     """Newer versions tell prompts and commands as items."""
     match item:
         case {"type": "UserMessage", "content": list(parts)}:
-            return Prompt(text_in(parts))
+            return Body("user_message", text_in(parts))
         case {"type": "CommandExecution", "id": str(call_id), **fields}:
-            return msgspec.convert({**fields, "call_id": call_id}, ShellEnd)
+            return msgspec.convert({**fields, "type": "exec_command_end", "call_id": call_id}, Body)
         case _:
             return None

@@ -262,7 +262,9 @@ def function_targets() -> Iterator[Target]:
         "claude typed", claude_lines._as_typed, ("<command-name>", "</command-name>", "<bash-input>", "/", "<command-")
     )
     yield Target(
-        "codex result", lambda text: codex_lines.Output("a", text).ok, ("Exit code: 1", "\n", '{"output":', *_JSON)
+        "codex result",
+        lambda text: codex_lines.Body("function_call_output", output=text).ok,
+        ("Exit code: 1", "\n", '{"output":', *_JSON),
     )
     yield Target("own words", own_words, ("<ide_a>", "</ide_a>", "<current_datetime>", "</current_datetime>", " "))
     for tool, old, new in (
