@@ -134,11 +134,11 @@ class ToolInput(msgspec.Struct, frozen=True):
     more: tuple[ChangedFile, ...] = ()  # what a patch changes beside `path`; its lines are among `lines`
 
 
-def tool_input(tool: str, arguments: Mapping[str, Any]) -> ToolInput:
-    """Reads the input of a call. A shortened input gives neither lines nor a key, for they would be wrong."""
+def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False) -> ToolInput:
+    """Reads the input of a call. One that may be shortened gives neither lines nor a key, for they would be wrong."""
     if not arguments:
         return ToolInput()
-    whole = not any(isinstance(value, str) and _CUT.search(value) for value in arguments.values())
+    whole = whole or not any(isinstance(value, str) and _CUT.search(value) for value in arguments.values())
     effect = tool_effect(tool)
     known = dict(arguments)
     patched = _patched(_patch(known) or "") if whole and effect == "edit" else []

@@ -14,6 +14,8 @@ from aggregates.telemetry.outcomes import tool_outcome
 
 PREFIX = "claude_code."
 SYNTHETIC_MODEL = "<synthetic>"  # the agent's own messages carry this model: they were never asked of one
+STATUSES = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401, "invalid_request": 400}
+"""Of the failures that it tells its hooks, and its transcripts."""
 _NANO_PER_MICRO = 1_000
 _MAIN = ("repl_main_thread", "sdk", "main")
 _USERS_DECISIONS = (None, "user_reject", "user_abort")

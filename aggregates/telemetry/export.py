@@ -34,8 +34,6 @@ class _Vocabulary(NamedTuple):
     sessions: tuple[str, ...]  # what names the agent session, the first that is there
 
 
-_STATUSES = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401, "invalid_request": 400}
-"""Of the failures that Claude Code tells its hooks."""
 _OWN: dict[str, Reader] = {
     "session_start": lambda event, attributes: event.only(
         "session_start", source=otlp.name(attributes, "source"), model=otlp.name(attributes, "model")
@@ -44,7 +42,7 @@ _OWN: dict[str, Reader] = {
     "tool_result": claude_code.tool_result,
     "interruption": lambda event, _: event.only("interruption"),
     "stop_failure": lambda event, attributes: event.error(
-        otlp.text(attributes, "error.message", "error"), _STATUSES.get(otlp.text(attributes, "error") or "")
+        otlp.text(attributes, "error.message", "error"), claude_code.STATUSES.get(otlp.text(attributes, "error") or "")
     ),
 }
 """What `svc hook` reports: how a session began and ended, what stopped an answer, and tool details that an agent's own

@@ -5,7 +5,6 @@ seen once is not taken again. Ids come from the lines' own ids: the same transcr
 however far, it is read.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,18 @@ import msgspec
 
 from aggregates.reading.authors import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
-from aggregates.records.tools import ToolInput, bounded_command, changed_lines, input_key, tool_effect
+from aggregates.records.tools import changed_lines, tool_effect, tool_input
+from aggregates.telemetry.claude_code import STATUSES, SYNTHETIC_MODEL
+from aggregates.telemetry.draft import status_in
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing import claude_lines as transcript
+from svc.importing.claude_lines import Block, CacheWrites, Fork, Line, Usage
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
-_SYNTHETIC_MODEL = "<synthetic>"  # the agent's own messages carry this model: they were never asked of one
 _START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
-_STATUS = re.compile(r"\b([45]\d\d)\b")
-_STATUS_OF_ERROR = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401}
+_READ = ("user", "assistant", "system", "attachment", "progress")
 
 
 class TranscriptReader(Reader):
@@ -37,35 +36,38 @@ class TranscriptReader(Reader):
         self._speaking: Note | None = None  # the request whose answer, in words alone, has no end yet
 
     def _line(self, value: dict[str, Any], number: int) -> None:
-        line = transcript.line_of(value)
-        at_us, spoken = line.at_us, isinstance(line, transcript.UserLine | transcript.AssistantLine)
-        if at_us is None and spoken:
-            raise ValueError("no timestamp")
-        if at_us is None or type(line) is transcript.Line:
+        kind = value.get("type", "")
+        if isinstance(kind, str) and kind not in _READ:
+            return
+        line = msgspec.convert(value, Line)
+        at_us, spoken = line.at_us, line.type in ("user", "assistant")
+        if spoken and (at_us is None or "message" not in value):
+            raise ValueError("no timestamp, or no message")
+        if at_us is None:
             return
         # A copied line goes by the id that it had where it was written first.
-        original = line.forked_from or transcript.Fork()
+        original = line.forked_from or Fork()
         session = original.session_id or line.session_id or self._stem
         line.uuid = original.message_uuid or line.uuid or f"{session}:{number}"
         if not self._seen.add("line", line.uuid):
             return
         if session != self._session:
             self._cut(next_session=session)
-        match line:
-            case transcript.UserLine():
+        match line.type:
+            case "user":
                 self._user(line, at_us)
-            case transcript.AssistantLine():
+            case "assistant":
                 self._assistant(line, at_us)
-            case transcript.SystemLine():
+            case "system":
                 self._system(line, at_us)
-            case transcript.AttachmentLine(data=data) | transcript.ProgressLine(data=data):
-                self._session_start(data, line, at_us)
+            case _:
+                self._session_start(line.attachment or line.data, line, at_us)
         self._prompted(line, at_us)
         first = spoken and not line.is_sidechain and self._seen.add("session", self._session)
         if first and self._started is None:
             self._add(note("session_start", self._session, at_us))
 
-    def _session_start(self, data: dict[str, Any], line: transcript.Line, at_us: int) -> None:
+    def _session_start(self, data: dict[str, Any], line: Line, at_us: int) -> None:
         """A hook that ran at a session's start tells what began it; it changes no exchange that was finished."""
         if data.get("hookEvent") != "SessionStart" or line.is_sidechain:
             return
@@ -77,7 +79,7 @@ class TranscriptReader(Reader):
             self._cut()
         self._note("session_start", line, at_us, source or None)
 
-    def _user(self, line: transcript.UserLine, at_us: int) -> None:
+    def _user(self, line: Line, at_us: int) -> None:
         if line.is_sidechain and line.prompt_id is not None:
             known = (self._session, line.prompt_id) in self._seen.keys["host prompt"]
             self._spawning_prompt = line.prompt_id if known else None
@@ -93,14 +95,18 @@ class TranscriptReader(Reader):
             case "interruption":
                 self._note("interruption", line, at_us)
                 self._running.clear()
-                self._break_off()
+                if self._speaking in self._open.items:
+                    # An answer that was stopped amid its words is none: so the agent's own log and its hooks have it.
+                    self._open.items = [item for item in self._open.items if item is not self._speaking]
+                    self._open.answer = ""
+                self._speaking = None
                 self._open.stopped = True
             case "compaction":
                 self._compaction(line, at_us, None)
             case "local output":
                 self._open.stopped = True
 
-    def _prompted(self, line: transcript.Line, at_us: int) -> None:
+    def _prompted(self, line: Line, at_us: int) -> None:
         text = None if line.is_sidechain else line.typed
         if text is None:
             return
@@ -117,7 +123,7 @@ class TranscriptReader(Reader):
             return
         # A second prompt under one id of the agent (typed while it worked) goes without.
         claimed = not made and line.prompt_id and self._seen.add("host prompt", (self._session, line.prompt_id))
-        if isinstance(line, transcript.AttachmentLine):
+        if line.type == "attachment":
             at_us = max(at_us, self._open.last_us)  # typed while the agent worked, it was heard only now
         self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
 
@@ -125,33 +131,26 @@ class TranscriptReader(Reader):
         """What comes after it is the last thing that its exchange led to."""
         self._add(item)
 
-    def _break_off(self) -> None:
-        """An answer that was stopped amid its words is none: so the agent's own log and its hooks have it."""
-        if self._speaking in self._open.items:
-            self._open.items = [item for item in self._open.items if item is not self._speaking]
-            self._open.answer = ""
-        self._speaking = None
-
-    def _compaction(self, line: transcript.Line, at_us: int, trigger: str | None) -> None:
+    def _compaction(self, line: Line, at_us: int, trigger: str | None) -> None:
         last = self._open.items[-1] if self._open.items else None
         if not isinstance(last, Note) or last.drafts[0].record.kind != "compaction":
             self._note("compaction", line, at_us, trigger)
 
-    def _system(self, line: transcript.SystemLine, at_us: int) -> None:
+    def _system(self, line: Line, at_us: int) -> None:
         if line.subtype in _END_NOTES and not line.is_sidechain:
             self._open.stopped = True
         elif line.subtype == "compact_boundary":
             trigger = line.compact_metadata.get("trigger") if isinstance(line.compact_metadata, dict) else None
             self._compaction(line, at_us, trigger if isinstance(trigger, str) else None)
 
-    def _note(self, kind: RecordKind, line: transcript.Line, at_us: int, source: str | None = None) -> None:
+    def _note(self, kind: RecordKind, line: Line, at_us: int, source: str | None = None) -> None:
         self._add(note(kind, line.uuid or "", at_us, source=source))
 
-    def _assistant(self, line: transcript.AssistantLine, at_us: int) -> None:
+    def _assistant(self, line: Line, at_us: int) -> None:
         if line.is_api_error_message:
             self._failed(line, at_us)
             return
-        if line.message.model == _SYNTHETIC_MODEL:
+        if line.message.model == SYNTHETIC_MODEL:
             return
         self._request(line, at_us)
         if not line.is_sidechain:
@@ -159,34 +158,35 @@ class TranscriptReader(Reader):
         for index, block in enumerate(line.message.blocks):
             if block.type == "tool_use" and block.id is not None and self._seen.add("call", block.id):
                 name, arguments = block.name or "", block.input if isinstance(block.input, dict) else {}
-                known, sidechain = _input(name, arguments), bool(line.is_sidechain)
+                known, sidechain = tool_input(name, arguments, whole=True), bool(line.is_sidechain)
                 # A request comes before the calls it asks for, and these in their order.
                 call_us, prompt_id = at_us + 1 + index, self._prompt_of(line)
                 call = ToolCall(block.id, name, arguments, call_us, known, sidechain, prompt_id)
                 self._running[block.id] = call
                 self._add(call)
         if not line.is_sidechain:
-            self._say(line, at_us)
+            texts, message_id = line.message.texts, line.message.id or line.uuid
+            self._open.answered_us = at_us
+            if "".join(texts).strip():
+                before = [self._open.answer] if message_id == self._open.answer_id else []
+                self._open.answer_id, self._open.answer = message_id, "\n\n".join(before + texts)
         self._open.stopped = line.message.stop_reason in _END_REASONS
 
-    def _failed(self, line: transcript.AssistantLine, at_us: int) -> None:
+    def _failed(self, line: Line, at_us: int) -> None:
         """A request that failed for good, as the agent told the user."""
         text = "\n".join(block.text for block in line.message.blocks if block.text is not None) or None
-        status = line.api_error_status
-        if status is None and isinstance(line.error, str):
-            status = _STATUS_OF_ERROR.get(line.error)
-        if status is None and text and text.startswith("API Error") and (match := _STATUS.search(text[:200])):
-            status = int(match.group(1))
+        named = STATUSES.get(line.error) if isinstance(line.error, str) else None
+        status = next((each for each in (line.api_error_status, named, status_in(text)) if each is not None), None)
         told = {"request_id": line.request_id, "status_code": status, "sidechain": bool(line.is_sidechain)}
         self._add(note("error", line.uuid or "", at_us, text, prompt_id=self._prompt_of(line), **told))
         self._open.stopped = not line.is_sidechain
 
-    def _request(self, line: transcript.AssistantLine, at_us: int) -> None:
+    def _request(self, line: Line, at_us: int) -> None:
         """Each line of a message repeats the usage, and the last one is right."""
         key = line.request_key
         known = self._requests.get(key)
-        cost, usage = line.cost_usd, line.message.usage or transcript.Usage()
-        writes = usage.cache_creation or transcript.CacheWrites()
+        cost, usage = line.cost_usd, line.message.usage or Usage()
+        writes = usage.cache_creation or CacheWrites()
         request = note(
             "request",
             f"{key[0]}:{key[1] or ''}",
@@ -212,14 +212,7 @@ class TranscriptReader(Reader):
             self._add(request)
         self._at(at_us)
 
-    def _say(self, line: transcript.AssistantLine, at_us: int) -> None:
-        texts, message_id = line.message.texts, line.message.id or line.uuid
-        self._open.answered_us = at_us
-        if "".join(texts).strip():
-            before = [self._open.answer] if message_id == self._open.answer_id else []
-            self._open.answer_id, self._open.answer = message_id, "\n\n".join(before + texts)
-
-    def _prompt_of(self, line: transcript.Line) -> str | None:
+    def _prompt_of(self, line: Line) -> str | None:
         """The agent's id of a line's prompt; a sub-agent's line belongs to the prompt that spawned it."""
         own = self._open.prompt.host_prompt_id if self._open.prompt else None
         return own or (self._spawning_prompt if line.is_sidechain else None)
@@ -235,17 +228,7 @@ class TranscriptReader(Reader):
         self._session = next_session or self._session
 
 
-def _input(name: str, arguments: dict[str, Any]) -> ToolInput:
-    path = next((arguments[key] for key in ("file_path", "notebook_path") if key in arguments), None)
-    command = arguments.get("command") if tool_effect(name) == "shell" else None
-    return ToolInput(
-        path=path if isinstance(path, str) and path else None,
-        command=bounded_command(command) if isinstance(command, str) else None,
-        key=input_key(name, arguments),
-    )
-
-
-def _finish(call: ToolCall, block: transcript.Block, result: object, at_us: int) -> None:
+def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
     if block.is_rejection:
         call.reject()
         return

@@ -36,7 +36,6 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class CacheWrites(msgspec.Struct, frozen=True):
-    ephemeral_5m_input_tokens: Count | None = None
     ephemeral_1h_input_tokens: Count | None = None
 
 
@@ -71,10 +70,14 @@ class Fork(msgspec.Struct, frozen=True, rename="camel"):
     message_uuid: str | None = None
 
 
-class Line(Timed, rename="camel", kw_only=True):
-    """What every line may carry; a line of a kind without meaning here stays at this."""
+class Origin(msgspec.Struct, frozen=True):
+    kind: str | None = None  # who put a user line there; `human` for a person
 
-    type: str = ""
+
+class Line(Timed, rename="camel", kw_only=True):
+    """One line: by its type some of these."""
+
+    type: str
     uuid: str | None = None
     session_id: str | None = None
     is_sidechain: bool | None = None  # a sub-agent's line
@@ -83,65 +86,26 @@ class Line(Timed, rename="camel", kw_only=True):
     cwd: str | None = None
     forked_from: Fork | None = None
 
-    @property
-    def typed(self) -> str | None:
-        """The prompt as it was typed, a command as `/name arguments`, or what the agent wrote in a person's place.
-
-        None where the line is neither.
-        """
-        return None
-
-
-class Origin(msgspec.Struct, frozen=True):
-    kind: str | None = None  # who put a user line there; `human` for a person
-
-
-class UserLine(Line, rename="camel", kw_only=True):
-    """What was said to the model: a prompt, tool results, or something the agent put in."""
-
-    message: Message
+    message: Message = Message("")  # a prompt, tool results, what the agent put in; or one block of the model's
     is_compact_summary: bool | None = None
     is_visible_in_transcript_only: bool | None = None
     origin: Origin | None = None
     prompt_source: str | None = None
     tool_use_result: Any = None
 
-    @property
-    def typed(self) -> str | None:
-        if self.is_meta or self.is_sidechain or self.is_visible_in_transcript_only or self.means is not None:
-            return None
-        if any(block.type == "tool_result" for block in self.message.blocks):
-            return None
-        by_person = self.prompt_source != "system" and (self.origin is None or self.origin.kind in (None, "human"))
-        return _as_typed(self.text, by_person=by_person)
-
-    @property
-    def text(self) -> str:
-        """What was said, but for blocks that the agent put beside it."""
-        own = [words for text in self.message.texts if (words := own_words(text)).strip()]
-        pictured = not own and any(block.type == "image" for block in self.message.blocks)
-        return "[Image]" if pictured else "\n".join(own)
-
-    @property
-    def means(self) -> Literal["interruption", "compaction", "local output"] | None:
-        """What else it may say: the user stopped the agent, the agent compacted, or a command printed this."""
-        text = self.text
-        if any(each.strip() in _INTERRUPTED for each in self.message.texts):
-            return "interruption"
-        if self.is_compact_summary or text.startswith(_CONTINUED):
-            return "compaction"
-        return "local output" if text.lstrip().startswith(_LOCAL_OUTPUT) else None
-
-
-class AssistantLine(Line, rename="camel", kw_only=True):
-    """One block of a model's message; the message's usage is repeated on each of its lines."""
-
-    message: Message
     request_id: str | None = None
     is_api_error_message: bool | None = None
     api_error_status: int | None = None
     error: Any = None
     cost_usd: float | None = msgspec.field(default=None, name="costUSD")
+
+    subtype: str | None = None  # what the agent notes: the end of a turn, a compaction, a local command
+    content: Any = None
+    compact_metadata: Any = None
+    attachment: dict[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # a hook's result, a prompt typed while the agent worked
+    data: dict[str, Any] = msgspec.field(default_factory=dict)  # the progress of a hook
 
     @property
     def request_key(self) -> tuple[str, str | None]:
@@ -153,55 +117,49 @@ class AssistantLine(Line, rename="camel", kw_only=True):
         said = all(block.type in ("text", "thinking", "redacted_thinking") for block in self.message.blocks)
         return said and self.message.stop_reason is None and not self.is_sidechain
 
+    @property
+    def text(self) -> str:
+        """What was said, but for blocks that the agent put beside it."""
+        own = [words for text in self.message.texts if (words := own_words(text)).strip()]
+        pictured = not own and any(block.type == "image" for block in self.message.blocks)
+        return "[Image]" if pictured else "\n".join(own)
 
-class SystemLine(Line, rename="camel", kw_only=True):
-    """Something the agent notes: the end of a turn, a compaction, in newer versions a local command."""
-
-    subtype: str | None = None
-    content: Any = None
-    compact_metadata: Any = None
+    @property
+    def means(self) -> Literal["interruption", "compaction", "local output"] | None:
+        """What else a user's line may say: stopped by the user, compacted, or printed by a command."""
+        text = self.text
+        if any(each.strip() in _INTERRUPTED for each in self.message.texts):
+            return "interruption"
+        if self.is_compact_summary or text.startswith(_CONTINUED):
+            return "compaction"
+        return "local output" if text.lstrip().startswith(_LOCAL_OUTPUT) else None
 
     @property
     def typed(self) -> str | None:
-        local = self.subtype == "local_command" and isinstance(self.content, str)
-        return _command(self.content) if local else None
+        """The prompt as it was typed, a command as `/name arguments`, or what the agent wrote in a person's place.
+
+        None where the line is neither.
+        """
+        match self.type:
+            case "user" if not (self.is_meta or self.is_visible_in_transcript_only or self.means):
+                if any(block.type == "tool_result" for block in self.message.blocks):
+                    return None
+                human = self.origin is None or self.origin.kind in (None, "human")
+                return _as_typed(self.text, by_person=human and self.prompt_source != "system")
+            case "system" if self.subtype == "local_command" and isinstance(self.content, str):
+                return _command(self.content)
+            case "attachment" if self.attachment.get("type") == "queued_command" and not self.is_meta:
+                return _queued(self.attachment)
+        return None
 
 
-class AttachmentLine(Line, rename="camel", kw_only=True):
-    """Something put beside the conversation: a hook's result, a prompt typed while the agent worked."""
-
-    data: dict[str, Any] = msgspec.field(name="attachment")
-
-    @property
-    def typed(self) -> str | None:
-        if self.data.get("type") != "queued_command" or self.is_meta or self.data.get("isMeta"):
-            return None
-        origin = self.data.get("origin")
-        by_person = self.data.get("commandMode", "prompt") == "prompt"
-        by_person = by_person and not (isinstance(origin, dict) and origin.get("kind") != "human")
-        prompt = self.data.get("prompt")
-        if isinstance(prompt, list):
-            prompt = "\n".join(str(part["text"]) for part in prompt if isinstance(part, dict) and "text" in part)
-        return _as_typed(prompt, by_person=by_person) if isinstance(prompt, str) else None
-
-
-class ProgressLine(Line, rename="camel", kw_only=True):
-    data: dict[str, Any]
-
-
-_KINDS: dict[object, type[Line]] = {
-    "user": UserLine,
-    "assistant": AssistantLine,
-    "system": SystemLine,
-    "attachment": AttachmentLine,
-    "progress": ProgressLine,
-}
-
-
-def line_of(value: dict[str, Any]) -> Line:
-    """The line of this JSON object. Raises `ValueError`."""
-    kind = value.get("type")
-    return msgspec.convert(value, _KINDS.get(kind, Line) if isinstance(kind, str) else Line)
+def _queued(told: dict[str, Any]) -> str | None:
+    origin, prompt = told.get("origin"), told.get("prompt")
+    by_person = told.get("commandMode", "prompt") == "prompt"
+    by_person = by_person and not (isinstance(origin, dict) and origin.get("kind") != "human")
+    if isinstance(prompt, list):
+        prompt = "\n".join(str(part["text"]) for part in prompt if isinstance(part, dict) and "text" in part)
+    return _as_typed(prompt, by_person=by_person) if isinstance(prompt, str) and not told.get("isMeta") else None
 
 
 def _as_typed(text: str, *, by_person: bool = True) -> str | None:

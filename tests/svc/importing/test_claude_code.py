@@ -301,7 +301,7 @@ def test_paths_commands_and_inputs_stand_beside_their_records() -> None:
         said("a4", 4, call("t4", "Grep", path="/src", pattern="x")),
     )
     edit, first, second, grep = (draft for draft in exchange.drafts if draft.record.kind == "tool")
-    assert (edit.path, edit.command, grep.path) == ("/a.py", None, None)
+    assert (edit.path, edit.command, grep.path) == ("/a.py", None, "/src")
     assert first.command == "é" * (COMMAND_BYTES_MAX // 2)
     assert first.input_key == second.input_key != edit.input_key
 
