@@ -6,25 +6,21 @@ The rows, the bookmark and the list of facts that failed change in one transacti
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import groupby
+from operator import itemgetter
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import DeveloperEvent, Event, Scope
-from projections.derive.developers import (
-    PromptTexts,
-    link_rework,
-    owners_of,
-    rebuild_sub_sessions,
-    refresh_title,
-)
+from projections.derive.developers import PromptTexts, rebuild_sub_sessions, refresh_title
 from projections.derive.integrity import TextsUnavailable, flag_sessions
-from projections.derive.sessions import RebuiltSession, rebuild_session, touched_from
+from projections.derive.sessions import rebuild_session, touched_from
 from projections.facts.facts import Broken, Fact, GiveWay, Priced, priced, read_rows, read_singly, reason
 from projections.facts.prices import newest_book, reprice
 from projections.facts.rows import BEGINNING_US, Digesters, Rows, flag_skews, write_rows
 from projections.facts.telemetry import newly_detailed, settle_duplicates
-from projections.reader import FetchEvents, Reader, is_damage, is_passing
+from projections.reader import FetchEvents, Reader, is_damage, is_passing, json_array
 
 
 class Overtaken(Exception):
@@ -80,15 +76,11 @@ def apply(
         )
         if rows.touched_turns:  # titles
             changed |= {fact.event.scope for fact in facts if isinstance(fact.event, DeveloperEvent)}
-        return changed | _settled_since(db, before.log_time_us)
-
-
-def _settled_since(db: sqlite3.Connection, log_time_us: int) -> set[Scope]:
-    query = (
-        "SELECT DISTINCT s.organization_id, s.developer_id FROM bookmark b "
-        "JOIN sub_sessions s ON s.settles_at_us > ? AND s.settles_at_us <= b.log_time_us"
-    )
-    return {Scope(UUID(organization), UUID(developer)) for organization, developer in db.execute(query, (log_time_us,))}
+        settled = (
+            "SELECT DISTINCT s.organization_id, s.developer_id FROM bookmark b "
+            "JOIN sub_sessions s ON s.settles_at_us > ? AND s.settles_at_us <= b.log_time_us"
+        )
+        return changed.union(Scope(*map(UUID, ids)) for ids in db.execute(settled, (before.log_time_us,)))
 
 
 def next_due_us(db: sqlite3.Connection) -> int | None:
@@ -167,7 +159,9 @@ def _derive(
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
             with meter(scope), _savepoint(db):
-                _derive_developer(db, scope, sessions, texts)
+                rebuilt = [rebuild_session(db, session, from_us) for session, from_us in sessions]
+                flag_sessions(db, scope, rebuilt, texts.reader)
+                rebuild_sub_sessions(db, scope, rebuilt, texts)
             changed.add(scope)
         except TextsUnavailable:
             raise
@@ -181,23 +175,14 @@ def _derive(
 
 
 def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
-    owned: dict[tuple[str, str], tuple[Scope, list[tuple[str, int]]]] = {}
-    owners = owners_of(db, list(touched))
-    for session in sorted(touched):
-        scope = owners.get(session)
-        if scope is not None:
-            key = (str(scope.organization_id), str(scope.developer_id))
-            owned.setdefault(key, (scope, []))[1].append((session, touched[session]))
-    yield from (owned[key] for key in sorted(owned))
-
-
-def _derive_developer(
-    db: sqlite3.Connection, scope: Scope, sessions: Sequence[tuple[str, int]], texts: PromptTexts
-) -> None:
-    rebuilt: list[RebuiltSession] = [rebuild_session(db, session, from_us) for session, from_us in sessions]
-    flag_sessions(db, scope, rebuilt, texts.reader)
-    rewritten = rebuild_sub_sessions(db, scope, rebuilt, texts)
-    link_rework(db, rewritten.names, rewritten.dependents)
+    """Sessions whose claim has not been seen are left out."""
+    query = (
+        "SELECT s.organization_id, s.developer_id, s.agent_session_id FROM json_each(?) k "
+        "JOIN sessions s ON s.agent_session_id = k.value ORDER BY 1, 2, 3"
+    )
+    rows = db.execute(query, (json_array(list(touched)),)).fetchall()
+    for ids, owned in groupby(rows, key=itemgetter(0, 1)):
+        yield Scope(*map(UUID, ids)), [(session, touched[session]) for *_, session in owned]
 
 
 @contextmanager

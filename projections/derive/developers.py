@@ -5,11 +5,10 @@ after the last of them that still opens a sub-session of its own.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Scope
@@ -22,6 +21,7 @@ from projections.derive.sessions import (
     RebuiltSession,
     answers_of,
     arcs_of,
+    neighbour,
     said_of,
     text_of,
     turns_of,
@@ -31,28 +31,9 @@ from projections.facts.rows import Digesters
 from projections.reader import Reader, bodies, json_array, owner, pack, unpack
 
 
-class GroupedArc(msgspec.Struct, frozen=True):
-    """An arc and the sub-session it was last part of; None for an arc that is new."""
-
+class GroupedArc(NamedTuple):
     arc: Arc
-    sub_session_id: str | None
-
-
-def owners_of(db: sqlite3.Connection, sessions: Sequence[str]) -> dict[str, Scope]:
-    """Whose agent sessions are; those whose claim has not been seen are missing."""
-    query = (
-        "SELECT s.agent_session_id, s.organization_id, s.developer_id FROM json_each(?) k "
-        "JOIN sessions s ON s.agent_session_id = k.value"
-    )
-    rows = db.execute(query, (json_array(sessions),))
-    return {session: Scope(UUID(organization), UUID(developer)) for session, organization, developer in rows}
-
-
-class ChangedSubSessions(msgspec.Struct, frozen=True):
-    """What a rebuild changed."""
-
-    names: set[str]  # the sub-sessions written anew or taken away
-    dependents: set[str]  # those whose rework verdict hung on them as they were before
+    sub_session_id: str | None  # what it was last part of; None for an arc that is new
 
 
 class PromptTexts(NamedTuple):
@@ -64,19 +45,26 @@ class PromptTexts(NamedTuple):
 
 def rebuild_sub_sessions(
     db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts
-) -> ChangedSubSessions:
+) -> None:
     """Store the new arcs and conclude every sub-session they may have changed."""
     before = [arc for each in rebuilt for arc in each.before]
     after = [arc for each in rebuilt for arc in each.after]
     times = [arc.started_us for arc in (*before, *after)]
     if not times:
-        return ChangedSubSessions(set(), set())
-    start_us = _group_start_us(db, scope, min(times))
+        return
+    start_us, last_us = _group_start_us(db, scope, min(times)), max(times)
     # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
     changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
-    groups = _groups(_arcs_from(db, scope, start_us), max(times))
-    stale = _sub_sessions_between(db, scope, start_us, groups, max(times))
-    return _conclude_groups(db, scope, groups, changed, stale, texts)
+    groups = _groups(db, scope, start_us, last_us)
+    query = (
+        "SELECT sub_session_id FROM sub_sessions "
+        "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
+    )
+    stale = {row[0] for row in db.execute(query, (*owner(scope), start_us, last_us))}
+    stale.update(each.sub_session_id for group in groups for each in group if each.sub_session_id is not None)
+    unchanged = [_unchanged(db, group, changed) for group in groups]
+    fresh = [[each.arc for each in group] for group, name in zip(groups, unchanged, strict=True) if name is None]
+    _write_anew(db, scope, stale.difference(unchanged), fresh, texts)
 
 
 def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> None:
@@ -86,12 +74,8 @@ def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> N
         "JOIN prompts p ON p.turn_id = a.turn_id WHERE a.alias_id = ?"
     )
     for name, organization_id, developer_id in db.execute(query, (turn_id,)).fetchall():
-        if arcs := arcs_of(db, name):
-            scope = Scope(UUID(organization_id), UUID(developer_id))
-            concluded = _conclude(db, scope, arcs, texts)
-            delete_sub_session(db, name)
-            _insert(db, scope, arcs, concluded)
-        link_rework(db, {name}, ())
+        scope = Scope(UUID(organization_id), UUID(developer_id))
+        _write_anew(db, scope, {name}, [arcs_of(db, name)], texts)
 
 
 def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
@@ -130,58 +114,22 @@ def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], aft
     return lost
 
 
-def _arcs_from(db: sqlite3.Connection, scope: Scope, start_us: int) -> Iterator[GroupedArc]:
+def _groups(db: sqlite3.Connection, scope: Scope, start_us: int, last_changed_us: int) -> list[list[GroupedArc]]:
+    """Sub-sessions from here on, up to the first later arc that opened one before and opens one now."""
     query = (
         "SELECT body, sub_session_id FROM arcs "
         "WHERE organization_id = ? AND developer_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     )
-    for body, sub_session_id in db.execute(query, (*owner(scope), start_us)):
-        yield GroupedArc(unpack(body, Arc), sub_session_id)
-
-
-def _groups(placed: Iterator[GroupedArc], last_changed_us: int) -> list[list[GroupedArc]]:
-    """Sub-sessions from here on, up to the first later arc that opened one before and opens one now."""
     groups: list[list[GroupedArc]] = []
-    for each in placed:
-        if groups and belongs_to([member.arc for member in groups[-1]], each.arc):
-            groups[-1].append(each)
+    for body, name in db.execute(query, (*owner(scope), start_us)):
+        arc = unpack(body, Arc)
+        if groups and belongs_to([member.arc for member in groups[-1]], arc):
+            groups[-1].append(GroupedArc(arc, name))
             continue
-        if each.arc.started_us > last_changed_us and each.sub_session_id == str(each.arc.arc_id):
+        if arc.started_us > last_changed_us and name == str(arc.arc_id):
             break
-        groups.append([each])
+        groups.append([GroupedArc(arc, name)])
     return groups
-
-
-def _sub_sessions_between(
-    db: sqlite3.Connection, scope: Scope, start_us: int, groups: Sequence[Sequence[GroupedArc]], last_us: int
-) -> set[str]:
-    stale = {each.sub_session_id for group in groups for each in group if each.sub_session_id is not None}
-    query = (
-        "SELECT sub_session_id FROM sub_sessions "
-        "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
-    )
-    return stale.union(row[0] for row in db.execute(query, (*owner(scope), start_us, last_us)))
-
-
-def _conclude_groups(
-    db: sqlite3.Connection,
-    scope: Scope,
-    groups: Sequence[Sequence[GroupedArc]],
-    changed: set[str],
-    stale: set[str],
-    texts: PromptTexts,
-) -> ChangedSubSessions:
-    kept = {name for group in groups if (name := _unchanged(db, group, changed)) is not None}
-    gone = sorted(stale - kept)
-    dependents = set().union(*(dependents_of(db, name) for name in gone))
-    fresh = [[each.arc for each in group] for group in groups if str(group[0].arc.arc_id) not in kept]
-    # What was read of several prompts together stands in the rows that go.
-    concluded = [_conclude(db, scope, arcs, texts) for arcs in fresh]
-    for sub_session_id in gone:
-        delete_sub_session(db, sub_session_id)
-    for arcs, each in zip(fresh, concluded, strict=True):
-        _insert(db, scope, arcs, each)
-    return ChangedSubSessions({str(each.sub_session_id) for each in concluded}.union(gone), dependents)
 
 
 def _unchanged(db: sqlite3.Connection, group: Sequence[GroupedArc], changed: set[str]) -> str | None:
@@ -193,20 +141,35 @@ def _unchanged(db: sqlite3.Connection, group: Sequence[GroupedArc], changed: set
     return name if count == len(group) else None
 
 
+def _write_anew(
+    db: sqlite3.Connection, scope: Scope, gone: Collection[str], fresh: Iterable[Sequence[Arc]], texts: PromptTexts
+) -> None:
+    """Conclude sub-sessions of these arcs in place of those that go, and settle what all of them are rework of."""
+    affected = set(gone).union(*(dependents_of(db, name) for name in gone))
+    # What was read of several prompts together stands in the rows that go.
+    concluded = [(arcs, _conclude(db, scope, arcs, texts)) for arcs in fresh]
+    for name in gone:
+        delete_sub_session(db, name)
+    for arcs, each in concluded:
+        name = str(each.sub_session_id)
+        update = "UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?"
+        db.executemany(update, [(name, str(arc.arc_id)) for arc in arcs])
+        insert_sub_session(db, scope, each)
+    for _, each in concluded:
+        name = str(each.sub_session_id)
+        affected |= {name, *dependents_of(db, name)}
+    for name in sorted(affected):
+        _settle(db, name)
+
+
 def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts) -> SubSession:
+    """Raises `TextsUnavailable`."""
     turns = turns_of(db, arcs)
-    said = said_of(db, arcs)
-    joined = _joined_readings(db, scope, turns, texts)
-    return conclude(arcs, turns, _following(db, turns[-1]), said, answers_of(db, arcs), joined)
-
-
-def _joined_readings(
-    db: sqlite3.Connection, scope: Scope, turns: Sequence[Turn], texts: PromptTexts
-) -> dict[UUID, JoinedReading]:
-    """Of the grading units of several prompts, by their first turns; raises `TextsUnavailable`."""
     several = [unit for unit in unit_turns(turns) if len(joined_prompts(unit)) > 1]
-    found = {unit[0].turn_id: _joined_reading(db, scope, unit, texts) for unit in several}
-    return {turn_id: reading for turn_id, reading in found.items() if reading is not None}
+    joined = {
+        unit[0].turn_id: reading for unit in several if (reading := _joined_reading(db, scope, unit, texts)) is not None
+    }
+    return conclude(arcs, turns, neighbour(db, turns[-1], ">"), said_of(db, arcs), answers_of(db, arcs), joined)
 
 
 def _joined_reading(
@@ -237,21 +200,6 @@ def joined_in(db: sqlite3.Connection, session: str) -> list[JoinedReading]:
     return bodies(db, JoinedReading, query, (session,))
 
 
-def _insert(db: sqlite3.Connection, scope: Scope, arcs: Iterable[Arc], concluded: SubSession) -> None:
-    name = str(concluded.sub_session_id)
-    update = "UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?"
-    db.executemany(update, [(name, str(arc.arc_id)) for arc in arcs])
-    insert_sub_session(db, scope, concluded)
-
-
-def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
-    query = (
-        "SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) > (?, ?) "
-        "ORDER BY started_us, turn_id LIMIT 1"
-    )
-    return next(iter(bodies(db, Turn, query, (last.agent_session_id, last.started_us, str(last.turn_id)))), None)
-
-
 # Third pass: which sub-sessions are rework of an earlier one.
 #
 # A verdict depends on earlier sub-sessions within a week that changed shared files, or, for a revert with no file in
@@ -263,21 +211,14 @@ def _following(db: sqlite3.Connection, last: Turn) -> Turn | None:
 OF_NONE_KNOWN = ""  # `rework_of` where a person says that it is rework, and no rule finds of what
 
 
-def link_rework(db: sqlite3.Connection, rewritten: Iterable[str], dependents: Iterable[str]) -> None:
-    """Settle again whether these are rework, and all that depend on the rewritten."""
-    names = sorted(set(rewritten))
-    affected = set(names).union(dependents, *(dependents_of(db, name) for name in names))
-    for name in sorted(affected):
-        _settle(db, name)
-
-
 def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     """Later sub-sessions within reach whose verdict may hang on this one, as it is stored now."""
     query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id = ?"
+    found: set[str] = set()
     for view in bodies(db, ReworkView, query, (sub_session_id,)):
         reach = _reach(view, view.changed_files, view.changed_parts)
-        return {row[0] for row in db.execute(_LATER, {**reach, "first": view.ended_us, "id": sub_session_id})}
-    return set()
+        found |= {row[0] for row in db.execute(_LATER, {**reach, "first": view.ended_us, "id": sub_session_id})}
+    return found
 
 
 def _reach(view: ReworkView, files: Sequence[int], paths: Iterable[Parts]) -> dict[str, object]:
@@ -319,27 +260,15 @@ def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
     row = db.execute(query, (sub_session_id,)).fetchone()
     if row is None:
         return
-    view = unpack(row[0], ReworkView)
+    view, said = unpack(row[0], ReworkView), row[1]
     reach = _reach(view, view.touched_files, view.reverted)
     rows = db.execute(_EARLIER, {**reach, "last": view.started_us, "reverts": view.reverts, "id": sub_session_id})
     earlier = [(unpack(body, ReworkView), bool(complete)) for body, complete in rows]
-    found = judged = _name(rework_of(view, (each for each, _ in earlier)))
+    found = judged = rework_of(view, (each for each, _ in earlier))
     if any(each.goal_complete != complete for each, complete in earlier):
-        judged = _name(rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier)))
-    counted = _as_said(found, row[1], judged)
-    if (counted, judged) != row[2:]:
-        db.execute(
-            "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?",
-            (counted, judged, sub_session_id),
-        )
-
-
-def _name(verdict: UUID | None) -> str | None:
-    return None if verdict is None else str(verdict)
-
-
-def _as_said(found: str | None, said: int | None, judged: str | None) -> str | None:
-    """What it counts as rework of, once a person has said whether it is."""
-    if said is None:
-        return found
-    return (found or judged or OF_NONE_KNOWN) if said else None
+        judged = rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier))
+    counted = found if said is None else (found or judged or OF_NONE_KNOWN) if said else None
+    settled = tuple(None if each is None else str(each) for each in (counted, judged))
+    if settled != row[2:]:
+        update = "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?"
+        db.execute(update, (*settled, sub_session_id))

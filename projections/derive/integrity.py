@@ -6,7 +6,8 @@ found again. Whether prompts are alike takes their texts, from the log: only clo
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -36,14 +37,20 @@ class TextsUnavailable(Exception):
     """The log cannot be read at present: nothing may be concluded from texts that are only not at hand."""
 
 
-_Signs = Sequence[TurnEvidence]
-
-
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     """Evidence as it is stored, and where the prompt's text stands."""
 
     sign: TurnEvidence
     text: TextRef | None
+
+
+class _Tail(NamedTuple):
+    """The evidence of a session from a time on, as it was and as it is."""
+
+    session: str
+    from_us: int
+    before: list[TurnEvidence]
+    after: list[TurnEvidence]
 
 
 def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[RebuiltSession], reader: Reader) -> None:
@@ -52,42 +59,38 @@ def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[Rebuil
     for each in rebuilt:
         arcs = (*each.before, *each.after)
         if arcs:
-            session, from_us = arcs[0].agent_session_id, min(arc.started_us for arc in arcs)
-            before, after = _sign_again(db, session, from_us, reader)
-            if before != after:
-                _flag_session(db, scope, session, from_us, before, after)
-                changed_us |= _write_clears(db, scope, session, from_us, before, after)
+            tail = _sign_again(db, arcs[0].agent_session_id, min(arc.started_us for arc in arcs), reader)
+            if tail.before != tail.after:
+                _flag_session(db, scope, tail)
+                changed_us |= _write_clears(db, scope, tail)
     if changed_us:
         _flag_clears(db, scope, min(changed_us), max(changed_us))
 
 
-def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> tuple[_Signs, _Signs]:
-    """Write the evidence of a session's tail; as it was, and as it is."""
-    before = _kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", from_us)
-    earlier = _kept(db, session, "started_us < ? ORDER BY started_us DESC, turn_id DESC LIMIT 1", from_us)
+def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> _Tail:
+    before, earlier = _kept(db, session, from_us), list(islice(_earlier(db, session, from_us), 1))
     drafts = [_Kept(turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
     if after != before:
-        tail = "DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?"
-        db.execute(tail, (session, from_us))
+        db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
         rows = [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after]
         db.executemany("INSERT INTO turn_signs VALUES (?, ?, ?, ?)", rows)
-    return [each.sign for each in before], [each.sign for each in after]
+    return _Tail(session, from_us, [each.sign for each in before], [each.sign for each in after])
 
 
-def _kept(db: sqlite3.Connection, session: str, condition: str, from_us: int) -> list[_Kept]:
-    query = f"SELECT body FROM turn_signs WHERE agent_session_id = ? AND {condition}"
+def _kept(db: sqlite3.Connection, session: str, from_us: int) -> list[_Kept]:
+    query = "SELECT body FROM turn_signs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, turn_id"
     return bodies(db, _Kept, query, (session, from_us))
 
 
-def _earlier_signs(db: sqlite3.Connection, session: str, before_us: int) -> Iterator[TurnEvidence]:
+def _earlier(db: sqlite3.Connection, session: str, before_us: int) -> Iterator[_Kept]:
     """Those before a time, the latest first."""
     query = (
         "SELECT body FROM turn_signs WHERE agent_session_id = ? AND started_us < ? "
         "ORDER BY started_us DESC, turn_id DESC"
     )
     for (body,) in db.execute(query, (session, before_us)):
-        yield unpack(body, _Kept).sign
+        yield unpack(body, _Kept)
 
 
 _Pair = tuple[_Kept, _Kept]
@@ -103,49 +106,42 @@ def _names(pair: _Pair) -> _Names:
 def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -> list[_Kept]:
     """The evidence in time order, each compared with the one before unless that is known."""
     told = {_names(pair): pair[1].sign.alike for pair in pairwise(known)}
-    near = {_names(pair): pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)}
-    told |= _compare([pair for names, pair in near.items() if names not in told], reader)
-    alike_now = {names for names in near if told[names]}
+    pairs = [pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)]
+    new = [pair for pair in pairs if _names(pair) not in told]
+    for start in range(0, len(new), TEXTS_AT_ONCE // 2):
+        some = new[start : start + TEXTS_AT_ONCE // 2]
+        texts = reader.texts(each.text for pair in some for each in pair)
+        for pair in some:
+            refs = [each.text for each in pair if each.text is not None]
+            words = [text for ref in refs if (text := texts[ref]) is not None]
+            # Of deleted ones it is known whether they were.
+            told[_names(pair)] = alike(*words) if len(words) == 2 else len(refs) == 2 and reader.stood_alike(*refs)
+    alike_now = {names for names in map(_names, pairs) if told[names]}
     return [
         *drafts[:1],
         *(_Kept(replace(pair[1].sign, alike=_names(pair) in alike_now), pair[1].text) for pair in pairwise(drafts)),
     ]
 
 
-def _compare(pairs: Sequence[_Pair], reader: Reader) -> dict[_Names, bool]:
-    """Whether the texts of each pair are alike; of deleted ones, whether they were."""
-    found: dict[_Names, bool] = {}
-    for start in range(0, len(pairs), TEXTS_AT_ONCE // 2):
-        some = pairs[start : start + TEXTS_AT_ONCE // 2]
-        texts = reader.texts(each.text for pair in some for each in pair)
-        for pair in some:
-            refs = [each.text for each in pair if each.text is not None]
-            words = [text for ref in refs if (text := texts[ref]) is not None]
-            found[_names(pair)] = alike(*words) if len(words) == 2 else len(refs) == 2 and reader.stood_alike(*refs)
-    return found
-
-
 def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef, TextRef]]:
     """The neighbours in a session whose texts were found alike."""
-    for one, other in pairwise(_kept(db, session, "started_us >= ? ORDER BY started_us, turn_id", BEGINNING_US)):
+    for one, other in pairwise(_kept(db, session, BEGINNING_US)):
         if other.sign.alike and one.text is not None and other.text is not None:
             yield one.text, other.text
 
 
-def _flag_session(
-    db: sqlite3.Connection, scope: Scope, session: str, from_us: int, before: _Signs, after: _Signs
-) -> None:
+def _flag_session(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> None:
     """Find flags again from the last turn on that neither a storm nor a burst ties to the one before it."""
+    session, found_from_us, before, after = tail
     alike_first = any(signs[0].alike for signs in (before, after) if signs)
     tiny_us = min((sign.at_us for sign in (*before, *after) if sign.tiny), default=END_US)
     reached: list[TurnEvidence] = []
-    for sign in _earlier_signs(db, session, from_us):
-        apart = sign.at_us < (reached[-1].at_us if reached else from_us)
-        if apart and not alike_first and tiny_us - sign.at_us > BURST_US:
+    for sign in (each.sign for each in _earlier(db, session, tail.from_us)):
+        if sign.at_us < found_from_us and not alike_first and tiny_us - sign.at_us > BURST_US:
             break
         reached.append(sign)
-        alike_first, tiny_us = sign.alike, sign.at_us if sign.tiny else tiny_us
-    found_from_us = reached[-1].at_us if reached else from_us
+        found_from_us, alike_first = sign.at_us, sign.alike
+        tiny_us = sign.at_us if sign.tiny else tiny_us
     rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, [*reached[::-1], *after])]
     db.execute(
         f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS}) AND detected_at_us >= ?",
@@ -154,16 +150,16 @@ def _flag_session(
     insert_flags(db, rows)
 
 
-def _write_clears(
-    db: sqlite3.Connection, scope: Scope, session: str, from_us: int, before: _Signs, after: _Signs
-) -> set[int]:
+def _write_clears(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> set[int]:
     """The times at which a clear is new, gone, or over other files than before."""
+    session, from_us, before, after = tail
     if all(sign.cleared_us is None for sign in (*before, *after)):
         return set()
-    since = list(takewhile(lambda sign: sign.cleared_us is None, _earlier_signs(db, session, from_us)))
-    names = json_array([sign.turn_id for sign in before])
+    signs = (each.sign for each in _earlier(db, session, from_us))
+    since = list(takewhile(lambda sign: sign.cleared_us is None, signs))
     query = "SELECT c.body FROM json_each(?) n JOIN clears c ON c.turn_id = n.value"
-    known, found = set(bodies(db, Clear, query, (names,))), set(clears_of(session, [*since[::-1], *after]))
+    known = set(bodies(db, Clear, query, (json_array([sign.turn_id for sign in before]),)))
+    found = set(clears_of(session, [*since[::-1], *after]))
     db.executemany("DELETE FROM clears WHERE turn_id = ?", [(str(clear.turn_id),) for clear in known - found])
     db.executemany(
         "INSERT INTO clears VALUES (?, ?, ?, ?, ?, ?)",

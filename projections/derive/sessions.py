@@ -5,17 +5,17 @@ depend on the set of facts, not on their order.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import chain
-from operator import itemgetter
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.event import Span
-from aggregates.judging.rubric import NO_ANSWERS, NO_GAP_ANSWERS, Answers, GapAnswer, JudgeAnswered
+from aggregates.judging.rubric import Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
-from aggregates.sub_sessions.sub_session import Overrides, OverrideTopic, OverrideWord, gap_overrides, overrides_of
+from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_overrides, overrides_of
 from aggregates.turns.captures import JOIN_WINDOW_US, Capture
 from aggregates.turns.observation import CapturedResponse, Observation
 from aggregates.turns.turn import Turn
@@ -86,7 +86,7 @@ def recut_session(db: sqlite3.Connection, session: str, from_us: int) -> Rebuilt
     base_us = BEGINNING_US if base is None else base.started_us
     turns = session_turns(db, session, base_us)
     opened_by, shift = ("start", None) if base is None else (base.opened_by, base.shift)
-    after = cut_arcs(turns, opened_by, shift, session_gaps(db, session), gap_answers(db, session))
+    after = cut_arcs(turns, opened_by, shift, session_gaps(db, {session}), gap_answers(db, session))
     query = "SELECT body FROM arcs WHERE agent_session_id = ? AND started_us >= ? ORDER BY started_us, arc_id"
     return RebuiltSession(tuple(bodies(db, Arc, query, (session, base_us))), tuple(after))
 
@@ -106,35 +106,29 @@ def _anchor_us(db: sqlite3.Connection, session: str, from_us: int) -> int:
 
 
 def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[list[Turn], list[Aliases]]:
-    captures = _tail_captures(db, session, start_us)
-    if not captures and start_us == BEGINNING_US:
-        return [], []  # however much was seen: nobody has asked for anything yet
-    # A text that an agent wrote names no prompt of a person's, so no work is brought back by its name.
-    persons = [capture for capture in captures if capture.reading is None or capture.reading.maker is None]
-    hosts = sorted({capture.host_prompt_id for capture in persons if capture.host_prompt_id is not None})
-    taken = _taken_names(db, session, start_us, hosts)
-    seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
-    answers = _answers(db, captures)
-    openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
-    return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
-
-
-def _taken_names(db: sqlite3.Connection, session: str, start_us: int, hosts: Sequence[str]) -> set[str]:
-    query = (
-        "SELECT t.host_prompt_id FROM json_each(?) h CROSS JOIN turns t "
-        "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
-    )
-    return {row[0] for row in db.execute(query, (json_array(hosts), session, start_us))}
-
-
-def _tail_captures(db: sqlite3.Connection, session: str, start_us: int) -> list[Capture]:
-    """Captures from a time on, less those that were joined to a turn before it."""
+    # Less those that were joined to a turn before.
     query = (
         "SELECT c.body FROM captures c LEFT JOIN turn_alias a ON a.alias_id = c.capture_id "
         "LEFT JOIN turns t ON t.turn_id = a.turn_id AND t.started_us < :start "
         "WHERE c.agent_session_id = :session AND c.at_us >= :start AND t.turn_id IS NULL"
     )
-    return bodies(db, Capture, query, {"session": session, "start": start_us})
+    captures = bodies(db, Capture, query, {"session": session, "start": start_us})
+    if not captures and start_us == BEGINNING_US:
+        return [], []  # however much was seen: nobody has asked for anything yet
+    # A text that an agent wrote names no prompt of a person's, so no work is brought back by its name.
+    persons = [capture for capture in captures if capture.reading is None or capture.reading.maker is None]
+    hosts = sorted({capture.host_prompt_id for capture in persons if capture.host_prompt_id is not None})
+    query = (
+        "SELECT t.host_prompt_id FROM json_each(?) h CROSS JOIN turns t "
+        "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
+    )
+    taken = {row[0] for row in db.execute(query, (json_array(hosts), session, start_us))}
+    seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
+    query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
+    rows = db.execute(query, (json_array([capture.capture_id for capture in captures]),))
+    answers = {UUID(capture_id): priced(CapturedResponse, body, price) for capture_id, body, price in rows}
+    openings = {turn.turn_id: turn.opening for turn in session_turns(db, session, start_us, start_us)}
+    return build_turns(session, captures, answers, seen, openings=openings, taken_names=taken)
 
 
 def _tail_observations(
@@ -162,14 +156,6 @@ def _tail_observations(
     ]
     counts = line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
-
-
-def _answers(db: sqlite3.Connection, captures: Sequence[Capture]) -> dict[UUID, CapturedResponse]:
-    ids = json_array([capture.capture_id for capture in captures])
-    query = "SELECT a.capture_id, a.body, a.price FROM json_each(?) i JOIN answers a ON a.capture_id = i.value"
-    return {
-        UUID(capture_id): priced(CapturedResponse, body, price) for capture_id, body, price in db.execute(query, (ids,))
-    }
 
 
 def _write_turns(
@@ -231,8 +217,17 @@ def arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
         "SELECT body FROM arcs WHERE agent_session_id = ? AND (started_us, arc_id) < (?, ?) "
         "ORDER BY started_us DESC, arc_id DESC LIMIT 1"
     )
-    found = bodies(db, Arc, query, (arc.agent_session_id, arc.started_us, str(arc.arc_id)))
-    return next(iter(found), None)
+    return next(iter(bodies(db, Arc, query, (arc.agent_session_id, arc.started_us, str(arc.arc_id)))), None)
+
+
+def neighbour(db: sqlite3.Connection, turn: Turn, side: Literal["<", ">"]) -> Turn | None:
+    """The turn before or after one in its agent session."""
+    order = "DESC" if side == "<" else "ASC"
+    query = (
+        f"SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) {side} (?, ?) "
+        f"ORDER BY started_us {order}, turn_id {order} LIMIT 1"
+    )
+    return next(iter(bodies(db, Turn, query, (turn.agent_session_id, turn.started_us, str(turn.turn_id)))), None)
 
 
 def prompt_id(turn: Turn) -> str:
@@ -272,20 +267,16 @@ def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
 
 def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
     """What was answered about the turns of these arcs."""
-    query = (
-        "SELECT a.turn_id, j.position, j.body FROM judge_answers j "
-        "JOIN turn_alias a ON a.alias_id = j.capture_id WHERE j.agent_session_id = ?"
-    )
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
-    sessions = sorted({arc.agent_session_id for arc in arcs})
-    rows = (row for session in sessions for row in db.execute(query, (session,)) if UUID(row[0]) in turns)
-    found = [(turn_id, unpack(body, JudgeAnswered)) for turn_id, _, body in sorted(rows, key=itemgetter(1))]
-    if not found:
-        return NO_ANSWERS
-    graded = [(turn_id, answer) for turn_id, answer in found if answer.kind == "rubric"]
-    rubrics = {frozenset((UUID(turn_id), *_turns_of(db, answer))): answer for turn_id, answer in graded}
-    outcomes = [each for _, each in found if each.kind == "outcome" and _turns_of(db, each) == turns]
-    return Answers(rubrics, outcomes[-1] if outcomes else None)
+    rubrics, outcome = {}, None
+    for turn_id, _, answer in _judged(db, {arc.agent_session_id for arc in arcs}, "j.kind <> 'boundary'"):
+        if turn_id in turns:
+            about = _turns_of(db, answer)
+            if answer.kind == "rubric":
+                rubrics[frozenset((turn_id, *about))] = answer
+            elif about == turns:
+                outcome = answer
+    return Answers(rubrics, outcome)
 
 
 def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
@@ -297,40 +288,42 @@ def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
 
 def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer]:
     """Turn of a session → what was answered last about the gap before it."""
-    query = (
-        "SELECT a.turn_id, j.position, j.body FROM judge_answers j JOIN turn_alias a ON a.alias_id = j.capture_id "
-        "WHERE j.agent_session_id = ? AND j.kind = 'boundary' ORDER BY j.position"
-    )
-    found = db.execute(query, (session,)).fetchall()
-    if not found:
-        return NO_GAP_ANSWERS
-    answers = [(UUID(turn_id), position, unpack(body, JudgeAnswered)) for turn_id, position, body in found]
-    turns = {turn_id: (position, answer, _turns_of(db, answer)) for turn_id, position, answer in answers}
+    found = {turn_id: (position, answer) for turn_id, position, answer in _judged(db, {session}, "j.kind = 'boundary'")}
     return {
         turn_id: GapAnswer(before.pop(), answer, position)
-        for turn_id, (position, answer, before) in turns.items()
-        if len(before) == 1
+        for turn_id, (position, answer) in found.items()
+        if len(before := _turns_of(db, answer)) == 1
     }
 
 
-def session_gaps(db: sqlite3.Connection, session: str) -> dict[UUID, bool]:
-    """Turn of a session → whether there is a boundary before it, as people said."""
-    return gap_overrides(_words(db, session, ("gap",)))
+def _judged(db: sqlite3.Connection, sessions: Collection[str], which: str) -> list[tuple[UUID, int, JudgeAnswered]]:
+    """In the order of the log."""
+    query = (
+        "SELECT a.turn_id, j.position, j.body FROM json_each(?) i "
+        "CROSS JOIN judge_answers j ON j.agent_session_id = i.value "
+        f"JOIN turn_alias a ON a.alias_id = j.capture_id WHERE {which} ORDER BY j.position"
+    )
+    rows = db.execute(query, (json_array(sorted(sessions)),))
+    return [(UUID(turn_id), position, unpack(body, JudgeAnswered)) for turn_id, position, body in rows]
+
+
+def session_gaps(db: sqlite3.Connection, sessions: Collection[str]) -> dict[UUID, bool]:
+    """Turn of some sessions → whether there is a boundary before it, as people said."""
+    return gap_overrides(override_words(db, sessions))
 
 
 def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Overrides:
     """What counts of all that people said about the turns of these arcs."""
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
-    sessions = dict.fromkeys(arc.agent_session_id for arc in arcs)
-    words = [word for session in sessions for word in _words(db, session, ("gap", "goal", "rework", "intent"))]
-    words = [word for word in words if word.turn_id in turns]
+    words = [each for each in override_words(db, {arc.agent_session_id for arc in arcs}) if each.turn_id in turns]
     return overrides_of(words, {arc.arc_id for arc in arcs}, parted=arcs[-1].parted)
 
 
-def _words(db: sqlite3.Connection, session: str, topics: Iterable[OverrideTopic]) -> list[OverrideWord]:
+def override_words(db: sqlite3.Connection, sessions: Collection[str]) -> list[OverrideWord]:
+    """In the order in which it was said."""
     query = (
-        "SELECT a.turn_id, c.topic, c.said, c.position FROM corrections c "
-        "JOIN turn_alias a ON a.alias_id = c.capture_id WHERE c.agent_session_id = ?"
+        "SELECT a.turn_id, c.topic, c.said, c.position FROM json_each(?) i "
+        "CROSS JOIN corrections c ON c.agent_session_id = i.value JOIN turn_alias a ON a.alias_id = c.capture_id "
+        "ORDER BY c.position"
     )
-    wanted = set(topics)
-    return [OverrideWord(UUID(row[0]), *row[1:]) for row in db.execute(query, (session,)) if row[1] in wanted]
+    return [OverrideWord(UUID(row[0]), *row[1:]) for row in db.execute(query, (json_array(sorted(sessions)),))]

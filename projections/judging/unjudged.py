@@ -27,7 +27,7 @@ from aggregates.turns.turn import (
     REVERT,
     Turn,
 )
-from projections.derive.sessions import arc_before, arcs_of, response_ref, session_gaps, turns_of
+from projections.derive.sessions import arc_before, arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.rows import turns_in
@@ -164,7 +164,9 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
     last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
     if any(each.prompt for each in turns) and not _answered(reader.db, "outcome", last, wanted, captures):
         shown = turns if len(turns) <= wanted.prompts else [*turns[: wanted.prompts - 1], turns[-1]]
-        course = {"turns": [each.course() for each in shown], "next": _next(reader, last)}
+        following = neighbour(reader.db, last, ">")
+        asked = None if following is None else _words(reader, [following])[0].asked
+        course = {"turns": [each.course() for each in shown], "next": asked}
         yield _question("outcome", scope, last, captures, course)
 
 
@@ -172,16 +174,6 @@ def _question(
     kind: JudgeKind, scope: Scope, turn: Turn, captures: tuple[UUID, ...], payload: dict[str, Any]
 ) -> Question:
     return Question(kind, scope, turn.agent_session_id, turn.capture_id, captures, payload)
-
-
-def _next(reader: Reader, last: Turn) -> str | None:
-    """What the developer asked after it, in the same agent session."""
-    query = (
-        "SELECT t.body FROM turns t JOIN prompts p ON p.turn_id = t.turn_id WHERE t.agent_session_id = ? "
-        "AND (t.started_us, t.turn_id) > (?, ?) ORDER BY t.started_us, t.turn_id LIMIT 1"
-    )
-    row = reader.db.execute(query, (last.agent_session_id, last.started_us, str(last.turn_id))).fetchone()
-    return None if row is None else _words(reader, [unpack(row[0], Turn)])[0].asked
 
 
 def _answered(
@@ -235,4 +227,4 @@ def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], i
 def _unsure_in(db: sqlite3.Connection, arc: Arc) -> list[Gap]:
     before = arc_before(db, arc) if arc.opened_by in ("topic", "commit") else None
     earlier = [] if before is None else turns_of(db, [before])
-    return unsure_gaps(earlier, turns_of(db, [arc]), session_gaps(db, arc.agent_session_id))
+    return unsure_gaps(earlier, turns_of(db, [arc]), session_gaps(db, {arc.agent_session_id}))

@@ -11,7 +11,7 @@ from aggregates.scores.grades import Tally
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US
 from aggregates.sub_sessions.sub_session import AnyOverride, overridden, override_words_of
 from aggregates.times import US_PER_DAY, Window
-from projections.derive.developers import PromptTexts, link_rework, rebuild_sub_sessions
+from projections.derive.developers import PromptTexts, rebuild_sub_sessions
 from projections.derive.sessions import recut_session
 from projections.reader import Reader, bound, json_array
 from projections.scores.score import tally
@@ -75,8 +75,7 @@ def _take(trial: Reader, scope: Scope, command: AnyOverride) -> None:
         for (started_us,) in trial.db.execute(_TURN_OF, at):
             touched[session] = min(started_us, touched.get(session, started_us))
     rebuilt = [recut_session(trial.db, session, from_us) for session, from_us in touched.items()]
-    rewritten = rebuild_sub_sessions(trial.db, scope, rebuilt, PromptTexts(trial, lambda _developer_id: _DIGESTER))
-    link_rework(trial.db, rewritten.names, rewritten.dependents)
+    rebuild_sub_sessions(trial.db, scope, rebuilt, PromptTexts(trial, lambda _developer_id: _DIGESTER))
 
 
 _TURN_OF = (

@@ -148,7 +148,7 @@ def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
     chances = {turn_id: chance for arc in arcs for turn_id, chance in arc.unsure}
     if arcs[0].shift is not None and arcs[0].shift.unsure:
         chances[arcs[0].arc_id] = arcs[0].shift.chance
-    spoken = {turn for session in {arc.agent_session_id for arc in arcs} for turn in session_gaps(reader.db, session)}
+    spoken = session_gaps(reader.db, {arc.agent_session_id for arc in arcs})
     asked = [
         (place, turn)
         for place, turn in enumerate(turns_in(reader.db, sub_session_id) if chances else ())

@@ -9,7 +9,7 @@ from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
-from projections.derive.sessions import arcs_of, session_gaps, session_turns
+from projections.derive.sessions import arcs_of, neighbour, session_gaps
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
@@ -214,19 +214,15 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         part = current if reader.db.execute(query, opening).fetchone() is not None else None
     places = {turn.turn_id: TurnPlace(turn.agent_session_id, turn.capture_id) for turn in turns}
     arcs = arcs_of(reader.db, str(current))
-    said = {turn for name in {turn.agent_session_id for turn in turns} for turn in session_gaps(reader.db, name)}
-    unsure = {turn_id for arc in arcs for turn_id, _ in arc.unsure} - said
-    following = [
-        turn
-        for turn in session_turns(reader.db, turns[-1].agent_session_id, turns[-1].started_us)
-        if turn.turn_id not in places
-    ]
-    around = [*turns, *following[:1]]
+    said = session_gaps(reader.db, {turn.agent_session_id for turn in turns})
+    unsure = {turn_id for arc in arcs for turn_id, _ in arc.unsure}.difference(said)
+    around = (*turns, neighbour(reader.db, turns[-1], ">"))
+    spoken = [each for each in around if each is not None and each.turn_id in said]
     return Overridable(
         current,
         tuple(places.values()),
         joins_at=None if part is None else places.get(part),
-        spoken=tuple(TurnPlace(turn.agent_session_id, turn.capture_id) for turn in around if turn.turn_id in said),
+        spoken=tuple(TurnPlace(each.agent_session_id, each.capture_id) for each in spoken),
         unsure=tuple(places[turn.turn_id] for turn in turns if turn.turn_id in unsure),
     )
 
