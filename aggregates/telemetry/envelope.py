@@ -142,15 +142,15 @@ class RawRedactor:
             return texts
         from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
 
-        cut = [_cut_at_quotes(text) for text in texts]
-        strings = list({string for pieces in cut for string in pieces[1::2]})
+        strings = list({string for text in texts for string in _cut_at_quotes(text)[1::2]})
         plain = msgspec.json.decode(_joined([b"[", b'","'.join(strings), b"]"]), type=list[str]) if strings else []
         found = redact_among(plain)
         dirty = {strings[index]: (msgspec.json.encode(text)[1:-1], counts) for index, (text, counts) in found.items()}
-        return [self._without(dirty, *each) for each in zip(texts, cut, strict=True)] if dirty else texts
+        return [self._without(dirty, text) for text in texts] if dirty else texts
 
-    def _without(self, dirty: Mapping[bytes, tuple[bytes, dict[str, int]]], text: bytes, pieces: list[bytes]) -> bytes:
+    def _without(self, dirty: Mapping[bytes, tuple[bytes, dict[str, int]]], text: bytes) -> bytes:
         """A text with its dirty strings replaced; one that repeats in it counts once."""
+        pieces = _cut_at_quotes(text)
         found = dirty.keys() & set(pieces[1::2])
         for each in found:
             self.redactions.update(dirty[each][1])

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.records.record import OF_SUB_AGENT, Point
+from aggregates.records.record import LABEL_CHARACTERS_MAX, OF_SUB_AGENT, Point
 from aggregates.telemetry import ai_sdk, claude_code, codex, copilot, gemini, otlp
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
@@ -94,8 +94,8 @@ def _session_of(agent: Agent, attributes: otlp.Attributes, resource: otlp.Attrib
             value = place.get(key)
             if not isinstance(value, str) or not value or value.isspace():
                 continue
-            if len(value) > otlp.ID_CHARACTERS_MAX:
-                at_most = f"an agent session's id has at most {otlp.ID_CHARACTERS_MAX}"
+            if len(value) > LABEL_CHARACTERS_MAX:
+                at_most = f"an agent session's id has at most {LABEL_CHARACTERS_MAX}"
                 raise otlp.Fault(f"{key} has {len(value)} characters; {at_most}")
             if "\0" in value or otlp.CUT_CHARACTER in value:
                 raise otlp.Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from aggregates.records.record import COUNT_MAX, USD_MAX
+from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX
 
 NANOS_PER_US = 1_000
 DEPTH_MAX = 64  # nesting of attribute values; agents send two levels
@@ -198,7 +198,6 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
 
 Attributes = dict[str, Plain]
 NAME_CHARACTERS_MAX = 256  # a model, a tool, an event: longer names are cut
-ID_CHARACTERS_MAX = 1024  # a session, a prompt, a request: a longer one is none, for what is cut would name two things
 JSON_CHARACTERS_MAX = 1024 * 1024  # a tool's input within an attribute; a longer one is not looked into
 NANO_USD = 1_000_000_000
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
@@ -222,8 +221,9 @@ def cut_name(value: str | None) -> str | None:
 
 
 def identifier(attributes: Attributes, *keys: str) -> str | None:
+    """A session, a prompt, a request: a longer one is none, for what is cut would name two things."""
     value = text(attributes, *keys)
-    return None if value is None or len(value) > ID_CHARACTERS_MAX or "\0" in value else value
+    return None if value is None or len(value) > LABEL_CHARACTERS_MAX or "\0" in value else value
 
 
 def count(attributes: Attributes, *keys: str) -> int | None:
