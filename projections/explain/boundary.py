@@ -12,7 +12,7 @@ from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import arc_before, gap_answers, prompt_id, turns_of
+from projections.derive.sessions import arc_before, gap_answers, neighbour, prompt_id, turns_of
 from projections.explain.evidence import (
     SENTENCES,
     EvidencePiece,
@@ -87,9 +87,15 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
     merged = [_merged(facts, arcs[:place], arc) for place, arc in enumerate(arcs) if place]
     kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
+    ends, last = SENTENCES["closed"], arcs[-1]
+    if last.end_chance is not None:
+        closing = ends["unsure"].format(chance=last.end_chance)
+    else:
+        closing = ends.get(last.closed_by or "") or ends["settled" if facts.row.settled else "open"]
+    no_folder = [] if any(arc.cwd_digest is not None for arc in arcs) else [_NO_FOLDER]
     return BoundaryExplained(
         kind=first.opened_by,
-        closed_by=arcs[-1].closed_by,
+        closed_by=last.closed_by,
         judge=None if shift is None else shift.judge,
         confidence=None if shift is None else shift.confidence,
         evidence=evidence,
@@ -101,9 +107,9 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
             *_opening_sentences(first.opened_by, shift, signals),
             *map(_merge_sentence, merged, arcs[1:]),
             *_kept_sentences(kept, in_all),
-            _closing_sentence(facts, arcs[-1]),
+            closing,
         ],
-        not_observed=[*unquoted(opening, turn), *([_NO_FOLDER] if all(arc.cwd_digest is None for arc in arcs) else [])],
+        not_observed=[*unquoted(opening, turn), *no_folder],
         positions=ascending([turn.position, *(each.position for part in (evidence, merged, kept) for each in part)]),
     )
 
@@ -116,13 +122,6 @@ def _opening_sentences(opened_by: str, shift: BoundaryVerdict | None, signals: S
     if shift.unsure:
         return [SENTENCES["opened"]["unsure"].format(chance=shift.chance), reasons]
     return [opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
-
-
-def _closing_sentence(facts: SubSessionEvidence, last: Arc) -> str:
-    told = SENTENCES["closed"]
-    if last.end_chance is not None:
-        return told["unsure"].format(chance=last.end_chance)
-    return told.get(last.closed_by or "") or told["settled" if facts.row.settled else "open"]
 
 
 def _weighed(arc: OpenArc, turn: Turn, after_commit: bool) -> tuple[list[SignalExplained], BoundaryVerdict]:
@@ -161,13 +160,10 @@ def _opening_evidence(
         for each in (() if shift is None else shift.evidence)
     ]
     shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
-    if first.opened_by not in ("commit", "clear", "end") or facts.before is None:
+    before, opened_by = neighbour(facts.reader.db, facts.turns[0], "<"), first.opened_by
+    if opened_by not in ("commit", "clear", "end") or before is None:
         return shown
-    return [_reported(facts, facts.before, first.opened_by), *shown]
-
-
-def _reported(facts: SubSessionEvidence, before: Turn, opened_by: str) -> EvidencePiece:
-    """The last report of a commit or an end from the turn before to the first turn; else the first prompt."""
+    # The last report of it from the turn before to the first turn; else the first prompt.
     query = (
         "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
         "ORDER BY at_us DESC, record_id DESC"
@@ -179,8 +175,8 @@ def _reported(facts: SubSessionEvidence, before: Turn, opened_by: str) -> Eviden
         closes = seen.kind == "session_end" or (seen.kind == "session_start" and seen.source == "clear")
         if commits if opened_by == "commit" else closes:
             quote = one_line(facts.reader.command(position, record_id))
-            return EvidencePiece(what=what, position=position, quote=quote)
-    return facts.prompt_piece(what, facts.turns[0])
+            return [EvidencePiece(what=what, position=position, quote=quote), *shown]
+    return [facts.prompt_piece(what, facts.turns[0]), *shown]
 
 
 def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> MergedArc:

@@ -1,11 +1,11 @@
 """What an explanation is made from: the sub-session's rows, and the facts that its work was seen in."""
 
 import re
-import sqlite3
 import tomllib
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pkgutil import get_data
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,11 +13,11 @@ from aggregates.characters import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.floor import Floor
 from aggregates.judging.outcome import UNSURE_END
-from aggregates.reading.verdicts import OutcomeVerdict, Rubric, kind_of
+from aggregates.reading.verdicts import OutcomeVerdict, kind_of
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn
 from aggregates.turns.turns import PlacedObservation
-from projections.derive.sessions import arcs_of, response_ref
+from projections.derive.sessions import arcs_of, neighbour, response_ref
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, bodies, unpack
 from projections.sub_sessions.rows import SubSessionRow
@@ -42,32 +42,26 @@ class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
     positions: list[int]
 
 
-class PromptEvidence(msgspec.Struct, frozen=True):
+class PromptEvidence(NamedTuple):
     turn: Turn
-    rubric: Rubric
-    text: TextRef | None
+    body: PromptDetail
     standing_score: float | None
-    unit_prompt_id: str | None  # the prompt that it was judged with, where that is another one
 
 
 class SubSessionEvidence:
     def __init__(self, reader: Reader, row: SubSessionRow) -> None:
-        self.reader = reader
-        self.row = row
-        self.prompts: list[PromptEvidence] = []
+        self.reader, self.row, self.arcs = reader, row, arcs_of(reader.db, row.sub_session_id)
         query = (
             "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
             "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
         )
-        for turn, packed, score in reader.db.execute(query, (row.sub_session_id,)):
-            body = unpack(packed, PromptDetail)
-            self.prompts.append(
-                PromptEvidence(unpack(turn, Turn), body.rubric, body.prompt, score, body.unit_prompt_id)
-            )
-        self.turns = as_typed([each.turn for each in self.prompts])
-        pairs = zip(self.prompts, self.turns, strict=True)
-        self.prompts = [msgspec.structs.replace(each, turn=turn) for each, turn in pairs]
-        self.arcs = arcs_of(reader.db, row.sub_session_id)
+        rows = reader.db.execute(query, (row.sub_session_id,)).fetchall()
+        self.turns = as_typed([unpack(turn, Turn) for turn, _, _ in rows])
+        self.prompts = [
+            PromptEvidence(turn, unpack(body, PromptDetail), score)
+            for turn, (_, body, score) in zip(self.turns, rows, strict=True)
+        ]
+        self.following = neighbour(reader.db, self.turns[-1], ">")
 
     @cached_property
     def seen(self) -> list[PlacedObservation]:
@@ -84,24 +78,6 @@ class SubSessionEvidence:
             for span in spans
             for at_us, name, at, body in self.reader.db.execute(query, span)
         ]
-
-    @cached_property
-    def goal(self) -> Turn:
-        """The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first."""
-        graded = [each for each in self.prompts if each.rubric.status == "ok"]
-        named = [each.turn for each in graded if each.rubric.intent == self.row.intent]
-        read = [turn for turn in self.turns if turn.prompt is not None]
-        return [*named, *(each.turn for each in graded), *read, self.turns[0]][0]
-
-    @cached_property
-    def before(self) -> Turn | None:
-        """The turn before the first one, in the same agent session."""
-        return _neighbour(self.reader.db, self.turns[0], "<", "DESC")
-
-    @cached_property
-    def following(self) -> Turn | None:
-        """The turn after the last one, in the same agent session."""
-        return _neighbour(self.reader.db, self.turns[-1], ">", "ASC")
 
     def work_piece(self, what: str, shows: Callable[[Observation], bool], position: int | None) -> EvidencePiece:
         """The last report within the turns that shows something, with its command or path; else `position`."""
@@ -196,29 +172,30 @@ def ascending(positions: Iterable[int | None]) -> list[int]:
     return sorted({position for position in positions if position is not None})
 
 
-def _neighbour(db: sqlite3.Connection, turn: Turn, side: str, order: str) -> Turn | None:
-    query = (
-        f"SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) {side} (?, ?) "
-        f"ORDER BY started_us {order}, turn_id {order} LIMIT 1"
-    )
-    return next(iter(bodies(db, Turn, query, (turn.agent_session_id, turn.started_us, str(turn.turn_id)))), None)
-
-
 def verdict_of(row: SubSessionRow, letter_grade: str | None) -> str:
     """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
+    floor, verdict = row.detail.floor, row.detail.outcome
     if row.settled and not row.floor_passed:
-        floor, why = row.detail.floor, why_trivia(row.detail.floor)
-        return (
-            f"{'Nobody can tell whether it counts as work' if floor.unseen else 'Too little to count as work'}. {why}"
-        )
+        little = "Nobody can tell whether it counts as work" if floor.unseen else "Too little to count as work"
+        return f"{little}. {why_trivia(floor)}"
     if row.intent is None:
-        why = (
-            "it is written in a language that is not judged" if row.detail.judge_reason else "nobody can tell what for"
-        )
+        language = "it is written in a language that is not judged"
+        why = language if row.detail.judge_reason else "nobody can tell what for"
         return f"Work that is not classified, since {why}; it counts nowhere."
     graded = f"; its prompts stand at {letter_grade}" if letter_grade is not None else ""
     silent = f", {counted(row.unsure_count, 'habit')} untold" if row.unsure_count else ""
-    return f"{kind_of(row.intent).capitalize()}{_reached(row)}{graded}{silent}."
+    done = "reached its goal" if row.goal_complete else "did not reach its goal"
+    rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
+    if not row.settled:
+        reached = ", still open"
+    elif row.goal_complete is None:
+        why = undecided_because(verdict, row.turns)
+        reached = f" of which nobody can tell whether its goal was reached: {why}"
+    elif row.goal_complete != verdict.goal_complete:
+        reached = f" that {done}, as you said"
+    else:
+        reached = f" that {done}, {verdict.confidence:.0%} sure{rework}"
+    return f"{kind_of(row.intent).capitalize()}{reached}{graded}{silent}."
 
 
 def why_trivia(floor: Floor) -> str:
@@ -238,17 +215,3 @@ def undecided_because(verdict: OutcomeVerdict, turns: int) -> str:
         return told["against" if against else "nothing"]
     later = "unchecked_later" if turns > 1 else "unchecked"
     return told[later if verdict.undecided == "unchecked" else "balanced"]
-
-
-def _reached(row: SubSessionRow) -> str:
-    verdict = row.detail.outcome
-    if not row.settled:
-        return ", still open"
-    if row.goal_complete is None:
-        why = undecided_because(verdict, row.turns)
-        return f" of which nobody can tell whether its goal was reached: {why}"
-    reached = "reached its goal" if row.goal_complete else "did not reach its goal"
-    if row.goal_complete != verdict.goal_complete:
-        return f" that {reached}, as you said"
-    rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
-    return f" that {reached}, {verdict.confidence:.0%} sure{rework}"

@@ -10,13 +10,13 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.judging import floor as work_floor
 from aggregates.judging import outcome as rules
-from aggregates.reading.verdicts import EMBEDDED, Evidence, Intent
+from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
 from aggregates.turns.observation import Observation, ToolUse
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import prompt_id
+from projections.derive.sessions import override_words, prompt_id
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
 from projections.explain.evidence import (
     SENTENCES,
@@ -41,6 +41,7 @@ _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
     calls=work_floor.MUTATING_CALLS_MIN,
     any=work_floor.TOOL_CALLS_MIN,
 )
+_FLOOR = rules.OUTCOME_BOUNDS.true_from or 1.0  # from how likely on completion is said
 _Shows = Callable[[Observation], bool]
 
 
@@ -62,6 +63,7 @@ _BY_WORK: dict[str, _Shows] = {
 _BY_ANSWER = {rules.UNCHALLENGED, rules.REPORTED, rules.OPEN_FAILURE, rules.WAITS, rules.BROKE_OFF}
 _SAID = {rules.SHIPPED, rules.TAKEN_OVER, rules.STILL_FAILING}
 """Told of the prompt at whose position it stands, whatever else that says."""
+_BY_HAND = {rules.REFUSED, rules.INTERRUPTED_LAST, rules.CANCELLED_LOOPING}
 _BY_PROMPT = {*_SAID, rules.MOVED_ON, rules.CORRECTED, rules.NOT_WORKING, rules.ACCEPTED}
 _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
     "gap": ("boundary", "split_at_turn", "merge_with_previous"),
@@ -152,16 +154,26 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     facts = SubSessionEvidence(reader, row)
     opening, floor, grade = boundary(facts), _floor(facts), rubric(facts)
     reached, rework, overridden = outcome(facts), _rework(facts), overrides(facts)
-    judges = {opening.judge, grade.judge, reached.judge, *(each.judge for each in grade.prompts)}
-    judges |= {each.judge for each in opening.kept}
-    parts, gaps = (opening, floor, grade, reached, rework), unsure_gaps(reader, row.sub_session_id)
+    judges = {opening.judge, grade.judge, reached.judge}
+    judges |= {each.judge for each in grade.prompts} | {each.judge for each in opening.kept}
+    gaps, numbers = unsure_gaps(reader, row.sub_session_id), boundary_numbers(opening)
+    # Where nobody can tell one goal from two.
+    told, places = SENTENCES["unsure"], [gap.split_turn_idx for gap in gaps]
+    cuts = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
+    unsure = ", ".join(told[part] for part, holds in cuts.items() if holds)
+    if row.settled:
+        needed = SENTENCES["needed"]["last" if facts.following is None else "followed"].format(floor=_FLOOR)
+        end = f"; {needed}" if row.detail.outcome.judge == EMBEDDED else "."
+        numbers = [f"By the evidence, completion is {row.detail.outcome.chance:.0%} likely{end}", *numbers]
+    parts = (opening, floor, grade, reached, rework)
+    positions = [*(at for part in parts for at in part.positions), *(each.position for each in overridden)]
     return Explanation(
         score_v3_sub_session_id=row.sub_session_id,
         agent_session_ids=list(row.detail.agent_session_ids),
         is_preview=not row.settled,
-        verdict=verdict_of(row, grade.letter_grade) + _unsure_cuts(facts, gaps),
+        verdict=verdict_of(row, grade.letter_grade) + (f" {told['said'].format(parts=unsure)}" if unsure else ""),
         unsure_gaps=gaps,
-        details=[*_numbers(facts), *boundary_numbers(opening)],
+        details=numbers,
         boundary=opening,
         floor=floor,
         rubric=grade,
@@ -170,38 +182,20 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
         overrides=overridden,
         rules_version=rules_version,
         judges=sorted(judge for judge in judges if judge is not None),
-        positions=ascending(
-            [*(at for part in parts for at in part.positions), *(each.position for each in overridden)]
-        ),
+        positions=ascending(positions),
     )
-
-
-def _unsure_cuts(facts: SubSessionEvidence, gaps: Sequence[UnsureGap]) -> str:
-    """A sentence of where nobody can tell one goal from two; empty where none is unsure."""
-    told, places = SENTENCES["unsure"], [gap.split_turn_idx for gap in gaps]
-    ends = facts.arcs[-1].end_chance is not None
-    found = {"begins": 0 in places, "ends": ends, "within": any(places)}
-    parts = [told[part] for part, holds in found.items() if holds]
-    return f" {told['said'].format(parts=', '.join(parts))}" if parts else ""
-
-
-def _numbers(facts: SubSessionEvidence) -> list[str]:
-    verdict = facts.row.detail.outcome
-    if not facts.row.settled:
-        return []
-    needed = SENTENCES["needed"]["last" if facts.following is None else "followed"]
-    sentence = f"By the evidence, completion is {verdict.chance:.0%} likely"
-    return [f"{sentence}; {needed.format(floor=_completion_floor())}" if verdict.judge == EMBEDDED else f"{sentence}."]
 
 
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
-    floor = facts.row.detail.floor
-    turns, lines = counted(floor.countable_turns, "such turn"), counted(floor.changed_lines, "changed line")
-    told, why = SENTENCES["floor"], why_trivia(floor)
+    floor, told = facts.row.detail.floor, SENTENCES["floor"]
     has = told["seen" if floor.unseen else "has"].format(
-        turns=turns, lines=lines, calls=counted(floor.mutating_calls, "call")
+        turns=counted(floor.countable_turns, "such turn"),
+        lines=counted(floor.changed_lines, "changed line"),
+        calls=counted(floor.mutating_calls, "call"),
     )
-    end = "So it is work." if floor.passed else told["untold" if floor.unseen else "trivia"].format(why=why)
+    trivia = told["untold" if floor.unseen else "trivia"].format(why=why_trivia(floor))
+    times = Counter(maker for turn in facts.turns for maker in turn.made)
+    made = "; ".join(f"{maker} ({counted(count, 'time')})" for maker, count in sorted(times.items()))
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
@@ -213,58 +207,50 @@ def _floor(facts: SubSessionEvidence) -> FloorExplained:
         lines_min=work_floor.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
         mutating_calls_min=work_floor.MUTATING_CALLS_MIN,
-        text=[_FLOOR_RULE, has, end, *_machine_made(facts)],
+        text=[
+            *(_FLOOR_RULE, has, "So it is work." if floor.passed else trivia),
+            *([told["made"].format(made=made)] if made else []),
+        ],
         not_observed=facts.not_observed(),
         positions=ascending([*(turn.position for turn in facts.turns), *work]),
     )
 
 
-def _machine_made(facts: SubSessionEvidence) -> list[str]:
-    times = Counter(maker for turn in facts.turns for maker in turn.made)
-    made = "; ".join(f"{maker} ({counted(count, 'time')})" for maker, count in sorted(times.items()))
-    return [SENTENCES["floor"]["made"].format(made=made)] if made else []
-
-
 def _rework(facts: SubSessionEvidence) -> ReworkExplained:
-    row = facts.row
-    mine, earlier = _view(facts.reader, row.sub_session_id), _view(facts.reader, row.rework_of)
-    both = None if mine is None or earlier is None else (mine, earlier)
-    reason = None if both is None else why_rework(*both)
-    before = [] if earlier is None else turns_in(facts.reader.db, str(earlier.sub_session_id))
+    row, db = facts.row, facts.reader.db
+    query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id IN (?, ?)"
+    views = {
+        str(each.sub_session_id): each for each in bodies(db, ReworkView, query, (row.sub_session_id, row.rework_of))
+    }
+    mine, earlier = views[row.sub_session_id], views.get(row.rework_of or "")
+    reason, shared, likeness, before = None, None, None, []
+    if earlier is not None:
+        reason, before = why_rework(mine, earlier), turns_in(db, str(earlier.sub_session_id))
+        shared = len({*mine.changed_files} & {*earlier.changed_files})
+        likeness = round(jaccard(frozenset(mine.goal_tokens), frozenset(earlier.goal_tokens)), 3)
+    if not row.settled:
+        sentence = "It is still open; whether it is rework is told when it settles."
+    elif not row.rework and row.judged_rework_of is not None:
+        sentence = f"By the rules it is rework of {row.judged_rework_of}; you said that it is none, and that counts."
+    elif not row.rework:
+        days = REWORK_WINDOW_US // US_PER_DAY
+        sentence = f"It is no rework: it takes back or repeats no completed work of the {days} days before it."
+    elif earlier is None or reason is None:
+        sentence = "It is rework because you said so; no rule finds of what."
+    else:
+        ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, SENTENCES["rework"][reason]
+        sentence = f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
     pathless = not any(turn.work.files for turn in facts.turns)
     return ReworkExplained(
         rework=row.rework,
         rework_of=row.rework_of,
         reason=reason,
-        shared_files=None if both is None else len({*both[0].changed_files} & {*both[1].changed_files}),
-        likeness=None if both is None else round(jaccard(*(frozenset(each.goal_tokens) for each in both)), 3),
-        text=[_rework_sentence(facts, both, reason)],
+        shared_files=shared,
+        likeness=likeness,
+        text=[sentence],
         not_observed=["which files it touched: not observed"] if pathless else [],
         positions=ascending(turn.position for turn in (*facts.turns[:1], *before[:1])),
     )
-
-
-def _rework_sentence(
-    facts: SubSessionEvidence, both: tuple[ReworkView, ReworkView] | None, reason: ReworkReason | None
-) -> str:
-    row = facts.row
-    if not row.settled:
-        return "It is still open; whether it is rework is told when it settles."
-    if not row.rework and row.judged_rework_of is not None:
-        return f"By the rules it is rework of {row.judged_rework_of}; you said that it is none, and that counts."
-    if not row.rework:
-        days = REWORK_WINDOW_US // US_PER_DAY
-        return f"It is no rework: it takes back or repeats no completed work of the {days} days before it."
-    if both is None or reason is None:
-        return "It is rework because you said so; no rule finds of what."
-    mine, earlier = both
-    ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, SENTENCES["rework"][reason]
-    return f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
-
-
-def _view(reader: Reader, sub_session_id: str | None) -> ReworkView | None:
-    query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id = ?"
-    return next(iter(bodies(reader.db, ReworkView, query, (sub_session_id,))), None)
 
 
 def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
@@ -272,36 +258,43 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     speaks_for = [_outcome_piece(facts, each) for each in verdict.evidence_for]
     # A doubt about where it ends is told where it was cut: nobody said anything against the work.
     against = [_outcome_piece(facts, each) for each in verdict.evidence_against if each.what != rules.UNSURE_END]
-    goal = facts.prompt_piece("the prompt that says what is wanted", facts.goal)
+    # The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first.
+    graded = [each for each in facts.prompts if each.body.rubric.status == "ok"]
+    named = [each.turn for each in graded if each.body.rubric.intent == row.intent]
+    typed = [turn for turn in facts.turns if turn.prompt is not None]
+    wanting = [*named, *(each.turn for each in graded), *typed, facts.turns[0]][0]
+    goal = facts.prompt_piece("the prompt that says what is wanted", wanting)
     read = [at for turn in facts.turns for at in (turn.position, turn.response_position)]
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
     unread = [f"the text of {counted(silent, 'answer')}: not observed"] if silent else []
     return OutcomeExplained(
         goal_complete=row.goal_complete,
         confidence=verdict.confidence if row.settled else None,
-        completion_floor=_completion_floor() if row.settled else None,
+        completion_floor=_FLOOR if row.settled else None,
         judge=verdict.judge,
         goal=goal,
         undecided_reason=row.undecided_reason,
         evidence_for=speaks_for,
         evidence_against=against,
         text=_outcome_sentences(facts, speaks_for, against),
-        not_observed=[*unquoted(goal, facts.goal), *facts.not_observed(), *unread],
+        not_observed=[*unquoted(goal, wanting), *facts.not_observed(), *unread],
         positions=ascending([*read, *(each.position for each in (*speaks_for, *against))]),
     )
 
 
 def _outcome_piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
     piece = _piece(facts, evidence)
-    around = [*facts.turns, *([] if facts.following is None else [facts.following])]
-    spoken = [turn for turn in around if evidence.position in (turn.position, turn.response_position)]
-    who: Literal["you", "the agent", "the tools"] = "the tools"
-    if evidence.what in {*_BY_PROMPT, rules.REFUSED, rules.INTERRUPTED_LAST, rules.CANCELLED_LOOPING}:
+    spoken = [turn for turn in _around(facts) if evidence.position in (turn.position, turn.response_position)]
+    who: Literal["you", "the agent", "the tools"] = "the agent" if evidence.what in _BY_ANSWER else "the tools"
+    if evidence.what in _BY_PROMPT or evidence.what in _BY_HAND:
         who = "you"
-    elif evidence.what in _BY_ANSWER:
-        who = "the agent"
     at = iso(spoken[-1].started_us) if spoken and evidence.position is not None else None
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
+
+
+def _around(facts: SubSessionEvidence) -> list[Turn]:
+    """Its turns, and the one that follows."""
+    return [*facts.turns, *([] if facts.following is None else [facts.following])]
 
 
 def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
@@ -320,21 +313,15 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
 
 def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     """The turns whose prompts say this, in the order in which the judge looks; those of one batch share a position."""
-    turns, following = facts.turns, [] if facts.following is None else [facts.following]
+    everyone, count = _around(facts), len(facts.turns)
     if what == rules.MOVED_ON:
-        return iter(following)
+        return iter(everyone[count:])
     if what == rules.ACCEPTED:
-        return filter(rules.accepts, (*turns[1:][-1:], *following))
-    everyone = [*turns, *following]
+        return filter(rules.accepts, (*facts.turns[1:][-1:], *everyone[count:]))
     if what in _SAID:
         return iter(everyone)
     latest_first = range(len(everyone) - 1, -1, -1)
     return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
-
-
-def _completion_floor() -> float:
-    """From how likely on completion is said."""
-    return rules.OUTCOME_BOUNDS.true_from or 1.0
 
 
 def _outcome_sentences(
@@ -358,26 +345,20 @@ def _outcome_sentences(
 
 def overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
     """What people said against the judges, in that order: the latest of each kind, for boundaries of each place."""
-    query = (
-        "SELECT c.topic, c.said, c.position, a.turn_id FROM json_each(?) i "
-        "JOIN corrections c ON c.agent_session_id = i.value JOIN turn_alias a ON a.alias_id = c.capture_id "
-        "ORDER BY c.position"
-    )
-    turns = {str(turn.turn_id): turn for turn in facts.turns}
-    sessions = msgspec.json.encode(sorted({turn.agent_session_id for turn in facts.turns})).decode()
-    latest: dict[tuple[str, str], OverrideShown] = {}
-    for topic, value, position, turn_id in facts.reader.db.execute(query, (sessions,)):
-        place = (topic, turn_id if topic == "gap" else "")
-        if turn_id in turns and value == CLEARED:
+    turns = {turn.turn_id: turn for turn in facts.turns}
+    latest: dict[tuple[str, UUID | None], OverrideShown] = {}
+    for word in override_words(facts.reader.db, {turn.agent_session_id for turn in facts.turns}):
+        place = (word.topic, word.turn_id if word.topic == "gap" else None)
+        if word.turn_id in turns and word.said == CLEARED:
             latest.pop(place, None)
-        elif turn_id in turns:
-            field, yes, no = _ACTIONS[topic]
+        elif word.turn_id in turns:
+            field, yes, no = _ACTIONS[word.topic]
             latest[place] = OverrideShown(
                 field=field,
-                action=yes if value == YES else no,
-                prompt_id=prompt_id(turns[turn_id]),
-                intent_class=value if topic == "intent" else None,
-                position=position,
+                action=yes if word.said == YES else no,
+                prompt_id=prompt_id(turns[word.turn_id]),
+                intent_class=next((intent for intent in INTENTS if intent == word.said), None),
+                position=word.position,
             )
     shown = list(latest.values())
     title = facts.row.detail.edited_title

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 import msgspec
 
@@ -91,11 +92,14 @@ def rubric(facts: SubSessionEvidence) -> RubricExplained:
     row, intent = facts.row, facts.row.intent
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
     score = None if intent is None else row.standing.score
-    judged = intent if intent == row.judged_intent else None  # a person may have named another
-    naming = next((each.turn for each in facts.prompts if judged is not None and each.rubric.intent == judged), None)
+    naming = None
+    if intent is not None and intent == row.judged_intent:  # a person may have named another
+        naming = next((each.turn for each in facts.prompts if each.body.rubric.intent == intent), None)
     habits = {} if intent is None else {name: _habit(facts, shown, name) for name in applicable(intent)}
+    missing = sum(turn.prompt is None for turn in facts.turns)
+    silent = [each for each, turn in zip(shown, facts.turns, strict=False) if each.quote is None and turn.prompt]
     return RubricExplained(
-        judge=facts.prompts[0].rubric.judge,
+        judge=facts.prompts[0].body.rubric.judge,
         judge_status=row.detail.judge_status,
         intent_class=row.kind,
         intent_prompt_id=None if naming is None else prompt_id(naming),
@@ -105,19 +109,13 @@ def rubric(facts: SubSessionEvidence) -> RubricExplained:
         prompts=shown,
         prompts_not_shown=len(facts.prompts) - len(shown),
         text=_sentences(facts, score, naming, habits),
-        not_observed=_unread(facts, shown),
+        not_observed=[
+            f"the text of {counted(count, 'prompt')}: {why}"
+            for count, why in ((missing, "not observed"), (len(silent), FORGOTTEN))
+            if count
+        ],
         positions=ascending(turn.position for turn in facts.turns),
     )
-
-
-def _unread(facts: SubSessionEvidence, shown: Sequence[PromptExplained]) -> list[str]:
-    missing = sum(turn.prompt is None for turn in facts.turns)
-    silent = [each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False)]
-    return [
-        f"the text of {counted(count, 'prompt')}: {why}"
-        for count, why in ((missing, "not observed"), (sum(silent), FORGOTTEN))
-        if count
-    ]
 
 
 def _sentences(
@@ -128,7 +126,7 @@ def _sentences(
         return ["No prompt of it could be classified, so it has no grade and is not counted."]
     by = "as you said"
     if naming is not None:
-        first = next(each.turn for each in facts.prompts if each.rubric.intent is not None)
+        first = next(each.turn for each in facts.prompts if each.body.rubric.intent is not None)
         why = "" if naming is first else ", the first that asks for a change"
         by = f"by the prompt of {iso(naming.started_us)}{why}"
     earned = [name for name, each in habits.items() if each.earned]
@@ -148,46 +146,34 @@ def _sentences(
 
 def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: BooleanName) -> HabitExplained:
     """As the prompt earned it that shows it best; where none did, what was missed by those of which it was asked."""
-    asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.rubric)]
+    asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.body.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
     if not asked:
-        return HabitExplained(
-            earned=False,
-            unsure=True,
-            chance=None,
-            prompt_id=None,
-            span=None,
-            how_to_earn=None,
-            what=_NEVER,
-            position=None,
-            quote=None,
-            asked_of=asked_of,
-        )
+        none: dict[str, Any] = dict.fromkeys(HabitExplained.__struct_fields__)
+        return HabitExplained(**none | {"earned": False, "unsure": True, "what": _NEVER, "asked_of": asked_of})
 
     def own(place: int) -> BooleanExplained:
         """Of a prompt that is not shown the text is read here."""
-        each = facts.prompts[place]
-        return shown[place].booleans[name] if place < len(shown) else _booleans(facts, each)[name]
+        return (shown[place].booleans if place < len(shown) else _booleans(facts, facts.prompts[place]))[name]
 
-    def telling(place: int, each: BooleanExplained) -> tuple[bool, bool, int]:
+    def telling(place: int) -> tuple[bool, bool, int]:
         """Words of a prompt of the goal's own kind show most."""
-        return facts.prompts[place].rubric.intent != facts.row.intent, each.quote is None, place
+        return facts.prompts[place].body.rubric.intent != facts.row.intent, own(place).quote is None, place
 
-    earning = [place for place in asked if name in facts.prompts[place].rubric.earned]
-    if not earning:
+    earning = [place for place in asked if name in facts.prompts[place].body.rubric.earned]
+    if earning:
+        nearest, more = own(min([each for each in earning if each < len(shown)] or earning[:1], key=telling)), ""
+    else:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         doubtful = next((each for each in missed if each.unsure), None)
         nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
-        none = "" if doubtful is not None else ", and none of them earned it"
-        more = f"; asked of {len(asked)} prompts{none}" if len(asked) > 1 else ""
-        intents = [each.rubric.intent for each in facts.prompts if not _applies(name, each.rubric)]
+        none_did = "" if doubtful is not None else ", and none of them earned it"
+        more = f"; asked of {len(asked)} prompts{none_did}" if len(asked) > 1 else ""
+        intents = [each.body.rubric.intent for each in facts.prompts if not _applies(name, each.body.rubric)]
         apart = [kind_of(each) for each in intents if each is not None]
         if apart:
             kinds = ", ".join(dict.fromkeys(apart))
             more += f"; not asked of {counted(len(apart), 'prompt')}: it does not apply to {kinds}"
-    else:
-        near = [place for place in earning if place < len(shown)] or earning[:1]
-        nearest, more = own(min(near, key=lambda place: telling(place, own(place)))), ""
     return HabitExplained(**msgspec.structs.asdict(nearest) | {"what": nearest.what + more, "asked_of": asked_of})
 
 
@@ -196,10 +182,21 @@ def _applies(name: BooleanName, own: Rubric) -> bool:
 
 
 def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplained:
-    own, turn, text = prompt.rubric, prompt.turn, facts.text(prompt.text)
+    turn, own, text = prompt.turn, prompt.body.rubric, facts.text(prompt.body.prompt)
     intent = facts.row.intent
     wanted = () if own.intent is None or intent is None else applicable(intent)
     not_asked = [name for name in wanted if not _applies(name, own)]
+    judged = own.status == "ok" and own.intent is not None
+    if prompt.body.unit_prompt_id is not None:
+        why = SENTENCES["not_judged"]["together"]
+    elif judged and own.intent is not None:
+        kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
+        without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
+        why = f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
+    elif own.status == "skipped" and turn.prompt is not None:
+        why = f"Not judged: {SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
+    else:
+        why = SENTENCES["not_judged"].get(own.status, "Could not be judged.")
     return PromptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
@@ -207,40 +204,27 @@ def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplaine
         quote=one_line(text),
         judge=own.judge,
         judge_status=own.status,
-        text=_why(prompt, not_asked),
+        text=why,
         intent_class=own.intent or UNCLASSIFIED,
-        confidence=own.confidence if own.status == "ok" and own.intent is not None else None,
+        confidence=own.confidence if judged else None,
         standing_score=prompt.standing_score,
         booleans=_booleans(facts, prompt),
         not_asked=not_asked,
     )
 
 
-def _why(prompt: PromptEvidence, not_asked: Sequence[BooleanName]) -> str:
-    turn, own = prompt.turn, prompt.rubric
-    if prompt.unit_prompt_id is not None:
-        return SENTENCES["not_judged"]["together"]
-    if own.status == "ok" and own.intent is not None:
-        kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
-        without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
-        return f"Judged as {kind}, {own.confidence:.0%} sure; it shows {shows}.{without}"
-    if own.status == "skipped" and turn.prompt is not None:
-        return f"Not judged: {SENTENCES['navigates'].get(turn.prompt.navigational or '', 'it only navigates')}."
-    return SENTENCES["not_judged"].get(own.status, "Could not be judged.")
-
-
 def _booleans(facts: SubSessionEvidence, prompt: PromptEvidence) -> dict[BooleanName, BooleanExplained]:
     """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
-    unit = [prompt, *(each for each in facts.prompts if each.unit_prompt_id == prompt_id(prompt.turn))]
+    unit = [prompt, *(each for each in facts.prompts if each.body.unit_prompt_id == prompt_id(prompt.turn))]
     unit = unit[: len(joined_turns([each.turn for each in unit]))]
-    texts = [text for each in unit if (text := facts.text(each.text)) is not None]
+    texts = [text for each in unit if (text := facts.text(each.body.prompt)) is not None]
     text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
     starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]
 
-    verdicts = {each.name: each for each in prompt.rubric.booleans}
+    verdicts = {each.name: each for each in prompt.body.rubric.booleans}
 
     def explained(name: BooleanName, found: Evidence) -> BooleanExplained:
-        earned, span, said = name in prompt.rubric.earned, found.span, verdicts[name]
+        earned, span, said = name in prompt.body.rubric.earned, found.span, verdicts[name]
         place = 0 if span is None else bisect_right(starts, span.start) - 1
         marked = None if span is None or text is None else (span.start - starts[place], span.end - starts[place])
         return BooleanExplained(
@@ -255,5 +239,5 @@ def _booleans(facts: SubSessionEvidence, prompt: PromptEvidence) -> dict[Boolean
             quote=None if span is None or text is None else one_line(text[span.start : span.end]),
         )
 
-    shown = rubric_evidence(text, prompt.rubric, prompt.turn.position)
+    shown = rubric_evidence(text, prompt.body.rubric, prompt.turn.position)
     return {name: explained(name, each) for name, each in shown.items()}
