@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from tests.agents.clis import Person
+from tests.support.driver import until
 
 QUIET_SECONDS = 1.0  # nothing is drawn for so long: it waits for keys
 SETTLE_SECONDS_MAX = 4.0
@@ -31,10 +32,7 @@ _DRAWN = re.compile(rb"\x1b\[[0-9;?<>=]*[a-zA-Z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\
 
 
 def wait_until(holds: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS_MAX) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, f"after {seconds} s still not: {what}"
-        time.sleep(0.05)
+    assert until(holds, seconds), f"after {seconds} s still not: {what}"
 
 
 class Screen:

@@ -10,9 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple, get_args
 
 import pytest
@@ -21,6 +19,7 @@ from svc.connect.agents import ENV_FILE, AgentName
 from tests.agents.clis import CLIS, Person, found
 from tests.agents.screen import ESCAPE, screen, wait_until
 from tests.agents.stub import ANSWER, FAILED, HELPED, Stub, stub_model
+from tests.support.listening import Handler, listening
 from tests.support.process import Server, environment, init, serving
 
 AGENTS = [agent for agent in get_args(AgentName) if agent in CLIS]
@@ -211,26 +210,16 @@ def test_what_is_typed_while_the_agent_works_counts_once(fresh: tuple[str, House
     assert first["response_text"] or house.stub.cut, "unless the agent broke off the first answer for what was typed"
 
 
-class Decoy:
+class Decoy(Handler):
     """A host that telemetry went to before."""
 
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        decoy = self
+    heard: list[str]
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                decoy.heard.append(f"{self.path} {self.headers}")
-                self.send_response(200)
-                self.end_headers()
+    def do_POST(self) -> None:
+        self.heard.append(f"{self.path} {self.headers}")
+        self.answer(200)
 
-            do_GET = do_PUT = do_POST
-
-            def log_message(self, format: str, *values: object) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, daemon=True).start()
+    do_GET = do_PUT = do_POST
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -238,15 +227,12 @@ class Decoy:
 def test_another_host_gets_nothing_once_connected(agent: str, where: str) -> None:
     """Whatever named its address before, for each signal or for all. What outranks every file makes connect refuse."""
     with ExitStack() as more:
-        house, decoy = _house(agent, more), Decoy()
-        more.callback(decoy.server.server_close)
-        more.callback(decoy.server.shutdown)
-        theirs = {
-            f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT": f"{decoy.url}/{name}" for name in ("LOGS", "METRICS", "TRACES")
-        }
-        theirs |= {"OTEL_EXPORTER_OTLP_ENDPOINT": decoy.url, "GEMINI_TELEMETRY_OTLP_ENDPOINT": decoy.url}
+        house, heard = _house(agent, more), list[str]()
+        url = more.enter_context(listening(type("Heard", (Decoy,), {"heard": heard})))
+        theirs = {f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT": f"{url}/{name}" for name in ("LOGS", "METRICS", "TRACES")}
+        theirs |= {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "GEMINI_TELEMETRY_OTLP_ENDPOINT": url}
         if where == "settings":
-            _put(house.person.home, agent, decoy.url, theirs)
+            _put(house.person.home, agent, url, theirs)
         else:
             house.person.environment.update(theirs)
         if where == "shell" and agent in ("gemini", "copilot", "opencode"):
@@ -256,7 +242,7 @@ def test_another_host_gets_nothing_once_connected(agent: str, where: str) -> Non
         house.connect(agent)
         house.person.asks(FIRST)
         wait_until(lambda: house.requests() == len(house.stub.answered), "telemetry at svc")
-        assert decoy.heard == []
+        assert heard == []
 
 
 def _put(home: Path, agent: str, url: str, theirs: dict[str, str]) -> None:

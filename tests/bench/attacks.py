@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from random import Random
 from threading import Event, Thread
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tests.bench.world import MIDDLE, Service, fresh_service
-from tests.support.driver import BROKEN, Driver, at, bearer, once, put_load
+from tests.support.driver import BROKEN, FORM, Driver, at, bearer, once, put_load, signed_in
 from tests.support.process import NO_BUDGETS, NOTHING, THIS_TREE, environment
 from tests.support.results import Outcome, Result, all_hold, table_of
 from tests.support.work import prompt, prompt_body, record
@@ -163,8 +163,7 @@ def _grades(chance: Random) -> Attack:
     text = text.encode()[: 32 * KIB - 8].decode(errors="ignore")
     asked = {"name": "grade_prompt", "arguments": {"text": text}}
     tool = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}).encode()
-    form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-    page = Sent("/habits/grade", urlencode({"prompt": text}).encode(), headers=form)
+    page = Sent("/habits/grade", urlencode({"prompt": text}).encode(), headers=FORM)
     both = [Sent("/mcp", tool, headers=_MESSAGE), page]
     return Attack(f"96 grades of {text[:4]!r} at both doors", both * 48, 96)
 
@@ -224,22 +223,13 @@ def _send(service: Service, sent: Sent, seconds: float) -> None:
     more = {"Content-Encoding": "gzip"} if sent.zipped else {}
     server, headers = service.server, bearer(service.key) | more | dict(sent.headers)
     if sent.path.startswith("/habits"):
-        headers["Cookie"] = _signed_in(server.api_port, service.key)
+        headers["Cookie"] = signed_in(server.api_port, service.key)
     is_private = sent.headers or sent.body is None
-    driver = Driver(server.api_port if is_private else server.intake_port, timeout=ATTACK_SECONDS)
     body: object = sent.body
     if seconds and sent.body is not None:
         body, headers["Content-Length"] = _dripping(sent.body, seconds), str(len(sent.body))
-    driver.call(sent.method, sent.path, body, **headers)
-    driver.close()
-
-
-@cache
-def _signed_in(port: int, key: str) -> str:
-    """The cookie of a browser that gave its key."""
-    form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-    answer = once(port, "POST", "/sign-in", urlencode({"key": key}).encode(), **form)
-    return answer.headers["Set-Cookie"].partition(";")[0]
+    with Driver(server.api_port if is_private else server.intake_port, timeout=ATTACK_SECONDS) as driver:
+        driver.call(sent.method, sent.path, body, **headers)
 
 
 def _dripping(body: bytes, seconds: float, pieces: int = 80) -> Iterator[bytes]:
@@ -355,8 +345,9 @@ def _visit(service: Service, key: str, over: Event, times: list[float]) -> None:
     number = 0
     while not over.wait(1.0):
         number += 1
-        Driver(service.server.intake_port, key).ask("POST", "/v1/prompts", prompt(f"fix part {number}", "colleague"))
-        times.append(Driver(service.server.api_port, key).ask("GET", READ).ms)
+        with Driver(service.server.intake_port, key) as intake, Driver(service.server.api_port, key) as api:
+            intake.ask("POST", "/v1/prompts", prompt(f"fix part {number}", "colleague"))
+            times.append(api.ask("GET", READ).ms)
 
 
 @click.command()

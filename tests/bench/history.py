@@ -6,6 +6,7 @@ turns are three minutes apart.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
     made = THIS_TREE.set_up(var)
     scope = Scope(UUID(made.organization_id), UUID(made.developer_id))
     store, vault = open_log(var)
-    try:
+    with closing(store):
         writer, turns = _Writer(store, vault), events // TURN_EVENTS
         for turn in track(range(turns), f"writing {events:,} events", transient=True):
             session = mix.session(turn)
@@ -65,8 +66,6 @@ def prepared(var: Path, events: int, end_us: int, mix: Mix = USUAL) -> str:
             at_us = end_us - (turns - turn) * mix.turn_us
             writer.write(_turn(turn, str(uuid5(_NAMESPACE, f"session {session}")), whose, vault, at_us), end_us)
         writer.commit()
-    finally:
-        store.close()
     return made.key
 
 

@@ -4,6 +4,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -99,8 +100,10 @@ def _recorded(bodies: Sequence[bytes]) -> tuple[float, float, float, float, floa
 
 def _raw(bodies: Sequence[bytes]) -> float:
     """Records a second that are decoded and on disk, one synced transaction an export, without any server."""
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
-        db = sqlite3.connect(Path(folder) / "raw.db", isolation_level=None)
+    with (
+        tempfile.TemporaryDirectory(prefix="svc-bench-") as folder,
+        closing(sqlite3.connect(Path(folder) / "raw.db", isolation_level=None)) as db,
+    ):
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "CREATE TABLE batches (body BLOB)"):
             db.execute(statement)
         started = time.perf_counter()
@@ -108,15 +111,17 @@ def _raw(bodies: Sequence[bytes]) -> float:
             msgspec.json.decode(body)
             db.execute("INSERT INTO batches (body) VALUES (?)", (body,))
         seconds = time.perf_counter() - started
-        db.close()
     return BATCH_RECORDS * len(bodies) / seconds
 
 
 def own_writes(count: int) -> list[Result]:
     """Captures at the pace of a large team, each followed by a read that shows it and by the same read again."""
     shown, again = list[float](), list[float]()
-    with fresh_service() as service:
-        intake, api = (Driver(port, service.key) for port in (service.server.intake_port, service.server.api_port))
+    with (
+        fresh_service() as service,
+        Driver(service.server.intake_port, service.key) as intake,
+        Driver(service.server.api_port, service.key) as api,
+    ):
         began = time.perf_counter()
         for number in track(range(count), "own writes"):
             time.sleep(max(0.0, began + number / PER_SECOND - time.perf_counter()))

@@ -28,7 +28,7 @@ from svc.actors.actors import SystemClock
 from tests.bench.history import USUAL, Mix, prepared
 from tests.bench.results import keep
 from tests.bench.world import wait_level
-from tests.support.driver import Driver, at
+from tests.support.driver import Driver, at, once, signed_in
 from tests.support.process import THIS_TREE, Server
 from tests.support.results import Result
 
@@ -131,7 +131,8 @@ def _measured(histories: Sequence[History], requests: int) -> list[Measured]:
             wait_level(history.var)
             time.sleep(2)
             found.append(Measured(history.name, server.ready_seconds, server.mib(), {}))
-            readers.append(_Reader(server, (history.home / "key").read_text()))
+            driver = stack.enter_context(Driver(server.api_port, (history.home / "key").read_text()))
+            readers.append(_Reader(server, driver))
         for route in track(ROUTES, transient=True):
             for measured, times in zip(found, _took(readers, route, requests), strict=True):
                 measured.reads[route] = at(times, 0.5), at(times, 0.99)
@@ -141,24 +142,17 @@ def _measured(histories: Sequence[History], requests: int) -> list[Measured]:
 class _Reader:
     """Somebody who is signed in to the pages, as an owner and as an operator."""
 
-    def __init__(self, server: Server, key: str) -> None:
-        self._driver = Driver(server.api_port, key)
+    def __init__(self, server: Server, driver: Driver) -> None:
+        self._driver = driver
         secret = (server.var / "internal-secret").read_text().strip()
-        form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
-        linked = Driver(server.api_port).call("POST", "/v1/admin/operator-links", **{"X-Internal-Secret": secret})
-        cookies = [
-            self._cookie("POST", "/sign-in", f"key={key}".encode(), form),
-            self._cookie("GET", linked.json["path"], None, {}),
-        ]
-        self._driver.headers["Cookie"] = "; ".join(cookies)
+        linked = once(server.api_port, "POST", "/v1/admin/operator-links", **{"X-Internal-Secret": secret}).json["path"]
+        operator = once(server.api_port, "GET", linked).headers["Set-Cookie"].partition(";")[0]
+        key = driver.headers["Authorization"].partition(" ")[2]
+        driver.headers["Cookie"] = f"{signed_in(server.api_port, key)}; {operator}"
         newest = self._driver.ask("GET", f"{_SCORE}/realtime/sub-sessions?limit=1").json[0]
         now_us = SystemClock().now_us()
         month = f"from_us={now_us - MONTH_US}&to_us={now_us}"
         self._named = {"sub_session": newest["sub_session_id"], "month": month}
-
-    def _cookie(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> str:
-        answer = self._driver.call(method, path, body, **headers)
-        return (answer.headers["Set-Cookie"] or "").partition(";")[0]
 
     def ask(self, route: str) -> float:
         return self._driver.ask("GET", route.format(**self._named)).ms

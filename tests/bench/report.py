@@ -25,7 +25,7 @@ from svc.serving import Listening, serve
 from svc.settings import Settings
 from tests.bench.history import TURN_EVENTS, Mix, prepared
 from tests.bench.world import wait_level
-from tests.support.driver import Driver
+from tests.support.driver import Driver, until
 from tests.support.process import Program, Server
 from tests.support.results import Result, table_of
 
@@ -63,7 +63,8 @@ def main(sub_sessions: int, rounds: int, var: Path | None) -> None:
         with BEATING.serving(where) as server:
             wait_level(where)
             time.sleep(5)  # the archive follows the views
-            found = [each for _ in range(rounds) for each in _report(server, kept.read_text(), period)]
+            with Driver(server.api_port, kept.read_text()) as driver:
+                found = [each for _ in range(rounds) for each in _report(server, driver, period)]
     Console(width=150).print(table_of(found))
 
 
@@ -74,20 +75,16 @@ def _history(var: Path, sub_sessions: int, period: ReportPeriod) -> str:
     return prepared(var, turns * TURN_EVENTS, period.end_us, Mix(1, SESSION_TURNS, turn_us))
 
 
-def _report(server: Server, key: str, period: ReportPeriod) -> list[Result]:
+def _report(server: Server, driver: Driver, period: ReportPeriod) -> list[Result]:
     """Ask for it, look for it, read it, delete it."""
-    driver = Driver(server.api_port, key)
     date = datetime.fromtimestamp(period.start_us / US_PER_SECOND, UTC).date().isoformat()
     began = time.monotonic()
     wanted = {"period": "monthly", "date": date, "timezone": "UTC"}
     asked = driver.ask("POST", f"{REPORTS}/generate", wanted).json
-    status = asked["status"]
-    while status in ("queued", "running") and time.monotonic() < began + WAIT_SECONDS:
-        time.sleep(LOOK_SECONDS)
-        status = driver.ask("GET", f"{REPORTS}/status/{asked['report_id']}").json["status"]
+    named = f"{REPORTS}/status/{asked['report_id']}"
+    if not until(lambda: driver.ask("GET", named).json["status"] == "completed", WAIT_SECONDS, LOOK_SECONDS):
+        raise RuntimeError(f"the report is {driver.ask('GET', named).json['status']}")
     seconds = time.monotonic() - began
-    if status != "completed":
-        raise RuntimeError(f"the report is {status}")
     report = driver.ask("GET", f"{REPORTS}/{asked['report_id']}")
     ended = time.monotonic()
     time.sleep(0.1)

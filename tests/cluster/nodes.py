@@ -2,14 +2,14 @@
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from svc.log.shared import make_master_key
 from tests.cluster.relay import Relay
-from tests.support.driver import once
+from tests.support.driver import once, until
 from tests.support.postgres import Postgres
 from tests.support.process import KEY, NO_BUDGETS, THIS_TREE, NotReady, Program, Server, beside, log_tail
 
@@ -42,18 +42,16 @@ class Node:
 
     def wait(self) -> None:
         """Until it serves. A start that found no database ends, and is tried again, as a service manager does."""
-        until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                self.server.wait_ready()
-            except NotReady:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.5)
-                self.begin()
-            else:
-                self.intake, self.api = self.server.intake_port, self.server.api_port
-                return
+        assert until(self._started, START_SECONDS, 0.5), log_tail(self.var)
+        self.intake, self.api = self.server.intake_port, self.server.api_port
+
+    def _started(self) -> bool:
+        try:
+            self.server.wait_ready()
+        except NotReady:
+            self.begin()
+            return False
+        return True
 
     def freeze(self, frozen: bool) -> None:
         self.frozen = frozen
@@ -86,14 +84,12 @@ class Cluster:
 
     def level(self, seconds: float = 180.0) -> None:
         """Wait until every node holds all of the log."""
-        until = time.monotonic() + seconds
         secret = (self.nodes[0].var / "internal-secret").read_text().strip()
         head: int = self.database.run("SELECT head FROM svc_log")[0][0]
         asked = {"X-Internal-Secret": secret, "X-Svc-Position": str(head)}
         for node in self.nodes:
-            while once(node.api, "GET", "/v1/admin/developers", **asked).status != 200:
-                assert time.monotonic() < until, f"node {node.number} does not come up to {head}"
-                time.sleep(0.5)
+            there = partial(once, node.api, "GET", "/v1/admin/developers", **asked)
+            assert until(lambda: there().status == 200, seconds, 0.5), f"node {node.number} does not come up to {head}"  # noqa: B023
 
 
 @contextmanager

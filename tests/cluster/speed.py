@@ -19,7 +19,7 @@ import pytest
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
 from svc.log.codec import Codec
-from svc.log.postgres import open_recorder
+from svc.log.postgres import PostgresRecorder, open_recorder
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import EventStore
 from svc.log.vault import FileKeys, Vault
@@ -111,15 +111,15 @@ def _rate(append: Append, size: int) -> float:
 
 def _captured(who: str, ports: list[int], key: str) -> Result:
     """Captures a second; each sender is bound to one port."""
-    took, numbers, until = list[float](), count(1), time.perf_counter() + CAPTURE_SECONDS
+    took, numbers, end = list[float](), count(1), time.perf_counter() + CAPTURE_SECONDS
 
     def send(port: int) -> None:
-        driver = Driver(port, key)
-        while time.perf_counter() < until:
-            own = next(numbers)
-            answer = driver.call("POST", "/v1/prompts", prompt(f"Fix parser {own}", f"p{port}-{own % 50}"))
-            if answer.status == 201:
-                took.append(answer.ms)
+        with Driver(port, key) as driver:
+            while time.perf_counter() < end:
+                own = next(numbers)
+                answer = driver.call("POST", "/v1/prompts", prompt(f"Fix parser {own}", f"p{port}-{own % 50}"))
+                if answer.status == 201:
+                    took.append(answer.ms)
 
     senders = [threading.Thread(target=send, args=(ports[each % len(ports)],)) for each in range(SENDERS)]
     for sender in senders:
@@ -135,7 +135,11 @@ def _captured(who: str, ports: list[int], key: str) -> Result:
 
 def follow(store: str, events: int) -> list[Result]:
     """Read that many events while four processes write them, with conflicts in between."""
-    recorder = open_recorder(store)
+    with closing(open_recorder(store)) as recorder:
+        return [_followed(recorder, store, events)]
+
+
+def _followed(recorder: PostgresRecorder, store: str, events: int) -> Result:
     start = recorder.max_notification_id() or 0
     each = events // WRITERS
     command = [sys.executable, "-m", "tests.cluster.speed", store, str(each)]
@@ -154,26 +158,24 @@ def follow(store: str, events: int) -> list[Result]:
     assert all(writer.wait() == 0 for writer in writers)
     query = "SELECT count(*) AS there FROM {schema}.stored_events WHERE notification_id > %s"
     missed = recorder.rows(query, [start])[0]["there"] - seen
-    recorder.close()
     beside = f"{seen:,} events, {seen / seconds:,.0f}/s; {missed} missed, {late} out of order, {gaps} gaps"
     broken = missed + late + gaps + (each * WRITERS - seen)
-    return [Result(f"a follower under {WRITERS} writers, faults", broken, "", 0, True, beside)]
+    return Result(f"a follower under {WRITERS} writers, faults", broken, "", 0, True, beside)
 
 
 def write(store: str, events: int) -> None:
     """One writer; every twentieth append is refused, as a conflict is."""
-    recorder = open_recorder(store)
     written = number = 0
     last: list[StoredEvent] = []
-    while written < events:
-        number += 1
-        batch = _events(min(APPEND_EVENTS, events - written))
-        if number % 20 == 0:
-            with pytest.raises(IntegrityError):
-                recorder.insert_events([*batch, last[0]])
-        recorder.insert_events(batch)
-        written, last = written + len(batch), batch
-    recorder.close()
+    with closing(open_recorder(store)) as recorder:
+        while written < events:
+            number += 1
+            batch = _events(min(APPEND_EVENTS, events - written))
+            if number % 20 == 0:
+                with pytest.raises(IntegrityError):
+                    recorder.insert_events([*batch, last[0]])
+            recorder.insert_events(batch)
+            written, last = written + len(batch), batch
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import random
 import signal
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
@@ -17,7 +16,7 @@ from svc.limits import LEASE_SECONDS
 from svc.views.replay import digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.cluster.nodes import Cluster, Node
-from tests.support.driver import BROKEN, Answer, once
+from tests.support.driver import BROKEN, Answer, once, until
 from tests.support.process import log_tail
 from tests.support.results import Outcome
 from tests.support.work import prompt
@@ -211,15 +210,17 @@ class Storm:
 
     def _reports_made(self) -> None:
         """Each report that was asked for is made, and once: a second completion would be an event more."""
-        until = time.monotonic() + LOOK_SECONDS
         query = (
             "SELECT count(*) FILTER (WHERE topic = 'report.requested'), "
             "count(*) FILTER (WHERE topic = 'report.completed'), "
             "count(DISTINCT originator_id) FILTER (WHERE topic = 'report.completed') FROM stored_events"
         )
-        while (found := self._cluster.database.run(query)[0])[1] < found[0] and time.monotonic() < until:
-            time.sleep(1)
-        asked, made, distinct = found
+
+        def found() -> tuple[int, int, int]:
+            return self._cluster.database.run(query)[0]  # type: ignore[no-any-return]
+
+        until(lambda: found()[1] >= found()[0], LOOK_SECONDS, 1)
+        asked, made, distinct = found()
         self.outcome.count("reports", asked)
         self.outcome.check(asked == made == distinct > 0, f"{asked} reports were asked for, {made} made, of {distinct}")
 

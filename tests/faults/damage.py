@@ -3,16 +3,17 @@
 import os
 import random
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from svc.archive.folder import Archive
 from svc.archive.lane import archive_changes
 from svc.log.opening import open_log
-from tests.faults.house import LEVEL_SECONDS, House, Trial
+from tests.faults.house import House, Trial
+from tests.support.driver import until
 from tests.support.process import Server, beside
 
 CAPTURES = (40, 100)
@@ -22,7 +23,6 @@ READS = (
     *(f"/v1/score_v3/{name}" for name in ("today-summary", "score", "realtime/sub-sessions", "prompts/top", "skill")),
     *("/v1/score_v3/tokens?window=daily", "/v1/telemetry/stats?from=2000-01-01", "/v1/telemetry/logs"),
 )
-_POLL_SECONDS = 0.2
 
 
 def damaged_views(trial: Trial) -> None:
@@ -48,18 +48,19 @@ def _damages(house: House, chance: random.Random) -> None:
 
 def _served_again(house: House, server: Server, where: str) -> None:
     """Every read is answered before long, and until then refused in order."""
-    end, left = time.monotonic() + LEVEL_SECONDS, list(READS)
-    while left and time.monotonic() < end:
-        answer = house.get(server, left[0])
-        if answer.status == 200:
-            left.pop(0)
-            continue
-        house.check(answer.status == 503, f"{where}: {left[0]} is answered {answer.status}: {answer.body[:200]!r}")
-        house.outcome.count("reads answered 503 meanwhile")
-        time.sleep(_POLL_SECONDS)
-    house.check(not left, f"{where}: {left[:1]} is never answered again")
+    for path in READS:
+        found = until(partial(_answered, house, server, path, where))
+        house.check(found, f"{where}: {path} is never answered again")
     house.look(where)
     house.outcome.tried += 1
+
+
+def _answered(house: House, server: Server, path: str, where: str) -> bool:
+    answer = house.get(server, path)
+    if answer.status != 200:
+        house.check(answer.status == 503, f"{where}: {path} is answered {answer.status}: {answer.body[:200]!r}")
+        house.outcome.count("reads answered 503 meanwhile")
+    return answer.status == 200
 
 
 def _views(var: Path) -> Path:
@@ -149,15 +150,14 @@ def _cost(house: House, server: Server, team_id: str) -> Any:
 def archive_all(var: Path) -> list[Path]:
     """What a server does every five minutes, at once, in a folder that nobody holds; the files."""
     store, _ = open_log(var)
-    archive = Archive(var, store.fingerprint)
-    try:
-        with closing(sqlite3.connect(f"{_views(var).as_uri()}?mode=ro", uri=True)) as views:
-            while archive_changes(archive, views, FILE_ROWS):
-                pass
+    with (
+        closing(store),
+        closing(Archive(var, store.fingerprint)) as archive,
+        closing(sqlite3.connect(f"{_views(var).as_uri()}?mode=ro", uri=True)) as views,
+    ):
+        while archive_changes(archive, views, FILE_ROWS):
+            pass
         return [archive.path(file) for file in archive.files()]
-    finally:
-        archive.close()
-        store.close()
 
 
 HARMS: tuple[tuple[str, Callable[[Path], None]], ...] = (

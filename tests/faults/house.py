@@ -3,7 +3,6 @@
 import random
 import sqlite3
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from tests.faults.ledger import Capture, LogReader
 from tests.faults.load import Load, load_of, sent
 from tests.faults.tracing import NotUnderstood
-from tests.support.driver import Answer, Driver, once
+from tests.support.driver import Answer, Driver, once, until
 from tests.support.process import NotReady, Person, Program, Server, kill_processes, processes_of
 from tests.support.results import Outcome
 
@@ -22,7 +21,6 @@ STOP_SECONDS = 600.0
 AGAIN_MAX = 200  # acknowledged captures that are sent once more in the end: each must be known already
 BROKEN = (NotReady, NotUnderstood, OSError, RuntimeError, subprocess.SubprocessError, sqlite3.Error)
 """What ends a folder's trial before its end, and is itself a deviation."""
-_POLL_SECONDS = 0.1
 
 
 class House:
@@ -110,8 +108,8 @@ class House:
         """Captures that were acknowledged are known when they come again, under the same id."""
         acknowledged = self._theirs(self.load.ledger.acknowledged())
         sample = acknowledged[:: max(1, len(acknowledged) // AGAIN_MAX)]
-        driver = Driver(server.intake_port)
-        unknown = [capture for capture in sample if not _known(driver, capture)]
+        with Driver(server.intake_port) as driver:
+            unknown = [capture for capture in sample if not _known(driver, capture)]
         return [f"{len(unknown)} of {len(sample)} captures are new when they come again"] if unknown else []
 
 
@@ -120,15 +118,6 @@ def _known(driver: Driver, capture: Capture) -> bool:
     if capture.path == "/v1/prompts":
         return bool(answer.status == 200 and answer.json["id"] == capture.answer_id)
     return answer.status in (200, 204)
-
-
-def until(holds: Callable[[], bool], seconds: float = LEVEL_SECONDS, pause: float = _POLL_SECONDS) -> bool:
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(pause)
-    return True
 
 
 Attempt = Callable[[House, random.Random], None]

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from tests.faults.ledger import Capture, Ledger
-from tests.support.driver import BROKEN, Answer, Driver
+from tests.support.driver import BROKEN, Answer, Driver, until
 from tests.support.process import Person, Server
 from tests.support.work import api_request, export, prompt, prompt_text, record, response, tool_result
 
@@ -100,6 +100,7 @@ class Client(threading.Thread):
         while self._load.waits_for_turn(self):
             sent = self._send(self._next())
             time.sleep(PAUSE_SECONDS if sent else AWAY_SECONDS)
+        self._driver.close()
 
     def _next(self) -> Capture:
         if self._unsure and self._random.random() < _AGAIN:
@@ -111,6 +112,7 @@ class Client(threading.Thread):
     def _send(self, capture: Capture) -> bool:
         """Whether there was an answer, whatever it said."""
         if self._driver.port != self._load.port:
+            self._driver.close()
             self._driver = Driver(self._load.port)
         try:
             answer = sent(self._driver, capture)
@@ -167,9 +169,8 @@ class Load:
 
     def wait_for(self, captures: int) -> None:
         """Return once so many more were acknowledged, or after a while: a blow may come down in any case."""
-        until, end = self.acknowledged + captures, time.monotonic() + WAIT_SECONDS
-        while self.acknowledged < until and time.monotonic() < end:
-            time.sleep(PAUSE_SECONDS)
+        wanted = self.acknowledged + captures
+        until(lambda: self.acknowledged >= wanted, WAIT_SECONDS, PAUSE_SECONDS)
 
     def end(self) -> None:
         self._ended = True

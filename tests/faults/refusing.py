@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
-from tests.faults.house import House, Trial, until
-from tests.support.driver import BROKEN, once
+from tests.faults.house import House, Trial
+from tests.support.driver import BROKEN, once, until
 from tests.support.process import Server, log_tail, processes_of
 
 Illness = Callable[[Path], AbstractContextManager[None]]  # what a folder suffers from until the end of a block
@@ -23,7 +23,6 @@ DISK_MIB = 96  # the folder takes some, and so does a proof, which builds the vi
 CAPTURES = (20, 100)
 REFUSED_SECONDS = 300.0  # nobody fails by being slow: so long until a capture must have been refused, or taken again
 ILL_SECONDS = (0.5, 4.0)
-_POLL_SECONDS = 0.05
 _ALLOWED = {"200", "201", "204", "503", "broken off"}
 _WRITES, _SYNCS = "write,pwrite64,ftruncate,fallocate", "fsync,fdatasync"
 
@@ -109,7 +108,7 @@ def _read(house: House, server: Server) -> None:
 
 
 def _until(server: Server, holds: Callable[[], bool]) -> bool:
-    return until(lambda: server.process.poll() is not None or holds(), REFUSED_SECONDS, _POLL_SECONDS) and holds()
+    return until(lambda: server.process.poll() is not None or holds(), REFUSED_SECONDS) and holds()
 
 
 @contextmanager

@@ -100,10 +100,8 @@ def topics_of(var: Path) -> dict[str, int]:
 def words_of(at: Place | Path, developers: Mapping[str, UUID]) -> dict[str, dict[str, Json]]:
     """Of each developer how many texts can be read and how many cannot, and a digest of all that can."""
     store, _ = open_log(at)
-    try:
+    with closing(store):
         events = [each.event for each in store.read_after(0, limit_events=100_000, limit_bytes=2**40)]
-    finally:
-        store.close()
     return {
         name: _told([text for event in events for text in _texts(event, developer_id)])
         for name, developer_id in developers.items()
@@ -131,10 +129,8 @@ def _told(texts: Sequence[str | None]) -> dict[str, Json]:
 def rebuilt_tables(at: Place | Path, path: Path) -> dict[str, dict[str, Json]]:
     """The tables as the log gives them from its first event, as `svc replay` builds them."""
     store, vault = open_log(at)
-    try:
+    with closing(store):
         build(path, store, vault.known_digester, lambda _done, _of: None)
-    finally:
-        store.close()
     with closing(sqlite3.connect(path)) as db:
         return {
             table: {"rows": db.execute(f"SELECT count(*) FROM {table}").fetchone()[0], "sha256": digest}

@@ -1,6 +1,7 @@
 """The written sub-sessions of `cases.txt`, played through the real derivation: captures and telemetry in, rows out."""
 
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,9 +44,8 @@ def first_is_complete(script: str) -> bool | None:
         else:
             asked = [_asked(at_us)] if step in ("edit", "read", "run", "fail", "call") else []
             log.records(_SESSION, *asked, _observed(step, rest, at_us + 1))
-    db = project(log.passes(at_us + SETTLED_US).facts)
-    (complete,) = db.execute("SELECT judged_goal_complete FROM sub_sessions ORDER BY started_us LIMIT 1").fetchone()
-    db.close()
+    with closing(project(log.passes(at_us + SETTLED_US).facts)) as db:
+        (complete,) = db.execute("SELECT judged_goal_complete FROM sub_sessions ORDER BY started_us LIMIT 1").fetchone()
     return None if complete is None else bool(complete)
 
 

@@ -3,14 +3,13 @@
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.support.driver import Driver
+from tests.support.driver import once, until
 from tests.support.process import KEY, Program, Server, beside
 from tests.support.transcripts import SESSION, at, said, user
 
@@ -49,7 +48,7 @@ class Running(NamedTuple):
 
     def get(self, path: str) -> Any:
         """A read with the key, as JSON."""
-        return Driver(self.server.api_port, self.key).ask("GET", path).json
+        return once(self.server.api_port, "GET", path, None, self.key).json
 
 
 @contextmanager
@@ -99,7 +98,7 @@ def _pages(running: Running) -> None:
         ("/openapi.json", b"3."),
     )
     for path, word in asked:
-        assert word in Driver(running.server.api_port).ask("GET", path).body, path
+        assert word in once(running.server.api_port, "GET", path).body, path
     running.get("/v1/score_v3/today-summary?timezone=Asia/Kathmandu")
 
 
@@ -114,10 +113,9 @@ def _connected(person: Newcomer, running: Running) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith(("SVC_", "CLAUDE_"))}
     env |= person.program.told
     subprocess.run(call, shell=True, input=json.dumps(told), text=True, env=env, timeout=10, check=True)
-    until = time.monotonic() + STOP_SECONDS
-    while not (rows := running.get("/v1/score_v3/realtime/sub-sessions")) and time.monotonic() < until:
-        time.sleep(0.1)  # the hook sends after the agent has gone on
-    assert [row["agent_session_id"] for row in rows] == ["smoke"]
+    seen = "/v1/score_v3/realtime/sub-sessions"
+    until(lambda: bool(running.get(seen)), STOP_SECONDS)  # the hook sends after the agent has gone on
+    assert [row["agent_session_id"] for row in running.get(seen)] == ["smoke"]
     person.types("doctor")
     person.types("disconnect", "claude-code")
     assert settings.read_text() == SETTINGS

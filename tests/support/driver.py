@@ -1,9 +1,10 @@
-"""The one way in which tools speak HTTP to a real server: a connection that is kept, and a load over many."""
+"""How tools and tests deal with a real server: a connection that is kept, a load over many, waiting for something."""
 
 import http.client
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import trio
@@ -55,14 +56,37 @@ class Driver:
     def close(self) -> None:
         self._connection.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def once(port: int, method: str, path: str, body: object = None, key: str | None = None, **headers: str) -> Answer:
     """One call over a connection of its own. Raises `BROKEN`."""
-    driver = Driver(port, key)
-    try:
+    with Driver(port, key) as driver:
         return driver.call(method, path, body, **headers)
-    finally:
-        driver.close()
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+
+
+@cache
+def signed_in(port: int, key: str) -> str:
+    """The cookie of a browser that gave its key."""
+    answer = once(port, "POST", "/sign-in", f"key={key}".encode(), **FORM)
+    return str(answer.headers["Set-Cookie"]).partition(";")[0]
+
+
+def until(holds: Callable[[], bool], seconds: float = 600.0, pause: float = 0.05) -> bool:
+    """Whether it comes to hold in that time; nothing fails because a machine is slow."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause)
+    return True
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -121,25 +121,17 @@ def tables_of(var: Path) -> dict[str, str]:
     """The digest of every table that serves in a folder."""
     path = current_file(var, RULES_VERSION)
     assert path is not None
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         return _conclusions(db)
-    finally:
-        db.close()
 
 
 def rebuilt(at: Place | Path, path: Path) -> dict[str, str]:
     """The digest of every table as the log of a folder gives them from its first event."""
     store, vault = open_log(at)
-    try:
-        build(path, store, vault.known_digester, lambda _done, _of: None, batch_events=41)
-    finally:
-        store.close()
-    db = sqlite3.connect(path)
-    try:
+    with closing(store):
+        build(path, store, vault.known_digester, no_progress, batch_events=41)
+    with closing(sqlite3.connect(path)) as db:
         return _conclusions(db)
-    finally:
-        db.close()
 
 
 def _conclusions(db: sqlite3.Connection) -> dict[str, str]:

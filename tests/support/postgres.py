@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,8 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+
+from tests.support.driver import until
 
 NAMED = "SVC_TEST_POSTGRES"
 _USERS = ("postgres", "nobody")  # whom a test of root's runs it as: PostgreSQL refuses to be root's
@@ -99,15 +100,15 @@ class Postgres:
                 start_new_session=True,
                 **_identity(),
             )
-        until = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                psycopg.connect(self.url, connect_timeout=2).close()
-                return
-            except psycopg.OperationalError:
-                assert time.monotonic() < until, (self._folder / "server.log").read_text()
-                assert self._process.poll() is None, (self._folder / "server.log").read_text()
-                time.sleep(0.05)
+        assert until(self._answers, _START_SECONDS), (self._folder / "server.log").read_text()
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError):
+            psycopg.connect(self.url, connect_timeout=2).close()
+            return True
+        assert self._process is not None
+        assert self._process.poll() is None, "it has ended"
+        return False
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """SIGINT: at once, in order; SIGQUIT: as in a crash."""

@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -81,6 +82,8 @@ class Server:
         self.key = key
         self.intake_url = self.api_url = ""
         self.began, self.ready_seconds = time.perf_counter(), 0.0
+        self._clients: dict[str, httpx.Client] = {}
+        self._lock = Lock()
 
     def wait_ready(self) -> "Server":
         """Raises `NotReady`."""
@@ -96,17 +99,21 @@ class Server:
     def said(self) -> str:
         return beside(self.var, "said").read_text()
 
-    @cached_property
+    @property
     def intake(self) -> httpx.Client:
         return self._client(self.intake_url)
 
-    @cached_property
+    @property
     def api(self) -> httpx.Client:
         return self._client(self.api_url)
 
     def _client(self, url: str) -> httpx.Client:
-        headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
-        return httpx.Client(base_url=url, headers=headers, timeout=30)
+        """One for each listener, whichever thread asks first."""
+        with self._lock:
+            if url not in self._clients:
+                headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+                self._clients[url] = httpx.Client(base_url=url, headers=headers, timeout=30)
+            return self._clients[url]
 
     @property
     def intake_port(self) -> int:
@@ -139,9 +146,8 @@ class Server:
         self.process.wait()
 
     def close(self) -> None:
-        for name in ("intake", "api"):
-            if name in self.__dict__:
-                self.__dict__.pop(name).close()
+        while self._clients:
+            self._clients.popitem()[1].close()
 
     def end(self) -> None:
         """Leave nothing of it, however it went."""

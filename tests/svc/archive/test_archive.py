@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +30,20 @@ OTHER = "ffffffff-2222-4333-8444-555555555555"
 @pytest.fixture
 def views() -> Iterator[sqlite3.Connection]:
     """Views without a row."""
-    db = empty_views()
-    yield db
-    db.close()
+    with closing(empty_views()) as db:
+        yield db
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
     """Opens the archive of one var folder; what was open before is closed."""
-    archives: list[Archive] = []
+    with ExitStack() as held:
 
-    def open_again(log: Callable[[int], bytes] = fingerprint) -> Archive:
-        for archive in archives:
-            archive.close()
-        archives.append(Archive(tmp_path, log))
-        return archives[-1]
+        def open_again(log: Callable[[int], bytes] = fingerprint) -> Archive:
+            held.close()
+            return held.enter_context(closing(Archive(tmp_path, log)))
 
-    yield open_again
-    for archive in archives:
-        archive.close()
+        yield open_again
 
 
 # --- what is written ------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The archive lane within the service: what is read, before and after, across restarts, rebuilds and failures."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -83,11 +83,8 @@ class Running:
         """Rows in the archive after the lane has looked; views hold all that was sent."""
         await self.service.projector.wait_for(self.service.store.head())
         await self.service.archive.look()
-        archive = Archive(self.folder, self.service.store.fingerprint)
-        try:
+        with closing(Archive(self.folder, self.service.store.fingerprint)) as archive:
             return sum(file.row_count for file in archive.files())
-        finally:
-            archive.close()
 
 
 @asynccontextmanager

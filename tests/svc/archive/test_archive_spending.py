@@ -34,17 +34,15 @@ ALL_WEEK = TeamWindow(WEEK, (Stay(ANA.developer_id, WEEK.start_us, WEEK.end_us),
 @pytest.fixture
 def views() -> Iterator[sqlite3.Connection]:
     """Views without a row."""
-    db = empty_views()
-    yield db
-    db.close()
+    with closing(empty_views()) as db:
+        yield db
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[Archive]:
     """An empty archive."""
-    opened = Archive(tmp_path, fingerprint)
-    yield opened
-    opened.close()
+    with closing(Archive(tmp_path, fingerprint)) as opened:
+        yield opened
 
 
 def read(

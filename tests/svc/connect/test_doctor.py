@@ -3,9 +3,8 @@
 import json
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any, cast
 
 import pytest
@@ -20,6 +19,7 @@ from svc.connect.doctor import Finding, examine, round_trip
 from svc.connect.server import HEALTH_SECONDS, Capture, NotAnswered, Server
 from svc.connect.surroundings import background_codex_since
 from svc.outward import Answer
+from tests.support.listening import Handler, listening
 from tests.support.process import ROOT
 
 TOLERANCE_SECONDS = 10.0
@@ -47,21 +47,13 @@ class OneRecord:
 def test_the_api_is_told_from_an_intake() -> None:
     """Both answer at /health: the address of the other one is the likely mistake."""
 
-    class Api(BaseHTTPRequestHandler):
+    class Api(Handler):
         def do_GET(self) -> None:
             known = {"/health": b"ok", "/health/ready": b"{}"}
-            self.send_response(200 if self.path in known else 404)
-            self.end_headers()
-            self.wfile.write(known.get(self.path, b'{"message": "no"}'))
+            self.answer(200 if self.path in known else 404, known.get(self.path, b'{"message": "no"}'))
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Api) as api:
-        Thread(target=api.serve_forever, args=(0.01,), daemon=True).start()
-        with pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
-            Server(f"http://127.0.0.1:{api.server_port}", "key").capture()
-        api.shutdown()
+    with listening(Api) as url, pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
+        Server(url, "key").capture()
 
 
 def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

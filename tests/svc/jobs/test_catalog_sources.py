@@ -4,7 +4,6 @@ import gzip
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from svc.jobs.catalog import (
     read_file,
 )
 from tests.support.catalogs import document, lookup
+from tests.support.listening import Handler, listening
 
 NOW_US = parse_instant("2026-11-20")
 GOOD = msgspec.json.encode(document(lookup("served")))
@@ -38,64 +38,40 @@ RAW: list[dict[str, Any]] = [
 ]
 
 
-class Web(ThreadingHTTPServer):
+class Web:
     """A web server with some pages, good and bad."""
 
-    daemon_threads = True
-    block_on_close = False
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Pages)
+        self.place = ""
         self.ends = threading.Event()
         self.asked: list[str] = []
 
     def url(self, path: str) -> str:
         """An address here."""
-        return f"http://user:pass@127.0.0.1:{self.server_address[1]}{path}"
-
-
-class Pages(BaseHTTPRequestHandler):
-    """What the web server answers."""
-
-    server: Web
-
-    def do_GET(self) -> None:
-        """By the path."""
-        path = self.path.partition("?")[0]
-        self.server.asked.append(self.path)
-        if path == "/slow":
-            self.server.ends.wait(60)
-            return
-        pages = {
-            "/good": GOOD,
-            "/raw": json.dumps(RAW).encode(),
-            "/bomb": gzip.compress(b" " * 100_000),
-            "/text": b"hello",
-        }
-        self.send_response({"/moved": 302, "/gone": 500}.get(path, 200))
-        if path == "/moved":
-            self.send_header("Location", "/good")
-        if path == "/bomb":
-            self.send_header("Content-Encoding", "gzip")
-        content = pages.get(path, b"")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        return f"http://user:pass@{self.place}{path}"
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
     """A web server on a free port."""
-    with Web() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.ends.set()
-        server.shutdown()
-        thread.join()
+    found = Web()
+    pages = {"/good": GOOD, "/raw": json.dumps(RAW).encode(), "/bomb": gzip.compress(b" " * 100_000), "/text": b"hello"}
+    more = {"/moved": {"Location": "/good"}, "/bomb": {"Content_Encoding": "gzip"}}
+
+    class Pages(Handler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            found.asked.append(self.path)
+            if path == "/slow":
+                found.ends.wait(60)
+                self.close_connection = True
+                return
+            self.answer({"/moved": 302, "/gone": 500}.get(path, 200), pages.get(path, b""), **more.get(path, {}))
+
+    with listening(Pages) as url:
+        found.place = url.removeprefix("http://")
+        yield found
+        found.ends.set()
 
 
 async def test_a_catalog_is_fetched(web: Web) -> None:
@@ -103,7 +79,7 @@ async def test_a_catalog_is_fetched(web: Web) -> None:
     for path in ("/good?token=secret", "/moved?token=secret"):
         found = await fetch(web.url(path))
         assert found.document.exact_lookups[0].external_model_id == "served"
-        assert found.source == f"http://127.0.0.1:{web.server_address[1]}{path.partition('?')[0]}"
+        assert found.source == f"http://{web.place}{path.partition('?')[0]}"
 
 
 async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:

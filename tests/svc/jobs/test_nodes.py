@@ -1,7 +1,7 @@
 """Two services over one PostgreSQL: they decide as one about people, share jobs, and forget together."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -98,30 +98,29 @@ async def test_a_job_is_done_by_one_node_and_goes_on_at_another(
 ) -> None:
     """When the node that has its lease stops, another one takes it."""
     monkeypatch.setattr(nodes, "LEASE_RENEW_SECONDS", 0.05)
-    recorder = open_recorder(shared_store)
-    running: set[str] = set()
+    with closing(open_recorder(shared_store)) as recorder:
+        running: set[str] = set()
 
-    def leading(name: str, recorder: PostgresRecorder) -> Leading:
-        async def job() -> None:
-            assert not running, "two do it at once"
-            running.add(name)
-            try:
-                await trio.sleep_forever()
-            finally:
-                running.discard(name)
+        def leading(name: str, recorder: PostgresRecorder) -> Leading:
+            async def job() -> None:
+                assert not running, "two do it at once"
+                running.add(name)
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    running.discard(name)
 
-        return Leading(recorder, {"job": job})
+            return Leading(recorder, {"job": job})
 
-    with trio.fail_after(SECONDS):
-        async with trio.open_nursery() as others:
-            with trio.CancelScope() as scope:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(leading("first", recorder).run)
-                    await until(lambda: running == {"first"})
-                    others.start_soon(leading("second", recorder).run)
-                    await trio.sleep(0.2)
-                    assert running == {"first"}
-                    scope.cancel()
-            await until(lambda: running == {"second"})
-            others.cancel_scope.cancel()
-    recorder.close()
+        with trio.fail_after(SECONDS):
+            async with trio.open_nursery() as others:
+                with trio.CancelScope() as scope:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(leading("first", recorder).run)
+                        await until(lambda: running == {"first"})
+                        others.start_soon(leading("second", recorder).run)
+                        await trio.sleep(0.2)
+                        assert running == {"first"}
+                        scope.cancel()
+                await until(lambda: running == {"second"})
+                others.cancel_scope.cancel()

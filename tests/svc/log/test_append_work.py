@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -90,10 +90,9 @@ class Log:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Log, Log]]:
-    both = Log(tmp_path_factory.mktemp("new"), NEW), Log(tmp_path_factory.mktemp("old"), OLD)
-    yield both
-    for log in both:
-        log.store.close()
+    new, old = Log(tmp_path_factory.mktemp("new"), NEW), Log(tmp_path_factory.mktemp("old"), OLD)
+    with closing(new.store), closing(old.store):
+        yield new, old
 
 
 def test_a_capture_costs_an_old_log_what_it_costs_a_new_one(logs: tuple[Log, Log]) -> None:

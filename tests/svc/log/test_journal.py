@@ -1,6 +1,7 @@
 """Many appends, one transaction: each gets what it would have got alone, whoever comes with it."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -340,30 +341,29 @@ async def test_a_journal_that_stops_leaves_nobody_waiting(journal: Journal, nurs
 
 async def test_real_files_and_threads_lose_nothing(tmp_path: Path) -> None:
     """Fifty tasks, four appends each, half of them twice: every stream stands once, where it was told."""
-    store = open_sqlite_store(tmp_path / "events.db", Codec(Vault(FileKeys(tmp_path / "keys"))))
-    journal = Journal(store)
-    told: dict[str, int] = {}
-    refused = 0
+    with closing(open_sqlite_store(tmp_path / "events.db", Codec(Vault(FileKeys(tmp_path / "keys"))))) as store:
+        journal = Journal(store)
+        told: dict[str, int] = {}
+        refused = 0
 
-    async def work(worker: int) -> None:
-        nonlocal refused
-        for turn in range(4):
-            stream = f"{worker // 2 if turn % 2 else worker}-{turn}-{turn % 2}"
-            try:
-                (told[stream],) = await journal.append([new(stream, event=prompt(stream))])
-            except Conflict:
-                refused += 1
+        async def work(worker: int) -> None:
+            nonlocal refused
+            for turn in range(4):
+                stream = f"{worker // 2 if turn % 2 else worker}-{turn}-{turn % 2}"
+                try:
+                    (told[stream],) = await journal.append([new(stream, event=prompt(stream))])
+                except Conflict:
+                    refused += 1
 
-    async with trio.open_nursery() as nursery:
-        await nursery.start(journal.run)
-        async with trio.open_nursery() as workers:
-            for worker in range(50):
-                workers.start_soon(work, worker)
-        nursery.cancel_scope.cancel()
-    stored = {recorded.stream_id: recorded.position for recorded in store.read_after(0)}
-    assert stored == {named(stream): position for stream, position in told.items()}
-    assert (len(told), refused, journal.head) == (150, 50, store.head())
-    store.close()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(journal.run)
+            async with trio.open_nursery() as workers:
+                for worker in range(50):
+                    workers.start_soon(work, worker)
+            nursery.cancel_scope.cancel()
+        stored = {recorded.stream_id: recorded.position for recorded in store.read_after(0)}
+        assert stored == {named(stream): position for stream, position in told.items()}
+        assert (len(told), refused, journal.head) == (150, 50, store.head())
 
 
 async def test_a_write_under_way_is_finished_when_the_journal_is_stopped() -> None:

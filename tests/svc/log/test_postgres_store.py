@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -34,9 +35,8 @@ NOWHERE = "postgresql://svc@127.0.0.1:1/none"
 @pytest.fixture
 def recorder(shared_store: str) -> Iterator[PostgresRecorder]:
     """Over an empty log."""
-    made = open_recorder(shared_store)
-    yield made
-    made.close()
+    with closing(open_recorder(shared_store)) as made:
+        yield made
 
 
 @pytest.fixture
@@ -103,9 +103,8 @@ def test_two_nodes_make_the_tables_at_once(shared_store: str) -> None:
 
     def opened() -> int | None:
         together.wait()
-        recorder = open_recorder(shared_store)
-        head = recorder.max_notification_id()
-        recorder.close()
+        with closing(open_recorder(shared_store)) as recorder:
+            head = recorder.max_notification_id()
         return head
 
     with ThreadPoolExecutor(4) as nodes:
@@ -149,9 +148,8 @@ def test_a_node_needs_its_master_key(shared_store: str, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="chmod 600"):
         open_log(place)
     master.chmod(0o600)
-    store, _ = open_log(place)
-    store.append([new("p", event=prompt("hello"))])
-    store.close()
+    with closing(open_log(place)[0]) as store:
+        store.append([new("p", event=prompt("hello"))])
     master.write_text("no key")
     with pytest.raises(StoreUnavailable, match="64 hex digits"):
         open_log(place)
@@ -193,21 +191,18 @@ def test_a_store_is_an_address_with_a_master_key() -> None:
 def test_a_follower_under_writers_misses_nothing(shared_store: str) -> None:
     """Four writers, each with a connection of its own; the reader goes by positions alone."""
     codec = Codec(Vault(MemoryKeys()))
-    writers = [open_recorder(shared_store) for _ in range(4)]
-    reader = open_recorder(shared_store)
 
     def write(recorder: PostgresRecorder) -> int:
         store = EventStore(recorder, codec, recorder)
         return sum(len(store.append([new(str(uuid4())) for _ in range(3)])) for _ in range(50))
 
-    with ThreadPoolExecutor(4) as running:
+    with ExitStack() as held, ThreadPoolExecutor(4) as running:
+        reader, *writers = (held.enter_context(closing(open_recorder(shared_store))) for _ in range(5))
         waiting = [running.submit(write, each) for each in writers]
         seen: list[int] = []
         while not all(each.done() for each in waiting) or len(seen) < 600:
             seen += [each.id for each in reader.select_after(seen[-1] if seen else 0, 100, 1_000_000)]
     assert seen == list(range(1, 601))
-    for each in (*writers, reader):
-        each.close()
 
 
 def test_a_role_with_the_least_rights_serves(shared_store: str, postgres: Postgres, tmp_path: Path) -> None:
@@ -221,15 +216,15 @@ def test_a_role_with_the_least_rights_serves(shared_store: str, postgres: Postgr
     postgres.run(f"GRANT DELETE ON {schema}.svc_keys TO {role}")
     try:
         store, vault = open_log(Place(tmp_path, as_role(shared_store, role, "least"), tmp_path / "master"))
-        (position,) = store.append([new("p", event=prompt("hello"))])
-        assert store.shared is not None
-        assert Leases(store.shared, "me").held(["clock"]) == {"clock": 1}
-        assert store.insert([store.encode([new("q")])], [LeaseFence("clock", 1)]) == [[2]]
-        assert store.take_words({position: ()}) == 1
-        store.sweep()
-        vault.destroy(ANA)
-        store.check_writable()
-        store.close()
+        with closing(store):
+            (position,) = store.append([new("p", event=prompt("hello"))])
+            assert store.shared is not None
+            assert Leases(store.shared, "me").held(["clock"]) == {"clock": 1}
+            assert store.insert([store.encode([new("q")])], [LeaseFence("clock", 1)]) == [[2]]
+            assert store.take_words({position: ()}) == 1
+            store.sweep()
+            vault.destroy(ANA)
+            store.check_writable()
     finally:
         postgres.run(f"DROP OWNED BY {role}")
         postgres.run(f"DROP ROLE {role}")

@@ -5,6 +5,7 @@ A further database runs it by one more parameter of `home`.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -88,9 +89,8 @@ def home(request: pytest.FixtureRequest, codec: Codec, tmp_path: Path) -> Home:
 @pytest.fixture
 def store(home: Home) -> Iterator[EventStore]:
     """An empty log."""
-    store = home.open()
-    yield store
-    store.close()
+    with closing(home.open()) as store:
+        yield store
 
 
 def test_an_empty_log_has_nothing(store: EventStore) -> None:
@@ -228,13 +228,11 @@ def test_words_can_be_left_closed_in_every_read(store: EventStore) -> None:
 
 def test_a_log_opened_again_holds_what_it_held(home: Home) -> None:
     """And goes on where it ended."""
-    first = home.open()
-    (position,) = first.append([new("s", event=prompt("hello"))])
-    first.close()
-    second = home.open()
-    assert [recorded.event for recorded in second.read_after(0)] == [prompt("hello")]
-    assert second.append([new("s", 2)]) > [position]
-    second.close()
+    with closing(home.open()) as first:
+        (position,) = first.append([new("s", event=prompt("hello"))])
+    with closing(home.open()) as second:
+        assert [recorded.event for recorded in second.read_after(0)] == [prompt("hello")]
+        assert second.append([new("s", 2)]) > [position]
 
 
 def test_a_damaged_event_is_named_by_every_read(home: Home, store: EventStore) -> None:

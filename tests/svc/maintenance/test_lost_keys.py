@@ -43,11 +43,8 @@ class Folder:
 
     def lost(self) -> list[LostKey]:
         """Whose key is gone, to the one who looks."""
-        store, _ = open_log(self.var)
-        try:
+        with closing(open_log(self.var)[0]) as store:
             return lost_keys(self.var, store)
-        finally:
-            store.close()
 
     async def findings(self) -> list[Finding]:
         """Of a verification."""

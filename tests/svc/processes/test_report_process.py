@@ -4,7 +4,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -53,11 +53,8 @@ def comes_to(server: Server, report_id: str, state: str) -> None:
 
 def steps(var: Path) -> list[str]:
     """What the log says of reports, in its order."""
-    log = sqlite3.connect(var / "events.db")
-    try:
+    with closing(sqlite3.connect(var / "events.db")) as log:
         return [row[0] for row in log.execute("SELECT topic FROM stored_events WHERE topic LIKE 'report%' ORDER BY 1")]
-    finally:
-        log.close()
 
 
 @pytest.mark.one_folder("looks into events.db; the storm counts reports")

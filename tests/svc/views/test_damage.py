@@ -140,11 +140,10 @@ async def test_damage_that_only_a_teams_costs_meet_is_mended_as_well(running: Ru
 def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are kept, and the start says who must let go."""
     monkeypatch.setattr("svc.views.views.STORE_BUSY_TIMEOUT_MS", 0)
-    store, _ = open_log(tmp_path)
     path = new_file(tmp_path, RULES_VERSION)
     open_writer(path).close()
     point_to(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+    with closing(open_log(tmp_path)[0]) as store, closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable, match="locked"):
@@ -155,7 +154,6 @@ def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypa
             pool.reading() as db,
         ):
             db.execute("SELECT * FROM bookmark")
-    store.close()
     assert current_file(tmp_path, RULES_VERSION) == path
 
 

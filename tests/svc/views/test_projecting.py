@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -63,9 +63,8 @@ def store(recorder: MemoryRecorder) -> EventStore:
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
     """Empty views."""
-    found = empty_views()
-    yield found
-    found.close()
+    with closing(empty_views()) as db:
+        yield db
 
 
 def flags(db: sqlite3.Connection) -> list[tuple[str, int]]:

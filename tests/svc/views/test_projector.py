@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -61,9 +62,8 @@ class Place:
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     """See `Place`."""
     made = Place(tmp_path)
-    yield made
-    made.projector.close()
-    made.store.close()
+    with closing(made.store), closing(made.projector):
+        yield made
 
 
 async def projected(place: Place, nursery: trio.Nursery) -> None:
@@ -159,33 +159,31 @@ class Log:
 async def log(tmp_path: Path) -> AsyncIterator[Log]:
     """An empty one."""
     made = Log(tmp_path)
-    yield made
-    made.store.close()
+    with closing(made.store):
+        yield made
 
 
 async def test_a_step_brings_the_views_up_to_the_log(log: Log) -> None:
     """Each step answers with the position reached; one without new facts changes nothing."""
-    writer = ViewsWriter(log.views, log.store, log.vault.digester)
-    first = log.grow("s1")
-    assert (await writer.step()).position == first
-    assert (await writer.step()).position == first
-    second = log.grow("s2")
-    assert (await writer.step()).position == second
-    writer.close()
+    with closing(ViewsWriter(log.views, log.store, log.vault.digester)) as writer:
+        first = log.grow("s1")
+        assert (await writer.step()).position == first
+        assert (await writer.step()).position == first
+        second = log.grow("s2")
+        assert (await writer.step()).position == second
     assert log.sessions() == ["s1", "s2"]
 
 
 async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log) -> None:
     """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
-    writer = ViewsWriter(log.views, log.store, log.vault.digester)
-    log.grow("s1")
-    assert (await writer.step()).costs == [], "three small facts"
-    log.grow("s2")
-    log.at_one_instant("s2", 300)
-    costs = [*(await writer.step()).costs]
-    log.at_one_instant("s2", 1)
-    costs += (await writer.step()).costs
-    writer.close()
+    with closing(ViewsWriter(log.views, log.store, log.vault.digester)) as writer:
+        log.grow("s1")
+        assert (await writer.step()).costs == [], "three small facts"
+        log.grow("s2")
+        log.at_one_instant("s2", 300)
+        costs = [*(await writer.step()).costs]
+        log.at_one_instant("s2", 1)
+        costs += (await writer.step()).costs
     assert [developer_id for developer_id, _ in costs] == [ANA.developer_id]
     assert 0 < costs[0][1] < 60
 
@@ -212,9 +210,8 @@ async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wai
     sessions = [f"s{number:03}" for number in range(200)]
     log.grow(*sessions)
     shift = Shift(captures_wait=captures_wait)
-    writer = ViewsWriter(log.views, log.store, log.vault.digester, shift.pace)
-    assert (await writer.step()).position == len(sessions)
-    writer.close()
+    with closing(ViewsWriter(log.views, log.store, log.vault.digester, shift.pace)) as writer:
+        assert (await writer.step()).position == len(sessions)
     assert log.sessions() == sessions
     slices = shift.looks / (SLICE_SECONDS * 1_000)
     assert slices > 30

@@ -1,6 +1,7 @@
 """A replay under a running server that fails: whatever broke, the server goes on and serves from the old views."""
 
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,8 @@ def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
     """See `Kept`."""
     found = Kept(tmp_path)
-    yield found
-    found.projector.close()
-    found.store.close()
+    with closing(found.store), closing(found.projector):
+        yield found
 
 
 def serves(kept: Kept) -> bool:
@@ -159,20 +159,18 @@ def _claim(number: int) -> SessionClaimed:
 def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_path: Path) -> None:
     """What it took of the disk meanwhile is given back with the next writes."""
     path = new_file(tmp_path, RULES_VERSION)
-    writer, reader = open_writer(path), open_writer(path)
-    beside = path.with_name(path.name + "-wal")
-    writer.execute("INSERT INTO setups VALUES ('Ana')")
-    reader.execute("BEGIN")
-    assert reader.execute("SELECT count(*) FROM setups").fetchone() == (1,)
-    grown_bytes = 2 * VIEWS_WAL_BYTES
-    writer.execute("INSERT INTO setups SELECT hex(randomblob(?))", (grown_bytes // 2,))
-    assert beside.stat().st_size > grown_bytes
-    reader.execute("COMMIT")
-    for name in ("Ben", "Kim"):  # the first write copies the log into the file, the second begins it again
-        writer.execute("INSERT INTO setups VALUES (?)", (name,))
-    assert beside.stat().st_size <= VIEWS_WAL_BYTES
-    reader.close()
-    writer.close()
+    with closing(open_writer(path)) as writer, closing(open_writer(path)) as reader:
+        beside = path.with_name(path.name + "-wal")
+        writer.execute("INSERT INTO setups VALUES ('Ana')")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM setups").fetchone() == (1,)
+        grown_bytes = 2 * VIEWS_WAL_BYTES
+        writer.execute("INSERT INTO setups SELECT hex(randomblob(?))", (grown_bytes // 2,))
+        assert beside.stat().st_size > grown_bytes
+        reader.execute("COMMIT")
+        for name in ("Ben", "Kim"):  # the first write copies the log into the file, the second begins it again
+            writer.execute("INSERT INTO setups VALUES (?)", (name,))
+        assert beside.stat().st_size <= VIEWS_WAL_BYTES
 
 
 def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
@@ -185,9 +183,8 @@ def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
 
 async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_stops(tmp_path: Path) -> None:
     """It does not hold the server up until the end of a long log."""
-    store, _ = open_log(tmp_path)
-    store.append([new(f"s{number}", event=_claim(number)) for number in range(1_500)])
-    store.close()
+    with closing(open_log(tmp_path)[0]) as store:
+        store.append([new(f"s{number}", event=_claim(number)) for number in range(1_500)])
     told: list[int] = []
 
     def heard(done: int, _of: int) -> None:
