@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Label, Record, RecordKind
@@ -24,6 +25,14 @@ class RecordDraft(msgspec.Struct, frozen=True):
     input_key: Label | None = None  # equal for two calls of one tool with the same input
     more: Annotated[tuple[ChangedFile, ...], msgspec.Meta(max_length=PATCHED_FILES_MAX)] = ()
     """What the call changed beside `path`."""
+
+
+def tool_draft(record: Record, ok: bool | None, known: ToolInput, lines: Changed | None = None) -> RecordDraft:
+    """A tool call: in the background its end is not known, and only one that went well changed lines."""
+    added, removed = (lines or known.lines) if ok else NOT_OBSERVED
+    told = replace(record, ok=None if ok and known.background else ok, lines_added=added, lines_removed=removed)
+    more = known.more if ok else ()
+    return RecordDraft(told, path=known.path, command=known.command, input_key=known.key, more=more)
 
 
 class SourceEvent(msgspec.Struct):
@@ -73,21 +82,8 @@ class SourceEvent(msgspec.Struct):
         stopped: bool = False,
         **fields: Any,
     ) -> list[RecordDraft]:
-        """A finished call: in the background its end is not known, and only one that went well changed lines.
-
-        `stopped`: whether a person stopped the agent in the middle of it.
-        """
-        added, removed = (lines or known.lines) if ok else NOT_OBSERVED
-        record = self.record(
-            "tool",
-            tool=tool or None,
-            ok=None if ok and known.background else ok,
-            lines_added=added,
-            lines_removed=removed,
-            **fields,
-        )
-        more = known.more if ok else ()
-        drafts = [RecordDraft(record, path=known.path, command=known.command, input_key=known.key, more=more)]
+        """`stopped`: whether a person stopped the agent in the middle of it."""
+        drafts = [tool_draft(self.record("tool", tool=tool or None, **fields), ok, known, lines)]
         return [*drafts, *self.only("interruption", suffix="#interruption")] if stopped else drafts
 
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:

@@ -127,7 +127,7 @@ class TranscriptReader(Reader):
             at_us = max(at_us, self._open.last_us)  # typed while the agent worked, it was heard only now
         self._ask(TypedPrompt(line.uuid or "", text, at_us, line.prompt_id if claimed else None, line.cwd))
 
-    def _made(self, item: Note) -> None:
+    def _begin(self, item: Note | ToolCall) -> None:
         """What comes after it is the last thing that its exchange led to."""
         self._add(item)
 
@@ -222,7 +222,9 @@ class TranscriptReader(Reader):
         items, going_on = self._open.items, self._running if finished and next_session is None else {}
         running = [item for item in items if isinstance(item, ToolCall) and item.call_id in going_on]
         self._open.items = [item for item in items if item not in running]
+        still_running = self._running
         super()._cut(finished=finished)
+        self._running = still_running
         self._open.items += running
         self._requests, self._speaking = {}, None
         self._session = next_session or self._session

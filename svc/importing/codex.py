@@ -264,7 +264,6 @@ class RolloutReader(Reader):
 
     def _cut(self, *, finished: bool = True) -> None:
         super()._cut(finished=finished)
-        self._running.clear()
         self._calls.clear()
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Count
-from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
+from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
@@ -80,7 +80,9 @@ class EventReader(Reader):
             return
         match line.type:
             case "session.start" | "session.resume":
-                self._begun(data, at_us)
+                self._session = data.session_id or self._session
+                self._cwd = (data.context and data.context.cwd) or self._cwd
+                self._session_seen(at_us)
             case "user.message" if line.agent_id is None and data.content:
                 words = own_words(data.content) or data.content
                 self._ask(TypedPrompt(f"copilot:{line.id}", words, at_us, cwd=self._cwd))
@@ -105,11 +107,6 @@ class EventReader(Reader):
             case "session.error":
                 told = {"status_code": data.status_code, "sidechain": line.agent_id is not None}
                 self._add(note("error", line.id, at_us, data.message, **told))
-
-    def _begun(self, data: Data, at_us: int) -> None:
-        self._session = data.session_id or self._session
-        self._cwd = self._cwd if data.context is None else data.context.cwd or self._cwd
-        self._session_seen(at_us)
 
     def _request(self, usage: Usage, line: Line, at_us: int) -> None:
         fields: dict[str, Any] = {
@@ -142,13 +139,7 @@ class EventReader(Reader):
         told = data.result if tool_effect(call.name) == "shell" else None
         outcome = tool_outcome("copilot", told if code is None else {"exit_code": code}, data.success)
         call.ok, call.duration_ms = outcome.ok, call.took_ms(at_us)
-        if not call.ok:
-            call.known = msgspec.structs.replace(call.known, lines=NOT_OBSERVED)
         self._at(at_us)
-
-    def _cut(self, *, finished: bool = True) -> None:
-        super()._cut(finished=finished)
-        self._running.clear()
 
 
 _READ = frozenset(

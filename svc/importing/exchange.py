@@ -20,9 +20,9 @@ import msgspec
 
 from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import NOT_OBSERVED, ToolInput
+from aggregates.records.tools import ToolInput
 from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import RecordDraft
+from aggregates.telemetry.draft import RecordDraft, tool_draft
 from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
 from aggregates.telemetry.otlp import repaired
 
@@ -76,10 +76,9 @@ class ToolCall:
 
     def spawn(self, at_us: int, kind: object) -> None:
         """Note the sub-agent that it started, and how that went as far as it is known."""
-        source = kind if isinstance(kind, str) else None
-        outcome: dict[str, Any] = {"ok": self.ok, "duration_ms": self.duration_ms}
-        fields = {"prompt_id": self.prompt_id, "call_id": self.call_id, "source": source, **outcome}
-        self.spawned = tuple(note("subagent", self.call_id, at_us, **fields).drafts)
+        told: dict[str, Any] = {"prompt_id": self.prompt_id, "call_id": self.call_id, "ok": self.ok}
+        told |= {"source": kind if isinstance(kind, str) else None, "duration_ms": self.duration_ms}
+        self.spawned = tuple(note("subagent", self.call_id, at_us, **told).drafts)
 
     def reject(self) -> None:
         self.kind, self.spawned = "rejection", ()
@@ -90,7 +89,6 @@ class ToolCall:
 
     @property
     def drafts(self) -> list[RecordDraft]:
-        added, removed = self.known.lines if self.ok else NOT_OBSERVED
         record = Record(
             record_id=f"tool:{self.call_id}",
             at_us=self.at_us,
@@ -98,15 +96,10 @@ class ToolCall:
             prompt_id=self.prompt_id,
             tool=self.name,
             call_id=self.call_id,
-            ok=None if self.kind == "rejection" else self.ok,
             duration_ms=self.duration_ms,
-            lines_added=added,
-            lines_removed=removed,
             sidechain=self.sidechain,
         )
-        known, more = self.known, self.known.more if self.ok else ()
-        draft = RecordDraft(record, path=known.path, command=known.command, input_key=known.key, more=more)
-        return [draft, *self.spawned]
+        return [tool_draft(record, None if self.kind == "rejection" else self.ok, self.known), *self.spawned]
 
 
 @dataclass(slots=True)
@@ -177,13 +170,10 @@ class Reader(ABC):
         maker = maker_of(prompt.text)
         if maker is not None:
             if maker not in (CONTEXT, PRINTED):
-                self._made(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
+                self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
             return
         self._cut()
         self._open.prompt, self._open.last_us = prompt, prompt.at_us
-
-    def _made(self, item: Note) -> None:
-        self._begin(item)
 
     def _session_seen(self, at_us: int) -> None:
         """Note the session's start, once however many of its lines or files tell of it."""
@@ -210,7 +200,9 @@ class Reader(ABC):
         self._open.last_us = max(self._open.last_us, at_us)
 
     def _cut(self, *, finished: bool = True) -> None:
+        """End the exchange: calls that still run get no result any more."""
         done, self._open = self._open, _Open()
+        self._running = {}
         drafts = tuple(draft for item in done.items for draft in item.drafts)
         answer = None
         if done.prompt is not None and done.answer:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Count, Record
-from aggregates.records.tools import NOT_OBSERVED, tool_effect, tool_input
-from aggregates.telemetry.draft import RecordDraft, status_in
+from aggregates.records.tools import tool_effect, tool_input
+from aggregates.telemetry.draft import RecordDraft, status_in, tool_draft
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.gemini import counted_lines
 from aggregates.telemetry.otlp import json_object
@@ -168,19 +169,15 @@ class SessionReader(Reader):
         ok = None if rejected else outcome.ok
         stat = call.result_display.get("diffStat") if isinstance(call.result_display, dict) else None
         counted = counted_lines(stat) if isinstance(stat, dict) else None
-        added, removed = (counted or known.lines) if ok else NOT_OBSERVED
         record = Record(
             record_id=f"tool:{call.id or f'{message.id}:{index}'}",
             # A request comes before the calls it asks for, and these in their order.
             at_us=max(message.at_us + 1 + index, call.at_us or 0),
             kind="rejection" if rejected else "tool",
             tool=call.name,
-            ok=None if ok and known.background else ok,
-            lines_added=added,
-            lines_removed=removed,
             sidechain=self._of_sub_agent,
         )
-        return RecordDraft(record, path=known.path, command=known.command, input_key=None if rejected else known.key)
+        return tool_draft(record, ok, replace(known, key=None) if rejected else known, counted)
 
 
 def text_in(content: object) -> str:
