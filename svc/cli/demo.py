@@ -86,7 +86,7 @@ async def _import_all(service: "RunningService", people: list[Person], folder: P
     from svc.actors.actors import SystemClock
     from svc.cli.sample import write_transcripts
     from svc.importing.claude_code import CLAUDE_CODE
-    from svc.importing.here import import_transcripts
+    from svc.importing.importer import import_transcripts
 
     now_us = SystemClock().now_us()
     written = write_transcripts(folder, now_us=now_us)

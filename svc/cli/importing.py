@@ -121,7 +121,7 @@ async def _import(
     from aggregates.event import Scope
     from svc.actors.actors import SystemClock
     from svc.cli.access import reach
-    from svc.importing.here import import_transcripts
+    from svc.importing.importer import import_transcripts
     from svc.log.opening import open_log
 
     async with reach(settings) as access:

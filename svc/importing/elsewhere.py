@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
 from svc.connect.server import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
-from svc.importing.importer import Heard
 from svc.outward import Answer
 
 PATH = "/v1/import"
@@ -28,22 +27,23 @@ class Elsewhere:
     def __init__(self, server: Server, source: str) -> None:
         self._server = server
         self._source = source
-        self._waiting: list[tuple[bytes, Heard]] = []
+        self._waiting: list[bytes] = []
         self._size_bytes = 0
         self._was_there = False
 
-    async def take(self, exchange: Exchange, heard: Heard) -> None:
-        data = msgspec.json.encode(exchange)
+    async def take(self, exchange: Exchange) -> list[Taken]:
+        data, found = msgspec.json.encode(exchange), []
         if self._size_bytes + len(data) > BODY_BYTES_MAX or len(self._waiting) >= EXCHANGES_MAX:
-            await self._flush()
+            found = await self.finish()
         if len(data) > EXCHANGE_BYTES_MAX and len(exchange.drafts) > BATCH_RECORDS_MAX:
-            heard(await self._in_pieces(exchange))
-            return
-        self._waiting.append((data, heard))
+            return [*found, await self._in_pieces(exchange)]
+        self._waiting.append(data)
         self._size_bytes += len(data)
+        return found
 
-    async def finish(self) -> None:
-        await self._flush()
+    async def finish(self) -> list[Taken]:
+        waiting, self._waiting, self._size_bytes = self._waiting, [], 0
+        return await self._sent(waiting) if waiting else []
 
     async def _in_pieces(self, exchange: Exchange) -> Taken:
         """Batch by batch, at the places where the server would cut."""
@@ -59,12 +59,6 @@ class Elsewhere:
                 break
             piece = Exchange(exchange.agent_session_id)
         return whole
-
-    async def _flush(self) -> None:
-        waiting, self._waiting, self._size_bytes = self._waiting, [], 0
-        found = await self._sent([data for data, _ in waiting]) if waiting else []
-        for taken, (_, heard) in zip(found, waiting, strict=True):
-            heard(taken)
 
     async def _sent(self, exchanges: list[bytes]) -> list[Taken]:
         """What became of each. One that the server cannot take is refused by itself."""

@@ -4,17 +4,20 @@ Running it again adds nothing, since every id comes from the lines' own ids: als
 is the same prompt. An exchange that is still being written is left for the next run, its prompt apart.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
+from aggregates.decide import AnyCommand
+from aggregates.event import Digester, Reply, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange, Taken
+from aggregates.telemetry.steps import Sender, steps
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
@@ -71,7 +74,24 @@ class ImportReport:
     known: int = 0  # those that had been there before
     refused: list[Refusal] = field(default_factory=list)
 
-    def count(self, record: Record) -> None:
+    def heard(self, waiting: "deque[Sent]", found: Iterable[Taken]) -> None:
+        """Count what became of those that waited longest."""
+        for taken in found:
+            exchange, file, whole = waiting.popleft()
+            self.created += taken.created
+            self.known += taken.known
+            for each in taken.refused:
+                what = f"{each.what} {'in' if each.what == 'response' else 'of'} {exchange.agent_session_id}"
+                self.refused.append(Refusal(file, what, each.message))
+            if taken.repeated:
+                self.repeated += 1
+                continue
+            self.unfinished += not whole
+            self.responses += exchange.prompt is not None and exchange.answer is not None
+            for draft in exchange.drafts:
+                self._count(draft.record)
+
+    def _count(self, record: Record) -> None:
         self.records += 1
         if record.kind == "request":
             self.requests += 1
@@ -84,71 +104,53 @@ class ImportReport:
             self.tool_calls += 1
 
 
-Heard = Callable[[Taken], None]
+class Sent(NamedTuple):
+    exchange: Exchange
+    file: str
+    whole: bool  # of one that is still being written only the prompt is sent
 
 
 class Destination(Protocol):
     """Where exchanges go: the log, or another machine's server."""
 
-    async def take(self, exchange: Exchange, heard: Heard) -> None:
-        """Have it on disk, now or later; `heard` is called once it is, and in the order of the exchanges."""
+    async def take(self, exchange: Exchange) -> list[Taken]:
+        """Have it on disk, now or later. What became of those that are on disk by now, in their order."""
 
-    async def finish(self) -> None:
+    async def finish(self) -> list[Taken]:
         """Have all of them on disk."""
 
 
-@dataclass(slots=True)
-class Import:
-    """Reads transcripts, hands on what is whole, and counts."""
+class Log(NamedTuple):
+    """Sends what one developer's files hold, as the same commands that a plugin and telemetry make."""
 
-    transcripts: Format
-    destination: Destination
-    now_us: int
-    report: ImportReport = field(default_factory=ImportReport)
-    seen: Memory = field(default_factory=Memory)
+    sender: Sender
+    send: Callable[[AnyCommand], Awaitable[Reply]]
+    """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
-    async def take(self, file: Path, name: str, tick: Callable[[], None]) -> None:
-        """Read one file and send what it holds; `tick` is called as it goes."""
-        import trio
+    async def take(self, exchange: Exchange) -> list[Taken]:
+        taken = Taken()
+        for what, command in steps(exchange, self.sender):
+            if not taken.heard(what, await self.send(command)):
+                break
+        return [taken]
 
-        reader = self.transcripts.reader(file, name, self.seen)
-        exchanges = reader.read(lines_of(file, whole=file.suffix == self.transcripts.document))
-        report, lines_before = self.report, self.report.lines
-        try:
-            # Files are large and disks slow: they are read beside the loop.
-            while exchange := await trio.to_thread.run_sync(next, exchanges, None):
-                await self._store(exchange, name)
-                report.lines = lines_before + reader.lines
-                tick()
-        except OSError as error:
-            report.torn.append(TornLine(name, 0, error.strerror or str(error)))
-        report.lines = lines_before + reader.lines
-        report.torn += reader.torn
+    async def finish(self) -> list[Taken]:
+        return []
 
-    async def _store(self, exchange: Exchange, name: str) -> None:
-        """Of one that is still being written only the prompt is sent."""
-        whole = exchange.finished or self.now_us - exchange.last_us >= QUIET_US
-        sent = Exchange(exchange.agent_session_id, exchange.prompt)
-        if whole:
-            sent = replace(sent, answer=exchange.answer, drafts=exchange.drafts)
-        self.report.prompts += sent.prompt is not None
-        await self.destination.take(sent, partial(self._heard, sent, name, whole))
 
-    def _heard(self, exchange: Exchange, name: str, whole: bool, taken: Taken) -> None:
-        report, session = self.report, exchange.agent_session_id
-        report.created += taken.created
-        report.known += taken.known
-        report.refused += (
-            Refusal(name, f"{each.what} {'in' if each.what == 'response' else 'of'} {session}", each.message)
-            for each in taken.refused
-        )
-        if taken.repeated:
-            report.repeated += 1
-            return
-        report.unfinished += not whole
-        report.responses += exchange.prompt is not None and exchange.answer is not None
-        for draft in exchange.drafts:
-            report.count(draft.record)
+async def import_transcripts(
+    transcripts: Format,
+    path: Path,
+    send: Callable[[AnyCommand], Awaitable[Reply]],
+    progress: Callable[[Progress], None],
+    *,
+    scope: Scope,
+    digester: Digester,
+    now_us: int,
+) -> ImportReport:
+    """Import into the log of a server on this machine. Raises `FileNotFoundError`."""
+    destination = Log(Sender(scope, transcripts.source, digester), send)
+    return await import_into(destination, transcripts, path, progress, now_us=now_us)
 
 
 async def import_into(
@@ -159,19 +161,39 @@ async def import_into(
     *,
     now_us: int,
 ) -> ImportReport:
-    """The same to any destination. Raises `FileNotFoundError`, and what the destination raises."""
+    """Import all files under a folder, or one; what is torn or refused is named.
+
+    Raises `FileNotFoundError`, and what the destination raises.
+    """
     import trio
 
+    report, seen = ImportReport(), Memory()
+    waiting: deque[Sent] = deque()  # what became of these is not known yet
     files = await trio.to_thread.run_sync(files_under, path, transcripts)
-    run = Import(transcripts, destination, now_us)
-    report = run.report
 
     def tick() -> None:
         progress(Progress(report.files, len(files), report.lines, report.prompts))
 
     for file in files:
-        await run.take(file, str(file.relative_to(path)) if file != path else file.name, tick)
+        name = str(file.relative_to(path)) if file != path else file.name
+        reader, lines_before = transcripts.reader(file, name, seen), report.lines
+        exchanges = reader.read(lines_of(file, whole=file.suffix == transcripts.document))
+        try:
+            # Files are large and disks slow: they are read beside the loop.
+            while exchange := await trio.to_thread.run_sync(next, exchanges, None):
+                whole = exchange.finished or now_us - exchange.last_us >= QUIET_US
+                sent = Exchange(exchange.agent_session_id, exchange.prompt)
+                sent = replace(sent, answer=exchange.answer, drafts=exchange.drafts) if whole else sent
+                report.prompts += sent.prompt is not None
+                waiting.append(Sent(sent, name, whole))
+                report.heard(waiting, await destination.take(sent))
+                report.lines = lines_before + reader.lines
+                tick()
+        except OSError as error:
+            report.torn.append(TornLine(name, 0, error.strerror or str(error)))
+        report.lines = lines_before + reader.lines
+        report.torn += reader.torn
         report.files += 1
-    await destination.finish()
+    report.heard(waiting, await destination.finish())
     tick()
     return report

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from aggregates.event import Refused
 from aggregates.prices.decide import PublishCatalog
-from svc.importing.here import import_transcripts
-from svc.importing.importer import FORMATS
+from svc.importing.importer import FORMATS, import_transcripts
 from svc.jobs.catalog import CatalogUnusable, read_file
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples

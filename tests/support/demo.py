@@ -7,7 +7,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Reply, Scope
 from svc.cli.sample import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.here import import_transcripts
+from svc.importing.importer import import_transcripts
 
 
 async def import_demo(

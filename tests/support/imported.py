@@ -9,8 +9,7 @@ from aggregates.event import Digester, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.exchange import Memory, Reader
-from svc.importing.here import import_transcripts
-from svc.importing.importer import FORMATS, ImportReport
+from svc.importing.importer import FORMATS, ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 

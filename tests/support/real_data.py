@@ -11,7 +11,7 @@ import pytest
 from aggregates.event import Scope
 from aggregates.times import parse_instant
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.here import import_transcripts
+from svc.importing.importer import import_transcripts
 from tests.judges.judge import read_lines
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, SECOND, Log, Placed

@@ -14,8 +14,7 @@ from aggregates.telemetry.exchanges import Exchange
 from svc.cli.sample import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
 from svc.importing.exchange import Memory
-from svc.importing.here import import_transcripts
-from svc.importing.importer import ImportReport
+from svc.importing.importer import ImportReport, import_transcripts
 from tests.support.captures import Actor
 from tests.support.log import ANA, named
 

@@ -10,8 +10,7 @@ import pytest
 
 from aggregates.decide import AnyCommand
 from projections.derive.sessions import session_turns
-from svc.importing.here import import_transcripts
-from svc.importing.importer import FORMATS
+from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts
 from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, Placed, project

@@ -16,8 +16,7 @@ from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.here import import_transcripts
-from svc.importing.importer import QUIET_US, Progress
+from svc.importing.importer import QUIET_US, Progress, import_transcripts
 from tests.support import imported
 from tests.support.captures import Actor
 from tests.support.imported import NEXT_DAY_US

@@ -10,8 +10,7 @@ import pytest
 from aggregates.event import Scope
 from svc.hook.captures import OpenPrompt, captured, happening
 from svc.hook.machine import Connection
-from svc.importing.here import import_transcripts
-from svc.importing.importer import FORMATS
+from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts, transcripts
 from tests.support.facts import DIGESTER
 from tests.support.otlp import TRACE, log, logs
