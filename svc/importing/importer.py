@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.decide import AnyCommand
+from aggregates.capture.commands import AnyCapture
 from aggregates.event import Digester, Reply, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange, Taken
@@ -124,7 +124,7 @@ class Log(NamedTuple):
     """Sends what one developer's files hold, as the same commands that a plugin and telemetry make."""
 
     sender: Sender
-    send: Callable[[AnyCommand], Awaitable[Reply]]
+    send: Callable[[AnyCapture], Awaitable[Reply]]
     """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
     async def take(self, exchange: Exchange) -> list[Taken]:
@@ -141,7 +141,7 @@ class Log(NamedTuple):
 async def import_transcripts(
     transcripts: Format,
     path: Path,
-    send: Callable[[AnyCommand], Awaitable[Reply]],
+    send: Callable[[AnyCapture], Awaitable[Reply]],
     progress: Callable[[Progress], None],
     *,
     scope: Scope,
