@@ -8,21 +8,23 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.capture.commands import AnyCapture
 from aggregates.event import Digester, Reply, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange, Taken
-from aggregates.telemetry.steps import Sender, steps
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
 from svc.importing.exchange import Format, Memory, TornLine, files_under, lines_of
 from svc.importing.gemini import GEMINI
+
+if TYPE_CHECKING:
+    from aggregates.capture.commands import AnyCapture
+    from aggregates.telemetry.steps import Sender
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
@@ -123,11 +125,13 @@ class Destination(Protocol):
 class Log(NamedTuple):
     """Sends what one developer's files hold, as the same commands that a plugin and telemetry make."""
 
-    sender: Sender
-    send: Callable[[AnyCapture], Awaitable[Reply]]
+    sender: "Sender"
+    send: Callable[["AnyCapture"], Awaitable[Reply]]
     """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
     async def take(self, exchange: Exchange) -> list[Taken]:
+        from aggregates.telemetry.steps import steps  # late, as below: `svc import --help` waits for what stands above
+
         taken = Taken()
         for what, command in steps(exchange, self.sender):
             if not taken.heard(what, await self.send(command)):
@@ -141,7 +145,7 @@ class Log(NamedTuple):
 async def import_transcripts(
     transcripts: Format,
     path: Path,
-    send: Callable[[AnyCapture], Awaitable[Reply]],
+    send: Callable[["AnyCapture"], Awaitable[Reply]],
     progress: Callable[[Progress], None],
     *,
     scope: Scope,
@@ -149,6 +153,8 @@ async def import_transcripts(
     now_us: int,
 ) -> ImportReport:
     """Import into the log of a server on this machine. Raises `FileNotFoundError`."""
+    from aggregates.telemetry.steps import Sender
+
     destination = Log(Sender(scope, transcripts.source, digester), send)
     return await import_into(destination, transcripts, path, progress, now_us=now_us)
 
