@@ -124,7 +124,7 @@ def test_an_export_is_cut_into_its_records(signal: Signal, export: dict[str, Any
         b"\xef\xbb\xbf{}",
         b"\xff\xfe{\x00}\x00",
         b'{"resourceLogs":' + b"[" * 200_000,
-        b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        b'{"x":' + b"[" * 2_000_000 + b"]" * 2_000_000 + b"}",
     ],
 )
 def test_what_is_no_otlp_json_is_refused(body: bytes) -> None:
