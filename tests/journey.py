@@ -1,12 +1,13 @@
-"""`python -m tests.journey`: the product files that a prompt goes through on its way to a score."""
+"""`python -m tests.journey`: the product files that a request goes through, from intake to a figure."""
 
 import inspect
 import logging
 import sys
 import tempfile
 import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,19 +16,22 @@ from typing import Any
 import click
 import structlog
 import trio
-from quart_trio import QuartTrio
 
+from aggregates.people.acts import AddTeamMember, CreateTeam
 from svc.app import open_service
+from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.app import build_api, build_intake
+from tests.support.work import api_request, export, record
+from tests.svc_http.house import Answer, Caller, bearer
 
 ROOT = Path(__file__).parent.parent
 ROOMS = {"aggregates": ROOT, "projections": ROOT, "svc_http": ROOT / "http", "svc": ROOT}
 SECONDS_MAX = 60
 BACKGROUND = ("svc/maintenance/forget.py", "svc/actors/ticker.py", "svc/app.py")
-"""They look at the log after each write, or charge a budget after each pass of the projector, sooner or later: a prompt
-does not wait for them."""
+"""They look at the log after each write, or charge a budget after each pass of the projector, sooner or later: a
+request does not wait for them."""
 
 
 class Tracer:
@@ -36,11 +40,9 @@ class Tracer:
     def __init__(self) -> None:
         self.calls: dict[str, dict[str, int]] = {}
         """File → function → how often it was entered or resumed; files in order of first entry."""
-        self.switches = 0
         self.recording = False
         self._folders = {f"{parent / room}/": len(f"{parent}/") for room, parent in ROOMS.items()}
         self._names: dict[str, str | None] = {}
-        self._last: dict[int, str] = {}
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -66,85 +68,97 @@ class Tracer:
         code = frame.f_code
         if not self.recording or event != "call" or not code.co_flags & inspect.CO_OPTIMIZED:
             return  # CO_OPTIMIZED: a function; neither a module nor the body of a class
-        name = self._name(code.co_filename)
-        if name is None:
-            return
-        functions = self.calls.setdefault(name, {})
-        functions[code.co_qualname] = functions.get(code.co_qualname, 0) + 1
-        thread = threading.get_ident()
-        self.switches += self._last.get(thread, name) != name
-        self._last[thread] = name
+        if code.co_filename not in self._names:
+            self._names[code.co_filename] = self._name(code.co_filename)
+        if name := self._names[code.co_filename]:
+            functions = self.calls.setdefault(name, {})
+            functions[code.co_qualname] = functions.get(code.co_qualname, 0) + 1
 
     def _name(self, path: str) -> str | None:
         """The file below its source root; None where it is no product file."""
-        if path not in self._names:
-            found = [path[cut:] for folder, cut in self._folders.items() if path.startswith(folder)]
-            self._names[path] = found[0] if found and found[0] not in BACKGROUND else None
-        return self._names[path]
+        found = [path[cut:] for folder, cut in self._folders.items() if path.startswith(folder)]
+        return found[0] if found and found[0] not in BACKGROUND else None
 
 
-async def walk(var: Path, tracer: Tracer) -> Any:
-    """Capture a prompt and its response, then read the day's score, in one process over a real folder."""
+async def prompt_to_score(intake: Caller, api: Caller, _team: str) -> Answer:
+    """Capture a prompt and its response, then read the day's score."""
+    event_id = str(uuid.uuid4())
+    prompt = {
+        "prompt_text": "Fix the rounding in src/price.py: 0.005 must become 0.01. Run pytest then.",
+        "tool_session_id": "a-session",
+        "client_event_id": event_id,
+    }
+    response = {
+        "client_event_id": event_id,
+        "response_operation_id": "an-operation",
+        "response_text": "I changed round_price in src/price.py; all 12 tests pass.",
+        "elapsed_ms": 42_000,
+        "input_tokens": 1_200,
+        "output_tokens": 300,
+        "model": "claude-sonnet-4-5",
+    }
+    assert (await intake.post("/v1/prompts", prompt)).status == 201
+    assert (await intake.post("/v1/prompts/response", response)).status == 204
+    return await api.get("/v1/score_v3/score?window=daily")
+
+
+async def logs_to_team_cost(intake: Caller, api: Caller, team: str) -> Answer:
+    """Export what a request cost, then read what the team's week did."""
+    told = record("api_request", time.time_ns() // 1_000, {"session.id": "a-session", **api_request(1)})
+    assert (await intake.post("/v1/logs", export([told]))).status == 200
+    return await api.get(f"/v1/team/cost?team_id={team}&window=weekly&tz=UTC")
+
+
+JOURNEYS: dict[str, Callable[[Caller, Caller, str], Awaitable[Answer]]] = {
+    "prompt_to_score": prompt_to_score,
+    "logs_to_team_cost": logs_to_team_cost,
+}
+
+
+async def walk(var: Path, tracer: Tracer, name: str) -> Any:
+    """Go one way in one process over a real folder; what is read in the end."""
     with trio.fail_after(SECONDS_MAX):
         async with open_service(Settings(var=str(var), catalog_refresh=False)) as service:
             made = await initialize(service, var)
             assert made is not None
-            intake, api = build_intake(service), build_api(service)
+            team = await _team(service, made.organization_id, made.developer_id)
+            intake, api = (Caller(build(service), bearer(made.key)) for build in (build_intake, build_api))
             await service.projector.wait_for(service.journal.head)
-            event_id = str(uuid.uuid4())
-            prompt = {
-                "prompt_text": "Fix the rounding in src/price.py: 0.005 must become 0.01. Run pytest then.",
-                "tool_session_id": "a-session",
-                "client_event_id": event_id,
-            }
-            response = {
-                "client_event_id": event_id,
-                "response_operation_id": "an-operation",
-                "response_text": "I changed round_price in src/price.py; all 12 tests pass.",
-                "elapsed_ms": 42_000,
-                "input_tokens": 1_200,
-                "output_tokens": 300,
-                "model": "claude-sonnet-4-5",
-            }
             with tracer.recorded():
-                await _answer(intake, made.key, "POST", "/v1/prompts", prompt)
-                await _answer(intake, made.key, "POST", "/v1/prompts/response", response)
-                score = await _answer(api, made.key, "GET", "/v1/score_v3/score?window=daily", None)
-            return score
+                answer = await JOURNEYS[name](intake, api, team)
+            assert answer.status == 200, answer
+            return answer.json
 
 
-async def _answer(app: QuartTrio, key: str, method: str, path: str, body: object) -> Any:
-    client = app.test_client(use_cookies=False)
-    headers = {"Authorization": f"Bearer {key}"}
-    response = await client.open(path, method=method, headers=headers, json=body)
-    assert response.status_code < 300, (method, path, response.status_code, await response.get_data())
-    return await response.get_json()
+async def _team(service: RunningService, organization_id: uuid.UUID, developer_id: uuid.UUID) -> str:
+    team = CreateTeam(team_id=uuid.uuid4(), organization_id=organization_id, name="Core")
+    member = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team.team_id, developer_id=developer_id)
+    for each in (team, member):
+        await service.administer(each)
+    return str(team.team_id)
 
 
-def journey() -> tuple[Tracer, Any]:
-    """The prompt's way through a service in a folder that goes afterwards, and the score."""
+def journey(name: str) -> Tracer:
+    """Through a service in a folder that goes afterwards."""
     tracer = Tracer()
     with tempfile.TemporaryDirectory(prefix="svc-journey-") as folder, tracer.installed():
-        score = trio.run(walk, Path(folder) / "var", tracer)
-    return tracer, score
+        trio.run(walk, Path(folder) / "var", tracer, name)
+    return tracer
 
 
 @click.command()
-@click.option("--max", "files_max", type=int, help="Exit with 1 where more files are entered.")
+@click.argument("name", type=click.Choice(list(JOURNEYS)), default="prompt_to_score")
 @click.option("--functions", is_flag=True, help="Name the functions of each file.")
-def main(files_max: int | None, functions: bool) -> None:
-    """Print the product files that a prompt goes through on its way to a score."""
+def main(name: str, functions: bool) -> None:
+    """Print the product files of a journey, and how many there are."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    tracer, _ = journey()
-    click.echo(f"{'calls':>6} {'functions':>9}  file")
-    for name, entered in tracer.calls.items():
-        click.echo(f"{sum(entered.values()):>6} {len(entered):>9}  {name}")
+    calls = journey(name).calls
+    for file, entered in calls.items():
+        click.echo(f"{sum(entered.values()):>6} calls of {len(entered):>2} functions  {file}")
         if functions:
             click.echo("".join(f"{'':>18}{count:>5}  {function}\n" for function, count in entered.items()), nl=False)
-    few = sum(len(each) <= 2 for each in tracer.calls.values())
-    click.echo(f"{len(tracer.calls)} files, {few} of them for one or two functions; {tracer.switches} file switches")
-    if files_max is not None and len(tracer.calls) > files_max:
-        raise SystemExit(1)
+    few = sum(len(each) <= 2 for each in calls.values())
+    click.echo(f"{len(calls)} files, {few} of them for one or two functions")
 
 
 if __name__ == "__main__":

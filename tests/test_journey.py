@@ -1,18 +1,17 @@
-"""How many product files a prompt goes through on its way to a score."""
+"""How many product files a request goes through on its way to a figure."""
 
 import subprocess
 import sys
 
-FILES_MAX = 71
-"""More than the 60 that the house was drawn for: the rubric's model, the judge of one prompt (which the coach loads
-alone), what is kept of a reading (which commands load alone), titles, arrivals, the floor, who gets in, the
-conditions of shared writes, the lane of work on texts and the patterns of judges have files of their own."""
+import pytest
+
+from tests.test_layout import MOST, ROOT, check_most
 
 
-def test_a_prompt_goes_through_few_files() -> None:
+@pytest.mark.parametrize("name", MOST["journeys"])
+def test_a_request_goes_through_few_files(name: str) -> None:
     """In a process of its own: threads that other tests left behind cannot be traced."""
-    command = [sys.executable, "-m", "tests.journey", "--max", str(FILES_MAX)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for file in ("routes/capture.py", "log/journal.py", "derive/sessions.py", "scores/score.py"):
-        assert file in done.stdout
+    command = [sys.executable, "-m", "tests.journey", name]
+    *files, told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.splitlines()
+    assert any(line.endswith("log/journal.py") for line in files)
+    check_most("journeys", {name: int(told.split()[0])})
