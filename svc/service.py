@@ -22,8 +22,7 @@ from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
-from aggregates.people.entry import Uses
-from aggregates.people.operators import Operators
+from aggregates.people.entry import Operators, Uses
 from aggregates.prices.catalog import Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillReply

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 
 User = UUID | str  # a developer, or an address
@@ -32,14 +34,14 @@ class Exhausted(NamedTuple):
     is_new: bool  # whether nobody was told before, since there last was room
 
 
-class Shown(NamedTuple):
-    """An allowance, as an operator sees it."""
+class BudgetShown(msgspec.Struct, frozen=True):
+    """An allowance of each developer or address; its name is the setting's."""
 
     name: str
-    most: int  # in a window; 0: no bound
-    refused: int  # requests since the start
-    fullest: float  # the largest part of it that anybody has used: 1 and more is used up
-    of: str | None  # who that is
+    most: int  # 0: no bound
+    used: float  # by whoever has used most of it: 1 is all of it
+    used_by: str | None  # that developer's id, or that address
+    refused: int  # requests answered 429 for it since the start
 
 
 class _Use:
@@ -97,15 +99,15 @@ class Budgets:
             return Exhausted(name, self._most[name], 1 + int(over_us // US_PER_SECOND), is_new)
         return None
 
-    def shown(self, now_us: int) -> list[Shown]:
+    def shown(self, now_us: int) -> list[BudgetShown]:
         found = []
         for name in NAMES:
-            fullest, of = 0.0, None
+            most, of = 0.0, None
             for user, use in self._uses.get(name, {}).items():
                 use.leak(now_us)
-                if use.level_us > fullest:
-                    fullest, of = use.level_us, str(user)
-            found.append(Shown(name, self._most.get(name, 0), self.refused[name], fullest / _window_us(name), of))
+                if use.level_us > most:
+                    most, of = use.level_us, str(user)
+            found.append(BudgetShown(name, self._most.get(name, 0), most / _window_us(name), of, self.refused[name]))
         return found
 
 

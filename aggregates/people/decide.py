@@ -9,17 +9,14 @@ from aggregates.ids import claim_stream, credential_stream, forget_request_strea
 from aggregates.people import acts
 from aggregates.people import directory as people
 from aggregates.people.entry import with_email
-from aggregates.people.fields import wrong_in
 
 PeopleReply = people.Record | Refused  # the record as the decision leaves it, or why it was refused
-PeopleDecision = tuple[tuple[tuple[UUID, Event], ...], PeopleReply]
-"""What to append, each event with its stream, and what to answer once it is on disk."""
 
 
 def decide_people(
     act: acts.PeopleAct, directory: people.Directory, now_us: int, by: UUID | None = None
-) -> PeopleDecision:
-    """What follows from a command of a member, or the operator.
+) -> tuple[tuple[tuple[UUID, Event], ...], PeopleReply]:
+    """Events, each with its stream, and the reply to a command of a member, or the operator.
 
     Ending what has ended, or setting what is set, changes nothing.
     """
@@ -83,38 +80,43 @@ def _stream(act: acts.PeopleAct, directory: people.Directory) -> UUID:
 def _refusal(  # noqa: C901  # a table of refusals: one case for each command that may be refused
     act: acts.PeopleAct, directory: people.Directory, known: people.Record | None, now_us: int
 ) -> Refused | None:
-    wrong = wrong_in(act)
-    if wrong is not None:
+    if (wrong := acts.wrong_in(act)) is not None:
         return Refused(Reason.INVALID, wrong)
-    noun = act.ABOUT
     match act, known:
-        case acts.StartMembership(), _:
-            return _no_membership(act, directory)
+        case acts.StartMembership(developer_id=developer_id), _:
+            member = directory.membership(Scope(act.organization_id, developer_id)) is not None
+            already = _conflict(f"developer {developer_id} is a member already") if member else None
+            unknown = _missing(directory, "organization", act.organization_id)
+            return unknown or _missing(directory, "developer", developer_id) or already
         case acts.IssueKey(), _:
-            return _no_key(act, directory, known, now_us)
+            expired = act.expires_at_us is not None and act.expires_at_us <= now_us
+            late = Refused(Reason.INVALID, "expires_at must lie in the future") if expired else None
+            again = None if known is None else _conflict("this key was issued before; make a new one")
+            return _no_member(act.organization_id, act.developer_id, directory) or late or again
         case acts.RequestForget(), _:
-            return _no_forget_request(act, directory, known)
+            waits = isinstance(known, people.ForgetRequest) and known.active
+            already = _conflict("this was asked for already, and waits for whoever runs the server") if waits else None
+            return _missing(directory, "developer", act.developer_id) or already
         case acts.ClaimAccess(), _:
             return None
         case acts.LinkIdentity(), _:
-            unknown = directory.get(people.Developer, act.developer_id) is None
-            return _not_found("developer", act.developer_id) if unknown else None
+            return _missing(directory, "developer", act.developer_id)
         case acts.CreateDeveloper(email=str(email)) | acts.ChangeDeveloper(email=str(email)), _ if (
             other := with_email(directory, email)
         ) is not None and other.id != act.developer_id:
             return _conflict(f"{email} is the e-mail address of developer {other.id} already")
         case _, None if not act.BEGINS:
-            return _not_found(noun, _own_id(act))
+            return _not_found(act.ABOUT, _own_id(act))
         case _, known if known is not None and act.BEGINS:
-            return _conflict(f"there is already a {noun} {_own_id(act)}")
-        case acts.CreateTeam(), _ if directory.get(people.Organization, act.organization_id) is None:
-            return _not_found("organization", act.organization_id)
+            return _conflict(f"there is already a {act.ABOUT} {_own_id(act)}")
+        case acts.CreateTeam(), _:
+            return _missing(directory, "organization", act.organization_id)
         case acts.AddTeamMember(), _:
             return _no_team_member(act, directory)
         case acts.OfferLink() | acts.OpenSignIn(), None:
             return _no_member(act.organization_id, act.developer_id, directory)
-        case acts.UseLink(), people.Link():
-            return _no_use(known, now_us)
+        case acts.UseLink(), people.Link() if not known.opens(now_us):
+            return _conflict("this link was used, or has expired; ask for a new one")
         case acts.ChangeMembership(membership_id=named), people.Membership() if known.id != named or not known.active:
             return _conflict(f"membership {named} has ended; start it again first")
         case acts.ChangeMembership() | acts.EndMembership(), people.Membership():
@@ -131,53 +133,33 @@ def _no_owner_left(
     if stays or not known.active:
         return None
     owners = [
-        each
+        each.id
         for each in directory.all(people.Membership)
         if each.organization_id == known.organization_id and each.active and each.role == "owner"
     ]
-    if [each.id for each in owners] != [known.id]:
-        return None
-    return _conflict("this is the organization's last owner; make somebody else an owner first")
+    last = "this is the organization's last owner; make somebody else an owner first"
+    return _conflict(last) if owners == [known.id] else None
 
 
 def _not_found(noun: str, wanted: UUID) -> Refused:
     return Refused(Reason.NOT_FOUND, f"no {noun} {wanted}")
 
 
+def _missing(directory: people.Directory, noun: str, wanted: UUID) -> Refused | None:
+    return None if directory.get(people.KINDS[noun], wanted) is not None else _not_found(noun, wanted)
+
+
 def _conflict(message: str) -> Refused:
     return Refused(Reason.CONFLICT, message)
 
 
-def _no_use(link: people.Link, now_us: int) -> Refused | None:
-    return None if link.opens(now_us) else _conflict("this link was used, or has expired; ask for a new one")
-
-
-def _no_forget_request(
-    act: acts.RequestForget, directory: people.Directory, known: people.Record | None
-) -> Refused | None:
-    if directory.get(people.Developer, act.developer_id) is None:
-        return _not_found("developer", act.developer_id)
-    asked = isinstance(known, people.ForgetRequest) and known.active
-    return _conflict("this was asked for already, and waits for whoever runs the server") if asked else None
-
-
-def _no_membership(act: acts.StartMembership, directory: people.Directory) -> Refused | None:
-    organization_id, developer_id = act.organization_id, act.developer_id
-    if directory.get(people.Organization, organization_id) is None:
-        return _not_found("organization", organization_id)
-    if directory.get(people.Developer, developer_id) is None:
-        return _not_found("developer", developer_id)
-    member = directory.membership(Scope(organization_id, developer_id))
-    return None if member is None else _conflict(f"developer {developer_id} is a member already")
-
-
 def _no_team_member(act: acts.AddTeamMember, directory: people.Directory) -> Refused | None:
-    team = directory.get(people.Team, act.team_id)
+    team, developer_id = directory.get(people.Team, act.team_id), act.developer_id
     if team is None or not team.active:
         return _not_found("active team", act.team_id)
-    developer_id, scope = act.developer_id, Scope(team.organization_id, act.developer_id)
-    if directory.get(people.Developer, developer_id) is None:
-        return _not_found("developer", developer_id)
+    scope = Scope(team.organization_id, developer_id)
+    if (unknown := _missing(directory, "developer", developer_id)) is not None:
+        return unknown
     if directory.membership(scope) is None:
         return _conflict(f"developer {developer_id} is no member of the team's organization; start that first")
     return _conflict(f"developer {developer_id} is in the team already") if team in directory.teams_of(scope) else None
@@ -188,14 +170,3 @@ def _no_member(organization_id: UUID, developer_id: UUID, directory: people.Dire
         return None
     no_member = f"developer {developer_id} is no member of organization {organization_id}"
     return _conflict(f"{no_member}; start a membership first")
-
-
-def _no_key(
-    act: acts.IssueKey, directory: people.Directory, known: people.Record | None, now_us: int
-) -> Refused | None:
-    no_member = _no_member(act.organization_id, act.developer_id, directory)
-    if no_member is not None:
-        return no_member
-    if act.expires_at_us is not None and act.expires_at_us <= now_us:
-        return Refused(Reason.INVALID, "expires_at must lie in the future")
-    return None if known is None else _conflict("this key was issued before; make a new one")

@@ -4,6 +4,7 @@ A few hundred people make a few thousand events, so all of it fits in memory. Ev
 its key and its membership as they stand now; nothing positive is ever cached.
 """
 
+from datetime import tzinfo
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
@@ -13,11 +14,10 @@ from aggregates.event import Event, Scope
 from aggregates.ids import membership_id, membership_stream
 from aggregates.people import acts
 from aggregates.people.acts import OWN_ID, Channel, PeopleAct, Role, Schedule
-from aggregates.times import iso, parse_instant, zone_named
+from aggregates.times import Window, iso, local_date, local_day_bounds, parse_instant, zone_named
 
 # The records as the directory keeps them and as administrators see them. Each carries its `id`, which routes and
 # commands take, also under its own name. None holds a key's digest.
-
 
 TEAM_MINIMUM = 3  # unless the organization sets another one: two could each tell the other's part from the sum
 
@@ -54,13 +54,20 @@ class Developer(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer in an organization, now or formerly."""
-
+class _Scoped(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
-    membership_id: UUID
     organization_id: UUID
     developer_id: UUID
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.developer_id)
+
+
+class Membership(_Scoped, frozen=True, kw_only=True):
+    """A developer in an organization, now or formerly."""
+
+    membership_id: UUID
     role: Role
     active: bool
     started_at: str
@@ -92,13 +99,10 @@ class TeamMembership(msgspec.Struct, frozen=True, kw_only=True):
     by: UUID | None  # the member who put them there; null where whoever runs the server did
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True):
+class Key(_Scoped, frozen=True, kw_only=True):
     """A key: enough to recognise it, not enough to use it; the last use is a day of UTC, null where none was noted."""
 
-    id: UUID
     key_id: UUID
-    organization_id: UUID
-    developer_id: UUID
     key_start: str
     name: str | None
     issued_at: str
@@ -108,27 +112,16 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     last_used_on: str | None
     came_by: UUID | None  # the link of another member by which the browser had come that made it; null: none
 
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.organization_id, self.developer_id)
 
-
-class Link(msgspec.Struct, frozen=True, kw_only=True):
+class Link(_Scoped, frozen=True, kw_only=True):
     """A link that signs a developer in once."""
 
-    id: UUID
     link_id: UUID
-    organization_id: UUID
-    developer_id: UUID
     created_at: str
     expires_at: str
     used: bool
     by: UUID | None  # the member who made it; None where whoever runs the server did
     came_by: UUID | None
-
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.organization_id, self.developer_id)
 
     @property
     def root(self) -> UUID | None:
@@ -151,13 +144,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     came_by: UUID | None
 
 
-class SignIn(msgspec.Struct, frozen=True, kw_only=True):
+class SignIn(_Scoped, frozen=True, kw_only=True):
     """A browser that stands for a developer."""
 
-    id: UUID
     sign_in_id: UUID
-    organization_id: UUID
-    developer_id: UUID
     opened_by: UUID | None  # the key that opened it, with which it ends; None where a link or a provider did
     browser: str | None
     started_at: str
@@ -165,10 +155,6 @@ class SignIn(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool
     ended_at: str | None
     came_by: UUID | None
-
-    @property
-    def scope(self) -> Scope:
-        return Scope(self.organization_id, self.developer_id)
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,23 +202,14 @@ _MARKS: dict[type[PeopleAct], _Marks] = {
 }
 """What an event sets once and for all; a time, where it is None."""
 _AT_FIRST: dict[str, Any] = {
-    "text_leaves": True,
-    "redaction": True,
-    "retention_days_telemetry": None,
-    "retention_days_text": None,
+    **dict.fromkeys(("text_leaves", "redaction", "active"), True),
+    **dict.fromkeys(("revoked", "used", "ended"), False),
+    **dict.fromkeys(("retention_days_telemetry", "retention_days_text", "email", "language")),
+    **dict.fromkeys(("ended_at", "revoked_at", "last_used_on")),
     "team_minimum": TEAM_MINIMUM,
-    "email": None,
     "timezone": "UTC",
-    "language": None,
     "report_schedules": (),
     "report_notices": (),
-    "active": True,
-    "ended_at": None,
-    "revoked": False,
-    "revoked_at": None,
-    "last_used_on": None,
-    "used": False,
-    "ended": False,
 }
 """Fields of which the first event says nothing."""
 
@@ -281,12 +258,11 @@ class Directory:
         before = self._records.get(stream_id)
         if isinstance(event, acts.StartMembership) and isinstance(before, Membership):
             self._past[before.id] = before
-            self._void_keys(Scope(before.organization_id, before.developer_id), before.ended_at)
+            self._void_keys(before.scope, before.ended_at)
         self._records[stream_id] = after = applied(before, event)
         self._versions[stream_id] = self.version(stream_id) + 1
         if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
-            scope = Scope(after.organization_id, after.developer_id)
-            self._leave(scope, event.received_at_us)
+            self._leave(after.scope, event.received_at_us)
         if isinstance(event, acts.LinkIdentity) and isinstance(after, Identity):
             for other in self.all(Identity):
                 if (other.issuer, other.developer_id) == (after.issuer, after.developer_id) and other.id != after.id:
@@ -347,13 +323,11 @@ class Directory:
 
     def redaction_of(self, organization_id: UUID) -> bool:
         """Whether secrets are taken out of an organization's texts before they are stored; on by default."""
-        organization = self.get(Organization, organization_id)
-        return organization is None or organization.redaction
+        return (found := self.get(Organization, organization_id)) is None or found.redaction
 
     def text_leaves(self, organization_id: UUID) -> bool:
         """Whether an organization lets redacted text go to a model; one that is not known does not."""
-        organization = self.get(Organization, organization_id)
-        return organization is not None and organization.text_leaves
+        return (found := self.get(Organization, organization_id)) is not None and found.text_leaves
 
     def names_in(self, organization_id: UUID) -> list[str]:
         """Of everybody who is, or was, a member of an organization."""
@@ -380,3 +354,37 @@ def forget_requests(directory: Directory) -> dict[UUID, str]:
     members = {each.developer_id for each in directory.all(Membership) if each.active}
     asked = (each for each in directory.all(ForgetRequest) if each.active and each.developer_id in members)
     return {each.developer_id: each.started_at for each in asked}
+
+
+class Stay(msgspec.Struct, frozen=True, order=True):
+    """Whole days of one developer in a team, cut to a window: from `start_us` up to, but without, `end_us`."""
+
+    developer_id: UUID
+    start_us: int
+    end_us: int
+
+
+def stays_in(directory: Directory, team: Team, window: Window, zone: tzinfo) -> tuple[Stay, ...]:
+    """The stays of everybody who was in the team within the window, former members too; no two overlap.
+
+    A day of the zone counts whole on which somebody was in the team at all, so coming and going cuts no day in two.
+    """
+    periods = (each for each in directory.all(TeamMembership) if each.team_id == team.team_id)
+    cut = (_stay(each, window, zone) for each in periods)
+    joined: list[Stay] = []
+    for stay in sorted(each for each in cut if each.start_us < each.end_us):
+        before = joined[-1] if joined else None
+        if before is not None and before.developer_id == stay.developer_id and stay.start_us <= before.end_us:
+            stay = Stay(stay.developer_id, before.start_us, max(stay.end_us, before.end_us))
+            joined.pop()
+        joined.append(stay)
+    return tuple(joined)
+
+
+def _stay(period: TeamMembership, window: Window, zone: tzinfo) -> Stay:
+    ended_us = None if period.ended_at is None else parse_instant(period.ended_at)
+    started_us, end_us = parse_instant(period.started_at), window.end_us
+    start_us = local_day_bounds(local_date(started_us, zone), zone).start_us
+    if ended_us is not None:
+        end_us = local_day_bounds(local_date(max(started_us, ended_us - 1), zone), zone).end_us
+    return Stay(period.developer_id, max(start_us, window.start_us), min(end_us, window.end_us))

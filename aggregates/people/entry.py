@@ -20,7 +20,7 @@ from aggregates.people.directory import (
     Membership,
     SignIn,
 )
-from aggregates.times import US_PER_DAY, iso, parse_instant
+from aggregates.times import US_PER_DAY, US_PER_SECOND, iso, parse_instant
 
 DAY_CHARACTERS = 10
 
@@ -194,3 +194,48 @@ def _opens(key: Key, now_us: int) -> bool:
 def principal(directory: Directory, scope: Scope) -> Principal | None:
     membership = directory.membership(scope)
     return None if membership is None else Principal(scope, membership.role)
+
+
+OPERATOR_HOURS = 8  # so long a browser stands for the operator
+OPERATOR_LINK_SECONDS = 60
+KEPT_MAX = 16  # links and browsers at a time; the oldest go
+
+
+class Operators:
+    """Browsers that stand for whoever runs the server, by digests: in memory alone, so they end with the process."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, int] = {}
+        self._browsers: dict[str, int] = {}  # digest → until when, in microseconds since 1970
+
+    def __len__(self) -> int:
+        """Links that wait, and browsers."""
+        return len(self._links) + len(self._browsers)
+
+    def offer(self, digest: str, now_us: int) -> int:
+        """Let a link open the pages once; until when."""
+        return _keep(self._links, digest, now_us + OPERATOR_LINK_SECONDS * US_PER_SECOND)
+
+    def waits(self, digest: str, now_us: int) -> bool:
+        """Whether this link opens; asking does not use it."""
+        return self._links.get(digest, 0) > now_us
+
+    def use(self, digest: str) -> None:
+        """A link opens once."""
+        self._links.pop(digest, None)
+
+    def begin(self, digest: str, now_us: int) -> None:
+        _keep(self._browsers, digest, now_us + OPERATOR_HOURS * 3_600 * US_PER_SECOND)
+
+    def stands(self, digest: str, now_us: int) -> bool:
+        return self._browsers.get(digest, 0) > now_us
+
+    def end(self, digest: str) -> None:
+        self._browsers.pop(digest, None)
+
+
+def _keep(known: dict[str, int], digest: str, until_us: int) -> int:
+    known[digest] = until_us
+    while len(known) > KEPT_MAX:
+        del known[next(iter(known))]
+    return until_us

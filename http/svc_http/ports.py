@@ -11,11 +11,10 @@ from aggregates.audit import Act
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Mendable, Reply, Scope
 from aggregates.people.acts import Channel, PeopleAct
-from aggregates.people.budgets import Budgets
+from aggregates.people.budgets import Budgets, BudgetShown
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
-from aggregates.people.entry import Account, Uses
-from aggregates.people.operators import Operators
+from aggregates.people.entry import Account, Operators, Uses
 from aggregates.prices.catalog import RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
 from aggregates.reports.decide import BackfillRecord, BackfillReply
@@ -101,16 +100,6 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     developers: int  # how many have an actor just now
     commands: int
     bytes: int
-
-
-class BudgetShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An allowance of each developer or address; its name is the setting's."""
-
-    name: str
-    most: int  # 0: no bound
-    used: float  # by whoever has used most of it: 1 is all of it
-    used_by: str | None  # that developer's id, or that address
-    refused: int  # requests answered 429 for it since the start
 
 
 class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):

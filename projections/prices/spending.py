@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sub_session_rows import PromptDetail

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS, Intent
 from aggregates.reports.prose import Narration, NarrativeStatus
 from aggregates.scores.grades import Interval

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from aggregates.event import Scope
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.scores import throttle as rules
 from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing
 from aggregates.times import US_PER_SECOND, Window, iso

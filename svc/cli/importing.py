@@ -118,7 +118,6 @@ def _progress(heard: Callable[..., None]) -> Callable[[Progress], None]:
 async def _import(
     settings: Settings, agent: str, path: Path, whose: tuple[str | None, str | None], heard: Callable[..., None]
 ) -> ImportReport:
-    from aggregates.event import Scope
     from svc.actors.actors import SystemClock
     from svc.cli.access import reach
     from svc.importing.importer import import_transcripts
@@ -126,7 +125,7 @@ async def _import(
 
     async with reach(settings) as access:
         member = await access.member(*whose)
-        scope = Scope(member.organization_id, member.developer_id)
+        scope = member.scope
         store, vault = open_log(settings.place)
         with closing(store):
             digester = vault.digester(scope.developer_id)

@@ -8,9 +8,8 @@ import click
 import msgspec
 
 from aggregates.ids import KEY_START_CHARACTERS
-from aggregates.people.acts import Channel, Role, Schedule
+from aggregates.people.acts import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST, Channel, Role, Schedule
 from aggregates.people.directory import Developer, Key, Membership, Organization, Team, TeamMembership
-from aggregates.people.fields import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST
 from svc.cli.access import Access, NotFound
 from svc.cli.common import Family, Names, columns, minute, organization_option, say
 from svc_http.records import DeveloperShown, KeyShown

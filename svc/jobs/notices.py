@@ -17,9 +17,8 @@ import structlog
 import trio
 
 from aggregates.event import Scope
-from aggregates.people.acts import Channel
+from aggregates.people.acts import EMAIL, Channel
 from aggregates.people.directory import Developer
-from aggregates.people.fields import EMAIL
 from aggregates.reports.events import Problem, ReportNoticeTried
 from aggregates.reports.notices import (
     NEWS_US,

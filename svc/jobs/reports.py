@@ -17,8 +17,7 @@ import trio
 from aggregates.event import Done, Scope, Words
 from aggregates.judging.evidence import language_of
 from aggregates.people.acts import Schedule
-from aggregates.people.directory import Developer, Membership
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Developer, Membership, Stay
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import (
     ReportCancelled,
@@ -211,7 +210,7 @@ class ReportSchedules:
                 continue
             for name in developer.report_schedules:
                 try:
-                    await self._ask(Scope(membership.organization_id, membership.developer_id), name, developer)
+                    await self._ask(membership.scope, name, developer)
                 except (Unavailable, ValueError) as error:
                     reason = f"{type(error).__name__}: {error}"
                     log.warning("a scheduled report was not asked for; it is tried again", reason=reason)

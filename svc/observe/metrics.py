@@ -56,7 +56,6 @@ from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION
 from svc_http.ports import (
     ArchiveShown,
-    BudgetShown,
     CatalogShown,
     DeveloperStatus,
     LogShown,
@@ -198,7 +197,7 @@ class Instruments(Collector):
         used = Level("svc_budget_used", "By whoever has used most of an allowance; 1: all of it.", labels=["budget"])
         for each in self._budgets.shown(self._clock.now_us()):
             refused.add_metric([each.name], each.refused)
-            used.add_metric([each.name], each.fullest)
+            used.add_metric([each.name], each.used)
         yield from (refused, used)
         revision = served.snapshot.catalog_revision if served else 0
         yield Level("svc_catalog_revision", "The served revision; 0: none.", revision)
@@ -240,10 +239,7 @@ class Instruments(Collector):
             developers=_developers(directory, activation),
             disk_bytes=sizes,
             disk_free_bytes=(await trio.to_thread.run_sync(disk_usage, self._var, limiter=READS)).free,
-            budgets=[
-                BudgetShown(name=name, most=most, used=fullest, used_by=of, refused=refused)
-                for name, most, refused, fullest, of in self._budgets.shown(self._clock.now_us())
-            ],
+            budgets=self._budgets.shown(self._clock.now_us()),
             missing_keys=missing_keys,
             backups=backups,
         )

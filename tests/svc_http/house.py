@@ -20,8 +20,7 @@ from aggregates.people.acts import PeopleAct
 from aggregates.people.budgets import Budgets
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
-from aggregates.people.entry import Uses
-from aggregates.people.operators import Operators
+from aggregates.people.entry import Operators, Uses
 from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
 from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill

@@ -12,7 +12,7 @@ import jinja2
 import msgspec
 
 from aggregates.judging.floor import TriviaReason
-from aggregates.people.fields import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
+from aggregates.people.acts import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
 from aggregates.reading.verdicts import INTENTS, JudgeStatus
 from aggregates.scores.grades import RUBRIC_LADDER
 from aggregates.times import is_zone_name

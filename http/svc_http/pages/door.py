@@ -21,8 +21,7 @@ from aggregates.ids import sign_in_stream
 from aggregates.people.acts import OpenSignIn, PeopleAct
 from aggregates.people.budgets import ADDRESS, DEVELOPER
 from aggregates.people.directory import Developer, Key, Record, SignIn
-from aggregates.people.entry import SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
-from aggregates.people.operators import OPERATOR_HOURS
+from aggregates.people.entry import OPERATOR_HOURS, SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, check_content_type, refusal
 from svc_http.pages import rendering

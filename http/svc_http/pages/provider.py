@@ -13,7 +13,7 @@ from uuid import UUID
 
 from quart import Request, Response
 
-from aggregates.event import Refused, Scope
+from aggregates.event import Refused
 from aggregates.ids import link_stream
 from aggregates.people.acts import LinkIdentity, OfferLink, UseLink
 from aggregates.people.directory import Identity, Link
@@ -141,7 +141,7 @@ async def _person(service: Service, account: Account, link: str) -> tuple[Princi
     else:
         developer_id = developer_behind(account, directory)
         member = membership_of(directory, developer_id)
-        who = None if member is None else principal(directory, Scope(member.organization_id, developer_id))
+        who = None if member is None else principal(directory, member.scope)
     if who is None:
         raise NotProven("you are no longer a member of an organization here")
     if known is None or known.ended or known.developer_id != developer_id:

@@ -16,9 +16,15 @@ from aggregates.audit import Act
 from aggregates.event import Refused
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people import acts
-from aggregates.people.acts import OWN_ID, PeopleAct
+from aggregates.people.acts import (
+    KEPT_FOR_GOOD,
+    OWN_ID,
+    RETENTION_DAYS_MAX,
+    TEAM_MINIMUM_LEAST,
+    TEAM_MINIMUM_MOST,
+    PeopleAct,
+)
 from aggregates.people.directory import KINDS, Developer, Key, Membership, Organization, Record, Team, TeamMembership
-from aggregates.people.fields import KEPT_FOR_GOOD, RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST
 from aggregates.times import US_PER_SECOND, iso
 from svc_http.bodies import HttpError, found, refusal
 from svc_http.params import PAGE, BySecret, Choice, choice, text_parameter, time_sent
@@ -124,7 +130,7 @@ def _change(path: str, about: str, command: type[PeopleAct], refuses: Mapping[in
 def _body(command: type[PeopleAct], name: str) -> type[msgspec.Struct]:
     """A command as it is sent: without the record's id, which is new or stands in the path."""
     record = KINDS[command.ABOUT]
-    own = {*command.__struct_fields__[:OWN_ID], record.__struct_fields__[1]}
+    own = command.__struct_fields__[: OWN_ID + 1]
     fields = [
         (each.name, each.type) if each.required else (each.name, each.type, _default(each))
         for each in msgspec.structs.fields(command)

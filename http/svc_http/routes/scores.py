@@ -11,8 +11,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.evidence import language_of
-from aggregates.people.directory import Developer, Organization, Team
-from aggregates.people.stays import stays_in
+from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
 from aggregates.times import (

@@ -59,7 +59,7 @@ def test_what_has_no_bound_is_not_counted() -> None:
     budgets = Budgets({REQUESTS: 0})
     budgets.use(REQUESTS, ANA.developer_id, 10**9, START_US)
     assert budgets.exhausted(DEVELOPER, ANA.developer_id, START_US) is None
-    assert {(each.most, each.fullest, each.of) for each in budgets.shown(START_US)} == {(0, 0.0, None)}
+    assert {(each.most, each.used, each.used_by) for each in budgets.shown(START_US)} == {(0, 0.0, None)}
 
 
 def test_it_shows_who_has_used_most() -> None:
@@ -67,9 +67,9 @@ def test_it_shows_who_has_used_most() -> None:
     budgets.use(REQUESTS, ANA.developer_id, 30, START_US)
     budgets.use(REQUESTS, BEN.developer_id, 45, START_US)
     (shown,) = (each for each in budgets.shown(START_US) if each.name == REQUESTS)
-    assert (shown.fullest, shown.of) == (0.75, str(BEN.developer_id))
+    assert (shown.used, shown.used_by) == (0.75, str(BEN.developer_id))
     (later,) = (each for each in budgets.shown(START_US + US_PER_MINUTE) if each.name == REQUESTS)
-    assert (later.fullest, later.of) == (0.0, None)
+    assert (later.used, later.used_by) == (0.0, None)
 
 
 def test_only_so_many_are_remembered_of_each_budget() -> None:

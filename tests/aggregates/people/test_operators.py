@@ -1,6 +1,6 @@
 """A link opens the operator's pages once; a browser stands for some hours."""
 
-from aggregates.people.operators import KEPT_MAX, OPERATOR_HOURS, OPERATOR_LINK_SECONDS, Operators
+from aggregates.people.entry import KEPT_MAX, OPERATOR_HOURS, OPERATOR_LINK_SECONDS, Operators
 from aggregates.times import US_PER_SECOND
 from tests.support.people import NOW_US
 

@@ -8,6 +8,7 @@ import pytest
 from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
 from aggregates.people.acts import (
+    KEPT_FOR_GOOD,
     AddTeamMember,
     ChangeDeveloper,
     ChangeMembership,
@@ -44,7 +45,6 @@ from aggregates.people.entry import (
     developer_behind,
     principal,
 )
-from aggregates.people.fields import KEPT_FOR_GOOD
 from aggregates.times import iso
 from tests.support.log import named
 from tests.support.people import (

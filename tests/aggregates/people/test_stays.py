@@ -15,8 +15,7 @@ from aggregates.people.acts import (
     RemoveTeamMember,
     StartMembership,
 )
-from aggregates.people.directory import Directory, Team
-from aggregates.people.stays import stays_in
+from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.times import Window
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, EVE, carry_out, company

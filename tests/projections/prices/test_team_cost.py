@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import (
     ByDeveloper,

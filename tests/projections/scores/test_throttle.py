@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from aggregates.event import Scope
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.reader import Reader
 from projections.scores import throttle

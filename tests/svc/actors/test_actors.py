@@ -318,7 +318,7 @@ async def test_what_was_stored_counts_once_and_deciding_every_time(nursery: trio
     house = await House(nursery).open()
 
     def used() -> dict[str, float]:
-        return {each.name: each.fullest for each in house.budgets.shown(1) if each.of == str(ANA.developer_id)}
+        return {each.name: each.used for each in house.budgets.shown(1) if each.used_by == str(ANA.developer_id)}
 
     assert isinstance(await house.actors.send(prompt("x" * 10_000)), Done)
     first = used()

@@ -13,8 +13,7 @@ from structlog.testing import capture_logs
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
-from aggregates.people.directory import Membership
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
 from projections.prices.spending import Reading, TeamWindow

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import Reading, TeamWindow, live_part
 from svc.archive import lane

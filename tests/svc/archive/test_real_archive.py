@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import Spent, TeamWindow, live_part
 from svc.archive.folder import Archive

@@ -12,7 +12,7 @@ import trio
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.reading.verdicts import INTENTS
 from aggregates.reports.prose import (
     NARRATIVE_CHARACTERS_MAX,

@@ -13,7 +13,7 @@ import trio
 
 from aggregates.event import Scope
 from aggregates.people.acts import StartMembership
-from aggregates.people.stays import Stay
+from aggregates.people.directory import Stay
 from aggregates.times import Window
 from projections.prices.spending import TeamWindow
 from projections.reader import is_damage, is_passing, unpack

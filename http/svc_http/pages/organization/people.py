@@ -205,7 +205,7 @@ async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
 @routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
 async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
     member = _own(call, membership_id)
-    scope = Scope(member.organization_id, member.developer_id)
+    scope = member.scope
     for each in sign_ins_of(call.service.directory, scope, call.service.now_us()):
         await _carried_out(call, EndSignIn(sign_in_id=each.id, administered=True))
     return _back("signed-out", member)

@@ -7,8 +7,16 @@ import msgspec
 from quart import Response
 
 from aggregates.event import Scope
-from aggregates.people.directory import Developer, Directory, Membership, Organization, Team, TeamMembership
-from aggregates.people.stays import Stay, stays_in
+from aggregates.people.directory import (
+    Developer,
+    Directory,
+    Membership,
+    Organization,
+    Stay,
+    Team,
+    TeamMembership,
+    stays_in,
+)
 from aggregates.times import Window, equal_windows
 from projections.prices.spending import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
