@@ -10,58 +10,41 @@ from quart_trio.wrappers import TrioResponse
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.lane import beside
 from svc_http.listener import new_listener, only_known_hosts, only_own_origins
-from svc_http.pages import cost, goal, goals, home, live, mine, provider, signing
-from svc_http.pages.door import attach_pages
-from svc_http.pages.errors import error_page
-from svc_http.pages.organization import operator, team
-from svc_http.pages.organization import people as members
-from svc_http.pages.reflection import compared, habits, limits
-from svc_http.pages.reflection import reports as report_pages
+from svc_http.pages import figures, goals, home, mine, signing, team
+from svc_http.pages import people as members
+from svc_http.pages import reports as report_pages
+from svc_http.pages.door import admit_to_pages
+from svc_http.pages.rendering import error_page
 from svc_http.params import Call
 from svc_http.ports import Service
-from svc_http.routes import (
-    activity,
-    capture,
-    events,
-    importing,
-    operations,
-    otlp,
-    people,
-    reports,
-    scores,
-    sub_sessions,
-    telemetry,
-)
-from svc_http.routing import Plain, Route, Routes, attach, caller_of_api, caller_of_intake
+from svc_http.routes import capture, events, operations, otlp, people, reports, scores, sub_sessions, telemetry
+from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
-_PAGES = (
-    *(signing, provider, home, goals, goal, habits, limits, cost, report_pages, compared, mine, team, members),
-    operator,
-)
-_FAMILIES = (operations, capture, importing, scores, sub_sessions, activity, telemetry, reports, people)
+_PAGES = (signing, home, goals, figures, report_pages, mine, team, members)
+_FAMILIES = (operations, capture, scores, sub_sessions, telemetry, reports, people, events, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
-def intake_routes() -> tuple[Route, ...]:
-    return (*(each for each in _ROUTES if each.listeners != "api"), *otlp.new_routes())
+def intake_routes() -> list[Route]:
+    return [each for each in _ROUTES if each.listeners != "api"]
 
 
-def api_routes(opened: events.OpenStreams) -> tuple[Route, ...]:
+def api_routes() -> list[Route]:
     """The private listener's, the description of both among them."""
-    routes = (*(each for each in _ROUTES if each.listeners != "intake"), *events.new_routes(opened))
-    return (*routes, *_description_routes(intake_routes(), routes))
+    routes = [each for each in _ROUTES if each.listeners != "intake"]
+    return [*routes, *_description_routes(intake_routes(), routes)]
 
 
-def page_routes(opened: events.OpenStreams) -> tuple[Route, ...]:
+def page_routes() -> list[Route]:
     """What a person sees in a browser; no part of the description."""
-    return (*(each for family in _PAGES for each in family.routes), *live.new_routes(opened))
+    return [each for family in _PAGES for each in family.routes]
 
 
 def build_intake(service: Service) -> QuartTrio:
     """The public listener: captures, and what is proxied to the outside. The internal secret means nothing here."""
     app = new_listener("intake", service, EXPORT_BYTES_MAX)
-    attach(app, service, caller_of_intake, intake_routes())
+    attach(app, service, by_credentials(caller_of_intake), intake_routes())
     return app
 
 
@@ -71,9 +54,8 @@ def build_api(service: Service) -> QuartTrio:
     app.config["HOSTS"] = service.settings.api_hosts
     app.before_request(only_known_hosts)
     app.before_request(only_own_origins)
-    opened = events.OpenStreams()
-    attach(app, service, caller_of_api, api_routes(opened))
-    attach_pages(app, service, page_routes(opened))
+    attach(app, service, by_credentials(caller_of_api), api_routes())
+    attach(app, service, admit_to_pages, page_routes())
     app.config["ERROR_PAGE"] = partial(error_page, service)
     return app
 

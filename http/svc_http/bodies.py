@@ -6,8 +6,8 @@ A message says what was wrong, where, and what to do; it never carries internals
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -280,7 +280,7 @@ def decoded(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         # What is not known is not kept, so nothing in it does harm; what is kept raw is looked at where it is read.
         for place, leaf in _leaves(msgspec.to_builtins(value, enc_hook=lambda _raw: None)):
             if isinstance(leaf, str) and "\0" in leaf:
-                raise HttpError(400, f"{place()} holds a NUL character; send the text without it")
+                raise HttpError(400, f"{place} holds a NUL character; send the text without it")
     return value
 
 
@@ -310,41 +310,38 @@ def _unreadable(data: bytes, error: Exception) -> str:
         try:
             for place, leaf in _leaves(json.loads(data)):
                 if isinstance(leaf, str) and _SURROGATE.search(leaf):
-                    return f"{place()} holds a lone surrogate, half of a character; send whole characters"
+                    return f"{place} holds a lone surrogate, half of a character; send whole characters"
         except (ValueError, RecursionError):
             return f"the request body is not JSON in UTF-8: {error}"
     return f"the request body is not JSON: {error}"
 
 
 _PLACE_CHARACTERS_MAX = 200
-_Path = list[tuple[str, Iterator[tuple[str, object]]]]
 
 
-def _leaves(value: object) -> Iterator[tuple[Callable[[], str], object]]:
-    """Every text and number in a JSON value, keys too, each with what tells its place while it is looked at.
+def _leaves(value: object) -> Iterator[tuple[str, object]]:
+    """Every text and number in a JSON value, keys too, each with its place.
 
     Only the way down is held: neither depth nor width takes memory, and depth comes from outside.
     """
-    way: _Path = [("$", iter([("", value)]))]
+    way = [iter([("$", value)])]
     while way:
-        name, each = next(way[-1][1], (None, None))
-        if name is None:
+        for place, each in way[-1]:
+            if isinstance(each, dict | list):
+                if isinstance(each, dict):
+                    yield from ((f"a key of {place}", key) for key in each)
+                way.append(_members(place, each))
+                break
+            yield place, each
+        else:
             way.pop()
-            continue
-        members: Iterator[tuple[str, object]] | None = None
-        match each:
-            case list():
-                members = ((f"[{index}]", item) for index, item in enumerate(each))
-            case dict():
-                members = ((f".{key}", item) for key, item in each.items())
-                for key in each:
-                    yield partial(_place, way, name, "a key of "), key
-            case _:
-                yield partial(_place, way, name), each
-        if members is not None:
-            way.append((name, members))
 
 
-def _place(way: _Path, name: str, before: str = "") -> str:
-    whole = "".join(step for step, _ in way) + name
-    return before + (whole if len(whole) <= _PLACE_CHARACTERS_MAX else f"{whole[:_PLACE_CHARACTERS_MAX]}…")
+def _members(place: str, value: dict[str, object] | list[object]) -> Iterator[tuple[str, object]]:
+    is_object = isinstance(value, dict)
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if len(place) > _PLACE_CHARACTERS_MAX:
+            yield place, each
+        else:
+            whole = f"{place}.{name}" if is_object else f"{place}[{name}]"
+            yield whole if len(whole) <= _PLACE_CHARACTERS_MAX else f"{whole[:_PLACE_CHARACTERS_MAX]}…", each

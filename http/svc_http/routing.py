@@ -41,6 +41,8 @@ _WHY_NOT = {
     KeyRefusal.NOT_A_MEMBER: "the developer of this key is no longer a member of the organization",
 }
 Identify = Callable[[Service, Headers], Principal]
+Admit = Callable[[Service, "Route"], Awaitable[Call | Response]]
+"""Who asks for what the route is about, or an answer that leads elsewhere. Raises `HttpError`."""
 _H = TypeVar("_H", bound=Callable[..., Awaitable[object]])
 _Listeners = Literal["api", "intake", "both"]
 
@@ -101,38 +103,20 @@ class Routes(list[Route]):
         return enter
 
 
-def attach(app: QuartTrio, service: Service, identify: Identify, routes: Iterable[Route]) -> None:
+def attach(app: QuartTrio, service: Service, admit: Admit, routes: Iterable[Route]) -> None:
     """Let a listener serve the routes; nobody reaches a handler without what its route demands."""
     for route in routes:
-        name = f"{route.method} {route.path}".replace(".", " ")
-        endpoint = _endpoint(service, identify, route)
+        name, endpoint = f"{route.method} {route.path}".replace(".", " "), _endpoint(service, admit, route)
         app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
 
 
-def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..., Awaitable[Response]]:
+def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awaitable[Response]]:
     takes = route.handler.__annotations__
-    allowances = DEVELOPER if route.method != "POST" or route.listeners == "api" else (*DEVELOPER, *CAPTURES)
-
-    def by_key(request: Request) -> ByKey:
-        caller = identify(service, request.headers)
-        spend(service, request, ADDRESS, address_of(request))
-        spend(service, request, allowances, caller.scope.developer_id)
-        _check_role(caller, route)
-        return ByKey(service, request, Body(request, line_of(caller) if route.method == "POST" else None), caller)
-
-    def by_secret(request: Request) -> BySecret:
-        _check_administrator(service, request.headers)
-        return BySecret(service, request, Body(request))
-
-    admissions: dict[type[Call], Callable[[Request], Call]] = {
-        Call: lambda request: Call(service, request, Body(request)),
-        ByKey: by_key,
-        BySecret: by_secret,
-    }
-    admitted = admissions[route.kind]
 
     async def endpoint(**ids: str) -> Response:
-        call = await _let_in(service, admitted)
+        call = await admit(service, route)
+        if isinstance(call, Response):
+            return call
         values: dict[str, Any] = {}
         for name, text in ids.items():
             values[name] = text if takes.get(name) is str else path_id(text, name)
@@ -156,29 +140,40 @@ def _endpoint(service: Service, identify: Identify, route: Route) -> Callable[..
     return endpoint
 
 
-async def _let_in(service: Service, admitted: Callable[[Request], Call]) -> Call:
-    """Raises `HttpError`; wrong credentials are noted before."""
-    try:
-        return admitted(request)
-    except HttpError as error:
-        if error.status == 401:
+def by_credentials(identify: Identify) -> Admit:
+    """Whoever sent a key, or the internal secret where the listener knows it. Wrong credentials are noted."""
+
+    async def admit(service: Service, route: Route) -> Call:
+        try:
+            if route.kind is Call:
+                return Call(service, request, Body(request))
+            if route.kind is BySecret:
+                _check_administrator(service, request.headers)
+                return BySecret(service, request, Body(request))
+            caller = identify(service, request.headers)
+        except HttpError as error:
             sent = (*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization"))
-            if sent or "X-Internal-Secret" in request.headers:
+            if error.status == 401 and (sent or "X-Internal-Secret" in request.headers):
                 await note_wrong(service, request, sent, error)
-        raise
+            raise
+        spend(service, request, ADDRESS, address_of(request))
+        allowances = DEVELOPER if route.method != "POST" or route.listeners == "api" else (*DEVELOPER, *CAPTURES)
+        spend(service, request, allowances, caller.scope.developer_id)
+        if caller.role == "reader" and route.method == "POST" and route.listeners == "intake":
+            raise HttpError(403, "a reader captures nothing: whoever runs svc gives another role, by `svc member set`")
+        return ByKey(service, request, body_of(route, caller), caller)
+
+    return admit
 
 
 _TURNS: dict[UUID, trio.CapacityLimiter] = {}  # one for each developer who ever sent something
 
 
-def line_of(caller: Principal) -> trio.CapacityLimiter:
+def body_of(route: Route, caller: Principal) -> Body:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
-    return _TURNS.setdefault(caller.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX))
-
-
-def _check_role(caller: Principal, route: Route) -> None:
-    if caller.role == "reader" and route.method == "POST" and route.listeners == "intake":
-        raise HttpError(403, "a reader captures nothing: whoever runs svc gives another role, by `svc member set`")
+    if route.method != "POST":
+        return Body(request)
+    return Body(request, _TURNS.setdefault(caller.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX)))
 
 
 def path_id(text: str, name: str) -> UUID:

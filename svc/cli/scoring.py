@@ -4,9 +4,10 @@ Asked over HTTP with the person's own key, from whatever machine. A goal is name
 number in the list of `svc goals`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 import click
@@ -22,8 +23,7 @@ from svc.connect.connecting import all_stored
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.asking.words import ModelGoals, spent_by_model, state
-from svc_http.pages.words import HABITS, KINDS, plainly, reason_of, titled
+from svc_http.pages.words import HABITS, KINDS, plainly, reason_of, state_of, titled
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = dict[str, Any]
@@ -181,7 +181,7 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
                 str(place),
                 each["sub_session_id"][:ID_CHARACTERS],
                 minute(each["started_at"]),
-                state(each),
+                state_of(each),
                 *_of_goal(each),
             )
             for place, each in enumerate(found, 1)
@@ -231,7 +231,7 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     if as_json:
         print_json(explained)
         return
-    console, told = Shown(highlight=False, soft_wrap=True), state(found) if "is_preview" in found else ""
+    console, told = Shown(highlight=False, soft_wrap=True), state_of(found) if "is_preview" in found else ""
     style = _STYLES.get(told, "yellow")
     console.print(f"[bold]{escape(_title(found))}[/bold]  [{style}]{told}[/{style}]")
     console.print(escape(explained["verdict"]))
@@ -352,23 +352,38 @@ def cost(server: Server, as_json: bool, days: int) -> None:
     if as_json:
         print_json(found)
         return
-    models = spent_by_model(found)
-    if priced := [spent.cost_usd for spent in models.values() if spent.cost_usd is not None]:
-        at_least = "at least " if any(spent.at_least for spent in models.values()) else ""
+    models: defaultdict[str, list[Found]] = defaultdict(list)
+    for each in found:
+        models[each["model"] or "not reported"].append(each)
+    spent = {model: Spent.of(parts) for model, parts in models.items()}
+    if priced := [each.cost_usd for each in spent.values() if each.cost_usd is not None]:
+        at_least = "at least " if any(each.at_least for each in spent.values()) else ""
         Shown(highlight=False).print(f"{at_least}[bold]${sum(priced):.2f}[/bold] in the last {days} days.")
-    rows = [(model, *_spent(spent)) for model, spent in models.items()]
+    rows = [(model, *each.columns) for model, each in spent.items()]
     show_table(("model", "goals", "that count", "reached", "tokens", "cost", "requests without a price"), rows)
-    if any(spent.at_least for spent in models.values()):
+    if any(each.at_least for each in spent.values()):
         Shown(highlight=False).print("A cost was more than is known where requests have no price.", style="yellow")
 
 
-def _spent(spent: ModelGoals) -> tuple[str, ...]:
-    cost = "–" if spent.cost_usd is None else f"${spent.cost_usd:.2f}"
-    return (
-        str(spent.goals),
-        str(spent.qualifying),
-        str(spent.reached),
-        "–" if spent.tokens is None else f"{spent.tokens:,}",
-        f"at least {cost}" if spent.at_least and spent.cost_usd is not None else cost,
-        f"{spent.requests_without_price:,}" if spent.requests_without_price else "",
-    )
+class Spent(NamedTuple):
+    """What goals that one model worked on took; one of several models counts for each."""
+
+    cost_usd: float | None  # what is known of it
+    at_least: bool  # whether the cost was more than is known: requests have no price
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, parts: list[Found]) -> "Spent":
+        """Tokens are unknown where those of any goal are: a part would be taken for the sum."""
+        counts = (str(sum(each[of] for each in parts)) for of in ("subSessions", "qualifying", "crushed"))
+        priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
+        tokens = [each["totalTokens"] for each in parts]
+        unpriced = sum(each["unpricedRequests"] for each in parts)
+        at_least = unpriced > 0 or len(priced) < len(parts)
+        columns = (
+            *counts,
+            "–" if None in tokens else f"{sum(tokens):,}",
+            f"{'at least ' if at_least else ''}${sum(priced):.2f}" if priced else "–",
+            f"{unpriced:,}" if unpriced else "",
+        )
+        return cls(sum(priced) if priced else None, at_least, columns)

@@ -36,7 +36,7 @@ from svc.importing import claude_lines, codex_lines
 from svc.importing.exchange import decode_object
 from svc.llm.answers import fitting, without_addresses
 from svc_http import bodies
-from svc_http.pages.goal import marked
+from svc_http.pages.goals import marked
 from tests.fuzz import folds
 from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
@@ -60,7 +60,7 @@ BUILT_ELSEWHERE = {
     "aggregates.reading.spans._pattern": "evidence_spans",
     "aggregates.redaction.redaction.<lambda>": "redact",
     "aggregates.reports.prose._stands": "prose",
-    "svc_http.pages.goal._places": "marked",
+    "svc_http.pages.goals.marked": "marked",
 }
 """Patterns that a function compiles, and the target through which they are searched."""
 CUT_BEFORE = {

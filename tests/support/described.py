@@ -11,14 +11,13 @@ from referencing.jsonschema import DRAFT202012
 
 from svc_http.app import api_routes, intake_routes
 from svc_http.openapi.document import document
-from svc_http.routes.events import OpenStreams
 from svc_http.routing import Route
 
 URI = "urn:described"
 
 
-def tables() -> dict[str, tuple[Route, ...]]:
-    return {"intake": intake_routes(), "api": api_routes(OpenStreams())}
+def tables() -> dict[str, list[Route]]:
+    return {"intake": intake_routes(), "api": api_routes()}
 
 
 @cache

@@ -12,7 +12,6 @@ from svc_http.asking.over_http import BODY_BYTES_MAX, PATH, new_routes
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.pages.door import FORM_BYTES_MAX, ByOperator, BySignIn
 from svc_http.params import ByKey, BySecret, Call
-from svc_http.routes.events import OpenStreams
 from svc_http.routing import Route
 
 WHO: dict[type[Call], str] = {
@@ -84,11 +83,10 @@ class Door(NamedTuple):
 
 
 def all_doors() -> Iterator[Door]:
-    opened = OpenStreams()
     listeners = {
         "intake": intake_routes(),
-        "api": (*api_routes(opened), *new_routes(None)),
-        "page": page_routes(opened),
+        "api": (*api_routes(), *new_routes(None)),
+        "page": page_routes(),
     }
     for listener, routes in listeners.items():
         for route in routes:

@@ -25,8 +25,8 @@ from aggregates.reports.events import ReportNoticeTried, ReportRequested
 from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from svc_http.app import build_api
+from svc_http.pages import figures
 from svc_http.pages.door import digest_of
-from svc_http.pages.reflection import limits
 from tests.projections.scores.test_activity import worked
 from tests.projections.scores.test_throttle import failed
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
@@ -142,7 +142,7 @@ async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> 
 async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
     house: House, api: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "REQUESTS_MAX", 2)
+    monkeypatch.setattr(figures, "REQUESTS_MAX", 2)
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
     log.records("s", failed(NOW_US - 3 * HOUR, 429), request(NOW_US - 2 * HOUR), request(NOW_US - HOUR))

@@ -24,8 +24,8 @@ from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.lane import beside
 from svc_http.params import ByKey, Query
 from svc_http.ports import Service, Unavailable
-from svc_http.routes import activity, scores, sub_sessions
-from svc_http.routing import Plain, Routes, attach, caller_of_intake, path_id
+from svc_http.routes import scores, sub_sessions
+from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_id
 
 PATH = "/mcp"
 BODY_BYTES_MAX = 256 * 1024
@@ -35,9 +35,7 @@ _CALL = "svc.call"
 """Where a message bears whose request it is."""
 _OF_THE_BODY = ("content-length", "content-encoding", "transfer-encoding")
 _MESSAGE = Plain("application/json", {"type": "object"})
-_ROUTES = {
-    route.path: route for family in (activity, scores, sub_sessions) for route in family.routes if route.method == "GET"
-}
+_ROUTES = {route.path: route for family in (scores, sub_sessions) for route in family.routes if route.method == "GET"}
 _PATHS = Map([Rule(path, endpoint=path) for path in _ROUTES]).bind("svc")
 
 
@@ -52,7 +50,7 @@ async def with_tools(api: QuartTrio, service: Service) -> AsyncIterator[None]:
         # The API refuses foreign hosts and origins itself.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    attach(api, service, caller_of_intake, new_routes(tools))
+    attach(api, service, by_credentials(caller_of_intake), new_routes(tools))
     async with tools.router.lifespan_context(tools):
         yield
 

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from aggregates.scores.grades import Interval
+
 WIDTH, HEIGHT = 600, 100
 _TOP = 6
 _BAR_SHARE = 0.62
@@ -32,8 +34,7 @@ class Dot(NamedTuple):
 
     label: str
     value: float | None
-    low: float | None
-    high: float | None
+    fits: Interval | None
     about: str
 
 
@@ -80,9 +81,9 @@ def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
             continue
         x = _f(step * (place + 0.5))
         drawn.append(Markup("<g><title>{}</title>").format(each.about))
-        if each.low is not None and each.high is not None:
+        if each.fits is not None:
             line = Markup('<line class="fits" x1="{}" x2="{}" y1="{}" y2="{}"/>')
-            drawn.append(line.format(x, x, at(each.low), at(each.high)))
+            drawn.append(line.format(x, x, at(each.fits.low), at(each.fits.high)))
         # A line of no length with round ends: a dot that stays round however wide the drawing is.
         point = Markup('<line class="dot" x1="{}" x2="{}" y1="{}" y2="{}"/></g>')
         drawn.append(point.format(x, x, at(each.value), at(each.value)))

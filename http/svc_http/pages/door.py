@@ -4,8 +4,7 @@ A cookie holds a random text of which the log knows a digest. Other programs on 
 for 127.0.0.1, whatever their port, so a change is taken only from a page of this very server.
 """
 
-import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
@@ -13,21 +12,19 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from quart import Request, Response, request
-from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.event import Refused, Scope
 from aggregates.ids import sign_in_stream
-from aggregates.people.acts import OpenSignIn, PeopleAct
+from aggregates.people.acts import PeopleAct
 from aggregates.people.budgets import ADDRESS, DEVELOPER
-from aggregates.people.directory import Developer, Key, Record, SignIn
-from aggregates.people.entry import OPERATOR_HOURS, SIGN_IN_IDLE_DAYS, Principal, begun, signed_in
+from aggregates.people.directory import Developer, SignIn
+from aggregates.people.entry import Principal, signed_in
 from aggregates.times import zone_named
-from svc_http.bodies import Body, HttpError, check_content_type, refusal
+from svc_http.bodies import Body, HttpError, accepted, check_content_type
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
-from svc_http.routing import Route, address_of, count_spent, is_own_origin, line_of, path_id, spend
+from svc_http.routing import Route, address_of, body_of, is_own_origin, spend
 
 _W = TypeVar("_W", bound=str)
 COOKIE = "svc_session"
@@ -49,13 +46,15 @@ class BySignIn(ByKey, frozen=True):
         assert self.profile is not None, "whoever is signed in is known"
         return self.profile
 
-    @property
-    def is_owner(self) -> bool:
-        return self.caller.role == "owner"
+    async def act(self, command: PeopleAct) -> None:
+        """Change what is one's own. Raises `HttpError` with what was wrong."""
+        accepted(await self.service.administer(command, self.scope.developer_id))
 
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         """A page in the developer's own frame."""
-        return await _framed(self, name, status, values, self.developer, self.scope, self.is_owner)
+        teams = self.service.directory.teams_of(self.scope)
+        nav = [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if self.caller.role == "owner" else ())]
+        return await _framed(self, name, status, {"me": self.developer, "teams": teams, "nav": nav} | values)
 
     async def form(self) -> dict[str, str]:
         """The fields of the form that was sent."""
@@ -65,54 +64,53 @@ class BySignIn(ByKey, frozen=True):
 class ByOperator(Call, frozen=True):
     """A request of whoever runs the server, or of an owner for the people of their organization."""
 
-    organization_id: UUID | None = None  # the owner's; None: all there are
-    by: UUID | None = None  # the owner; None: whoever holds the internal secret
-    sign_in: SignIn | None = None
+    owner: BySignIn | None = None  # None: whoever holds the internal secret
+
+    @property
+    def organization_id(self) -> UUID | None:
+        """The owner's; None: all there are."""
+        return None if self.owner is None else self.owner.scope.organization_id
+
+    @property
+    def by(self) -> UUID | None:
+        return None if self.owner is None else self.owner.scope.developer_id
 
     @property
     def own_zone(self) -> ZoneInfo:
-        """The owner's; UTC for whoever runs the server."""
-        return zone_named("UTC" if self.by is None else self.service.directory.timezone(self.by))
+        return zone_named("UTC") if self.owner is None else self.owner.own_zone
 
     def check_runs_the_server(self) -> None:
         """Raises `HttpError` 403."""
-        if self.organization_id is not None:
+        if self.owner is not None:
             raise HttpError(403, _RUNS_THE_SERVER)
 
+    async def act(self, command: PeopleAct) -> None:
+        """Raises `HttpError` with what was wrong."""
+        accepted(await self.service.administer(command, self.by))
+
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
-        owner = None if self.by is None else self.service.directory.get(Developer, self.by)
-        scope = None if owner is None or self.organization_id is None else Scope(self.organization_id, owner.id)
-        return await _framed(self, name, status, values, owner, scope, owner is not None)
+        if self.owner is not None:
+            return await self.owner.show(name, status, **values)
+        return await _framed(self, name, status, {"me": _OPERATOR, "is_operator": True, "nav": OPERATOR_NAV} | values)
 
     async def form(self) -> dict[str, str]:
         return await form_of(self)
 
 
-async def _framed(
-    call: BySignIn | ByOperator,
-    name: str,
-    status: int,
-    values: Mapping[str, Any],
-    me: Developer | None,
-    scope: Scope | None,
-    is_owner: bool,
-) -> TrioResponse:
-    """A page in the frame of a developer; None: of whoever runs the server."""
-    teams = [] if scope is None else call.service.directory.teams_of(scope)
+async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
+    """A page, with what its frame needs."""
     frame = {
-        "me": {"display_name": "Operator"} if me is None else me,
-        "is_owner": is_owner,
-        "is_operator": me is None,
-        "teams": teams,
+        "is_operator": False,
+        "teams": [],
         "zone": call.own_zone,
         "path": call.request.path,
         "version": call.service.settings.version,
         "said": SAID.get(call.query.get("said", "")),
-        "nav": OPERATOR_NAV if me is None else [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if is_owner else ())],
     }
     return await rendering.html(name, frame | dict(values), status)
 
 
+_OPERATOR = {"display_name": "Operator"}
 _RUNS_THE_SERVER = "this is for whoever runs the server, who types `svc open --operator` there"
 _OWNERS = "this is for owners of the organization, and for whoever runs the server"
 NAV: list[tuple[str, str]] = [
@@ -185,30 +183,19 @@ def cookie_name(request: Request) -> str:
     return COOKIE if port is None else f"{COOKIE}_{port}"
 
 
+def is_secure(request: Request) -> bool:
+    """Whether the browser came by TLS, to this server or to the proxy before it."""
+    return "https" in (request.scheme, request.headers.get("X-Forwarded-Proto", ""))
+
+
 def operator_text(request: Request) -> str:
     """What the cookie of the operator holds; empty where there is none."""
     text = request.cookies.get(f"operator_{cookie_name(request)}", "")
     return text if len(text) <= COOKIE_CHARACTERS_MAX else ""
 
 
-async def open_operator(service: Service, request: Request) -> Response:
-    """Let this browser stand for whoever runs the server, on these pages alone."""
-    text = secrets.token_urlsafe(COOKIE_BYTES)
-    service.operators.begin(digest_of(text), service.now_us())
-    response = await _let_in(request, OPERATOR_NAV[0][0])
-    name, secure = f"operator_{cookie_name(request)}", is_secure(request)
-    response.set_cookie(
-        name, text, OPERATOR_HOURS * 3_600, path="/operator", httponly=True, secure=secure, samesite="Strict"
-    )
-    return response
-
-
-def sign_in_of(service: Service, request: Request) -> SignIn | None:
-    """Whose browser this is, as things stand now."""
-    return sign_in_by(service, request.cookies.get(cookie_name(request), ""))
-
-
 def sign_in_by(service: Service, text: str) -> SignIn | None:
+    """Whose browser sent this cookie, as things stand now."""
     if not text or len(text) > COOKIE_CHARACTERS_MAX:
         return None
     return signed_in(service.directory, sign_in_stream(digest_of(text)), service.now_us())
@@ -216,87 +203,6 @@ def sign_in_by(service: Service, text: str) -> SignIn | None:
 
 def digest_of(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-async def open_sign_in(
-    service: Service, request: Request, to: str, who: Principal, came_by: UUID | None, key: Key | None = None
-) -> Response:
-    """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose.
-
-    `came_by`: the link of another member, if it began with one.
-    """
-    text = secrets.token_urlsafe(COOKIE_BYTES)
-    command = OpenSignIn(
-        sign_in_id=sign_in_stream(digest_of(text)),
-        organization_id=who.scope.organization_id,
-        developer_id=who.scope.developer_id,
-        opened_by=None if key is None else key.id,
-        browser=_browser(request),
-        came_by=came_by,
-    )
-    await carried_out(service, command)
-    response = await _let_in(request, to)
-    response.set_cookie(
-        cookie_name(request),
-        text,
-        max_age=SIGN_IN_IDLE_DAYS * 24 * 3_600,
-        httponly=True,
-        secure=is_secure(request),
-        samesite="Strict",
-    )
-    return response
-
-
-async def _let_in(request: Request, to: str) -> Response:
-    """On to a page. Who comes from elsewhere, or may do so, takes a step of their own: on a redirection a browser would
-    keep back the strict cookie that it was just given."""
-    is_here = request.headers.get("Sec-Fetch-Site") in ("none", "same-origin")
-    return rendering.redirect(to) if is_here else await rendering.going_on(to)
-
-
-async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> bool:
-    """Whether a link of this maker may sign a developer in. A member's may not once the developer has begun: with it
-    they would read all of a colleague's work."""
-    if by is None or by == developer_id:
-        return True
-    if developer_id in begun(service.directory, service.uses):
-        return False
-    return developer_id not in await service.activation()
-
-
-def is_secure(request: Request) -> bool:
-    """Whether the browser came by TLS, to this server or to the proxy before it."""
-    return "https" in (request.scheme, request.headers.get("X-Forwarded-Proto", ""))
-
-
-def forget_cookie(request: Request, response: Response) -> Response:
-    response.delete_cookie(cookie_name(request), httponly=True, secure=is_secure(request), samesite="Strict")
-    return response
-
-
-async def carried_out(service: Service, command: PeopleAct, by: UUID | None = None) -> Record:
-    """Raises `HttpError` with what was wrong."""
-    reply = await service.administer(command, by)
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
-    return reply
-
-
-def _browser(request: Request) -> str:
-    """Enough to recognise it by: the program and the system that it names."""
-    agent = request.headers.get("User-Agent", "")
-    programs = (("Edg/", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
-    systems = (("Android", "Android"), ("iPhone", "iPhone"), ("Windows", "Windows"), ("Mac OS", "macOS"))
-    program = next((name for mark, name in programs if mark in agent), "a browser")
-    system = next((name for mark, name in (*systems, ("Linux", "Linux")) if mark in agent), "")
-    return f"{program} on {system}" if system else program
-
-
-def local_path(text: str | None) -> str:
-    """A page of this server to go on to; home where the text names anything else."""
-    if not text or not text.startswith("/") or text.startswith(("//", "/\\")) or not text.isprintable():
-        return "/"
-    return text
 
 
 # --- routes -----------------------------------------------------------------------------------------------------
@@ -312,66 +218,27 @@ def check_same_origin(request: Request) -> None:
         raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
 
 
-def attach_pages(app: QuartTrio, service: Service, routes: Iterable[Route]) -> None:
-    """Let the listener serve pages; without a sign-in there is only the way to it."""
-    for route in routes:
-        name = f"page {route.method} {route.path}".replace(".", " ")
-        endpoint = _endpoint(service, route)
-        app.add_url_rule(route.path, name, endpoint, methods=[route.method], provide_automatic_options=False)
-
-
-def _endpoint(service: Service, route: Route) -> Callable[..., Awaitable[Response]]:
-    takes: Mapping[str, Any] = route.handler.__annotations__
-
-    async def endpoint(**ids: str) -> Response:
-        spend(service, request, ADDRESS, address_of(request))
-        if request.method not in ("GET", "HEAD"):
-            check_same_origin(request)
-        call: Call
-        if route.kind is ByOperator:
-            answered = _operator(service, request)
-            if isinstance(answered, Response):
-                return answered
-            call = answered
-        elif route.kind is Call:
-            call = Call(service, request, Body(request))
-        else:
-            found = sign_in_of(service, request)
-            if found is None:
-                return _to_sign_in(request)
-            role = service.directory.membership(found.scope)
-            assert role is not None, "a sign-in stands only for a member"
-            who = Principal(found.scope, role.role)
-            body = Body(request, line_of(who) if route.method == "POST" else None)
-            call = BySignIn(service, request, body, who, found)
-            spend(service, request, DEVELOPER, found.developer_id)
-            service.uses.note(found.id, service.now_us())
-        values: dict[str, Any] = {n: each if takes.get(n) is str else path_id(each, n) for n, each in ids.items()}
-        try:
-            answer = await route.handler(call, **values)
-        finally:
-            call.body.release()
-            if isinstance(call, ByKey):
-                count_spent(call)
-        assert isinstance(answer, Response), route.path
-        return answer
-
-    return endpoint
-
-
-def _operator(service: Service, request: Request) -> ByOperator | Response:
-    """Raises `HttpError` 403 for a member who is no owner."""
-    if service.operators.stands(digest_of(operator_text(request)), service.now_us()):
+async def admit_to_pages(service: Service, route: Route) -> Call | Response:
+    """Without a sign-in there is only the way to it. Raises `HttpError`."""
+    spend(service, request, ADDRESS, address_of(request))
+    if request.method not in ("GET", "HEAD"):
+        check_same_origin(request)
+    if route.kind is Call:
+        return Call(service, request, Body(request))
+    if route.kind is ByOperator and service.operators.stands(digest_of(operator_text(request)), service.now_us()):
         return ByOperator(service, request, Body(request))
-    found = sign_in_of(service, request)
+    found = sign_in_by(service, request.cookies.get(cookie_name(request), ""))
     if found is None:
         return _to_sign_in(request)
-    role = service.directory.membership(found.scope)
     spend(service, request, DEVELOPER, found.developer_id)
-    if role is None or role.role != "owner":
+    member = service.directory.membership(found.scope)
+    assert member is not None, "a sign-in stands only for a member"
+    if route.kind is ByOperator and member.role != "owner":
         raise HttpError(403, _OWNERS)
     service.uses.note(found.id, service.now_us())
-    return ByOperator(service, request, Body(request), found.organization_id, found.developer_id, found)
+    who = Principal(found.scope, member.role)
+    call = BySignIn(service, request, body_of(route, who), who, found)
+    return call if route.kind is BySignIn else ByOperator(service, request, call.body, call)
 
 
 def _to_sign_in(request: Request) -> Response:

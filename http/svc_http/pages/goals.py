@@ -1,18 +1,32 @@
-"""The list of goals, and of what was not counted with its reason."""
+"""The lists of goals and of what was not counted, one goal, and what its developer says of it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
+from uuid import UUID
 
+from markupsafe import Markup, escape
 from quart import Response
 
-from aggregates.reading.verdicts import Intent
-from projections.sub_sessions.goals import Wanted, goals
+from aggregates.characters import plain
+from aggregates.reading.verdicts import BooleanName, Intent
+from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap
+from projections.explain.explain import explanation
+from projections.explain.rubric import PromptExplained
+from projections.scores.what_if import what_if
+from projections.sub_sessions.course import course
+from projections.sub_sessions.detail import PromptRow, prompt_rows, sub_session_detail
+from projections.sub_sessions.goals import Wanted, goal_row, goals
 from projections.sub_sessions.rows import GoalOutcome
+from svc_http.bodies import HttpError, found
+from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.home import PERIODS, period_of
-from svc_http.pages.words import STATES
+from svc_http.pages.rendering import TEXT_CHARACTERS
+from svc_http.pages.words import HABITS, KINDS, STATES
 from svc_http.params import OFFSET_MAX, integer
+from svc_http.routes.sub_sessions import OverrideBody, command_of, say
 from svc_http.routing import Routes
 
 PAGE_ROWS = 50
@@ -55,36 +69,23 @@ def one_of(call: BySignIn, name: str, words: Sequence[_W]) -> _W | None:
     return chosen(name, call.query[name], words) if call.query.get(name) else None
 
 
-def wanted_of(call: BySignIn) -> tuple[str, Wanted]:
-    """The filters of the address. Raises `HttpError` 400."""
-    name, window = period_of(call)
+@routes("GET /goals", "The goals, with filters.")
+async def list_goals(call: BySignIn) -> Response:
+    (name, window), number = period_of(call), page_number(call)
     kind: Intent | None = one_of(call, "kind", get_args(Intent))
     outcome: GoalOutcome | None = one_of(call, "outcome", get_args(GoalOutcome))
     agent, words = call.query.get("agent", "").strip() or None, call.query.get("words", "")[:WORDS_CHARACTERS_MAX]
-    said = "said" in call.query
-    return name, Wanted(window=window, kind=kind, outcome=outcome, agent=agent, said=said, words=words)
-
-
-@routes("GET /goals", "The goals, with filters.")
-async def list_goals(call: BySignIn) -> Response:
-    name, wanted = wanted_of(call)
-    number = page_number(call)
-    found = await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS)
-    narrowed = ("outcome", "kind", "agent", "said", "words")
-    asked = {"days": name, **{each: getattr(wanted, each) for each in narrowed}}
-    base = "/goals?" + urlencode({key: value for key, value in asked.items() if value})
+    wanted = Wanted(window=window, kind=kind, outcome=outcome, agent=agent, said="said" in call.query, words=words)
+    asked = {"outcome": outcome, "kind": kind, "agent": agent, "said": wanted.said, "words": words}
+    base = "/goals?" + urlencode({"days": name} | {key: value for key, value in asked.items() if value})
     return await call.show(
         "goals.html",
         period=name,
         periods=PERIODS,
         outcomes=STATES,
-        outcome=wanted.outcome,
-        kind=wanted.kind,
-        agent=wanted.agent or "",
+        asked=asked,
         agents=AGENTS,
-        words=wanted.words,
-        said_only=wanted.said,
-        found=found,
+        found=await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS),
         number=number,
         base=base + "&",
         here=f"{base}&page={number}",
@@ -93,17 +94,169 @@ async def list_goals(call: BySignIn) -> Response:
 
 @routes("GET /not-counted", "What was not counted, and what would have been.")
 async def not_counted(call: BySignIn) -> Response:
-    name, window = period_of(call)
-    number = page_number(call)
+    (name, window), number = period_of(call), page_number(call)
     wanted = Wanted(window=window, outcome="not_counted")
-    found = await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS)
-    base = f"/not-counted?days={name}&"
-    values: dict[str, Any] = {
-        "period": name,
-        "periods": PERIODS,
-        "found": found,
-        "number": number,
-        "base": base,
-        "reasons": REASONS,
-    }
-    return await call.show("not-counted.html", **values)
+    return await call.show(
+        "not-counted.html",
+        period=name,
+        periods=PERIODS,
+        found=await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS),
+        number=number,
+        base=f"/not-counted?days={name}&",
+        reasons=REASONS,
+    )
+
+
+# --- one goal: what was done in it, where it was cut and why, its habits, its outcome, and what is said of it -----
+
+STRIP_TURNS = 400
+ANSWER_CHARACTERS = 600  # of an answer its end is shown: it says what came of it
+WORDS: Mapping[str, tuple[str, str, str]] = {
+    "reached": ("completion", "mark_complete", "The goal was reached"),
+    "not-reached": ("completion", "mark_incomplete", "The goal was not reached"),
+    "again": ("rollback", "mark_rework", "It was done again"),
+    "not-again": ("rollback", "mark_not_rework", "It was not done again"),
+    "join": ("boundary", "merge_with_previous", "It is one goal with the one before"),
+    "split": ("boundary", "split_at_turn", "Another goal begins at this turn"),
+    "together": ("boundary", "keep_together", "It goes on with the same goal there"),
+    "kind": ("label", "set_intent", "It is another kind of work"),
+    "rename": ("label", "rename", "Give it another title"),
+}
+"""What one can say by a button: the field and the action of the API, and the words for it."""
+SAID_WORDS: Mapping[str, str] = {
+    **{action: words for _, action, words in WORDS.values()},
+    "set_intent": "It is this kind of work",
+    "rename": "It has the title that you gave it",
+}
+"""Action → what it said, for the list of what a person said."""
+_NOT_YOURS = "no goal of this address is yours"
+
+
+@routes("GET /goals/<goal_id>", "One goal.")
+async def goal(call: BySignIn, goal_id: UUID) -> Response:
+    everything, number, rules_version = "all" in call.query, page_number(call), call.service.settings.rules_version
+    offset = (number - 1) * PAGE_ROWS
+    row, detail, turns, prompts, explained = await call.read(
+        lambda reader, scope: (
+            goal_row(reader, scope, goal_id),
+            sub_session_detail(reader, scope, goal_id),
+            course(reader, scope, goal_id) or [],
+            prompt_rows(reader, scope, goal_id, PAGE_ROWS, offset) or [],
+            explanation(reader, scope, goal_id, rules_version),
+        )
+    )
+    if row is None or detail is None or explained is None:
+        raise HttpError(404, _NOT_YOURS)
+    own = {each.prompt_id: each for each in explained.rubric.prompts}
+    by_prompt = {each.prompt_id: each for each in turns}
+    shown = [
+        {"number": at, "turn": by_prompt[each.prompt_id]} | _words_of(each, own.get(each.prompt_id), everything)
+        for at, each in enumerate(prompts, offset + 1)
+        if each.prompt_id in by_prompt
+    ]
+    return await call.show(
+        "goal.html",
+        row=row,
+        detail=detail,
+        explained=explained,
+        goal_id=row.sub_session_id,
+        shown=shown,
+        number=number,
+        turns_shown=PAGE_ROWS,
+        turns=len(turns),
+        strip=turns[:STRIP_TURNS],
+        more=len(turns) > offset + len(shown),
+        reason=REASONS[row.trivia_reason or "unclassified"],
+        said_words=SAID_WORDS,
+    )
+
+
+def _words_of(prompt: PromptRow, explained: PromptExplained | None, everything: bool) -> dict[str, Any]:
+    """A turn's words, those marked that earned a habit, and how its answer ended."""
+    text, answer = plain(prompt.prompt_text or ""), plain(prompt.response_text or "")
+    is_cut = len(text) > TEXT_CHARACTERS and not everything
+    quotes = {} if explained is None else {n: b.quote for n, b in explained.booleans.items() if b.earned and b.quote}
+    if not everything and len(answer) > ANSWER_CHARACTERS:
+        answer = "… " + answer[-ANSWER_CHARACTERS:].lstrip()
+    shown = marked(text[:TEXT_CHARACTERS] if is_cut else text, quotes)
+    return {"text": shown, "is_cut": is_cut, "answer": answer, "prompt": prompt, "explained": explained}
+
+
+def marked(text: str, quotes: Mapping[BooleanName, str]) -> Markup:
+    """The text, escaped, with the words that earned a habit marked; where two lie over each other, the first."""
+    places = []
+    for habit, quote in quotes.items():
+        words = quote.split()
+        match = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
+        if match is not None:
+            places.append((*match.span(), habit))
+    parts, at = [], 0
+    for start, end, habit in sorted(places):
+        if start >= at:
+            parts.append(escape(text[at:start]))
+            parts.append(Markup('<mark title="{}">{}</mark>').format(HABITS.get(habit, habit), text[start:end]))
+            at = end
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+# --- what its developer says --------------------------------------------------------------------------------------
+
+
+def _body(fields: Mapping[str, str]) -> tuple[str, OverrideBody]:
+    """A button, as the API takes it. Raises `HttpError` 400."""
+    word = fields.get("word", "")
+    if word not in WORDS:
+        raise HttpError(400, f"word must be one of {', '.join(WORDS)}")
+    field, action, _ = WORDS[word]
+    payload: dict[str, Any] | None = None
+    if word in ("split", "together"):
+        turn = fields.get("turn", "")
+        payload = {"split_turn_idx": int(turn) if turn.isdecimal() and len(turn) < 10 else -1}
+    elif word == "kind":
+        payload = {"intent_class": fields.get("kind", "")}
+    elif word == "rename":
+        payload = {"new_label": fields.get("title", "").strip()}
+    return word, OverrideBody(field, action, payload)
+
+
+@routes("GET /goals/<goal_id>/say", "What the figures become by a word about a goal.")
+async def preview(call: BySignIn, goal_id: UUID) -> Response:
+    fields = dict(call.query.items())
+    word, body = _body(fields)
+    if word == "kind" and fields.get("kind") not in get_args(Intent):
+        raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
+    name, window = period_of(call)
+    row = found(await call.read(goal_row, goal_id), _NOT_YOURS)
+    _, command = await command_of(call, body, str(goal_id))
+    what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)
+    return await call.show(
+        "say.html",
+        goal_id=goal_id,
+        row=row,
+        what=what,
+        word=word,
+        sentence=WORDS[word][2],
+        fields={"word": word, **{n: fields[n] for n in ("turn", "kind", "title") if n in fields}},
+        kind_name=KINDS.get(fields.get("kind", ""), ""),
+        title=fields.get("title", ""),
+        period="All time" if name == "all" else f"The last {name} days",
+        window_start=window.start_us,
+    )
+
+
+@routes("POST /goals/<goal_id>/back", "Take a word back: what was judged counts again.")
+async def take_back(call: BySignIn, goal_id: UUID) -> Response:
+    field = (await call.form()).get("field", "")
+    said = await say(call, OverrideBody(field, "clear"), str(goal_id))
+    return rendering.redirect(f"/goals/{said.sub_session_id}?said=back")
+
+
+@routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
+async def take_word(call: BySignIn, goal_id: UUID) -> Response:
+    word, body = _body(await call.form())
+    _, command = await command_of(call, body, str(goal_id))
+    said = await say(call, body, str(goal_id))
+    # What was said of a gap stands with the goal that begins there.
+    shown = command.capture_id if word == "split" and isinstance(command, OverrideGap) else said.sub_session_id
+    told = {"said": {"rename": "named", "split": "split"}.get(word, "counts")}
+    return rendering.redirect(f"/goals/{shown}?{urlencode(told)}")

@@ -4,26 +4,24 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 
-import msgspec
 from markupsafe import Markup
 from quart import Response
 
-from aggregates.event import Scope
 from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window, calendar_windows, local_date, midnight_us
 from projections.prices.goals import spent_in
 from projections.prices.spending import Spent
-from projections.reader import Reader
 from projections.scores.score import tally
-from projections.scores.skill import InsightSummary, Skill, insight_summary, skill
-from projections.sub_sessions.goals import GoalPage, Wanted, goals, newest_us
+from projections.scores.skill import InsightSummary, insight_summary, skill
+from projections.sub_sessions.goals import Wanted, goals, newest_us
 from projections.sub_sessions.rows import NANO
-from svc_http.bodies import HttpError
+from svc_http.bodies import HttpError, unauthorized
 from svc_http.pages import charts
-from svc_http.pages.door import BySignIn
+from svc_http.pages.door import BySignIn, cookie_name, sign_in_by
 from svc_http.pages.mine import questions, stays
-from svc_http.pages.rates import Rate
+from svc_http.pages.rendering import rate
 from svc_http.pages.words import counted, number, short_day, usd
+from svc_http.routes.events import answer_stream
 from svc_http.routing import Routes
 
 PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all time"}
@@ -33,18 +31,6 @@ WEEKS = {"7": 2, "30": 5, "90": 13, "all": 26}
 LIVE_SHOWN = 10
 HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 routes = Routes()
-
-
-class Look(msgspec.Struct, frozen=True):
-    """What the page is made of, read at one moment."""
-
-    tally: Tally
-    weeks: list[Tally]
-    grades: InsightSummary
-    skill: Skill
-    spent: list[Spent]
-    live: GoalPage
-    newest_us: int | None
 
 
 def period_of(call: BySignIn, shown: Collection[str] = PERIODS) -> tuple[str, Window]:
@@ -60,22 +46,16 @@ def period_of(call: BySignIn, shown: Collection[str] = PERIODS) -> tuple[str, Wi
     return name, Window(midnight_us(today - timedelta(days=int(name) - 1), zone), end_us)
 
 
-def months_of(call: BySignIn) -> dict[str, tuple[str, Window]]:
-    """The calendar month before and the one that runs, up to today: by name, as in 2026-10, its label and its days."""
-    zone, now_us = call.own_zone, call.service.now_us()
-    tomorrow_us = midnight_us(local_date(now_us, zone) + timedelta(days=1), zone)
-    months = calendar_windows("monthly", zone, now_us, 2)
-    windows = [Window(each.start_us, min(each.end_us, tomorrow_us)) for each in months]
-    firsts = [local_date(each.start_us, zone) for each in windows]
-    return {f"{first:%Y-%m}": (f"{first:%B}", window) for first, window in zip(firsts, windows, strict=True)}
-
-
 def period_or_month(call: BySignIn, shown: Mapping[str, str] = PERIODS) -> tuple[str, Window, dict[str, str]]:
-    """As `period_of`, or a calendar month; and what may be chosen, each with its label. Raises `HttpError` 400."""
-    months = months_of(call)
-    choices = {**shown, **{name: label for name, (label, _) in months.items()}}
-    name = call.query.get("days", "")
-    return (name, months[name][1], choices) if name in months else (*period_of(call, shown), choices)
+    """As `period_of`, or a calendar month like 2026-10, the one that runs up to today; and what may be chosen."""
+    zone, now_us, name = call.own_zone, call.service.now_us(), call.query.get("days", "")
+    tomorrow_us = midnight_us(local_date(now_us, zone) + timedelta(days=1), zone)
+    months, choices = {}, dict(shown)
+    for each in calendar_windows("monthly", zone, now_us, 2):
+        first = local_date(each.start_us, zone)
+        months[f"{first:%Y-%m}"] = Window(each.start_us, min(each.end_us, tomorrow_us))
+        choices[f"{first:%Y-%m}"] = f"{first:%B}"
+    return (name, months[name], choices) if name in months else (*period_of(call, shown), choices)
 
 
 def days_of(call: BySignIn, window: Window) -> list[Window]:
@@ -87,58 +67,57 @@ def days_of(call: BySignIn, window: Window) -> list[Window]:
     return [Window(start, end) for start, end in pairwise(starts)]
 
 
-def _look(
-    reader: Reader, scope: Scope, window: Window, weeks: Sequence[Window], days: Sequence[Window], now_us: int
-) -> Look:
-    return Look(
-        tally=tally(reader, scope, window),
-        weeks=[tally(reader, scope, each) for each in weeks],
-        grades=insight_summary(reader, scope, "weekly", weeks),
-        skill=skill(reader, scope, "weekly", [window]),
-        spent=spent_in(reader, scope, days),
-        live=goals(reader, scope, Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62)), LIVE_SHOWN, 0),
-        newest_us=newest_us(reader, scope),
-    )
-
-
 @routes("GET /", "Home.")
 async def home(call: BySignIn) -> Response:
-    name, window = period_of(call)
+    (name, window), zone, now_us = period_of(call), call.own_zone, call.service.now_us()
     weeks, days = call.windows("weekly", WEEKS[name]), days_of(call, window)
-    found = await call.read(_look, window, weeks, days, call.service.now_us())
-    zone = call.own_zone
+    going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
+    (*by_week, now), grades, shown, spent, live, newest = await call.read(
+        lambda reader, scope: (
+            [tally(reader, scope, each) for each in (*weeks, window)],
+            insight_summary(reader, scope, "weekly", weeks),
+            skill(reader, scope, "weekly", [window]),
+            spent_in(reader, scope, days),
+            goals(reader, scope, going_on, LIVE_SHOWN, 0),
+            newest_us(reader, scope),
+        )
+    )
     labels = [short_day(each.start_us, zone) for each in weeks]
     return await call.show(
         "home.html",
         period=name,
         periods=PERIODS,
-        found=found,
-        rate=Rate(found.tally),
-        weeks=list(map(Rate, found.weeks)),
-        total=sum(found.spent, Spent()),
+        now=now,
+        weeks=by_week,
+        grades=grades,
+        skill=shown,
+        spent=spent,
+        live=live,
+        newest_us=newest,
+        total=sum(spent, Spent()),
         labels=labels,
-        habit=found.skill.worst_pillar if found.skill.sample_count >= HABIT_PROMPTS_MIN else None,
-        goals_chart=charts.bars("Goals by week: reached, and the others", goal_bars(found.weeks, labels), number),
-        grade_chart=charts.dots("Average prompt grade by week", _grade_dots(found.grades, labels), 100),
-        cost_chart=cost_chart(found.spent, [short_day(each.start_us, zone) for each in days]),
+        habit=shown.worst_pillar if shown.sample_count >= HABIT_PROMPTS_MIN else None,
+        goals_chart=goals_chart(by_week, labels),
+        grade_chart=charts.dots("Average prompt grade by week", _grade_dots(grades, labels), 100),
+        cost_chart=cost_chart(spent, [short_day(each.start_us, zone) for each in days]),
         days=days,
         questions=questions(call, at_home=True),
         this=call.sign_in.id,
         stays=stays(call),
-        month_empty=name != "all" and not found.tally.total and found.newest_us is not None,
+        month_empty=name != "all" and not now.total and newest is not None,
     )
 
 
-def goal_bars(weeks: Sequence[Tally], labels: Sequence[str]) -> list[charts.Bar]:
-    rates = list(map(Rate, weeks))
-    return [
+def goals_chart(weeks: Sequence[Tally], labels: Sequence[str]) -> Markup:
+    bars = [
         charts.Bar(
             label,
-            (("reached", rate.reached), ("missed", rate.decided - rate.reached), ("undecided", rate.undecided)),
-            f"Week of {label}: {rate.sentence}",
+            (("reached", of.crushed), ("missed", of.decided - of.crushed), ("undecided", of.undecided)),
+            f"Week of {label}: {rate(of)}",
         )
-        for label, rate in zip(labels, rates, strict=True)
+        for label, of in zip(labels, weeks, strict=True)
     ]
+    return charts.bars("Goals by week: reached, and the others", bars, number)
 
 
 def _grade_dots(grades: InsightSummary, labels: Sequence[str]) -> list[charts.Dot]:
@@ -146,8 +125,7 @@ def _grade_dots(grades: InsightSummary, labels: Sequence[str]) -> list[charts.Do
         charts.Dot(
             label,
             each.apg,
-            None if each.interval is None else each.interval.low,
-            None if each.interval is None else each.interval.high,
+            each.interval,
             f"Week of {label}: {each.apg or 0:.0f} of 100 over {counted(each.sample_count, 'prompt')}",
         )
         for label, each in zip(labels, grades.points, strict=True)
@@ -167,3 +145,16 @@ def cost_chart(spent: Sequence[Spent], labels: Sequence[str]) -> Markup:
         for label, each in zip(labels, spent, strict=True)
     ]
     return charts.bars("Cost by day", bars, lambda top: usd(top / NANO))
+
+
+@routes("GET /live", "What changes, as server-sent events.")
+async def live_stream(call: BySignIn) -> Response:
+    """The event stream of the API, for a browser that signed in."""
+    # Taken here: a stream goes on outside the context of its request.
+    cookie = call.request.cookies.get(cookie_name(call.request), "")
+
+    def still_in() -> None:
+        if sign_in_by(call.service, cookie) is None:
+            raise unauthorized("this browser is no longer signed in")
+
+    return await answer_stream(call, still_in)

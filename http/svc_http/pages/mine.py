@@ -30,9 +30,10 @@ from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_o
 from aggregates.times import iso
 from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
-from svc_http.bodies import HttpError
+from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, carried_out, chosen, forget_cookie, is_secure
+from svc_http.pages.door import SIGN_IN, BySignIn, chosen, is_secure
+from svc_http.pages.signing import forget_cookie
 from svc_http.params import Call, zone_sent
 from svc_http.ports import Unavailable
 from svc_http.routing import Routes
@@ -150,19 +151,16 @@ def _address(call: Call) -> str:
 async def make_key(call: BySignIn) -> Response:
     label = (await call.form()).get("label", "").strip() or None
     key = f"svc_{secrets.token_urlsafe()}"
-    await carried_out(
-        call.service,
-        IssueKey(
-            credential_id=uuid.uuid4(),
-            organization_id=call.scope.organization_id,
-            developer_id=call.scope.developer_id,
-            key_digest=sha256(key.encode()).hexdigest(),
-            key_start=key[:KEY_START_CHARACTERS],
-            name=label,
-            came_by=root_of(call.service.directory, call.sign_in),
-        ),
-        call.scope.developer_id,
+    command = IssueKey(
+        credential_id=uuid.uuid4(),
+        organization_id=call.scope.organization_id,
+        developer_id=call.scope.developer_id,
+        key_digest=sha256(key.encode()).hexdigest(),
+        key_start=key[:KEY_START_CHARACTERS],
+        name=label,
+        came_by=root_of(call.service.directory, call.sign_in),
     )
+    await call.act(command)
     return await mine(call, key)
 
 
@@ -170,7 +168,7 @@ async def make_key(call: BySignIn) -> Response:
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
-    await carried_out(call.service, RevokeKey(credential_id=key_id), call.scope.developer_id)
+    await call.act(RevokeKey(credential_id=key_id))
     return rendering.redirect("/mine?said=key-revoked#keys")
 
 
@@ -178,7 +176,7 @@ async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
 async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
     if sign_in_id not in {each.id for each in _own_sign_ins(call)}:
         raise HttpError(404, "no browser of this address is signed in as you")
-    await carried_out(call.service, EndSignIn(sign_in_id=sign_in_id))
+    accepted(await call.service.administer(EndSignIn(sign_in_id=sign_in_id)))
     return rendering.redirect("/mine?said=signed-out#browsers")
 
 
@@ -187,7 +185,7 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
     """For good; but from a browser that came by such a link itself, in that browser alone."""
     _asked_about(call, access_id)
     only_in = None if root_of(call.service.directory, call.sign_in) is None else call.sign_in.id
-    await carried_out(call.service, ClaimAccess(access_id=access_id, only_in=only_in), call.scope.developer_id)
+    await call.act(ClaimAccess(access_id=access_id, only_in=only_in))
     return rendering.redirect(f"/?said={'kept' if only_in is None else 'kept-here'}")
 
 
@@ -200,7 +198,7 @@ async def end_access(call: BySignIn, access_id: UUID) -> Response:
             command, said = EndSignIn(sign_in_id=access_id, administered=True), "signed-out"
         case Identity():
             command, said = EndIdentity(identity_id=access_id), "unlinked"
-    await carried_out(call.service, command, call.scope.developer_id)
+    await call.act(command)
     return rendering.redirect(f"/mine?said={said}#browsers")
 
 
@@ -216,14 +214,14 @@ def _asked_about(call: BySignIn, access_id: UUID) -> Access:
 async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
     if team_membership_id not in {each.stay.id for each in stays(call)}:
         raise HttpError(404, "you are in no team of this address")
-    await carried_out(call.service, RemoveTeamMember(team_membership_id=team_membership_id), call.scope.developer_id)
+    await call.act(RemoveTeamMember(team_membership_id=team_membership_id))
     return rendering.redirect("/mine?said=left#teams")
 
 
 @routes("POST /mine/sign-out", "Sign every browser out.")
 async def sign_out_everywhere(call: BySignIn) -> Response:
     for each in _own_sign_ins(call):
-        await carried_out(call.service, EndSignIn(sign_in_id=each.id))
+        accepted(await call.service.administer(EndSignIn(sign_in_id=each.id)))
     return forget_cookie(call.request, rendering.redirect(SIGN_IN))
 
 
@@ -233,23 +231,20 @@ async def set_profile(call: BySignIn) -> Response:
     language = chosen("language", fields.get("language", ""), LANGUAGES)
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
     command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
-    await carried_out(call.service, command, call.scope.developer_id)
+    await call.act(command)
     return rendering.redirect("/mine?said=saved#profile")
 
 
 @routes("POST /mine/forget", "Ask whoever runs the server to be forgotten.")
 async def ask_to_be_forgotten(call: BySignIn) -> Response:
-    return await _forget(call, RequestForget(developer_id=call.scope.developer_id), "asked")
+    await call.act(RequestForget(developer_id=call.scope.developer_id))
+    return rendering.redirect("/mine?said=asked#data")
 
 
 @routes("POST /mine/forget/back", "Ask no longer to be forgotten.")
 async def take_request_back(call: BySignIn) -> Response:
-    return await _forget(call, WithdrawForget(developer_id=call.scope.developer_id), "asked-back")
-
-
-async def _forget(call: BySignIn, command: PeopleAct, said: str) -> Response:
-    await carried_out(call.service, command, call.scope.developer_id)
-    return rendering.redirect(f"/mine?said={said}#data")
+    await call.act(WithdrawForget(developer_id=call.scope.developer_id))
+    return rendering.redirect("/mine?said=asked-back#data")
 
 
 @routes("GET /mine/goals.json", "Every goal with its figures, as a file.")

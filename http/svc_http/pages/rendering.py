@@ -11,12 +11,14 @@ from typing import Any
 import jinja2
 import trio
 from markupsafe import Markup, escape
-from quart import request
+from quart import Response, request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.characters import plain
+from aggregates.scores.grades import DECIDED_MIN, Interval, Tally
 from svc_http.bodies import HttpError
 from svc_http.pages import words
+from svc_http.ports import Service
 
 PAGE_BYTES_MAX = 50 * 1024  # what one page may weigh on the wire; `tests/browser` holds it
 SMALL_BYTES = 1_000  # what is smaller gains nothing by being packed
@@ -66,7 +68,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {**words.FILTERS, "cut": cut}
+    made.filters |= {**words.FILTERS, "cut": cut, "likely": likely, "rate": rate}
     made.globals |= {"file": file_url, "kinds": words.KINDS}
     return made
 
@@ -112,6 +114,56 @@ def redirect(to: str, **headers: str) -> TrioResponse:
 async def going_on(to: str, title: str = "Going on") -> TrioResponse:
     """A page that goes on by itself."""
     return await html("going-on.html", {"to": to, "title": title})
+
+
+_TITLES = {
+    400: "This address does not fit",
+    403: "Not from here",
+    404: "Not found",
+    405: "Not possible here",
+    409: "Not possible now",
+    410: "The link is gone",
+    413: "Too large",
+    421: "Another name",
+    429: "Too fast",
+    500: "Something broke",
+    503: "Not just now",
+}
+
+
+async def error_page(service: Service, error: HttpError) -> Response:
+    """With how far a rebuild of the tables is, while there is one."""
+    replay = service.replay_status()
+    message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
+    values = {
+        "title": _TITLES.get(error.status, "Refused"),
+        "message": message,
+        "progress": replay if error.status == 503 and replay.state == "running" and replay.of else None,
+    }
+    response = await html("error.html", values, error.status)
+    response.headers.update(error.headers)
+    return response
+
+
+# --- rates ------------------------------------------------------------------------------------------------------
+
+
+def likely(found: Interval | None) -> str:
+    return words.UNKNOWN if found is None else f"{found.low:.0f} to {found.high:.0f}"
+
+
+def rate_told(reached: int, decided: int, undecided: int, interval: Interval | None) -> str:
+    """As in "8 of 8 goals reached, too few to tell: likely between 68 and 100 percent."."""
+    if interval is None:
+        return "No goal counts yet in this time."
+    said = f"{words.number(reached)} of {words.counted(decided, 'goal')} reached"
+    said += f", {words.number(undecided)} more undecided" if undecided else ""
+    few = ", too few to tell: " if decided < DECIDED_MIN else "; "
+    return f"{said}{few}likely between {interval.low:.0f} and {interval.high:.0f} percent."
+
+
+def rate(of: Tally) -> str:
+    return rate_told(of.crushed, of.decided, of.undecided, of.interval())
 
 
 # --- files ------------------------------------------------------------------------------------------------------

@@ -53,54 +53,29 @@ _LAST_EVENT_ID = Parameter(
 )
 _UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 log = structlog.get_logger()
+routes = Routes()
 
 
 class EventData(msgspec.Struct, frozen=True):
     at: str
 
 
-class OpenStreams:
-    """How many streams are open, by developer."""
-
-    def __init__(self) -> None:
-        self._count: Counter[UUID] = Counter()
-
-    def check(self, developer_id: UUID) -> None:
-        """Whether there may be one more. Raises `HttpError` 429 or 503."""
-        if self._count[developer_id] >= STREAMS_PER_DEVELOPER_MAX:
-            message = f"you have {STREAMS_PER_DEVELOPER_MAX} event streams open; close one before you open another"
-            raise HttpError(429, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
-        if self._count.total() >= STREAMS_MAX:
-            raise unavailable(f"{STREAMS_MAX} event streams are open, as many as there may be; try again soon")
-
-    def enter(self, developer_id: UUID) -> None:
-        self._count[developer_id] += 1
-
-    def leave(self, developer_id: UUID) -> None:
-        self._count[developer_id] -= 1
-        if not self._count[developer_id]:
-            del self._count[developer_id]
+_OPEN: Counter[UUID] = Counter()  # the streams of each developer
 
 
-def new_routes(opened: OpenStreams) -> Routes:
-    """The route, and the count of all streams that are open."""
-    routes = Routes()
-
-    @routes(
-        f"GET {PATH}",
-        "That sub-sessions of the caller's changed, as server-sent events.",
-        (_LAST_EVENT_ID,),
-        answers=Plain("text/event-stream", _EVENT),
-        refuses={429: "The caller has as many streams open as one may have."},
-    )
-    async def events(call: ByKey) -> TrioResponse:
-        headers = call.request.headers  # taken here: a stream goes on outside the context of its request
-        return await answer_stream(opened, call, lambda: caller_of_api(call.service, headers))
-
-    return routes
+@routes(
+    f"GET {PATH}",
+    "That sub-sessions of the caller's changed, as server-sent events.",
+    (_LAST_EVENT_ID,),
+    answers=Plain("text/event-stream", _EVENT),
+    refuses={429: "The caller has as many streams open as one may have."},
+)
+async def events(call: ByKey) -> TrioResponse:
+    headers = call.request.headers  # taken here: a stream goes on outside the context of its request
+    return await answer_stream(call, lambda: caller_of_api(call.service, headers))
 
 
-async def answer_stream(opened: OpenStreams, call: ByKey, still_in: Callable[[], object]) -> TrioResponse:
+async def answer_stream(call: ByKey, still_in: Callable[[], object]) -> TrioResponse:
     """An answer that goes on until the client hangs up, stops reading or may no longer, or the server stops.
 
     `still_in` raises `HttpError` where the caller may no longer read.
@@ -108,22 +83,24 @@ async def answer_stream(opened: OpenStreams, call: ByKey, still_in: Callable[[],
     began = await call.service.standing(call.scope)
     if call.request.method == "HEAD":
         return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
-    opened.check(call.scope.developer_id)
+    if _OPEN[call.scope.developer_id] >= STREAMS_PER_DEVELOPER_MAX:
+        message = f"you have {STREAMS_PER_DEVELOPER_MAX} event streams open; close one before you open another"
+        raise HttpError(429, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+    if _OPEN.total() >= STREAMS_MAX:
+        raise unavailable(f"{STREAMS_MAX} event streams are open, as many as there may be; try again soon")
     missed = call.request.headers.get("Last-Event-ID", "") not in ("", str(began.position))
-    response = TrioResponse(
-        _told(opened, call, began, missed, still_in), 200, _UNCACHED, content_type="text/event-stream"
-    )
+    response = TrioResponse(_told(call, began, missed, still_in), 200, _UNCACHED, content_type="text/event-stream")
     response.timeout = None
     return response
 
 
 async def _told(
-    opened: OpenStreams, call: ByKey, began: Standing, missed: bool, still_in: Callable[[], object]
+    call: ByKey, began: Standing, missed: bool, still_in: Callable[[], object]
 ) -> AsyncGenerator[bytes, None]:
     """The body: ends when the key does or the server stops, and is closed when the client has gone."""
     service, told = call.service, began
     reason = "the client has gone, or did not read"
-    opened.enter(call.scope.developer_id)
+    _OPEN[call.scope.developer_id] += 1
     try:
         first = _event(began.position, service.now_us()) if missed else f"id: {began.position}\n\n"
         yield f": {NAME}\nretry: {RECONNECT_MS}\n\n{first}".encode()
@@ -155,7 +132,9 @@ async def _told(
         reason = "it broke"
         log.exception("an event stream broke")
     finally:
-        opened.leave(call.scope.developer_id)
+        _OPEN[call.scope.developer_id] -= 1
+        if not _OPEN[call.scope.developer_id]:
+            del _OPEN[call.scope.developer_id]
         log.info("event stream ended", reason=reason)
 
 

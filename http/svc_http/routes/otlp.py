@@ -54,6 +54,7 @@ _EXPORTS: dict[Signal, tuple[str, str, str, str, str]] = {
     "traces": ("spans", "rejectedSpans", "resourceSpans", "scopeSpans", "spans"),
 }
 """What an export holds, how the answer counts what was rejected, and the names of its three levels."""
+routes = Routes("intake")
 
 
 class Slices:
@@ -73,30 +74,6 @@ class Slices:
 
 
 _NEVER = Event()  # waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails
-
-
-def new_routes() -> Routes:
-    routes = Routes("intake")
-
-    def enter(signal: Signal) -> None:
-        what, rejected, *levels = _EXPORTS[signal]
-        about = f"Take in {what} as OTLP JSON."
-
-        @routes(f"POST /v1/{signal}", about, answers=_partial(rejected), body=_export(*levels))
-        async def handler(call: ByKey) -> dict[str, Any]:
-            """OTLP's response message; `partialSuccess` is there only where something was rejected."""
-            faults = await _take(call, signal)
-            if not faults.records:
-                return {}
-            message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
-            refused = (f"/v1/{signal}", 200, message[:REFUSAL_CHARACTERS_MAX])
-            call.service.arrivals.refused(call.scope.developer_id, *refused, call.service.now_us())
-            told = {rejected: str(faults.records), "errorMessage": message[:MESSAGE_CHARACTERS_MAX]}
-            return {"partialSuccess": told}
-
-    for signal in _EXPORTS:
-        enter(signal)
-    return routes
 
 
 def _export(envelope: str, groups: str, records: str) -> Plain:
@@ -194,3 +171,22 @@ async def _send_all(service: Service, made: Sequence[PreparedCommand], faults: F
                     nursery.start_soon(send, each)
         if failures:
             raise failures[0]
+
+
+def _enter(signal: Signal) -> None:
+    what, rejected, *levels = _EXPORTS[signal]
+
+    @routes(f"POST /v1/{signal}", f"Take in {what} as OTLP JSON.", answers=_partial(rejected), body=_export(*levels))
+    async def handler(call: ByKey) -> dict[str, Any]:
+        """OTLP's response message; `partialSuccess` is there only where something was rejected."""
+        faults = await _take(call, signal)
+        if not faults.records:
+            return {}
+        message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
+        refused = (f"/v1/{signal}", 200, message[:REFUSAL_CHARACTERS_MAX])
+        call.service.arrivals.refused(call.scope.developer_id, *refused, call.service.now_us())
+        return {"partialSuccess": {rejected: str(faults.records), "errorMessage": message[:MESSAGE_CHARACTERS_MAX]}}
+
+
+for _signal in _EXPORTS:
+    _enter(_signal)

@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.sample import write_transcripts
-from svc.cli.scoring import rate_told
-from svc_http.asking.words import NOT_REPORTED, spent_by_model
+from svc.cli.scoring import Spent, rate_told
 from svc_http.pages.words import HABITS, titled
 from tests.support.process import Server, init, serving, svc
 
@@ -204,19 +203,17 @@ def goals_of(model: str | None, cost: float | None, unpriced: int, tokens: int |
 
 
 @pytest.mark.parametrize(
-    ("items", "cost", "at_least", "tokens"),
+    ("items", "cost", "told"),
     [
-        ([goals_of("m", 1.0, 0), goals_of("m", 2.0, 0)], 3.0, False, 200),
-        ([goals_of("m", 1.0, 2)], 1.0, True, 100),
-        ([goals_of("m", 1.0, 0), goals_of("m", None, 3)], 1.0, True, 200),
-        ([goals_of("m", None, 3, None)], None, True, None),
-        ([goals_of("m", 1.0, 0), goals_of("m", 1.0, 0, None)], 2.0, False, None),
+        ([goals_of("m", 1.0, 0), goals_of("m", 2.0, 0)], 3.0, ("200", "$3.00", "")),
+        ([goals_of("m", 1.0, 2)], 1.0, ("100", "at least $1.00", "2")),
+        ([goals_of("m", 1.0, 0), goals_of("m", None, 3)], 1.0, ("200", "at least $1.00", "3")),
+        ([goals_of("m", None, 3, None)], None, ("–", "–", "3")),
+        ([goals_of("m", 1.0, 0), goals_of("m", 1.0, 0, None)], 2.0, ("–", "$2.00", "")),
     ],
 )
 def test_a_cost_says_whether_there_was_more(
-    items: list[dict[str, Any]], cost: float | None, at_least: bool, tokens: int | None
+    items: list[dict[str, Any]], cost: float | None, told: tuple[str, ...]
 ) -> None:
-    """In a terminal and to an agent alike: both show this."""
-    (spent,) = spent_by_model(items).values()
-    assert (spent.cost_usd, spent.at_least, spent.tokens) == (cost, at_least, tokens)
-    assert list(spent_by_model([goals_of(None, 1.0, 0)])) == [NOT_REPORTED]
+    spent = Spent.of(items)
+    assert (spent.cost_usd, spent.columns[3:]) == (cost, told)

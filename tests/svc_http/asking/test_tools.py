@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from svc.cli import main
 from svc_http.asking.over_http import BODY_BYTES_MAX
-from svc_http.asking.words import QUOTED_CHARACTERS_MAX, quoted
+from svc_http.asking.tools import QUOTED_CHARACTERS_MAX, quoted
 from tests.support.process import Server, environment, init, serving
 
 if TYPE_CHECKING:

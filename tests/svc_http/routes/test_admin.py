@@ -9,7 +9,6 @@ import pytest
 from aggregates.ids import membership_stream
 from aggregates.times import iso
 from svc_http.app import api_routes
-from svc_http.routes.events import OpenStreams
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER
 from tests.svc_http.house import Caller, House, bearer
@@ -276,6 +275,6 @@ async def test_filters(admin: Caller) -> None:
 
 
 async def test_every_kind_of_admin_route_is_tried() -> None:
-    paths = [route.path for route in api_routes(OpenStreams())]
+    paths = [route.path for route in api_routes()]
     kinds = {path.split("/")[3] for path in paths if path.startswith(f"{A}/")} - {"control", "audit"}
     assert kinds == {*KINDS, "links", "operator-links"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from svc_http.routes import importing
+from svc_http.routes import capture
 from tests.svc_http.house import Caller, House
 
 RECORD: dict[str, Any] = {"record_id": "tool:1", "at_us": 1_785_402_030_000_000, "kind": "tool"}
@@ -56,6 +56,6 @@ async def test_what_an_agent_says_at_most_is_taken(house: House, intake: Caller)
 async def test_records_are_looked_at_beside_the_loop(intake: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 4 MiB that takes long enough for everybody else to notice."""
     threads: list[int] = []
-    monkeypatch.setattr(importing, "_check", lambda *_: threads.append(get_ident()))
+    monkeypatch.setattr(capture, "_check", lambda *_: threads.append(get_ident()))
     answer = await intake.post("/v1/import", {"source": "codex", "exchanges": [exchange(), exchange()]})
     assert (answer.status, len(threads), get_ident() in threads) == (200, 2, False)

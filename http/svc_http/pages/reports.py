@@ -1,8 +1,9 @@
 """Reports: asked for, watched while they are made, read, printed, and made by themselves on a schedule."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 from uuid import UUID
 
 from quart import Response
@@ -11,17 +12,16 @@ from aggregates.event import Scope
 from aggregates.people.acts import ChangeDeveloper, Channel, Schedule
 from aggregates.reports.decide import ReportStatus
 from aggregates.reports.notices import Try, next_try_us
+from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
 from projections.reader import Reader
 from projections.sub_sessions.goals import goal_row
-from svc_http.bodies import found
+from svc_http.bodies import accepted, found
 from svc_http.pages import rendering
-from svc_http.pages.door import BySignIn, carried_out, chosen
+from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.goals import PAGE_ROWS, page_number
-from svc_http.pages.rates import told
-from svc_http.pages.reflection.document import ROWS_SHOWN, Document, Task, document
 from svc_http.pages.words import HABITS, day, local, state
 from svc_http.routes import reports as api
 from svc_http.routes.reports import GenerateBody
@@ -38,15 +38,15 @@ MISSED = ("not_reached", "rework", "not_counted")
 UNFINISHED = ("queued", "running")
 CHANNELS: Mapping[Channel, str] = {"email": "e-mail", "webhook": "webhook"}
 PERIODS: Mapping[Schedule, str] = {"daily": "day", "weekly": "week", "monthly": "month"}
+ROWS_SHOWN = 20
 routes = Routes()
 
 
-class Told(NamedTuple):
-    """What came of telling the developer that a report is finished."""
+class Section(dict[str, Any]):
+    """What a report holds, by the API's names. It stays as it was once made: what it had not yet is empty."""
 
-    by: str
-    last: Try
-    next_us: int | None
+    def __missing__(self, name: str) -> "Section":
+        return Section()
 
 
 def title_of(meta: Meta, zone: tzinfo) -> str:
@@ -92,9 +92,12 @@ async def ask_for(call: BySignIn) -> Response:
 @routes("GET /reports/<report_id>", "One report.")
 async def report(call: BySignIn, report_id: UUID) -> Response:
     read = found(await call.read(rows.report, report_id), "no report of this address is yours")
-    shown = document(read.sections)
-    values = {} if shown is None else _read(shown)
-    missed = {} if shown is None else await call.read(_missed, values["tasks"])
+    # There are none where it is not made yet, or its words have been forgotten.
+    shown = None if read.sections is None else json.loads(bytes(read.sections), object_hook=Section)
+    score = Section() if shown is None else shown["score"]
+    reached, decided, undecided = (score[name] or 0 for name in ("crushed_count", "decided_count", "undecided_count"))
+    interval = Interval(**score["interval"]) if score["interval"] else None
+    tasks = [] if shown is None else (shown["taskTime"]["items"] or [])[:ROWS_SHOWN]
     return await call.show(
         "reflection/report.html",
         report=read,
@@ -103,36 +106,25 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
         unfinished=read.status in UNFINISHED,
         shown=shown,
         habits=HABITS,
-        missed=missed,
+        sentence=rendering.rate_told(reached, decided, undecided, interval),
+        tasks=tasks,
+        files=[] if shown is None else (shown["files"]["items"] or [])[:ROWS_SHOWN],
+        missed=await call.read(_missed, tasks),
         notices=await _told(call, report_id),
-        **values,
     )
 
 
-async def _told(call: BySignIn, report_id: UUID) -> list[Told]:
+async def _told(call: BySignIn, report_id: UUID) -> list[tuple[str, Try, int | None]]:
+    """What came of telling the developer that it is finished: by what, the last try, and when the next one is."""
     tries = {channel: await call.read(rows.report_tries, report_id, channel) for channel in CHANNELS}
-    return [
-        Told(CHANNELS[channel], found[-1], next_try_us(found[-1].at_us, found))
-        for channel, found in tries.items()
-        if found
-    ]
+    return [(CHANNELS[channel], made[-1], next_try_us(made[-1].at_us, made)) for channel, made in tries.items() if made]
 
 
-def _missed(reader: Reader, scope: Scope, tasks: Sequence[Task]) -> dict[str, str]:
+def _missed(reader: Reader, scope: Scope, tasks: Sequence[Section]) -> dict[str, str]:
     """What came of goals that a report has as not reached; without those that count otherwise by now."""
-    asked = (each.sub_session_id for each in tasks if each.crushed is False)
+    asked = (each["subSessionId"] for each in tasks if each["crushed"] is False)
     rows = ((each, goal_row(reader, scope, UUID(each))) for each in asked)
     return {each: state(row.outcome) for each, row in rows if row is not None and row.outcome in MISSED}
-
-
-def _read(shown: Document) -> dict[str, Any]:
-    score = shown.score
-    return {
-        "sentence": told(score.crushed_count, score.decided_count, score.undecided_count, score.interval),
-        "coached": shown.coaching.items,
-        "tasks": shown.task_time.items[:ROWS_SHOWN],
-        "files": shown.files.items[:ROWS_SHOWN],
-    }
 
 
 @routes("POST /reports/<report_id>/cancel", "Cancel a report.")
@@ -154,5 +146,5 @@ async def schedule(call: BySignIn) -> Response:
     offered = call.service.settings.channels
     notices = tuple(each for each in offered if each in fields) if offered else None
     change = ChangeDeveloper(developer_id=call.scope.developer_id, report_schedules=wanted, report_notices=notices)
-    await carried_out(call.service, change)
+    accepted(await call.service.administer(change))
     return rendering.redirect("/reports?said=saved#schedule")

@@ -5,12 +5,14 @@ import uuid
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, TypeVar, get_args
+from urllib.parse import urlencode
 from uuid import UUID
 
 import msgspec
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
+from aggregates.audit import Act, within
 from aggregates.event import Scope
 from aggregates.ids import link_stream
 from aggregates.people.acts import (
@@ -32,18 +34,25 @@ from aggregates.people.directory import (
     Key,
     Membership,
     Organization,
-    Record,
     Team,
     TeamMembership,
     forget_requests,
 )
 from aggregates.people.entry import begun, root_of, sign_ins_of
-from aggregates.times import US_PER_DAY
+from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import ByOperator, carried_out, chosen, may_let_in
+from svc_http.pages.door import (
+    OPERATOR_NAV,
+    SIGN_IN,
+    ByOperator,
+    chosen,
+    digest_of,
+    operator_text,
+)
+from svc_http.pages.signing import may_let_in
 from svc_http.params import SHOWN_CHARACTERS
-from svc_http.routes.people import KEY_BYTES
+from svc_http.routes.people import KEY_BYTES, audit_file
 from svc_http.routing import Routes
 
 INVITATION_DAYS = 3
@@ -160,9 +169,9 @@ async def invite(call: ByOperator) -> Response:
     known = {each.casefold() for each in call.service.directory.names_in(organization_id)}
     if name.casefold() in known:
         raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
-    await _carried_out(call, CreateDeveloper(developer_id=developer_id, display_name=name))
+    await call.act(CreateDeveloper(developer_id=developer_id, display_name=name))
     membership = StartMembership(organization_id=organization_id, developer_id=developer_id, role=role)
-    await _carried_out(call, membership)
+    await call.act(membership)
     return await people(call, await _invitation(call, organization_id, developer_id, name))
 
 
@@ -184,9 +193,9 @@ async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUI
         organization_id=organization_id,
         developer_id=developer_id,
         expires_at_us=call.service.now_us() + INVITATION_DAYS * US_PER_DAY,
-        came_by=root_of(call.service.directory, call.sign_in),
+        came_by=root_of(call.service.directory, None if call.owner is None else call.owner.sign_in),
     )
-    await _carried_out(call, command)
+    await call.act(command)
     return Invitation(name, f"{call.request.host_url.rstrip('/')}/open/{token}")
 
 
@@ -207,7 +216,7 @@ async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
     member = _own(call, membership_id)
     scope = member.scope
     for each in sign_ins_of(call.service.directory, scope, call.service.now_us()):
-        await _carried_out(call, EndSignIn(sign_in_id=each.id, administered=True))
+        await call.act(EndSignIn(sign_in_id=each.id, administered=True))
     return _back("signed-out", member)
 
 
@@ -252,16 +261,12 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
 
 
 async def _done(call: ByOperator, command: PeopleAct, said: str, about: Membership | None = None) -> TrioResponse:
-    await _carried_out(call, command)
+    await call.act(command)
     return _back(said, about)
 
 
 def _back(said: str, about: Membership | None) -> TrioResponse:
     return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
-
-
-async def _carried_out(call: ByOperator, command: PeopleAct) -> Record:
-    return await carried_out(call.service, command, call.by)
 
 
 def _own(call: ByOperator, membership_id: UUID) -> Membership:
@@ -290,3 +295,67 @@ def _id_sent(text: str) -> UUID:
         return UUID(text)
     except ValueError as error:
         raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
+
+
+ACTS_SHOWN = 100  # the newest; the files have all
+SERVER = OPERATOR_NAV[0][0]
+
+
+@routes(f"GET {SERVER}", "How the server is: intake, lag, disk, backups, what failed.")
+async def server(call: ByOperator) -> Response:
+    call.check_runs_the_server()
+    shown = await call.service.status(by_kind=False)
+    asked, directory = forget_requests(call.service.directory), call.service.directory
+    asking = [(each, asked[each.id]) for each in directory.all(Developer) if each.id in asked]
+    return await call.show("organization/server.html", shown=shown, asking=asking)
+
+
+@routes("POST /operator/replay", "Build the scores anew from the log.")
+async def replay(call: ByOperator) -> Response:
+    call.check_runs_the_server()
+    call.service.start_replay(None)
+    return rendering.redirect(f"{SERVER}?said=replaying")
+
+
+@routes("POST /operator/sign-out", "End what this browser may do for the operator.")
+async def sign_out(call: ByOperator) -> Response:
+    call.check_runs_the_server()
+    call.service.operators.end(digest_of(operator_text(call.request)))
+    return rendering.redirect(SIGN_IN)
+
+
+@routes("GET /operator/audit", "Who changed what when.")
+async def audit(call: ByOperator) -> Response:
+    found = await _acts(call)
+    asked = {name: call.query.get(name, "") for name in ("from", "to")}
+    organizations = {str(each.id): each.name for each in call.service.directory.all(Organization)}
+    shown = found[: -ACTS_SHOWN - 1 : -1]
+    return await call.show(
+        "organization/audit.html",
+        acts=shown,
+        total=len(found),
+        organizations=organizations,
+        asked=asked,
+        query=f"?{urlencode(asked)}" if any(asked.values()) else "",
+    )
+
+
+@routes("GET /operator/audit.csv", "Every act, as a table.")
+async def audit_table(call: ByOperator) -> Response:
+    return audit_file(await _acts(call), "csv")
+
+
+@routes("GET /operator/audit.ndjson", "Every act, a line each.")
+async def audit_lines(call: ByOperator) -> Response:
+    return audit_file(await _acts(call), "ndjson")
+
+
+async def _acts(call: ByOperator) -> list[Act]:
+    """Those of the days that were asked for, all without; oldest first."""
+    found = await call.service.acts()
+    if call.organization_id is not None:
+        found = within(found, call.organization_id, call.service.directory)
+    zone, asked = call.own_zone, call.query
+    start_us = (call.time("from", zone) if asked.get("from") else None) or 0
+    end_us = (call.time("to", zone) if asked.get("to") else None) or INSTANT_MAX_US
+    return [each for each in found if start_us <= parse_instant(each.at) < end_us]

@@ -1,1 +1,0 @@
-"""Pages on how one works: habits, time lost, reports, and oneself beside others."""
