@@ -12,8 +12,6 @@ _TOP = 6
 _BAR_SHARE = 0.62
 _CAP = 8
 _LABELS_MAX = 8  # so many names stand below the bars; others are left out evenly
-
-
 _HATCH = Markup(
     '<defs><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<line class="hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>'
@@ -43,23 +41,16 @@ def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Mark
     top = max((sum(value for _, value in each.parts) for each in items), default=0) or 1
     step, drawn = _step(items), []
     for place, each in enumerate(items):
-        x, y = step * (place + (1 - _BAR_SHARE) / 2), float(HEIGHT)
+        x, y, width = step * (place + (1 - _BAR_SHARE) / 2), float(HEIGHT), step * _BAR_SHARE
         drawn.append(Markup("<g><title>{}</title>").format(each.about))
         for kind, value in each.parts:
-            height = (HEIGHT - _TOP) * value / top
-            if height > 0:
+            if value > 0:
+                height = (HEIGHT - _TOP) * value / top
                 y -= height
-                drawn.append(
-                    Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
-                        kind, _f(x), _f(y), _f(step * _BAR_SHARE), _f(height)
-                    )
-                )
+                drawn.append(_rect(kind, x, y, width, height))
         if each.open_ended:
-            drawn.append(
-                Markup('<rect class="open" fill="url(#hatch)" x="{}" y="{}" width="{}" height="{}"/>').format(
-                    _f(x), _f(max(y - _CAP, 0)), _f(step * _BAR_SHARE), _CAP
-                )
-            )
+            cap = _rect("open", x, max(y - _CAP, 0), width, _CAP)
+            drawn.append(Markup('<g fill="url(#hatch)">{}</g>').format(cap))
         drawn.append(Markup("</g>"))
     if any(each.open_ended for each in items):
         drawn.insert(0, _HATCH)
@@ -68,38 +59,32 @@ def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Mark
 
 def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
     """Values on a scale from 0, each with its interval; where there is none, nothing is drawn."""
-    step, drawn = _step(items), []
 
-    def at(value: float) -> str:
-        return _f(HEIGHT - (HEIGHT - _TOP) * min(value, most) / most)
+    def at(value: float) -> float:
+        return HEIGHT - (HEIGHT - _TOP) * min(value, most) / most
 
-    half = Markup('<line class="rule" x1="{}" x2="{}" y1="{}" y2="{}"/>')
-    drawn.append(half.format(0, WIDTH, at(most), at(most)))
-    drawn.append(half.format(0, WIDTH, at(most / 2), at(most / 2)))
+    step = _step(items)
+    drawn = [_line("rule", 0, WIDTH, at(most), at(most)), _line("rule", 0, WIDTH, at(most / 2), at(most / 2))]
     for place, each in enumerate(items):
         if each.value is None:
             continue
-        x = _f(step * (place + 0.5))
+        x = step * (place + 0.5)
         drawn.append(Markup("<g><title>{}</title>").format(each.about))
         if each.fits is not None:
-            line = Markup('<line class="fits" x1="{}" x2="{}" y1="{}" y2="{}"/>')
-            drawn.append(line.format(x, x, at(each.fits.low), at(each.fits.high)))
+            drawn.append(_line("fits", x, x, at(each.fits.low), at(each.fits.high)))
         # A line of no length with round ends: a dot that stays round however wide the drawing is.
-        point = Markup('<line class="dot" x1="{}" x2="{}" y1="{}" y2="{}"/></g>')
-        drawn.append(point.format(x, x, at(each.value), at(each.value)))
+        drawn.append(_line("dot", x, x, at(each.value), at(each.value)) + Markup("</g>"))
     return _framed(name, drawn, [each.label for each in items], f"{most:.0f}")
 
 
 def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
     """One bar that lies: each part as wide as its share of all; a faint rail where there is nothing."""
-    whole, x = sum(value for _, value in parts), 0.0
-    drawn = [Markup('<rect class="rail" width="{}" height="10"/>').format(WIDTH)]
+    whole, x = sum(value for _, value in parts) or 1, 0.0
+    drawn = [_rect("rail", 0, 0, WIDTH, 10)]
     for kind, value in parts:
-        width = WIDTH * value / whole if whole else 0.0
-        if width > 0:
-            rect = Markup('<rect class="{}" x="{}" width="{}" height="10"/>')
-            drawn.append(rect.format(kind, _f(x), _f(width)))
-        x += width
+        if value > 0:
+            drawn.append(_rect(kind, x, 0, WIDTH * value / whole, 10))
+            x += WIDTH * value / whole
     head = Markup('<svg class="share" viewBox="0 0 {} 10" preserveAspectRatio="none" role="img" aria-label="{}">')
     return head.format(WIDTH, name) + Markup("").join(drawn) + Markup("</svg>")
 
@@ -107,18 +92,24 @@ def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
 def place(name: str, group: tuple[float, float, float], mine: tuple[float, float, float] | None) -> Markup:
     """On a line from 0 to 100: the middle half of a group with its median, and one's own value with what fits."""
     low, middle, high = (WIDTH * each / 100 for each in group)
-    drawn = [
-        Markup('<rect class="rail" y="18" width="{}" height="4"/>').format(WIDTH),
-        Markup('<rect class="half" x="{}" y="8" width="{}" height="24"/>').format(_f(low), _f(max(high - low, 2))),
-        Markup('<line class="middle" x1="{}" x2="{}" y1="4" y2="36"/>').format(_f(middle), _f(middle)),
-    ]
+    drawn = [_rect("rail", 0, 18, WIDTH, 4), _rect("half", low, 8, max(high - low, 2), 24)]
+    drawn.append(_line("middle", middle, middle, 4, 36))
     if mine is not None:
         least, value, most = (WIDTH * each / 100 for each in mine)
-        drawn.append(Markup('<line class="fits" x1="{}" x2="{}" y1="20" y2="20"/>').format(_f(least), _f(most)))
-        drawn.append(Markup('<line class="dot" x1="{}" x2="{}" y1="20" y2="20"/>').format(_f(value), _f(value)))
+        drawn += [_line("fits", least, most, 20, 20), _line("dot", value, value, 20, 20)]
     head = Markup('<svg class="chart place" viewBox="0 0 {} 40" preserveAspectRatio="none" role="img" aria-label="{}">')
     axis = Markup('<div class="axis" aria-hidden="true"><span>0</span><span>50</span><span>100 %</span></div>')
     return head.format(WIDTH, name) + Markup("").join(drawn) + Markup("</svg>") + axis
+
+
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
+    drawn = Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>')
+    return drawn.format(kind, x, y, width, height)
+
+
+def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
+    drawn = Markup('<line class="{}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
+    return drawn.format(kind, x1, x2, y1, y2)
 
 
 def _step(items: Sequence[object]) -> float:
@@ -135,15 +126,10 @@ def _label(label: str, from_end: int, every: int) -> Markup:
 def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str) -> Markup:
     """As wide as the page lets it be; the names stand below in the page's own type, whatever the width."""
     every = -(-len(labels) // _LABELS_MAX) or 1
-    base = Markup('<line class="base" x1="0" x2="{}" y1="{}" y2="{}"/>').format(WIDTH, HEIGHT, HEIGHT)
     head = Markup(
         '<div class="drawn"><span class="scale" aria-hidden="true">{}</span><svg class="chart" viewBox="0 0 {} {}" '
         'preserveAspectRatio="none" role="img" aria-label="{}">'
     ).format(top, WIDTH, HEIGHT, name)
     axis = Markup("").join(_label(label, len(labels) - 1 - place, every) for place, label in enumerate(labels))
     under = Markup('</svg><div class="axis" aria-hidden="true">{}</div></div>').format(axis)
-    return head + Markup("").join((*drawn, base)) + under
-
-
-def _f(value: float) -> str:
-    return f"{value:.1f}"
+    return head + Markup("").join((*drawn, _line("base", 0, WIDTH, HEIGHT, HEIGHT))) + under

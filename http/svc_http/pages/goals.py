@@ -26,7 +26,7 @@ from svc_http.pages.home import PERIODS, period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
 from svc_http.pages.words import HABITS, KINDS, STATES
 from svc_http.params import OFFSET_MAX, integer
-from svc_http.routes.sub_sessions import OverrideBody, command_of, say
+from svc_http.routes.sub_sessions import OverrideBody, command_of, override
 from svc_http.routing import Routes
 
 PAGE_ROWS = 50
@@ -247,7 +247,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
 @routes("POST /goals/<goal_id>/back", "Take a word back: what was judged counts again.")
 async def take_back(call: BySignIn, goal_id: UUID) -> Response:
     field = (await call.form()).get("field", "")
-    said = await say(call, OverrideBody(field, "clear"), str(goal_id))
+    said = await override(call, OverrideBody(field, "clear"), str(goal_id))
     return rendering.redirect(f"/goals/{said.sub_session_id}?said=back")
 
 
@@ -255,7 +255,7 @@ async def take_back(call: BySignIn, goal_id: UUID) -> Response:
 async def take_word(call: BySignIn, goal_id: UUID) -> Response:
     word, body = _body(await call.form())
     _, command = await command_of(call, body, str(goal_id))
-    said = await say(call, body, str(goal_id))
+    said = await override(call, body, str(goal_id))
     # What was said of a gap stands with the goal that begins there.
     shown = command.capture_id if word == "split" and isinstance(command, OverrideGap) else said.sub_session_id
     told = {"said": {"rename": "named", "split": "split"}.get(word, "counts")}

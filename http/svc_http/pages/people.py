@@ -8,7 +8,6 @@ from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
-import msgspec
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
@@ -78,67 +77,42 @@ _HAS_BEGUN = (
 routes = Routes()
 
 
-class Invitation(msgspec.Struct, frozen=True):
-    """A link that signs somebody in once; shown this once."""
-
-    name: str
-    url: str
-    days: int = INVITATION_DAYS
-
-
-class Person(msgspec.Struct, frozen=True):
-    """A member, with what may be done about them."""
-
-    membership: Membership
-    developer: Developer
-    keys: list[Key]  # those that open something, or did so lately
-    asked_at: str | None  # since when they ask to be forgotten
-    may_get_link: bool  # whether the caller can make a link for them, as far as people and keys tell
-
-
-class House(msgspec.Struct, frozen=True):
-    """An organization with its people and teams."""
-
-    organization: Organization
-    people: list[Person]
-    teams: list[tuple[Team, list[tuple[TeamMembership, Developer]]]]
-
-
-def _houses(call: ByOperator) -> list[House]:
+def _houses(call: ByOperator) -> list[dict[str, Any]]:
+    """Organizations with their people and teams."""
     directory = call.service.directory
     developers = {each.id: each for each in directory.all(Developer)}
     keys = [call.service.uses.shown(each) for each in directory.all(Key) if not each.revoked]
     members = [each for each in directory.all(Membership) if each.active]
-    asked = forget_requests(directory)
     stays = [each for each in directory.all(TeamMembership) if each.active]
+    asked = forget_requests(directory)
     closed = set() if call.by is None else begun(directory, call.service.uses) - {call.by}
+
+    def person(member: Membership) -> dict[str, Any]:
+        return {
+            "membership": member,
+            "developer": developers[member.developer_id],
+            "keys": [key for key in keys if key.scope == Scope(member.organization_id, member.developer_id)],
+            "asked_at": asked.get(member.developer_id),  # since when they ask to be forgotten
+            "may_get_link": member.developer_id not in closed,  # as far as people and keys tell
+        }
+
     return [
-        House(
-            organization,
-            [
-                Person(
-                    each,
-                    developers[each.developer_id],
-                    [key for key in keys if key.scope == Scope(organization.id, each.developer_id)],
-                    asked.get(each.developer_id),
-                    each.developer_id not in closed,
-                )
-                for each in members
-                if each.organization_id == organization.id
-            ],
-            [
+        {
+            "organization": organization,
+            "people": [person(each) for each in members if each.organization_id == organization.id],
+            "teams": [
                 (team, [(stay, developers[stay.developer_id]) for stay in stays if stay.team_id == team.id])
                 for team in directory.all(Team)
                 if team.active and team.organization_id == organization.id
             ],
-        )
+        }
         for organization in directory.all(Organization)
         if call.organization_id in (None, organization.id)
     ]
 
 
 @routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
-async def people(call: ByOperator, invitation: Invitation | None = None) -> Response:
+async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) -> Response:
     values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
     if (said := _said(call)) is not None:
         values["said"] = said
@@ -186,7 +160,8 @@ async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
     return await people(call, made)
 
 
-async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUID, name: str) -> Invitation:
+async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUID, name: str) -> Mapping[str, Any]:
+    """A link that signs somebody in once; shown this once."""
     token = secrets.token_urlsafe(KEY_BYTES)
     command = OfferLink(
         link_id=link_stream(sha256(token.encode()).hexdigest()),
@@ -196,7 +171,8 @@ async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUI
         came_by=root_of(call.service.directory, None if call.owner is None else call.owner.sign_in),
     )
     await call.act(command)
-    return Invitation(name, f"{call.request.host_url.rstrip('/')}/open/{token}")
+    url = f"{call.request.host_url.rstrip('/')}/open/{token}"
+    return {"name": name, "url": url, "days": INVITATION_DAYS}
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")

@@ -9,11 +9,12 @@ from uuid import UUID
 
 from quart import Request, Response
 
-from aggregates.event import Refused, Scope
+from aggregates.event import Refused
 from aggregates.ids import credential_stream, link_stream, sign_in_stream
 from aggregates.people.acts import EndSignIn, LinkIdentity, OfferLink, OpenSignIn, UseLink
 from aggregates.people.directory import Developer, Identity, Key, Link
 from aggregates.people.entry import (
+    OPERATOR_HOURS,
     SIGN_IN_IDLE_DAYS,
     Account,
     NotProven,
@@ -24,7 +25,6 @@ from aggregates.people.entry import (
     principal,
     root_of,
 )
-from aggregates.people.entry import OPERATOR_HOURS
 from aggregates.times import US_PER_SECOND
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering

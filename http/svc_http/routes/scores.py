@@ -1,7 +1,7 @@
 """Figures: those of a calendar window, trends, integrity, peers, what throttling and models cost, and teams."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta, timezone
+from datetime import timedelta, timezone, tzinfo
 from itertools import islice
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -215,13 +215,17 @@ async def rightsizing(call: ByKey) -> Rightsizing:
 async def cost(call: ByKey) -> TeamCost:
     """What the team spent in the current window, and in the one before, by those who were members on each day."""
     wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.asked_tz(UTC)
-    team, directory = team_of(call, wanted), call.service.directory
     windows = calendar_windows(name, zone, call.service.now_us(), 2)
+    return await spent_by_team(call, team_of(call, wanted), windows, zone)
+
+
+async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:
+    """In the last of two windows, beside the one before."""
+    directory = call.service.directory
     previous, current = (TeamWindow(each, stays_in(directory, team, each, zone)) for each in windows)
     before, now = await call.service.team_spending(call.scope, (previous, current))
     developers = (directory.get(Developer, each.developer_id) for each in current.stays)
-    names = {each.developer_id: each.display_name for each in developers if each is not None}
-    return team_cost(names, now, before)
+    return team_cost({each.id: each.display_name for each in developers if each is not None}, now, before)
 
 
 @routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)

@@ -170,11 +170,6 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
 
     Whatever is wrong, the id too, is a 400.
     """
-    return await say(call, body, sub_session_id)
-
-
-async def say(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
-    """The same for a page. Raises `HttpError` 400."""
     known, command = await command_of(call, body, sub_session_id)
     accepted(await call.service.send(command))
     current = await call.read(resolve, UUID(sub_session_id))
