@@ -92,8 +92,8 @@ def check_most(table: str, found: Mapping[str, int]) -> None:
     most = MOST[table]
     wrong = [f"{name} {count:,} of {most[name]:,}" for name, count in found.items() if count > most[name]]
     assert wrong == [], (
-        f"too large: {table} {', '.join(wrong)}. Take something away: the figures of tests/layout.toml only fall. Lower "
-        "one when it fell; a rise needs a line `reason` in its table."
+        f"too large: {table} {', '.join(wrong)}. Take something away: the figures of tests/layout.toml only fall. "
+        "Lower one when it fell; a rise needs a line `reason` in its table."
     )
 
 

@@ -129,7 +129,6 @@ def _change(path: str, about: str, command: type[PeopleAct], refuses: Mapping[in
 
 def _body(command: type[PeopleAct], name: str) -> type[msgspec.Struct]:
     """A command as it is sent: without the record's id, which is new or stands in the path."""
-    record = KINDS[command.ABOUT]
     own = command.__struct_fields__[: OWN_ID + 1]
     fields = [
         (each.name, each.type) if each.required else (each.name, each.type, _default(each))
