@@ -21,7 +21,7 @@ from aggregates.telemetry.envelope import (
     Signal,
     without_rest,
 )
-from aggregates.telemetry.points import made_point, read_point
+from aggregates.telemetry.points import decoded_point, made_point
 from aggregates.times import parse_instant
 
 # Which vocabulary an event or span is in, and whose session it belongs to.
@@ -309,14 +309,13 @@ class Export:
 
     def _point(self, batches: Batches[Point], raw: _Raw) -> None:
         context = raw.context
-        metric = context.metric
-        assert metric is not None, "a point stands in a metric"
-        read = read_point(raw.data, context.container)
-        agent = _agent_of_log(context, metric.name)
-        part = batches.room(_session_of(agent, read[1], context.resource), agent, context, len(raw.data))
+        point = decoded_point(raw.data, context.container)
+        attributes = otlp.attributes_of(point.attributes)
+        agent = _agent_of_log(context, context.metric.name if context.metric else None)
+        part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         self._heard(agent, context)
         record_id, now_us = context.ids.of(raw.data), self._means.received_us
-        part.add(context, raw.data, [made_point(read, context, metric, record_id, len(part.raws), now_us)])
+        part.add(context, raw.data, [made_point(point, attributes, context, record_id, len(part.raws), now_us)])
 
 
 def _size_bytes(sections: Sequence[Section]) -> int:

@@ -174,7 +174,7 @@ def attributes_of(pairs: list[KeyValue] | None) -> dict[str, Plain]:
 
 
 def plain(value: AnyValue | None, depth: int = 0) -> Plain:
-    """The value itself. Bytes mean nothing here and become None. Raises `Fault`."""
+    """The value itself; bytes as their base64. Raises `Fault`."""
     if value is None:
         return None
     if value.string_value is not None:
@@ -185,6 +185,8 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
         return int(value.int_value)
     if value.double_value is not None:
         return float(value.double_value)
+    if value.bytes_value is not None:
+        return str(value.bytes_value)
     if depth >= DEPTH_MAX:
         raise Fault(f"arrayValue or kvlistValue is nested deeper than {DEPTH_MAX} levels")
     if value.array_value is not None:

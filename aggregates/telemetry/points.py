@@ -19,83 +19,78 @@ _TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 
 
 
 class WirePoint(otlp.Attributed):
+    """A point of any kind: by its kind some of these."""
+
     start_time_unix_nano: otlp.Fixed64 | None = None
     time_unix_nano: otlp.Fixed64 | None = None
     flags: otlp.UInt32 | None = None
     exemplars: list[msgspec.Raw] | None = None
 
 
-class _Number(WirePoint):
+class WireNumber(WirePoint):
     as_double: otlp.Double | None = None
     as_int: otlp.Int64 | None = None
 
 
-class _Distribution(WirePoint):
-    count: otlp.Fixed64 | None = None
-    sum: otlp.Double | None = None
-    min: otlp.Double | None = None
-    max: otlp.Double | None = None
-
-
-class _Histogram(_Distribution):
-    bucket_counts: list[otlp.Fixed64 | None] | None = None
-    explicit_bounds: list[otlp.Double | None] | None = None
-
-
-class _Buckets(msgspec.Struct, rename="camel"):
+class WireBuckets(msgspec.Struct, rename="camel"):
     offset: otlp.Int64 | None = None
     bucket_counts: list[otlp.Fixed64 | None] | None = None
 
 
-class _ExponentialHistogram(_Distribution):
-    scale: otlp.Int64 | None = None
-    zero_count: otlp.Fixed64 | None = None
-    zero_threshold: otlp.Double | None = None
-    positive: _Buckets | None = None
-    negative: _Buckets | None = None
-
-
-class _Quantile(msgspec.Struct, rename="camel"):
+class WireQuantile(msgspec.Struct, rename="camel"):
     quantile: otlp.Double | None = None
     value: otlp.Double | None = None
 
 
-class _Summary(_Distribution):
-    quantile_values: list[_Quantile] | None = None
+class WireDistribution(WirePoint):
+    """A histogram, exponential or not, or a summary."""
+
+    count: otlp.Fixed64 | None = None
+    sum: otlp.Double | None = None
+    min: otlp.Double | None = None
+    max: otlp.Double | None = None
+    bucket_counts: list[otlp.Fixed64 | None] | None = None
+    explicit_bounds: list[otlp.Double | None] | None = None
+    scale: otlp.Int64 | None = None
+    zero_count: otlp.Fixed64 | None = None
+    zero_threshold: otlp.Double | None = None
+    positive: WireBuckets | None = None
+    negative: WireBuckets | None = None
+    quantile_values: list[WireQuantile] | None = None
 
 
-_TYPES: dict[str, tuple[type[WirePoint], PointKind]] = {
-    "gauge": (_Number, "gauge"),
-    "sum": (_Number, "sum"),
-    "histogram": (_Histogram, "histogram"),
-    "exponentialHistogram": (_ExponentialHistogram, "exponential_histogram"),
-    "summary": (_Summary, "summary"),
+_NUMBER = msgspec.json.Decoder(WireNumber, dec_hook=otlp.typed)
+DISTRIBUTION = msgspec.json.Decoder(WireDistribution, dec_hook=otlp.typed)
+_KINDS: dict[str, PointKind] = {
+    "gauge": "gauge",
+    "sum": "sum",
+    "histogram": "histogram",
+    "exponentialHistogram": "exponential_histogram",
+    "summary": "summary",
 }
-_DECODERS = {container: msgspec.json.Decoder(point, dec_hook=otlp.typed) for container, (point, _) in _TYPES.items()}
+"""By the names of their containers."""
 
 
-Read = tuple[WirePoint, otlp.Attributes]
+def decoded_point(data: bytes, container: str) -> WireNumber | WireDistribution:
+    """Raises `msgspec.ValidationError` where a member is not what OTLP says it is."""
+    return (_NUMBER if container in ("gauge", "sum") else DISTRIBUTION).decode(data)
 
 
-def read_point(data: bytes, container: str) -> Read:
-    """Raises `Fault`, or `msgspec.ValidationError` where a member is not what OTLP says it is."""
-    point = _DECODERS[container].decode(data)
-    return point, otlp.attributes_of(point.attributes)
-
-
-def made_point(read: Read, context: SectionContext, metric: Metric, record_id: str, origin: int, now_us: int) -> Point:
-    point, attributes = read
+def made_point(
+    point: WirePoint, attributes: otlp.Attributes, context: SectionContext, record_id: str, origin: int, now_us: int
+) -> Point:
+    metric = context.metric or Metric()
     start_us = (point.start_time_unix_nano or 0) // otlp.NANOS_PER_US
     at_us = (point.time_unix_nano or 0) // otlp.NANOS_PER_US
     value: float | None = None
-    if isinstance(point, _Number) and not (point.flags or 0) & _NO_RECORDED_VALUE:
+    if isinstance(point, WireNumber) and not (point.flags or 0) & _NO_RECORDED_VALUE:
         value = point.as_double if point.as_int is None else point.as_int
     series = context.series + b"," + msgspec.json.encode(attributes, order="sorted")
     return Point(
         record_id=record_id,
         at_us=at_us or start_us or now_us,
         name=otlp.cut_name(metric.name) or "",
-        kind=_TYPES[context.container][1],
+        kind=_KINDS[context.container],
         origin=origin,
         unit=otlp.cut_name(metric.unit),
         temporality=_TEMPORALITIES.get(metric.aggregation_temporality),

@@ -5,27 +5,25 @@ forgotten here, too.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
+from math import isfinite
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from aggregates.event import Scope
 from aggregates.records.record import PointKind
-from aggregates.telemetry.envelope import Signal
+from aggregates.telemetry import otlp
+from aggregates.telemetry.envelope import NoOtlp, Signal, split
+from aggregates.telemetry.points import DISTRIBUTION, WireBuckets
 from aggregates.times import Window, iso
 from projections.reader import Reader, bound
 from projections.sub_sessions.rows import NANO
 
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024  # a page ends early once its attributes come to more than this
-_LEVELS = (
-    ("resourceLogs", "scopeLogs", "logRecords"),
-    ("resourceSpans", "scopeSpans", "spans"),
-    ("resourceMetrics", "scopeMetrics", "metrics"),
-)
-_CONTAINERS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
-_INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
+_ATTRIBUTED = msgspec.json.Decoder(otlp.Attributed, dec_hook=otlp.typed)
+_UNREADABLE = (otlp.Fault, msgspec.DecodeError, RecursionError)
 
 
 class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +154,7 @@ def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kin
     )
     names = [column[0] for column in found.description]
     rows = [dict(zip(names, row, strict=True)) for row in found]
-    whole = _with_details(reader, rows[: asked.limit])
+    whole = _with_details(reader, rows[: asked.limit], signal)
     shown = []
     for row in whole:
         nano = row.get("cost_usd_nano")
@@ -166,7 +164,7 @@ def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kin
     return Page(shown, has_more=len(whole) < len(rows))
 
 
-def _with_details(reader: Reader, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def _with_details(reader: Reader, rows: Sequence[dict[str, Any]], signal: Signal) -> Sequence[dict[str, Any]]:
     """The first rows, each with what only its export tells; the later ones are missing where these fill a page."""
     by_position: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -175,116 +173,62 @@ def _with_details(reader: Reader, rows: Sequence[dict[str, Any]]) -> Sequence[di
     for position, here in by_position.items():
         if characters > PAGE_CHARACTERS_MAX:
             break
-        records = records_of(reader.export(position) or "null")
+        records = records_of(reader.export(position) or "null", signal)
         for row in here:
-            record = records[row["origin"]] if 0 <= row["origin"] < len(records) else None
-            is_distribution = row.get("kind") not in (None, "gauge", "sum")
-            row["attributes_json"] = None if record is None else attributes_json(record)
-            row["distribution"] = distribution(record) if record is not None and is_distribution else None
+            record = records[row["origin"]] if 0 <= row["origin"] < len(records) else b"null"
+            row["attributes_json"] = attributes_json(record)
+            row["distribution"] = distribution(record) if row.get("kind") not in (None, "gauge", "sum") else None
             characters += len(row["attributes_json"] or "")
     return list(takewhile(lambda row: "attributes_json" in row, rows))
 
 
-# What was stored had been accepted once, perhaps by an older decoder: whatever makes no sense here is shown as absent.
+# What was stored had been accepted once, perhaps by an older decoder: what cannot be read is shown as absent.
 
 
-def records_of(export: str) -> list[dict[str, Any]]:
+def records_of(export: str, signal: Signal) -> list[bytes]:
     """The log records, spans or metric points in the order in which they stand there."""
     try:
-        document = msgspec.json.decode(export)
-    except (msgspec.DecodeError, RecursionError):
+        return [bytes(item) for section in split(export.encode(), signal) for item in section.items]
+    except NoOtlp:
         return []
-    return [record for levels in _LEVELS for record in _below(_object(document), levels)]
 
 
-def _below(parent: dict[str, Any], names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    name, *rest = names
-    for child in map(_object, _list(parent.get(name))):
-        if rest:
-            yield from _below(child, tuple(rest))
-        elif name == "metrics":
-            for container in _CONTAINERS:
-                yield from map(_object, _list(_object(child.get(container)).get("dataPoints")))
-        else:
-            yield child
-
-
-def attributes_json(record: Mapping[str, Any]) -> str:
+def attributes_json(record: bytes) -> str | None:
     """The attributes as one JSON object, their values without OTLP's wrapping; of a key that comes twice, the later."""
-    return msgspec.json.encode(_pairs(record.get("attributes"))).decode()
+    try:
+        return msgspec.json.encode(otlp.attributes_of(_ATTRIBUTED.decode(record).attributes)).decode()
+    except _UNREADABLE:
+        return None
 
 
-def _pairs(pairs: object) -> dict[str, Any]:
-    listed = [_object(pair) for pair in _list(pairs)]
-    return {str(pair.get("key") or ""): _plain(pair.get("value")) for pair in listed}
-
-
-def _plain(value: object) -> Any:
-    for name, inner in _object(value).items():
-        match name, inner:
-            case _, None:
-                continue
-            case "intValue", _:
-                return _integer(inner)
-            case (("stringValue" | "boolValue" | "doubleValue" | "bytesValue"), _):
-                return inner
-            case "arrayValue", _:
-                return [_plain(each) for each in _list(_object(inner).get("values"))]
-            case "kvlistValue", _:
-                return _pairs(_object(inner).get("values"))
-    return None
-
-
-def distribution(point: Mapping[str, Any]) -> PointDistribution:
-    counts, bounds, quantiles = (point.get(name) for name in ("bucketCounts", "explicitBounds", "quantileValues"))
-    # A default may be left out on the wire: the lowest quantile is 0.
-    shown = [
-        Quantile(_number(each.get("quantile")) or 0.0, _number(each.get("value")) or 0.0)
-        for each in map(_object, _list(quantiles))
-    ]
+def distribution(record: bytes) -> PointDistribution | None:
+    """A default may be left out on the wire: the lowest quantile is 0."""
+    try:
+        point = DISTRIBUTION.decode(record)
+    except _UNREADABLE:
+        return None
+    bounds, counts = point.explicit_bounds, point.bucket_counts
+    quantiles = [Quantile(_finite(q.quantile) or 0.0, _finite(q.value) or 0.0) for q in point.quantile_values or ()]
     return PointDistribution(
-        count=_integer(point.get("count")),
-        sum=_number(point.get("sum")),
-        min=_number(point.get("min")),
-        max=_number(point.get("max")),
-        bucket_counts=None if counts is None else _integers(counts),
-        explicit_bounds=None if bounds is None else [_number(each) or 0.0 for each in _list(bounds)],
-        scale=_integer(point.get("scale")),
-        zero_count=_integer(point.get("zeroCount")),
-        positive=_buckets(point.get("positive")),
-        negative=_buckets(point.get("negative")),
-        quantiles=None if quantiles is None else shown,
+        count=None if point.count is None else int(point.count),
+        sum=_finite(point.sum),
+        min=_finite(point.min),
+        max=_finite(point.max),
+        bucket_counts=None if counts is None else [int(each or 0) for each in counts],
+        explicit_bounds=None if bounds is None else [_finite(each) or 0.0 for each in bounds],
+        scale=None if point.scale is None else int(point.scale),
+        zero_count=None if point.zero_count is None else int(point.zero_count),
+        positive=_buckets(point.positive),
+        negative=_buckets(point.negative),
+        quantiles=None if point.quantile_values is None else quantiles,
     )
 
 
-def _buckets(value: object) -> Buckets | None:
-    if value is None:
-        return None
-    buckets = _object(value)
-    return Buckets(_integer(buckets.get("offset")) or 0, _integers(buckets.get("bucketCounts")))
+def _buckets(told: WireBuckets | None) -> Buckets | None:
+    counts = [] if told is None else [int(each or 0) for each in told.bucket_counts or ()]
+    return None if told is None else Buckets(int(told.offset or 0), counts)
 
 
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _integers(values: object) -> list[int]:
-    return [_integer(each) or 0 for each in _list(values)]
-
-
-def _integer(value: object) -> int | None:
-    """64-bit integers come as numbers or as decimal strings."""
-    try:
-        integer = int(value) if isinstance(value, int | str | float) else None
-    except (ValueError, OverflowError):
-        return None
-    return integer if integer is not None and _INTEGER_MIN <= integer <= _INTEGER_MAX else None
-
-
-def _number(value: object) -> float | None:
-    """Infinities and what is no number come as strings, and have no form in JSON."""
-    return float(value) if isinstance(value, int | float) else None
+def _finite(number: float | None) -> float | None:
+    """Infinities and what is no number have no form in JSON."""
+    return None if number is None or not isfinite(number) else float(number)
