@@ -148,8 +148,9 @@ class TextPool:
 
     def add(self, text: str | None) -> Span | None:
         """The span at which the redacted text stands in `words`; None for None."""
-        if text is None:
-            return None
+        return None if text is None else self.place_of(text)
+
+    def place_of(self, text: str) -> Span:
         if text not in self._spans:
             self.add_all((text,))
         return self._spans[text]

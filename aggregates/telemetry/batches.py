@@ -3,17 +3,18 @@
 A part is cut where it is full, at the same places every time, so that a retry finds its batches taken.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.event import Digester, Scope
-from aggregates.records.record import FileChange, Point, Record, TextPool
-from aggregates.records.tools import ChangedFile
+from aggregates.records.record import FileChange, Point, TextPool
 from aggregates.telemetry.draft import RecordDraft
-from aggregates.telemetry.envelope import Agent, RawRedactor, SectionContext, Signal, assembled
+from aggregates.telemetry.envelope import LEVELS, Agent, SectionContext, Signal
+from aggregates.telemetry.kept import assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
 
 DECODER_VERSION = 1
@@ -94,26 +95,16 @@ class Batches(Generic[T]):
 
 
 def records_command(part: Part[RecordDraft], means: ExportContext, signal: Signal) -> PreparedCommand:
-    words = TextPool(redaction=means.redaction)
-    records = pooled(part.values, words, means.digester)
-    command = CaptureRecords(
-        organization_id=means.scope.organization_id,
-        developer_id=means.scope.developer_id,
-        agent_session_id=part.session,
-        source=part.agent,
-        decoder_version=DECODER_VERSION,
-        records=records,
-        words=words.words,
-        redactions=dict(words.redactions),
-        raw=_raw(part.raws, signal, RawRedactor(redaction=means.redaction)),
-        signal="traces" if signal == "traces" else "logs",
+    raw, _ = _raw(part.raws, signal, means.redaction)
+    command = captured_records(
+        part.values, part.session, part.agent, means.scope, means.digester, redaction=means.redaction
     )
-    return PreparedCommand(command, len(part.raws))
+    kept = msgspec.structs.replace(command, raw=raw, signal="traces" if signal == "traces" else "logs")
+    return PreparedCommand(kept, len(part.raws))
 
 
 def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
-    redactor = RawRedactor(redaction=means.redaction)
-    raw = _raw(part.raws, "metrics", redactor)
+    raw, redactions = _raw(part.raws, "metrics", means.redaction)
     command = CaptureMetrics(
         organization_id=means.scope.organization_id,
         developer_id=means.scope.developer_id,
@@ -122,34 +113,52 @@ def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
         decoder_version=DECODER_VERSION,
         points=tuple(part.values),
         raw=raw,
-        redactions=dict(redactor.redactions),
+        redactions=dict(redactions),
     )
     return PreparedCommand(command, len(part.raws))
 
 
-def pooled(drafts: Sequence[RecordDraft], words: TextPool, digester: Digester) -> tuple[Record, ...]:
-    """The records, with their texts put into the pool."""
+def _raw(
+    raws: Iterable[tuple[SectionContext, bytes]], signal: Signal, redaction: bool
+) -> tuple[str, Mapping[str, int]]:
+    contexts, records = zip(*raws, strict=True)
+    cleaned, redactions = without_secrets(records) if redaction else (records, Counter())
+    return assembled(LEVELS[signal][0][0], (context.branch for context in contexts), cleaned), redactions
+
+
+def captured_records(
+    drafts: Sequence[RecordDraft],
+    agent_session_id: str | None,
+    source: str,
+    scope: Scope,
+    digester: Digester,
+    *,
+    redaction: bool = True,
+) -> CaptureRecords:
+    """The records, with their texts put into one text."""
+    words = TextPool(redaction=redaction)
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
     words.add_all(file.path for draft in drafts for file in draft.more)
-    return tuple(
+    records = tuple(
         msgspec.structs.replace(
             draft.record,
             text=words.add(draft.text),
             path=words.add(draft.path),
             command=words.add(draft.command),
             input_digest=None if draft.input_key is None else digester.number(draft.input_key),
-            more_files=tuple(_file_change(file, words) for file in draft.more),
+            more_files=tuple(
+                FileChange(words.place_of(file.path), file.lines_added, file.lines_removed) for file in draft.more
+            ),
         )
         for draft in drafts
     )
-
-
-def _file_change(file: ChangedFile, words: TextPool) -> FileChange:
-    path = words.add(file.path)
-    assert path is not None, "a text has a place"
-    return FileChange(path, file.lines_added, file.lines_removed)
-
-
-def _raw(raws: Iterable[tuple[SectionContext, bytes]], signal: Signal, redactor: RawRedactor) -> str:
-    contexts, records = zip(*raws, strict=True)
-    return assembled(signal, (context.branch for context in contexts), redactor.clean(records))
+    return CaptureRecords(
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        agent_session_id=agent_session_id,
+        source=source,
+        decoder_version=DECODER_VERSION,
+        records=records,
+        words=words.words,
+        redactions=dict(words.redactions),
+    )

@@ -13,12 +13,11 @@ from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedC
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import (
     Agent,
-    RawRedactor,
     Rest,
     Section,
     SectionContext,
-    SectionContexts,
     Signal,
+    context_of,
     without_rest,
 )
 from aggregates.telemetry.points import decoded_point, made_point
@@ -205,7 +204,7 @@ class Export:
         self.signal = signal
         self.rest = rest
         self._means = means
-        self._contexts = SectionContexts(signal, RawRedactor(redaction=means.redaction))
+        self._contexts: dict[tuple[object, ...], SectionContext] = {}  # an export repeats them
 
     def commands(self, sections: Sequence[Section]) -> list[PreparedCommand]:
         """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
@@ -220,11 +219,14 @@ class Export:
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
+            key = (section.container, *(tuple(head.items()) for head in section.heads))
+            context = self._contexts.get(key)
             try:
-                context = self._contexts.of(section)
+                context = context or context_of(section, self.signal, redaction=self._means.redaction)
             except otlp.Fault as fault:
                 self.faults.add(section.place, fault, len(section.items))
                 continue
+            self._contexts[key] = context
             for index, data in enumerate(section.items):
                 self.rest()
                 place = f"{section.place}[{index}]"

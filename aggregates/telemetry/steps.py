@@ -19,11 +19,9 @@ from aggregates.capture.commands import (
 )
 from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
-from aggregates.records.record import TextPool
-from aggregates.telemetry.batches import pooled
+from aggregates.telemetry.batches import captured_records
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX, Answer, Exchange, TypedPrompt, What
 
-DECODER_VERSION = 1
 _LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
 
 
@@ -84,15 +82,5 @@ def _response(prompt: TypedPrompt, answer: Answer, sender: Sender) -> CaptureRes
 def batches(exchange: Exchange, sender: Sender) -> Iterator[CaptureRecords]:
     """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
     for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
-        words = TextPool(redaction=True)
-        records = pooled(exchange.drafts[start : start + BATCH_RECORDS_MAX], words, sender.digester)
-        yield CaptureRecords(
-            organization_id=sender.scope.organization_id,
-            developer_id=sender.scope.developer_id,
-            agent_session_id=exchange.agent_session_id,
-            source=sender.source,
-            decoder_version=DECODER_VERSION,
-            records=records,
-            words=words.words,
-            redactions=dict(words.redactions),
-        )
+        drafts = exchange.drafts[start : start + BATCH_RECORDS_MAX]
+        yield captured_records(drafts, exchange.agent_session_id, sender.source, sender.scope, sender.digester)

@@ -27,7 +27,7 @@ def cut(data: bytes, signal: Signal) -> Cut | None:
         (
             each.place,
             [{name: json.loads(value) for name, value in head.items()} for head in each.heads],
-            each.branch,
+            each.container,
             [json.loads(bytes(item)) for item in each.items],
         )
         for each in sections
