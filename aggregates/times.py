@@ -83,10 +83,6 @@ class Window(msgspec.Struct, frozen=True):
     end_us: int
 
 
-class RangeRefused(msgspec.Struct, frozen=True):
-    message: str
-
-
 def is_zone_name(name: str) -> bool:
     """Whether this may be an IANA name; not whether there is such a zone."""
     return _ZONE_NAME.fullmatch(name) is not None and not _NO_IANA_NAME.match(name)
@@ -134,37 +130,33 @@ def local_day_bounds(day: date, zone: tzinfo) -> Window:
 
 def time_range(
     start: str | None, end: str | None, zone: tzinfo, now_us: int, default_days: int = RANGE_DEFAULT_DAYS
-) -> Window | RangeRefused:
-    """The range of `from` and `to`, both or neither: times, or bare dates, of which the end is included."""
+) -> Window:
+    """The range of `from` and `to`, both or neither: times, or bare dates, of which the end is included.
+
+    Raises `ValueError` with a sentence.
+    """
     if start is None and end is None:
         return Window(now_us - default_days * US_PER_DAY, now_us)
     if start is None or end is None:
-        return RangeRefused("from and to go together; send both, or neither for the default range")
-    start_us = instant(start, zone)
-    if start_us is None:
-        return RangeRefused(_NO_TIME.format("from"))
-    last_day = bare_date(end)
-    end_us = instant(end, zone) if last_day is None else local_day_bounds(last_day, zone).end_us
-    if end_us is None:
-        return RangeRefused(_NO_TIME.format("to"))
-    return _not_empty(start_us, end_us, "from", "to")
+        raise ValueError("from and to go together; send both, or neither for the default range")
+    return _not_empty(instant(start, zone, "from"), instant(end, zone, "to", is_end=True), "from", "to")
 
 
-_NO_TIME = "{} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
-
-
-def instant(text: str, zone: tzinfo) -> int | None:
-    """Microseconds of a time, or of the local midnight of a bare date; None where it is neither."""
+def instant(text: str, zone: tzinfo, name: str, *, is_end: bool = False) -> int:
+    """Microseconds of a time, or of a bare date: its local midnight, or its end. The `ValueError` calls it by name."""
     try:
         day = bare_date(text)
-        return parse_instant(text) if day is None else midnight_us(day, zone)
+        if day is None:
+            return parse_instant(text)
+        return local_day_bounds(day, zone).end_us if is_end else midnight_us(day, zone)
     except ValueError:
-        return None
+        example = "2026-08-01T09:00:00Z or 2026-08-01"
+        raise ValueError(f"{name} must be an ISO 8601 time or date of 1970 to 9998, like {example}") from None
 
 
-def _not_empty(start_us: int, end_us: int, start_name: str, end_name: str) -> Window | RangeRefused:
+def _not_empty(start_us: int, end_us: int, start_name: str, end_name: str) -> Window:
     if start_us >= end_us:
-        return RangeRefused(f"{end_name} must lie after {start_name}")
+        raise ValueError(f"{end_name} must lie after {start_name}")
     return Window(start_us, end_us)
 
 
@@ -178,33 +170,28 @@ class DayRange(msgspec.Struct, frozen=True, kw_only=True):
     to_date: str | None = None
 
 
-def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window | RangeRefused:
-    """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
-    exact = (wanted.from_us, wanted.to_us)
-    dates = (wanted.from_date, wanted.to_date)
-    forms = [any(part is not None for part in form) for form in (exact, dates, (wanted.date,))]
-    if sum(forms) > 1:
-        return RangeRefused("send one of from_us and to_us, from_date and to_date, or date; not two of them")
-    if wanted.date is not None:
-        return _date_range(wanted.date, wanted.date, zone)
-    if forms[1]:
-        return _date_range(*dates, zone)
-    if not forms[0]:
+def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window:
+    """The range of from_us and to_us, of date, or of from_date and to_date; today by default. Raises `ValueError`."""
+    exact, dates = (wanted.from_us, wanted.to_us), (wanted.from_date, wanted.to_date)
+    is_exact, has_dates, is_day = (any(p is not None for p in form) for form in (exact, dates, (wanted.date,)))
+    if is_exact + has_dates + is_day > 1:
+        raise ValueError("send one of from_us and to_us, from_date and to_date, or date; not two of them")
+    if is_exact:
+        if wanted.from_us is None or wanted.to_us is None:
+            raise ValueError("from_us and to_us go together; send both")
+        try:
+            start_us, end_us = bounded(wanted.from_us), bounded(wanted.to_us)
+        except ValueError as error:
+            raise ValueError(f"from_us and to_us: {error}") from None
+        return _not_empty(start_us, end_us, "from_us", "to_us")
+    if not has_dates and not is_day:
         return local_day_bounds(local_date(now_us, zone), zone)
-    if wanted.from_us is None or wanted.to_us is None:
-        return RangeRefused("from_us and to_us go together; send both")
-    try:
-        return _not_empty(bounded(wanted.from_us), bounded(wanted.to_us), "from_us", "to_us")
-    except ValueError as error:
-        return RangeRefused(f"from_us and to_us: {error}")
-
-
-def _date_range(first: str | None, last: str | None, zone: ZoneInfo) -> Window | RangeRefused:
+    first, last = dates if has_dates else (wanted.date, wanted.date)
     if first is None or last is None:
-        return RangeRefused("from_date and to_date go together; send both")
+        raise ValueError("from_date and to_date go together; send both")
     first_day, last_day = bare_date(first), bare_date(last)
     if first_day is None or last_day is None:
-        return RangeRefused("a date must look like 2026-08-01")
+        raise ValueError("a date must look like 2026-08-01")
     return _not_empty(midnight_us(first_day, zone), local_day_bounds(last_day, zone).end_us, "from_date", "to_date")
 
 

@@ -90,6 +90,10 @@ def next_due_us(db: sqlite3.Connection) -> int | None:
     return due_us
 
 
+_NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+"""What a value raises that no column takes; faults of the disk are none of a fact's."""
+
+
 def _stored(
     db: sqlite3.Connection, read: tuple[Rows, Broken], facts: Sequence[Priced], digesters: Digesters
 ) -> tuple[Rows, Broken]:
@@ -97,10 +101,20 @@ def _stored(
     try:
         with _savepoint(db):
             _store_rows(db, read[0])
+        return read
     except _NO_ROW:
-        # What one of them says does not fit its table. It must not keep the others from theirs for ever.
-        return _store_singly(db, facts, digesters)
-    return read
+        pass  # what one of them says does not fit its table; it must not keep the others from theirs for ever
+    rows, broken = Rows(), []
+    for fact in facts:
+        one, unread = read_singly([fact], digesters)
+        try:
+            with _savepoint(db):
+                _store_rows(db, one)
+            rows.extend(one)
+        except _NO_ROW as error:
+            unread = [(fact[0].position, reason(error))]
+        broken += unread
+    return rows, broken
 
 
 def _with_batch(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
@@ -123,22 +137,6 @@ def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: byte
         db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
 
 
-def _store_singly(db: sqlite3.Connection, facts: Sequence[Priced], digesters: Digesters) -> tuple[Rows, Broken]:
-    """The same with what cannot be stored; faults of the disk are none of a fact's."""
-    rows = Rows()
-    broken: Broken = []
-    for fact in facts:
-        read, unread = read_singly([fact], digesters)
-        try:
-            with _savepoint(db):
-                _store_rows(db, read)
-            rows.extend(read)
-        except _NO_ROW as error:
-            unread = [(fact[0].position, reason(error))]
-        broken += unread
-    return rows, broken
-
-
 def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     write_rows(db, rows)
     rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
@@ -146,10 +144,6 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     reprice(db, rows.repricings, rows)
     detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
-
-
-_NO_ROW = (ArithmeticError, sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
-"""What a value raises that no column takes."""
 
 
 def _derive(

@@ -68,11 +68,6 @@ class Reader:
                     return each
         return None
 
-    def received_us(self, position: int) -> int | None:
-        """When the fact at a position was received; None where there is none, or it cannot be read."""
-        event = self._fetch((position,)).get(position)
-        return None if event is None else event.received_at_us
-
     def command(self, position: int, record_id: str) -> str | None:
         """The shell command of a record of a batch, unless it has been forgotten."""
         event = self._fetch((position,)).get(position)

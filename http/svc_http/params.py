@@ -1,7 +1,8 @@
 """Requests and their parameters: how the description shows each, how it is read, and the 400 that names a wrong one."""
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from datetime import date, tzinfo
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
 from zoneinfo import ZoneInfo
@@ -20,7 +21,6 @@ from aggregates.times import (
     AskedWindow,
     DayRange,
     Period,
-    RangeRefused,
     Window,
     WindowName,
     bare_date,
@@ -28,7 +28,6 @@ from aggregates.times import (
     day_range,
     equal_windows,
     instant,
-    local_day_bounds,
     parse_instant,
     time_range,
     zone_named,
@@ -54,6 +53,15 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 _LOST_PLUS = re.compile(r"(T[0-9:.,]+) ([0-9]{2}:?[0-9]{2})")
 
 
+@contextmanager
+def refusing(prefix: str = "") -> Iterator[None]:
+    """What a value is refused for becomes a 400."""
+    try:
+        yield
+    except ValueError as error:
+        raise HttpError(400, f"{prefix}{error}") from None
+
+
 # --- requests, by who may send them, and what they ask ---------------------------------------------------------
 
 
@@ -77,13 +85,8 @@ class Call(msgspec.Struct, frozen=True):
         text = self._time_text(name)
         if text is None:
             return None
-        day = bare_date(text) if name == "to" else None
-        found = instant(text, zone) if day is None else local_day_bounds(day, zone).end_us
-        if found is None:
-            raise HttpError(
-                400, f"{name} must be an ISO 8601 time or date of 1970 to 9998, like 2026-08-01T09:00:00Z or 2026-08-01"
-            )
-        return found
+        with refusing():
+            return instant(text, zone, name, is_end=name == "to")
 
     def _time_text(self, name: str) -> str | None:
         """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
@@ -103,7 +106,8 @@ class Call(msgspec.Struct, frozen=True):
     ) -> Window:
         """Both or neither, those of the query where no others are given; the last days by default."""
         sent = (self._time_text("from"), self._time_text("to")) if start is None and end is None else (start, end)
-        return _range_found(time_range(*sent, zone, self.service.now_us(), default_days))
+        with refusing():
+            return time_range(*sent, zone, self.service.now_us(), default_days)
 
     def from_until(self, zone: tzinfo, default_us: int) -> Window:
         """Each may be left out: it is then so many microseconds ago, or now."""
@@ -188,7 +192,8 @@ class ByKey(Call, frozen=True):
         for name in ("date", "from_date", "to_date"):
             if name in query:
                 day_sent(name, query[name])
-        return AskedRange(_range_found(day_range(wanted, zone, self.service.now_us())), zone)
+        with refusing():
+            return AskedRange(day_range(wanted, zone, self.service.now_us()), zone)
 
 
 class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
@@ -209,12 +214,6 @@ class AskedRange(msgspec.Struct, frozen=True):
     def echo(self) -> RangeEcho:
         """As the response repeats it: clients drop a section whose echo is not what they asked for."""
         return RangeEcho(self.window.start_us, self.window.end_us, self.zone.key)
-
-
-def _range_found(found: Window | RangeRefused) -> Window:
-    if isinstance(found, RangeRefused):
-        raise HttpError(400, found.message)
-    return found
 
 
 # --- texts that both queries and bodies carry ------------------------------------------------------------------

@@ -13,7 +13,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
-from aggregates.sub_sessions.arcs import Arc, Gap, unsure_gaps
+from aggregates.sub_sessions.arcs import Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import (
     API_ERROR,
@@ -29,7 +29,7 @@ from aggregates.turns.turn import (
 )
 from projections.derive.sessions import arc_before, arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, json_array, unpack
 from projections.sub_sessions.rows import turns_in
 
 PROMPT_CHARACTERS_MAX = 6_000
@@ -216,15 +216,15 @@ def unsure_of(db: sqlite3.Connection, sub_session_id: str) -> tuple[list[Gap], i
 
     And how many of its agent sessions' gaps were answered.
     """
-    arcs = arcs_of(db, sub_session_id)
-    found = [gap for arc in arcs for gap in _unsure_in(db, arc)]
+    found, arcs = [], arcs_of(db, sub_session_id)
+    sessions = {arc.agent_session_id for arc in arcs}
+    spoken = session_gaps(db, sessions)
+    for arc in arcs:
+        before = arc_before(db, arc) if arc.opened_by in ("topic", "commit") else None
+        found += unsure_gaps([] if before is None else turns_of(db, [before]), turns_of(db, [arc]), spoken)
     found.sort(key=lambda gap: (abs(gap.logit), gap.turn.started_us, gap.turn.turn_id))
-    query = "SELECT count(*) FROM judge_answers WHERE agent_session_id = ? AND kind = 'boundary'"
-    sessions = sorted({arc.agent_session_id for arc in arcs})
-    return found, sum(db.execute(query, (session,)).fetchone()[0] for session in sessions)
-
-
-def _unsure_in(db: sqlite3.Connection, arc: Arc) -> list[Gap]:
-    before = arc_before(db, arc) if arc.opened_by in ("topic", "commit") else None
-    earlier = [] if before is None else turns_of(db, [before])
-    return unsure_gaps(earlier, turns_of(db, [arc]), session_gaps(db, {arc.agent_session_id}))
+    query = (
+        "SELECT count(*) FROM json_each(?) i CROSS JOIN judge_answers j ON j.agent_session_id = i.value "
+        "AND j.kind = 'boundary'"
+    )
+    return found, db.execute(query, (json_array(sorted(sessions)),)).fetchone()[0]

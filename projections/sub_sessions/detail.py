@@ -1,5 +1,6 @@
 """One sub-session in full: its figures, its floor, the files and models of its work; and its prompts one by one."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 import msgspec
@@ -8,6 +9,7 @@ from aggregates.event import Scope, Span
 from aggregates.judging.rubric import own_standing
 from aggregates.reading.verdicts import Intent, Rubric
 from aggregates.times import iso
+from aggregates.turns import turn as marks
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals, Turn
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import PromptDetail
@@ -268,4 +270,57 @@ def _own_rubric(rubric: Rubric) -> OwnRubric | None:
         judge_status=rubric.status,
         judge=rubric.judge,
         **booleans(own),
+    )
+
+
+# What was done in each turn of a goal.
+
+NAMES: Mapping[str, str] = {
+    marks.CHANGE: "change",
+    marks.CHECK_OK: "check passed",
+    marks.CHECK_FAILED: "check failed",
+    marks.COMMIT: "commit",
+    marks.PULL_REQUEST: "pull request",
+    marks.REVERT: "taken back",
+    marks.API_ERROR: "error",
+    marks.INTERRUPTED: "interrupted",
+    marks.REJECTED: "refused",
+}
+"""What is told of a turn's course; that a request was answered goes without saying."""
+
+
+class TurnShown(msgspec.Struct, frozen=True, kw_only=True):
+    prompt_id: str
+    started_us: int
+    steps: list[str]
+    edits: int
+    lines_added: int
+    lines_removed: int
+    tool_calls: int
+    tool_errors: int
+    answered: bool
+    observed: bool  # whether anybody told of the work; else nothing above is known to be zero
+
+
+def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[TurnShown] | None:
+    """The turns in time order; None where the developer has no such sub-session."""
+    current = resolve(reader, scope, sub_session_id)
+    return (
+        None
+        if current is None
+        else [
+            TurnShown(
+                prompt_id=prompt_id(turn),
+                started_us=turn.started_us,
+                steps=[NAMES[mark] for mark in turn.work.marks if mark in NAMES],
+                edits=turn.work.edits,
+                lines_added=turn.work.lines_added,
+                lines_removed=turn.work.lines_removed,
+                tool_calls=turn.work.tool_calls,
+                tool_errors=turn.work.tool_errors,
+                answered=turn.answered,
+                observed=turn.work.observed,
+            )
+            for turn in turns_in(reader.db, str(current))
+        ]
     )

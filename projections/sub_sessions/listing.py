@@ -9,7 +9,7 @@ from aggregates.event import Scope
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
-from projections.derive.sessions import arcs_of, neighbour, session_gaps
+from projections.derive.sessions import neighbour, session_gaps
 from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
@@ -118,15 +118,12 @@ class RealtimeRow(msgspec.Struct, frozen=True, kw_only=True):
 _WORK = f"AND {SETTLED} AND s.floor_passed "
 
 
-def rubric_items(reader: Reader, scope: Scope, limit: int, offset: int) -> list[RubricItem]:
-    """Settled sub-sessions above the floor, newest started first."""
-    return [row.shown_as(RubricItem) for row in select(reader, scope, _WORK + NEWEST_FIRST, limit=limit, offset=offset)]
-
-
-def rubric_items_in(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[RubricItem]:
-    """Those of them that started in a range."""
-    rows = select(reader, scope, _WORK + IN_RANGE + NEWEST_FIRST, window, limit=limit, offset=offset)
-    return [row.shown_as(RubricItem) for row in rows]
+def rubric_items(
+    reader: Reader, scope: Scope, limit: int, offset: int, window: Window | None = None
+) -> list[RubricItem]:
+    """Settled sub-sessions above the floor, newest started first; of a range, those that started in it."""
+    where = _WORK + ("" if window is None else IN_RANGE) + NEWEST_FIRST
+    return [row.shown_as(RubricItem) for row in select(reader, scope, where, window, limit=limit, offset=offset)]
 
 
 def rubric_item(reader: Reader, scope: Scope, sub_session_id: UUID) -> RubricItem | None:
@@ -166,11 +163,8 @@ def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | No
         "SELECT count(*) FROM sub_sessions WHERE organization_id = :organization "
         "AND (:developer IS NULL OR developer_id = :developer) AND started_us >= :start_us AND started_us < :end_us"
     )
-    developer = None if developer_id is None else str(developer_id)
-    asked: dict[str, Any] = {"organization": str(organization_id), "developer": developer}
-    asked |= {"start_us": window.start_us, "end_us": window.end_us}
-    (count,) = reader.db.execute(query, asked).fetchone()
-    return int(count)
+    asked = {"organization": str(organization_id), "developer": None if developer_id is None else str(developer_id)}
+    return int(reader.db.execute(query, asked | msgspec.structs.asdict(window)).fetchone()[0])
 
 
 # Overrides: what one is about, found among the sub-sessions as they are now, and how often there are any.
@@ -204,7 +198,14 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
     if current is None:
         return None
     turns = turns_in(reader.db, str(current))
-    part = _part_of(reader, sub_session_id)
+    # The arc that holds the turn of this id; a sub-session that was joined of several is called by its first.
+    query = (
+        "SELECT a.turn_id, r.body FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
+        "JOIN arcs r ON r.sub_session_id = p.sub_session_id WHERE a.alias_id = ?"
+    )
+    found = reader.db.execute(query, (str(sub_session_id),)).fetchall()
+    arcs = [unpack(body, Arc) for _, body in found]
+    part = next((arc.arc_id for arc in arcs if UUID(found[0][0]) in arc.turn_ids), None)
     if part == current:
         query = (
             "SELECT 1 FROM arcs WHERE organization_id = :organization AND developer_id = :developer "
@@ -213,7 +214,6 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         opening = bound(scope, started=turns[0].started_us, turn=str(turns[0].turn_id))
         part = current if reader.db.execute(query, opening).fetchone() is not None else None
     places = {turn.turn_id: TurnPlace(turn.agent_session_id, turn.capture_id) for turn in turns}
-    arcs = arcs_of(reader.db, str(current))
     said = session_gaps(reader.db, {turn.agent_session_id for turn in turns})
     unsure = {turn_id for arc in arcs for turn_id, _ in arc.unsure}.difference(said)
     around = (*turns, neighbour(reader.db, turns[-1], ">"))
@@ -225,16 +225,6 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         spoken=tuple(TurnPlace(each.agent_session_id, each.capture_id) for each in spoken),
         unsure=tuple(places[turn.turn_id] for turn in turns if turn.turn_id in unsure),
     )
-
-
-def _part_of(reader: Reader, named: UUID) -> UUID | None:
-    """The arc that holds the turn of this id; a sub-session that was joined of several is called by its first."""
-    query = (
-        "SELECT a.turn_id, r.body FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
-        "JOIN arcs r ON r.sub_session_id = p.sub_session_id WHERE a.alias_id = ?"
-    )
-    arcs = ((UUID(turn_id), unpack(body, Arc)) for turn_id, body in reader.db.execute(query, (str(named),)))
-    return next((arc.arc_id for turn_id, arc in arcs if turn_id in arc.turn_ids), None)
 
 
 class Agreement(msgspec.Struct, frozen=True, rename="camel"):
@@ -267,7 +257,8 @@ def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Ac
     )
     count, *sums = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
     overrides, reviewed = sums[: len(OVERRIDE_FIELDS)], sums[len(OVERRIDE_FIELDS) :]
-    rates = [1 - each / count if count else None for each in overrides]
-    return Accuracy(
-        list(map(Agreement, OVERRIDE_FIELDS, overrides, reviewed, [count] * len(rates), rates)), window_days
-    )
+    rows = [
+        Agreement(field, said, told, count, 1 - said / count if count else None)
+        for field, said, told in zip(OVERRIDE_FIELDS, overrides, reviewed, strict=True)
+    ]
+    return Accuracy(rows, window_days)

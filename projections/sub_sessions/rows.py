@@ -200,14 +200,12 @@ def booleans(standing: Standing) -> dict[str, bool | None]:
 
 
 _SELECT = (
-    f"SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, {OUTCOME} AS outcome, s.turns, "
-    "s.floor_passed, s.trivia_reason, s.intent, s.earned, s.sure, "
-    f"iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
-    f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, s.overridden <> 0 AS said, "
-    f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of, {WHOLE_TOKENS} AS total_tokens, "
-    f"s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.unmeasured_requests, "
-    "s.judged_intent, "
-    f"s.judged_rework_of, s.detail {owned()}"
+    "SELECT s.sub_session_id, s.agent_session_id, s.started_us, s.ended_us, s.turns, s.floor_passed, s.trivia_reason, "
+    "s.intent, s.judged_intent, s.earned, s.sure, s.overridden <> 0 AS said, s.judged_rework_of, s.detail, "
+    "s.cost_usd_nano, s.requests, s.unpriced_requests, s.lower_bound_requests, s.unmeasured_requests, "
+    f"{WHOLE_TOKENS} AS total_tokens, {OUTCOME} AS outcome, iif({SETTLED}, s.goal_complete, NULL) AS goal_complete, "
+    f"iif({SETTLED}, s.rework_of IS NOT NULL, NULL) AS rework, "
+    f"iif({SETTLED}, nullif(s.rework_of, ''), NULL) AS rework_of {owned()}"
 )
 _FLAGS = ("floor_passed", "goal_complete", "rework", "said")
 
@@ -217,8 +215,12 @@ def select(
 ) -> list[SubSessionRow]:
     """A developer's sub-sessions with their texts, narrowed and ordered by `where`."""
     found = reader.db.execute(_SELECT + where, bound(scope, window, **more))
-    names = [column[0] for column in found.description]
-    rows = [_row(dict(zip(names, values, strict=True))) for values in found]
+    names, rows = [column[0] for column in found.description], []
+    for values in found:
+        fields = dict(zip(names, values, strict=True))
+        fields |= {name: None if fields[name] is None else bool(fields[name]) for name in _FLAGS}
+        standing = Standing(unmask(fields.pop("earned")), unmask(fields.pop("sure")))
+        rows.append(SubSessionRow(**fields | {"standing": standing, "detail": unpack(fields["detail"], Detail)}))
     titles = [title_of(row.detail, settled=row.settled, classified=row.intent is not None) for row in rows]
     summaries = [row.detail.edited_summary or row.detail.summary for row in rows]
     texts = reader.texts((*(ref for ref, _ in titles), *summaries))
@@ -226,13 +228,6 @@ def select(
         row.title, row.title_source = one_line(texts, title, TITLE_CHARS_MAX), source
         row.summary = one_line(texts, summary, SUMMARY_CHARS_MAX)
     return rows
-
-
-def _row(fields: dict[str, Any]) -> SubSessionRow:
-    fields |= {name: None if fields[name] is None else bool(fields[name]) for name in _FLAGS}
-    standing = Standing(unmask(fields.pop("earned")), unmask(fields.pop("sure")))
-    fields |= {"standing": standing, "detail": unpack(fields["detail"], Detail)}
-    return SubSessionRow(**fields)
 
 
 def title_of(detail: Detail, *, settled: bool, classified: bool) -> tuple[TextRef | None, str]:

@@ -6,7 +6,6 @@ import pytest
 
 from aggregates.times import (
     DayRange,
-    RangeRefused,
     Window,
     WindowName,
     calendar_windows,
@@ -82,7 +81,6 @@ def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
 ) -> None:
     """Dates are days of the zone; times without an offset are UTC; nothing means the last 28 days."""
     found = time_range(start, end, _BERLIN, _NOW_US)
-    assert isinstance(found, Window)
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
@@ -130,9 +128,8 @@ def test_what_names_no_zone_is_refused(name: str) -> None:
 )
 def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | None, word: str) -> None:
     """Half a pair, what is no time, and an empty range are refused."""
-    refused = time_range(start, end, _BERLIN, _NOW_US)
-    assert isinstance(refused, RangeRefused)
-    assert word in refused.message
+    with pytest.raises(ValueError, match=word):
+        time_range(start, end, _BERLIN, _NOW_US)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +147,6 @@ def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | No
 def test_days_are_named_exactly_or_by_dates(wanted: DayRange, expected: tuple[str, str]) -> None:
     """Microseconds are taken as they are; dates are days of the zone; nothing means today."""
     found = day_range(wanted, _BERLIN, _NOW_US)
-    assert isinstance(found, Window)
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
@@ -170,4 +166,5 @@ def test_days_are_named_exactly_or_by_dates(wanted: DayRange, expected: tuple[st
 )
 def test_days_named_wrongly_are_refused(wanted: DayRange) -> None:
     """Half a pair, two forms at once, an empty range, and what is no date."""
-    assert isinstance(day_range(wanted, _BERLIN, _NOW_US), RangeRefused)
+    with pytest.raises(ValueError, match=r"together|after|not two|between|look like"):
+        day_range(wanted, _BERLIN, _NOW_US)

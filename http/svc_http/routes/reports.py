@@ -12,12 +12,12 @@ from aggregates.people.directory import Membership, Organization
 from aggregates.reports import events
 from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillRequested
-from aggregates.times import RangeRefused, WindowName, iso, time_range
+from aggregates.times import WindowName, iso, time_range
 from projections.facts import reports
 from projections.facts.reports import ReportListed, ReportRecord, ReportState
 from projections.sub_sessions.listing import count_started
 from svc_http.bodies import HttpError, accepted, found, unavailable
-from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, zone_sent
+from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, refusing, zone_sent
 from svc_http.ports import Service
 from svc_http.routing import Routes
 
@@ -182,9 +182,9 @@ async def listed(call: BySecret) -> Sequence[BackfillRecord]:
 async def _begun(
     service: Service, organization_id: UUID, body: BackfillBody, zone: ZoneInfo, by: UUID | None = None
 ) -> BackfillRecord:
-    developer_id, window = body.developer_id, time_range(body.from_time, body.to, zone, service.now_us())
-    if isinstance(window, RangeRefused):
-        raise HttpError(400, f"$: {window.message}")
+    developer_id = body.developer_id
+    with refusing("$: "):
+        window = time_range(body.from_time, body.to, zone, service.now_us())
     stays = {(each.organization_id, each.developer_id) for each in service.directory.all(Membership)}
     if developer_id is not None and (organization_id, developer_id) not in stays:  # who has left has goals all the same
         raise HttpError(404, f"no developer {developer_id} in the organization")

@@ -53,7 +53,7 @@ async def graded(call: ByKey) -> list[RubricItem]:
 
 @routes(f"GET {_V3}/insight/rubric", "Graded sub-sessions of a range.", (*FROM_TO, *PAGE))
 async def graded_in_range(call: ByKey) -> list[RubricItem]:
-    return await call.read(listing.rubric_items_in, call.from_and_to(call.own_zone), *call.page())
+    return await call.read(listing.rubric_items, *call.page(), call.from_and_to(call.own_zone))
 
 
 def _of_window(path: str, query: Callable[[Reader, Scope, Window, int, int], object], about: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from aggregates.times import Window
 from projections.reader import Reader
-from projections.sub_sessions.course import course
+from projections.sub_sessions.detail import course
 from projections.sub_sessions.goals import SEARCHED_MAX, Wanted, goal_row, goals, newest_us
 from projections.sub_sessions.rows import GoalOutcome, SubSessionRow
 from tests.support.facts import (
