@@ -5,7 +5,6 @@ The value holds no clock. It says from when it is settled; whether it is, is dec
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -36,7 +35,7 @@ from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.observation import Parts
-from aggregates.turns.turn import CHANGE, REVERT, REVERTED_MAX, Turn
+from aggregates.turns.turn import CHANGE, REVERT, Turn, taken_back
 
 # Commands about a sub-session: its title, and overrides of what was judged.
 
@@ -326,6 +325,7 @@ def conclude(
     meant = judged if intent == judged_intent else judge_outcome(turns, intent, following, unsure_end=unsure_end)
     asked = None if goal is None else goal.reading
     reverts = _reverts(turns, asked)
+    named = [turn.work.reverted for turn in turns if turn.work.reverted is not None]
     usage = [row for turn in turns for row in turn.work.usage]
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
     return SubSession(
@@ -350,7 +350,7 @@ def conclude(
         goal=None if goal is None else captured[goal.lead.turn_id],
         asked=asked,
         reverts=reverts,
-        reverted=_reverted(turns) if reverts else (),
+        reverted=taken_back(named) if reverts else (),
     )
 
 
@@ -376,8 +376,3 @@ def _reverts(turns: Sequence[Turn], asked: PromptReading | None) -> bool:
         return True
     marks = "".join(turn.work.marks for turn in turns)
     return next((mark for mark in marks if mark in (REVERT, CHANGE)), None) == REVERT
-
-
-def _reverted(turns: Sequence[Turn]) -> tuple[Parts, ...]:
-    taken = [turn.work.reverted for turn in turns if turn.work.reverted is not None]
-    return tuple(dict.fromkeys(chain.from_iterable(taken)))[:REVERTED_MAX] if all(taken) else ()

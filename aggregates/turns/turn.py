@@ -128,6 +128,9 @@ def sum_work(placed: Sequence[Placed]) -> Work:
     marks = "".join(_marks_of(each) for _, each in seen)
     tools = [each.tool for _, each in seen if each.tool is not None]
     done = [tool for tool in tools if tool.ok is not False]
+    taken = [tool.reverted for tool in tools if tool.revert and tool.ok is True]
+    last = tools[-1].input_digest if tools else None
+    repeated = takewhile(lambda tool: tool.input_digest == last, reversed(tools if last is not None else ()))
     return Work(
         marks="".join(mark for mark, _ in groupby(marks))[-MARKS_MAX:],
         tool_calls=len(tools),
@@ -136,34 +139,25 @@ def sum_work(placed: Sequence[Placed]) -> Work:
         edits=sum(tool.effect == "edit" for tool in done),
         lines_added=sum(tool.lines_added for tool in done) + sum(each.lines_added for _, each in seen),
         lines_removed=sum(tool.lines_removed for tool in done) + sum(each.lines_removed for _, each in seen),
-        repeats_before_stop=_repeats(tools),
+        repeats_before_stop=len(list(repeated)),
         usage=usage_of(each for _, each in seen if each.kind == "request"),
         files=_files(seen),
         observed=True,
-        reverted=_reverted(tools),
+        reverted=taken_back(taken) if taken else None,
         unknown_calls=sum(tool.effect == "other" for tool in done),
     )
 
 
+_MARKS = {"request": ANSWERED, "error": API_ERROR, "interruption": INTERRUPTED, "rejection": REJECTED}
+
+
 def _marks_of(observation: Observation) -> str:
-    match observation.kind:
-        case "request":
-            # A sub-agent's answer says nothing about whether the main agent recovered.
-            return "" if observation.sidechain else ANSWERED
-        case "error":
-            return "" if observation.sidechain else API_ERROR
-        case "interruption":
-            return INTERRUPTED
-        case "rejection":
-            return REJECTED
-        case "tool" if observation.tool is not None:
-            return _tool_marks(observation.tool)
-        case _:
-            return ""
-
-
-def _tool_marks(tool: ToolUse) -> str:
     """One shell line may check, commit and open a pull request; an outcome that was not seen proves nothing."""
+    tool = observation.tool
+    if observation.kind != "tool" or tool is None:
+        # A sub-agent's answer says nothing about whether the main agent recovered.
+        aside = observation.sidechain and observation.kind in ("request", "error")
+        return "" if aside else _MARKS.get(observation.kind, "")
     if tool.effect == "edit":
         return "" if tool.ok is False else CHANGE
     if tool.ok is not True:
@@ -172,18 +166,9 @@ def _tool_marks(tool: ToolUse) -> str:
     return "".join(mark for flag, mark in flags if flag)
 
 
-def _reverted(tools: Sequence[ToolUse]) -> tuple[Parts, ...] | None:
-    taken = [tool.reverted for tool in tools if tool.revert and tool.ok is True]
-    if not taken:
-        return None
-    return tuple(dict.fromkeys(chain.from_iterable(taken)))[:REVERTED_MAX] if all(taken) else ()
-
-
-def _repeats(tools: Sequence[ToolUse]) -> int:
-    if not tools or tools[-1].input_digest is None:
-        return 0
-    digest = tools[-1].input_digest
-    return sum(1 for _ in takewhile(lambda tool: tool.input_digest == digest, reversed(tools)))
+def taken_back(named: Sequence[tuple[Parts, ...]]) -> tuple[Parts, ...]:
+    """The first of all files and folders that were named, each once; none where one revert named none."""
+    return tuple(dict.fromkeys(chain.from_iterable(named)))[:REVERTED_MAX] if all(named) else ()
 
 
 def usage_of(requests: Iterable[Observation | CapturedResponse]) -> tuple[ModelUsage, ...]:

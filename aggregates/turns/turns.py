@@ -58,33 +58,23 @@ def build_turns(
     """
     if any(of_sub_agent(each.observation) for each in seen):
         return [], []
-    named = _named(agent_session_id, join_captures(captures, taken_names))
-    assigned = _assign([group for _, group in named], seen, taken_names)
-    turns = [
-        _build(agent_session_id, turn_id, group, _answers(group, answers), own)
-        for (turn_id, group), own in zip(named, assigned, strict=True)
-    ]
-    return _with_openings(turns, seen, openings), [_aliases(*each) for each in named]
+    named: list[tuple[UUID, CaptureGroup]] = []
+    for group in join_captures(captures, taken_names):
+        # By the host's name, of which a group has its own.
+        name, by_capture = group.host_prompt_id, turn_id_from_capture(group.lead.capture_id)
+        named.append((by_capture if name is None else turn_id_from_host(agent_session_id, name), group))
+    named.sort(key=lambda pair: (pair[1].started_us, pair[0]))
+    turns, aliases = [], []
+    for (turn_id, group), own in zip(named, _assign([group for _, group in named], seen, taken_names), strict=True):
+        turns.append(_build(agent_session_id, turn_id, group, _answers(group, answers), own))
+        captured = [capture.capture_id for capture in (*group.captures, *group.made)]
+        ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
+        aliases.append(Aliases(turn_id, tuple(sorted(ids)), group.host_prompt_id))
+    return _with_openings(turns, seen, openings), aliases
 
 
 def of_sub_agent(observation: Observation) -> bool:
     return observation.kind == "session_start" and observation.source == OF_SUB_AGENT
-
-
-def _named(agent_session_id: str, groups: Sequence[CaptureGroup]) -> list[tuple[UUID, CaptureGroup]]:
-    """The groups with the ids of their turns, in time order: by the host's name, of which a group has its own."""
-    named = []
-    for group in groups:
-        name = group.host_prompt_id
-        by_capture = turn_id_from_capture(group.lead.capture_id)
-        named.append((by_capture if name is None else turn_id_from_host(agent_session_id, name), group))
-    return sorted(named, key=lambda pair: (pair[1].started_us, pair[0]))
-
-
-def _aliases(turn_id: UUID, group: CaptureGroup) -> Aliases:
-    captured = [capture.capture_id for capture in (*group.captures, *group.made)]
-    ids = {turn_id, *captured, *map(turn_id_from_capture, captured)}
-    return Aliases(turn_id, tuple(sorted(ids)), group.host_prompt_id)
 
 
 def _assign(
@@ -225,7 +215,9 @@ def _said_closings(
     closings: dict[int, tuple[int, Literal["clear", "end"]]] = {}
     late: set[int] = set()
     for each in seen:
-        closing = _closing(each.observation)
+        closing: Literal["clear", "end"] | None = "end" if each.observation.kind == "session_end" else None
+        if each.observation.source == "clear" and each.observation.kind in ("session_start", "session_end"):
+            closing = "clear"
         index = bisect_right(starts, each.at_us) - 1
         if closing is None or index < 0 or (closing == "clear" and _clears(turns[index])):
             continue
@@ -241,9 +233,3 @@ def _said_closings(
 
 def _clears(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.clears
-
-
-def _closing(observation: Observation) -> Literal["clear", "end"] | None:
-    if observation.source == "clear" and observation.kind in ("session_start", "session_end"):
-        return "clear"
-    return "end" if observation.kind == "session_end" else None
