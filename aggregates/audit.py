@@ -89,13 +89,9 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def acts(told: Iterable[Told], directory: Directory) -> list[Act]:
-    """In the order of the log; what is no act is left out."""
-    return [_act(each, directory) for each in told if _is_act(each.event)]
-
-
-def _is_act(event: Event) -> bool:
-    """Signing out oneself is none."""
-    return type(event) in WORDS and (event.administered if isinstance(event, people.EndSignIn) else True)
+    """In the order of the log; what is no act is left out, as signing out oneself."""
+    found = (each for each in told if type(each.event) in WORDS)
+    return [_act(each, directory) for each in found if getattr(each.event, "administered", True)]
 
 
 def _act(told: Told, directory: Directory) -> Act:
@@ -103,8 +99,13 @@ def _act(told: Told, directory: Directory) -> Act:
     by: UUID | None = getattr(event, "by", None)
     values = msgspec.structs.asdict(event)
     developer_id = values.get("developer_id") or getattr(subject, "developer_id", None)
-    organization_id = values.get("organization_id") or _organization(subject, directory)
-    details = {name: str(value) for name, value in values.items() if name not in _NAMED_APART and value is not None}
+    team = directory.get(Team, subject.team_id) if isinstance(subject, TeamMembership) else None
+    organization_id = values.get("organization_id") or getattr(team or subject, "organization_id", None)
+    about = [] if developer_id is None else [directory.name_of(developer_id) or str(developer_id)]
+    if isinstance(subject, Key):
+        about += [f"{subject.key_start}…", *filter(None, [subject.name])]
+    elif isinstance(named := team or subject, Organization | Team):
+        about.append(named.name)
     return Act(
         position=told.position,
         at=iso(event.received_at_us),
@@ -114,8 +115,8 @@ def _act(told: Told, directory: Directory) -> Act:
         what=WORDS[type(event)],
         organization_id=None if organization_id is None else str(organization_id),
         developer_id=None if developer_id is None else str(developer_id),
-        about=_about(subject, developer_id, directory),
-        details=details,
+        about=", ".join(about),
+        details={name: str(value) for name, value in values.items() if name not in _NAMED_APART and value is not None},
     )
 
 
@@ -129,28 +130,6 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
         stream = directory.stream_of(Key, found.id) or found.id
         found = directory.record(stream)
     return None if isinstance(found, ForgetRequest | Claim) else found
-
-
-def _organization(subject: _Subject | None, directory: Directory) -> UUID | None:
-    if isinstance(subject, TeamMembership):
-        team = directory.get(Team, subject.team_id)
-        return None if team is None else team.organization_id
-    return getattr(subject, "organization_id", None)
-
-
-def _about(subject: _Subject | None, developer_id: UUID | None, directory: Directory) -> str:
-    parts = [] if developer_id is None else [directory.name_of(developer_id) or str(developer_id)]
-    match subject:
-        case Organization() | Team():
-            parts.append(subject.name)
-        case TeamMembership():
-            team = directory.get(Team, subject.team_id)
-            parts += [] if team is None else [team.name]
-        case Key():
-            parts += [f"{subject.key_start}…", *filter(None, [subject.name])]
-        case _:
-            pass
-    return ", ".join(parts)
 
 
 def within(found: Iterable[Act], organization_id: UUID, directory: Directory) -> list[Act]:

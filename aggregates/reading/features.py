@@ -7,7 +7,7 @@ not. Every captured prompt is read once, so the loops over words are left to the
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -63,19 +63,15 @@ def extract(looked: PromptText) -> Features:
     names |= traits(sentences, words, _heading(own), counts, pasted=looked.pasted_chars > 0)
     references = find_references(near, own, names)
     names |= _layout(looked, words)
-    if words and not references and "number" not in names and says_nothing(distinct):
+    # Hardly a word names anything that could be wanted.
+    saying = len(distinct) - len(lexicon.HOLLOW.intersection(distinct))
+    if words and not references and "number" not in names and saying <= len(distinct) // _SAYING_SHARE:
         names.add("says nothing")
     if len(words) >= _LIST_WORDS_MIN and len(english) < english_min:
         names.add("word list")
     # Mostly a text holds no sign of another language, and then there is nothing to weigh.
     foreign = (counts["foreign"] > 0 or not own.isascii()) and is_foreign(own, words)
     return Features(words, distinct, pairs, names, phrases, foreign)
-
-
-def says_nothing(distinct: Mapping[str, None]) -> bool:
-    """Whether hardly a word of these names anything that could be wanted."""
-    hollow = len(lexicon.HOLLOW.intersection(distinct))
-    return len(distinct) - hollow <= len(distinct) // _SAYING_SHARE
 
 
 WORD_NAMES = {word: f"word:{word}" for word in lexicon.VOCABULARY | lexicon.WORDS}

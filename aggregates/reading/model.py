@@ -9,6 +9,7 @@ from pkgutil import get_data
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.reading.features import PAIR_NAMES, WORD_NAMES, Features
 from aggregates.reading.readings import CROSSED, NAMED, NUMBER
@@ -106,7 +107,10 @@ class RubricModel:
         return (
             said,
             probability,
-            tuple(each if each.name in sayable and borne_out(each, said, names) else unsure(each) for each in verdicts),
+            tuple(
+                each if each.name in sayable and borne_out(each, said, names) else replace(each, value=None)
+                for each in verdicts
+            ),
         )
 
     def booleans(
@@ -189,10 +193,6 @@ def borne_out(verdict: BooleanVerdict, intent: Intent, names: frozenset[str]) ->
         return False
     needed = _BORNE_OUT_BY.get(verdict.name)
     return needed is None or not names.isdisjoint(needed)
-
-
-def unsure(verdict: BooleanVerdict) -> BooleanVerdict:
-    return msgspec.structs.replace(verdict, value=None)
 
 
 # Of each prompt the likeliest class is said, and the booleans that cost least (docs/judges.md has the figures):

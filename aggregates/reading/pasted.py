@@ -10,8 +10,8 @@ from itertools import accumulate
 import msgspec
 
 from aggregates.event import Span
-from aggregates.reading.patterns import patterns
 from aggregates.reading.readings import HEAD_CHARS, TAIL_CHARS
+from aggregates.reading.sentences import patterns
 
 _FENCES = ("```", "~~~", '"""')
 _PASTED = patterns("pasted")
@@ -85,15 +85,10 @@ def _without_orders(own: str) -> str:
         before = own[low : named.start()]
         begun = low + 1 + max(before.rfind(mark) for mark in ".!?\n")
         said = own[begun : named.end()]
-        pieces += (own[done:begun], " " * len(said) if _orders(said) else said)
+        orders = any((told := verb.search(said)) and what.search(said, told.end()) for verb, what in _ORDERS)
+        pieces += (own[done:begun], " " * len(said) if orders else said)
         done = named.end()
     return "".join((*pieces, own[done:]))
-
-
-def _orders(said: str) -> bool:
-    return any(
-        (told := verb.search(said)) is not None and what.search(said, told.end()) is not None for verb, what in _ORDERS
-    )
 
 
 def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], int]:
@@ -144,7 +139,9 @@ _OPENS = patterns("openings")
 def prompt_opening(text: str, own: str, words: int) -> set[str]:
     """The ways in which a prompt opens; `own` is what the person wrote of `text`, `words` how many."""
     said = own.strip()
-    head = _ascii_letters(said[:_LOOKED_CHARS].lower())
+    head = said[:_LOOKED_CHARS].lower()
+    if not head.isascii():  # patterns that know only ASCII take half the time, and find the same
+        head = _OTHER_LETTERS.sub("_", head)
     near = head[:_NEAR_CHARS]
     first_words = head.split(None, 6)[:6]
     yes = _OPENS["accepts"].match(head)
@@ -162,7 +159,11 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         "points back at once": _OPENS["points back"].search(" ".join(first_words[:5])),
         "speaks of nobody": nobody,
         "rates a severity": "severity" in head and _OPENS["rates a severity"].search(head),
-        "pastes a failure": len(text) > len(own) and _pastes_a_failure(text),
+        "pastes a failure": len(text) > len(own)
+        and (
+            _OPENS["failure of a run"].search(text[:_LOOKED_CHARS])
+            or _OPENS["count of failures"].search(text[-_RUN_END_CHARS:])
+        ),
         "adds to what is there": words <= _ADDS_WORDS_MAX and _OPENS["adds"].search(said[-_END_CHARS:].lower()),
         "passes on a comment": words > _LONG_WORDS_MIN
         and _holds(near, _COMMENT_WORDS)
@@ -179,16 +180,6 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
         "opens with a template": _OPENS["opens with a template"].match(head),
     }
     return {name for name, holds in found.items() if holds}
-
-
-def _pastes_a_failure(text: str) -> bool:
-    begins = _OPENS["failure of a run"].search(text[:_LOOKED_CHARS])
-    return begins is not None or _OPENS["count of failures"].search(text[-_RUN_END_CHARS:]) is not None
-
-
-def _ascii_letters(text: str) -> str:
-    """Other letters become underscores: patterns that know only ASCII take half the time, and find the same."""
-    return text if text.isascii() else _OTHER_LETTERS.sub("_", text)
 
 
 def _holds(text: str, words: tuple[str, ...]) -> bool:

@@ -13,9 +13,8 @@ from aggregates.reading.authors import maker_of_own, own_span, own_words
 from aggregates.reading.features import NUMBERED_WORDS, Features, extract
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.pasted import prompt_opening, split_pasted
-from aggregates.reading.patterns import patterns
 from aggregates.reading.readings import NUMBER, SHORT_WEIGHT, TOKENS_MAX, TOPIC_MAX, PromptReading, ResponseReading
-from aggregates.reading.sentences import Cutter
+from aggregates.reading.sentences import Cutter, patterns
 from aggregates.reading.titles import title_and_summary
 
 _SUCCESS_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told

@@ -6,10 +6,9 @@ The words stand in `lexicon.toml`, and in `words.txt`, which training writes.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pkgutil import get_data
 from typing import NamedTuple
-
-from aggregates.reading.patterns import patterns
 
 Words = frozenset[str]
 Phrase = tuple[str, ...]
@@ -25,6 +24,17 @@ def _table(texts: Mapping[str, str]) -> dict[str, Words]:
 
 def _text(name: str) -> str:
     return (get_data(__name__, name) or b"").decode()
+
+
+_PATTERNS = tomllib.loads(_text("patterns.toml"))
+
+
+def patterns(group: str) -> dict[str, re.Pattern[str]]:
+    """Of what people and agents say, each in pieces, with the parts that several share."""
+    found = {name: "".join(pieces) for name, pieces in _PATTERNS[group].items()}
+    for part, shared in _PATTERNS["parts"].items():
+        found = {name: whole.replace(f"<{part}>", shared) for name, whole in found.items()}
+    return {name: re.compile(whole) for name, whole in found.items()}
 
 
 _LEXICON = tomllib.loads(_text("lexicon.toml"))
@@ -256,85 +266,59 @@ def traits(
     if len(plain) <= 2:
         return {"bare paste" if pasted else "bare"}
     if heading and not _PLAN_OPENINGS.isdisjoint(plain[:8]):
-        return _handed_plan(heading)
+        titled = {**VERBS, "tests": OBJECTS["tests"]}
+        return {"plan handed over", *(f"plan title:{kind}" for kind in titled if not titled[kind].isdisjoint(heading))}
     said = [sentence for raw in sentences if (sentence := analyse(raw)) is not None]
     if not said:
         return {"bare"}
     requests = [each for each in said if each.kind == "request"]
     questions = [each.how for each in said if each.kind == "question"]
     reports = [each.how for each in said if each.kind == "report"]
-    found = {_NAMES["begins"][said[0].kind], _NAMES["ends"][said[-1].kind]}
+    found = {_named("begins", said[0].kind), _named("ends", said[-1].kind)}
     if requests:
         found |= _requested(requests)
     elif questions:
-        found |= {"only question", _NAMES["only question"][questions[-1]]}
+        found |= {"only question", _named("only question", questions[-1])}
     elif reports:
         found.add("only strong report" if "strong" in reports else "only weak report")
     else:
         found.add("only statement")
-    found.update([_NAMES["question"][how] for how in questions])
+    found.update([_named("question", how) for how in questions])
     if reports:
         found.add("has report")
     if "strong" in reports:
         found.add("has strong report")
     if len(plain) >= _PROSE_WORDS_MIN and not questions and all(each.how in _REMARKS for each in requests):
-        found.update(_prose(counts))
+        findings = [(about, counts.get(f"prose:{about}", 0)) for about in FINDINGS]
+        found.update(["prose"], [f"prose:{about}" for about, count in findings if count])
+        found.update([f"prose twice:{about}" for about, count in findings if count >= 2])
     return found
 
 
-def _handed_plan(heading: Sequence[str]) -> set[str]:
-    from_title = {f"plan title:{kind}" for kind, words in VERBS.items() if not words.isdisjoint(heading)}
-    if not OBJECTS["tests"].isdisjoint(heading):
-        from_title.add("plan title:tests")
-    return from_title | {"plan handed over"}
-
-
-class _Names(dict[str, str]):
-    """Names of features by what they say: a name that is looked up is not formed and hashed anew for each text."""
-
-    def __init__(self, trait: str) -> None:
-        self._trait = trait
-
-    def __missing__(self, said: str) -> str:
-        return self.setdefault(said, f"{self._trait}:{said}")
-
-
-_NAMES = {
-    trait: _Names(trait)
-    for trait in (
-        *("begins", "ends", "question", "only question"),
-        *("first does", "last does", "last how", "how", "does"),
-    )
-}
+@cache
+def _named(trait: str, said: str) -> str:
+    """A name that is looked up is not formed and hashed anew for each text."""
+    return f"{trait}:{said}"
 
 
 def _requested(requests: Sequence[Sentence]) -> set[str]:
     first, last = requests[0], requests[-1]
     found = {
-        _NAMES["first does"][first.verb or "none"],
-        _NAMES["last does"][last.verb or "none"],
-        _NAMES["last how"][last.how],
+        _named("first does", first.verb or "none"),
+        _named("last does", last.verb or "none"),
+        _named("last how", last.how),
     }
-    found.update([_NAMES["how"][each.how] for each in requests])
-    found.update([_NAMES["does"][_done(each)] for each in requests if each.how not in ("forbid", "unwanted")])
+    found.update([_named("how", each.how) for each in requests])
+    found.update([_named("does", _done(each)) for each in requests if each.how not in ("forbid", "unwanted")])
     return found
 
 
 def _done(request: Sentence) -> str:
     verb = request.verb or "none"
-    abouts = ABOUT.get(verb)
-    if abouts is not None:
-        named = {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(request.words[:_NEAR_WORDS])}
-        return next((f"{verb} {about}" for about in abouts if about in named), verb)
-    return verb
-
-
-def _prose(counts: Mapping[str, int]) -> set[str]:
-    found = {"prose"}
-    findings = {about: counts.get(f"prose:{about}", 0) for about in FINDINGS}
-    found.update([f"prose:{about}" for about, count in findings.items() if count])
-    found.update([f"prose twice:{about}" for about, count in findings.items() if count >= 2])
-    return found
+    if verb not in ABOUT:
+        return verb
+    named = {_OBJECT_OF[word] for word in _OBJECT_WORDS.intersection(request.words[:_NEAR_WORDS])}
+    return next((f"{verb} {about}" for about in ABOUT[verb] if about in named), verb)
 
 
 # That a person says of the work that it works, or was merged: what speaks for an outcome.

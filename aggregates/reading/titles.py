@@ -4,8 +4,7 @@ import re
 
 from aggregates.event import Span
 from aggregates.reading.pasted import PromptText
-from aggregates.reading.patterns import patterns
-from aggregates.reading.sentences import VERBS
+from aggregates.reading.sentences import VERBS, patterns
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
@@ -18,18 +17,15 @@ _PLACE_SIGNS = frozenset("/\\.#:")
 _BELOW_CHARS = 600
 
 
-def _first_line(looked: PromptText) -> tuple[str, int, int]:
-    """The text, start and end of the line that says what a prompt is about; own lines first."""
-    for source in (looked.own, looked.text):
-        start = len(source) - len(source.lstrip())
-        if start < len(source):
-            end = source.find("\n", start)
-            return source, start, len(source) if end < 0 else end
-    return "", 0, 0
+def _line_at(source: str, start: int) -> tuple[int, int]:
+    """From `start` to the end of its line."""
+    stop = source.find("\n", start)
+    return start, len(source) if stop < 0 else stop
 
 
 def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
-    source, start, end = _first_line(looked)
+    source = next((lines for lines in (looked.own, looked.text) if lines.strip()), "")
+    start, end = _line_at(source, len(source) - len(source.lstrip()))
     summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
     line = source[start:end].rstrip()
     if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
@@ -69,8 +65,7 @@ def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:
     if at == end:  # nothing else in this line: the next one that says something
         rest = source[at : at + TITLE_CHARS_MAX * 2]
         at += len(rest) - len(rest.lstrip())
-        stop = source.find("\n", at)
-        end_of_next = len(source) if stop < 0 else stop
+        at, end_of_next = _line_at(source, at)
         return (at, end_of_next) if source[at:end_of_next].strip() else (start, end)
     return (at, end) if len(source[at:end].split()) >= _TITLE_WORDS_MIN else (start, end)
 
@@ -81,8 +76,7 @@ def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
     for line in _LINE.finditer(source, end, end + 400):
         told = line[0].startswith("#") if heading else len(line[0].split()) > 2 * _TITLE_WORDS_MIN
         if told:
-            stop = source.find("\n", line.start())
-            return line.start(), len(source) if stop < 0 else stop
+            return _line_at(source, line.start())
         if heading:
             break
     return start, end
@@ -102,8 +96,7 @@ def _said_below(source: str, start: int, end: int) -> tuple[int, int]:
     for least in (_TITLE_WORDS_MIN + 2, _TITLE_WORDS_MIN):
         for line in below:
             if len(line[0].split()) >= least:
-                stop = source.find("\n", line.start())
-                return line.start(), len(source) if stop < 0 else stop
+                return _line_at(source, line.start())
     return start, end
 
 

@@ -114,10 +114,6 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     true_from: float | None = None
     forced_from: float = 0.5  # from which chance it is rather said than not where something has to be
 
-    @property
-    def both_ways(self) -> bool:
-        return self.false_up_to is not None and self.true_from is not None
-
     def value(self, chance: float, *, forced: bool) -> bool | None:
         """What is said of a chance, 0-1; None: unsure. It never differs from what would be said by force."""
         if forced:
@@ -131,7 +127,9 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
 """Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""
-BOTH_WAYS: frozenset[BooleanName] = frozenset(name for name, bounds in BOUNDS.items() if bounds.both_ways)
+BOTH_WAYS: frozenset[BooleanName] = frozenset(
+    name for name, bounds in BOUNDS.items() if bounds.false_up_to is not None and bounds.true_from is not None
+)
 """Those that the embedded judge can call true as well as false. A rate over the others would lie at an end."""
 
 

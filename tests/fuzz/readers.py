@@ -55,7 +55,7 @@ USED_AS = {
 BUILT_ELSEWHERE = {
     "aggregates.records.shell._matching": "read_command",
     "aggregates.reading.spans._any_of": "evidence_spans",
-    "aggregates.reading.patterns.patterns": "read_prompt",
+    "aggregates.reading.sentences.patterns": "read_prompt",
     "aggregates.reading.reading._cjk": "read_prompt",
     "aggregates.reading.spans._pattern": "evidence_spans",
     "aggregates.redaction.redaction.<lambda>": "redact",
