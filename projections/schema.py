@@ -50,6 +50,11 @@ def table_names() -> tuple[str, ...]:
     return tuple(sorted(_declared()))
 
 
+def types_of(table: str) -> dict[str, str]:
+    """Its columns in their order, each with its type."""
+    return _declared()[table].types
+
+
 def key_of(table: str) -> tuple[str, ...]:
     """The columns of its primary key, in their order."""
     return _names(_declared()[table].key)

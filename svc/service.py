@@ -23,8 +23,7 @@ from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
 from aggregates.people.entry import Operators, Uses
-from aggregates.prices.catalog import Served
-from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
+from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, Served
 from aggregates.reports.decide import BackfillReply
 from aggregates.reports.events import BackfillRequested, ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges

@@ -5,6 +5,7 @@ is not listed is not known. The structs are the contract's JSON, field by field,
 anybody who holds the document.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
@@ -15,8 +16,9 @@ import msgspec
 import rfc8785
 from msgspec import Meta
 
-from aggregates.event import Event
-from aggregates.times import INSTANT_MAX_US, iso, parse_instant
+from aggregates.event import Event, Reason, Refused
+from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
+from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, iso, parse_instant
 
 SCHEMA_VERSION: Literal[1] = 1
 REVISION_MAX = 2**31 - 1
@@ -233,16 +235,10 @@ class RevisionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def catalog_record(served: Served) -> CatalogRecord:
-    snapshot = served.snapshot
-    return CatalogRecord(
-        schema_version=snapshot.schema_version,
-        catalog_revision=snapshot.catalog_revision,
-        checksum_sha256=snapshot.checksum_sha256,
-        published_at=iso(snapshot.published_at_us),
-        refreshed_at=iso(served.refreshed_at_us),
-        stale=served.stale,
-        exact_lookups=snapshot.exact_lookups,
-    )
+    snapshot = {name: getattr(served.snapshot, name) for name in Snapshot.__struct_fields__}
+    published_at = iso(snapshot.pop("published_at_us"))
+    refreshed_at = iso(served.refreshed_at_us)
+    return CatalogRecord(**snapshot, published_at=published_at, refreshed_at=refreshed_at, stale=served.stale)
 
 
 # Events of the price catalog.
@@ -260,7 +256,125 @@ class RequestsRepriced(Event, frozen=True, kw_only=True, omit_defaults=True):
     """Requests of an organization that have no price yet get one of this revision; those that have keep theirs."""
 
     TOPIC: ClassVar[str] = "requests.repriced"
+    received_at_us: int = 0  # whoever orders it leaves this and the revision out: it is the newest valid one
     organization_id: UUID
-    catalog_revision: int
+    catalog_revision: int = 0
     from_us: int
     to_us: int  # half-open: requests made from the one up to the other
+
+
+# Deciding: a document or an order to reprice and what is published, in; events and a reply, out.
+
+
+class CatalogDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A catalog as somebody hands it in; what is left out is filled in when it is published."""
+
+    exact_lookups: Lookups
+    schema_version: Literal[1] = SCHEMA_VERSION
+    catalog_revision: Revision | None = None  # the next one where it is left out
+    published_at: str | None = None  # ISO 8601; the time of publication where it is left out
+    checksum_sha256: str | None = None  # only with a `catalog_revision`, which it covers
+
+    def __post_init__(self) -> None:
+        if self.published_at is not None:
+            instant("published_at", self.published_at)
+
+
+class PublishCatalog(msgspec.Struct, frozen=True, kw_only=True):
+    document: CatalogDocument
+    source: str
+
+
+class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
+    last_revision: int = 0  # the newest there is, valid or not; 0 before the first
+    newest_valid: Snapshot | None = None
+    repricings: int = 0
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """The revision that holds the document now."""
+
+    catalog_revision: int
+    checksum_sha256: str
+    published_at: str
+    changed: bool  # False where the newest valid revision already says the same: nothing was published
+
+
+class Repriced(msgspec.Struct, frozen=True, kw_only=True):
+    """What was ordered."""
+
+    organization_id: UUID
+    catalog_revision: int
+
+
+CatalogCommand = PublishCatalog | RequestsRepriced
+CatalogReply = Published | Repriced | Refused
+NewFact = tuple[UUID, int, Event]  # a stream, the version in it, and what stands there
+Decision = tuple[tuple[NewFact, ...], CatalogReply]  # a refusal appends nothing
+
+
+def decide_catalog(
+    command: CatalogCommand, state: CatalogState, organizations: Collection[UUID], now_us: int
+) -> Decision:
+    if isinstance(command, PublishCatalog):
+        return _publish(command, state, now_us)
+    return _reprice(command, state, organizations, now_us)
+
+
+def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decision:
+    document, newest = command.document, state.newest_valid
+    if newest is not None and document.exact_lookups == newest.exact_lookups:
+        return (), _shown(newest, changed=False)
+    revision = document.catalog_revision or state.last_revision + 1
+    fault = _revision_fault(document, revision, state) or content_fault(document.exact_lookups)
+    if fault is not None:
+        return _refused(fault)
+    digest = checksum(revision, document.exact_lookups)
+    if document.checksum_sha256 is not None and document.checksum_sha256.lower() != digest:
+        return _refused(NO_FIT)
+    snapshot = Snapshot(
+        schema_version=SCHEMA_VERSION,
+        catalog_revision=revision,
+        published_at_us=now_us if document.published_at is None else parse_instant(document.published_at),
+        checksum_sha256=digest,
+        exact_lookups=document.exact_lookups,
+    )
+    event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
+    return ((CATALOG_STREAM, revision, event),), _shown(snapshot, changed=True)
+
+
+def _revision_fault(document: CatalogDocument, revision: int, state: CatalogState) -> str | None:
+    if not state.last_revision < revision <= REVISION_MAX:
+        return (
+            f"catalog_revision is {revision}; it must be greater than {state.last_revision}, the newest there is, "
+            f"and at most {REVISION_MAX}; leave it and the checksum out to take the next"
+        )
+    if document.checksum_sha256 is not None and document.catalog_revision is None:
+        return "checksum_sha256 covers catalog_revision, which is missing; give both or neither"
+    return None
+
+
+def _reprice(wish: RequestsRepriced, state: CatalogState, organizations: Collection[UUID], now_us: int) -> Decision:
+    if state.newest_valid is None:
+        return _refused("there is no validated catalog snapshot to price by; publish one first")
+    if wish.organization_id not in organizations:
+        return (), Refused(Reason.NOT_FOUND, f"no organization {wish.organization_id}")
+    if not INSTANT_MIN_US <= wish.from_us < wish.to_us <= INSTANT_MAX_US:
+        return _refused("the range to reprice is empty, or lies before 1970 or after 9998: from must come before to")
+    revision = state.newest_valid.catalog_revision
+    event = msgspec.structs.replace(wish, received_at_us=now_us, catalog_revision=revision)
+    reply = Repriced(organization_id=wish.organization_id, catalog_revision=revision)
+    return ((REPRICING_STREAM, state.repricings + 1, event),), reply
+
+
+def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
+    return Published(
+        catalog_revision=snapshot.catalog_revision,
+        checksum_sha256=snapshot.checksum_sha256,
+        published_at=iso(snapshot.published_at_us),
+        changed=changed,
+    )
+
+
+def _refused(message: str) -> Decision:
+    return (), Refused(Reason.INVALID, message)

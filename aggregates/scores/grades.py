@@ -165,25 +165,10 @@ def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, 
     return min(shares, key=shares.__getitem__, default="")
 
 
-def apg(total: float, prompts: int) -> float | None:
-    """Average prompt grade: the mean of standing scores, 0-100, from their sum; None without any."""
-    return total / prompts if prompts else None
-
-
 def median(values: Iterable[float]) -> float:
     """The middle value, or the mean of the two middle ones; 0 of nothing."""
     found = list(values)
     return statistics.median(found) if found else 0.0
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """The value at a share 0-1 of sorted values, by linear interpolation; 0 of nothing."""
-    if not ordered:
-        return 0.0
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 # Grading one prompt by itself, with words: what `svc grade` prints.
@@ -346,7 +331,7 @@ def compare(
     own = Comparison(my_score=mine, interval=interval, left_out=left_out, basis="insufficient")
     if len(peers) >= PEERS_MIN:
         rates = sorted(peers if mine is None else (*peers, mine))
-        p25, p50, p75 = (percentile(rates, share) for share in (0.25, 0.50, 0.75))
+        p25, p50, p75 = statistics.quantiles(rates, n=4, method="inclusive")
         distribution = Distribution(
             peer_count=len(peers), cohort_mean=sum(rates) / len(rates), p25=p25, p50=p50, p75=p75
         )

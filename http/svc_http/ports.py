@@ -15,8 +15,7 @@ from aggregates.people.budgets import Budgets, BudgetShown
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
 from aggregates.people.entry import Account, Operators, Uses
-from aggregates.prices.catalog import RevisionRecord, Served
-from aggregates.prices.decide import CatalogCommand, CatalogReply, Published
+from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, RevisionRecord, Served
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest

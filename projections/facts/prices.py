@@ -14,6 +14,7 @@ from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.turns.observation import CapturedResponse, Observation
 from projections.facts.rows import Reprice, Rows
 from projections.reader import pack, unpack
+from projections.schema import types_of
 
 END_POSITION = 2**63 - 1
 """After every position of the log."""
@@ -123,31 +124,13 @@ def _price_answers(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, 
             rows.touched_captures.append(capture)
 
 
+_FLAGS = ("failed", "sidechain", "superseded")
 COLUMNS: dict[str, type[str] | type[int] | type[bool]] = {
     "organization_id": str,
-    "developer_id": str,
-    "at_us": int,
-    "record_id": str,
-    "agent_session_id": str,
-    "prompt_id": str,
-    "request_id": str,
-    "failed": bool,
-    "sidechain": bool,
-    "model": str,
-    "status_code": int,
-    "retry_after_ms": int,
-    "duration_ms": int,
-    "input_tokens": int,
-    "output_tokens": int,
-    "cache_read_tokens": int,
-    "cache_write_tokens": int,
-    "cache_write_1h_tokens": int,
-    "cost_usd_nano": int,
-    "cost_kind": str,
-    "catalog_revision": int,
-    "superseded": bool,
-    "position": int,
-    "changed_position": int,
+    **{
+        name: bool if name in _FLAGS else {"TEXT": str, "INTEGER": int}[kind]
+        for name, kind in types_of("requests").items()
+    },
 }
 """What the archive takes of each row: ids, numbers, flags and the model's name; no words."""
 

@@ -7,7 +7,7 @@ derivation of turns looks at (`observations`).
 import sqlite3
 from collections.abc import Iterable, Sequence, Set
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from aggregates.capture.events import MetricsCaptured, RecordsCaptured, TracesCaptured
@@ -27,6 +27,11 @@ REPORTED = "reported"  # the kind of a cost that the agent itself told
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
 """What names the thing that was reported, so that an agent's log and its transcript do not count it twice."""
 _LINES = ("lines_added", "lines_removed")
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
+_MEASURED = attrgetter("model", "status_code", "retry_after_ms", "duration_ms", *_TOKENS)
+_NAMED = attrgetter("name", "kind", "unit", "temporality")
+_COUNTED_POINT = attrgetter("start_us", "value", "series", "meaning", "model")
+"""Fields that stand together in the columns of a request, and of a metric point."""
 
 
 TRANSCRIPT = "transcript"  # the signal of what an import read from an agent's own files
@@ -107,15 +112,7 @@ def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> 
         record.request_id,
         int(record.kind == "error"),
         int(record.sidechain),
-        record.model,
-        record.status_code,
-        record.retry_after_ms,
-        record.duration_ms,
-        record.input_tokens,
-        record.output_tokens,
-        record.cache_read_tokens,
-        record.cache_write_tokens,
-        record.cache_write_1h_tokens,
+        *_MEASURED(record),
         record.cost_usd_nano if price is None else price.cost_usd_nano,
         reported if price is None else price.kind,
         None if price is None else price.catalog_revision,
@@ -169,16 +166,9 @@ def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:
                 point.record_id,
                 organization_id,
                 event.agent_session_id,
-                point.name,
-                point.kind,
-                point.unit,
-                point.temporality,
+                *_NAMED(point),
                 None if point.monotonic is None else int(point.monotonic),
-                point.start_us,
-                point.value,
-                point.series,
-                point.meaning,
-                point.model,
+                *_COUNTED_POINT(point),
                 position,
                 point.origin,
             )
@@ -191,8 +181,7 @@ def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None
     """What the catalog says a request cost, where its agent did not say."""
     if record.kind != "request" or record.cost_usd_nano is not None:
         return None
-    counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
-    return price_of(prices, record.model, at_us, Usage(*counts, record.cache_write_1h_tokens))
+    return price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _TOKENS)))
 
 
 def _duplicate_key(record: Record) -> str | None:
@@ -253,14 +242,10 @@ def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[Pla
 
 def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
     """Note sessions whose tool calls tell their lines; those among them whose counters had stood in until now."""
-    new = [session for session in sorted(sessions) if _note(db, session)]
+    note = "INSERT OR IGNORE INTO edit_details VALUES (?) RETURNING 1"
+    new = [session for session in sorted(sessions) if db.execute(note, (session,)).fetchone() is not None]
     counted = "SELECT 1 FROM metric_points WHERE agent_session_id = ? AND meaning IN ('lines_added', 'lines_removed')"
     return [session for session in new if db.execute(counted, (session,)).fetchone() is not None]
-
-
-def _note(db: sqlite3.Connection, session: str) -> bool:
-    noted = db.execute("INSERT OR IGNORE INTO edit_details VALUES (?) RETURNING 1", (session,)).fetchone()
-    return noted is not None
 
 
 # One request, tool call or refusal that was reported twice counts once.
@@ -316,19 +301,17 @@ def _settle(db: sqlite3.Connection, session: str, keys: Set[str]) -> list[int]:
     for key, reported in groupby(rows, key=itemgetter(0)):
         reports = sorted((_Report(*row[1:]) for row in reported), key=lambda report: report.order)
         if key.startswith(UNNAMED):
-            _pair(db, session, reports)
+            # A report counts unless it is the worse one of a pair; a pair may change when an earlier report comes late.
+            worse, since = _worse(reports), max(report.position for report in reports)
+            for report in reports:
+                _write(db, session, report, report in worse, since)
         else:
-            _mark(db, session, reports)
+            # The first counts. Another stopped counting where the first better one stood in the log.
+            for index, report in enumerate(reports[1:], 1):
+                since = max(report.position, min(better.position for better in reports[:index]))
+                _write(db, session, report, True, since)
         touched += [report.at_us for report in reports]
     return touched
-
-
-def _pair(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> None:
-    """A report counts unless it is the worse one of a pair; a pair may change when an earlier report comes late."""
-    worse = _worse(reports)
-    since = max(report.position for report in reports)
-    for report in reports:
-        _write(db, session, report, report in worse, since)
 
 
 def _worse(reports: Sequence[_Report]) -> set[_Report]:
@@ -344,13 +327,6 @@ def _worse(reports: Sequence[_Report]) -> set[_Report]:
         else:
             (logged if apart_us < 0 else written).pop(0)
     return worse
-
-
-def _mark(db: sqlite3.Connection, session: str, reports: Sequence[_Report]) -> None:
-    """The first counts. Another stopped counting where the first better one stood in the log."""
-    for index, report in enumerate(reports[1:], 1):
-        since = max(report.position, min(better.position for better in reports[:index]))
-        _write(db, session, report, True, since)
 
 
 def _write(db: sqlite3.Connection, session: str, report: _Report, superseded: bool, since: int) -> None:

@@ -5,6 +5,7 @@ request; it counts at the time of its prompt.
 """
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add
 from typing import Any, Literal, Self, TypeVar
@@ -15,10 +16,11 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from aggregates.turns.turn import UNKNOWN_MODEL
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
 from projections.derive.sub_session_rows import PromptDetail
-from projections.reader import json_array, owner, sum_in_halves, unpack, whole_sums
-from projections.sub_sessions.rows import NANO
+from projections.reader import Reader, bound, json_array, owner, sum_in_halves, unpack, whole_sums
+from projections.sub_sessions.goals import with_agents
+from projections.sub_sessions.rows import NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
@@ -153,15 +155,15 @@ _PROMPTS = (
 
 def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, after: int) -> LivePart:
     """Requests that changed after a position of the log, and turns that only response captures tell about."""
-    bound = {"after": after, "organization": str(organization_id)}
+    narrowed = {"after": after, "organization": str(organization_id)}
     stays = json_array([(stay.developer_id, stay.start_us, stay.end_us) for stay in asked.stays])
-    spent = spent_rows(db.execute(_LIVE, bound | {"stays": stays}))
+    spent = spent_rows(db.execute(_LIVE, narrowed | {"stays": stays}))
     for stay in asked.stays:
         whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
         for _, _, usage in told_by_responses(db, whose, days):
             add_spent(spent, {stay.developer_id: Spent(*msgspec.structs.astuple(usage)[: len(_BY_RESPONSE)])})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
-    return LivePart(spent, db.execute(_KEYS, bound | window).fetchall())
+    return LivePart(spent, db.execute(_KEYS, narrowed | window).fetchall())
 
 
 def add_spent(spent: ByDeveloper, more: ByDeveloper) -> None:
@@ -243,16 +245,21 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
     by_name = sorted(names, key=lambda each: (names[each], each))
     members = [_member(each, names[each], current.spent.get(each, Spent()), total_usd, partial) for each in by_name]
     ranked = all(member.cost_usd is not None for member in members)
+    at_least = (partial or total.unpriced or total.lower_bound) and total.cost_usd_nano > 0
+    least_usd = total.cost_usd_nano / NANO if at_least else None
+    rollup = {"cost_usd": total_usd, "lower_bound_cost_usd": least_usd, "is_estimate": True}
+    ratio = None if partial or not total.requests else (total.requests - total.unpriced) / total.requests
+    before_partial = previous.coverage.reason != "complete"
     return TeamCost(
         is_partial=partial,
-        prev_is_partial=previous.coverage.reason != "complete",
+        prev_is_partial=before_partial,
         read_coverage=current.coverage,
         prev_read_coverage=previous.coverage,
         cost_ranking_available=ranked,
-        rollup=_rollup(total, partial),
+        rollup=total.shown_as(Rollup, known=not partial, **rollup),
         members=sorted(members, key=lambda member: -(member.cost_usd or 0.0)) if ranked else members,
-        pricing_coverage=_pricing(total, partial),
-        prev_cost_usd=_cost_usd(sum(previous.spent.values(), Spent()), previous.coverage.reason != "complete"),
+        pricing_coverage=total.shown_as(PricingCoverage, known=not partial, ratio=ratio),
+        prev_cost_usd=_cost_usd(sum(previous.spent.values(), Spent()), before_partial),
     )
 
 
@@ -262,18 +269,6 @@ def _cost_usd(spent: Spent, partial: bool) -> float | None:
     return None if partial or nought_is_doubtful else spent.cost_usd
 
 
-def _rollup(total: Spent, partial: bool) -> Rollup:
-    below = (partial or total.unpriced or total.lower_bound) and total.cost_usd_nano > 0
-    least_usd = total.cost_usd_nano / NANO if below else None
-    return total.shown_as(
-        Rollup,
-        known=not partial,
-        cost_usd=_cost_usd(total, partial),
-        lower_bound_cost_usd=least_usd,
-        is_estimate=True,
-    )
-
-
 def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None, partial: bool) -> Member:
     cost_usd = _cost_usd(spent, partial)
     share = cost_usd / total_usd if cost_usd is not None and total_usd else None
@@ -281,6 +276,53 @@ def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None
     return spent.shown_as(Member, known=not partial, **own)
 
 
-def _pricing(total: Spent, partial: bool) -> PricingCoverage:
-    ratio = None if partial or not total.requests else (total.requests - total.unpriced) / total.requests
-    return total.shown_as(PricingCoverage, known=not partial, ratio=ratio)
+# What a developer's goals cost: by day, by outcome, by model, and which cost most. A goal counts where it began.
+
+_GOAL_SUMS = ", ".join(
+    (
+        *(f"coalesce(sum(s.{name}), 0)" for name in _BY_RESPONSE[:_COUNTS]),
+        *(sum_in_halves(f"s.{name}") for name in _BY_RESPONSE[_COUNTS:]),
+    )
+)
+
+
+class ModelSpent(msgspec.Struct, frozen=True):
+    model: str | None  # None where it was not reported
+    spent: Spent
+
+
+def spent_in(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[Spent]:
+    """The goals that began in each window."""
+    query = f"SELECT {_GOAL_SUMS} {started_in()}"
+    return [Spent.of(reader.db.execute(query, bound(scope, window)).fetchone()) for window in windows]
+
+
+def spent_by_outcome(reader: Reader, scope: Scope, window: Window) -> dict[GoalOutcome, tuple[int, Spent]]:
+    """How many goals came out so, and what they took."""
+    query = f"SELECT {OUTCOME}, count(*), {_GOAL_SUMS} {started_in()} GROUP BY 1"
+    return {row[0]: (row[1], Spent.of(row[2:])) for row in reader.db.execute(query, bound(scope, window))}
+
+
+def spent_by_model(reader: Reader, scope: Scope, window: Window) -> list[ModelSpent]:
+    """The dearest first; those without any price last."""
+    sums: defaultdict[str, Spent] = defaultdict(Spent)
+    for (body,) in reader.db.execute(f"SELECT s.models {started_in()}", bound(scope, window)):
+        for each in unpack(body, list[ModelTotals]):
+            sums[each.model or UNKNOWN_MODEL] += Spent(
+                each.requests,
+                each.unpriced_requests,
+                unmeasured=each.unmeasured_requests,
+                output_tokens=each.tokens,
+                cost_usd_nano=each.cost_usd_nano,
+            )
+    found = [ModelSpent(None if name == UNKNOWN_MODEL else name, spent) for name, spent in sums.items()]
+    return sorted(found, key=lambda each: (-each.spent.cost_usd_nano, -each.spent.requests, each.model or ""))
+
+
+def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
+    """Those with the highest cost, as far as their requests have a price."""
+    where = (
+        "AND s.started_us >= :start AND s.started_us < :end AND s.cost_usd_nano > 0 "
+        "ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
+    )
+    return with_agents(reader, select(reader, scope, where, window, limit=limit))

@@ -42,16 +42,14 @@ def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     query = f"SELECT rowid, standing_sure & standing_earned {_GRADED} ORDER BY own_score DESC, at_us DESC"
     # What is earned by the prompt itself stands beside bodies: it is read of the first few alone, by their scores.
     found = _first(_by_itself(reader.db, reader.db.execute(query, bound(scope, window))))
-    order = "p.own_score DESC, p.at_us DESC, p.turn_id"
-    return {name: _example(reader, scope, window, name, order, rows) for name, rows in found.items()}
+    return _examples(reader, scope, window, found, "p.own_score DESC, p.at_us DESC, p.turn_id")
 
 
 def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     """Of each habit the newest prompt that surely misses it, as did those before it in its sub-session."""
     query = f"SELECT rowid, standing_sure & ~standing_earned {_GRADED} ORDER BY at_us DESC"
     found = _first(reader.db.execute(query, bound(scope, window)))
-    order = "p.at_us DESC, p.turn_id DESC"
-    return {name: _example(reader, scope, window, name, order, rows) for name, rows in found.items()}
+    return _examples(reader, scope, window, found, "p.at_us DESC, p.turn_id DESC")
 
 
 _GRADED = f"{COUNTED} AND own_score IS NOT NULL"
@@ -80,13 +78,19 @@ def _first(prompts: Iterable[tuple[int, int]]) -> dict[BooleanName, list[int]]:
     return found
 
 
-def _example(
-    reader: Reader, scope: Scope, window: Window, name: BooleanName, order: str, rows: Sequence[int]
-) -> ShownHabit | None:
-    page = bound(scope, window, rows=json_array(rows), limit=EXAMPLES_READ, offset=0)
-    found = graded_bodies(reader, order, page, "AND p.rowid IN (SELECT value FROM json_each(:rows))") if rows else []
-    readable = ((prompt, body) for prompt, body in found if prompt.preview is not None)
-    return next((_shown(reader, name, prompt, body) for prompt, body in readable), None)
+def _examples(
+    reader: Reader, scope: Scope, window: Window, found: Mapping[BooleanName, Sequence[int]], order: str
+) -> ShownHabits:
+    """Of each habit the first prompt whose text is still there."""
+    shown: dict[BooleanName, ShownHabit | None] = dict.fromkeys(found)
+    for name, rows in found.items():
+        page = bound(scope, window, rows=json_array(rows), limit=EXAMPLES_READ, offset=0)
+        narrowed = "AND p.rowid IN (SELECT value FROM json_each(:rows))"
+        for prompt, body in graded_bodies(reader, order, page, narrowed) if rows else ():
+            if prompt.preview is not None:
+                shown[name] = _shown(reader, name, prompt, body)
+                break
+    return shown
 
 
 def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptDetail) -> ShownHabit:

@@ -21,28 +21,8 @@ from aggregates.times import US_PER_SECOND, Period, Window, buckets, iso, local_
 from aggregates.turns.turn import Turn
 from projections.derive.sub_session_rows import Detail
 from projections.reader import Reader, bound, unpack
+from projections.scores import insights_payload as shown
 from projections.scores.activity import active_times
-from projections.scores.insights_payload import (
-    Activity,
-    ActivityDay,
-    AtAGlance,
-    Category,
-    CostOptimization,
-    Highlight,
-    HowYouUse,
-    ImpressiveThings,
-    Insights,
-    InsightsMeta,
-    QuickWin,
-    SkillPoint,
-    SkillSnapshot,
-    Stats,
-    TrendPoint,
-    Trends,
-    WasteAction,
-    WhereThingsGoWrong,
-    WorstPrompt,
-)
 from projections.scores.skill import graded_prompts, insight_summary, skill
 from projections.sub_sessions.rows import CRUSHED, NANO, QUALIFIES, SETTLED, TURNS, WHOLE_TOKENS, started_in
 
@@ -95,7 +75,7 @@ _WORK = (
 )
 
 
-def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
+def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> shown.Insights:
     """Of one developer, over the sub-sessions that started in the range."""
     rows = reader.db.execute(_WORK, bound(scope, asked.window))
     found = [_work(values, (row[-1] for row in turns)) for values, turns in groupby(rows, key=lambda row: row[:-1])]
@@ -107,8 +87,8 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
     turns = [turn for work in found for turn in work.turns if turn[1] < asked.window.end_us]
     timed = [ms for work in found for ms in work.timed_ms]
     missed = _missed(found, asked.language)
-    return Insights(
-        meta=InsightsMeta(
+    return shown.Insights(
+        meta=shown.InsightsMeta(
             period_start=iso(asked.window.start_us),
             period_end=iso(asked.window.end_us),
             timezone=asked.zone.key,
@@ -117,19 +97,23 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
             total_messages=len(turns),
             active_days=len({local_date(started_us, asked.zone) for _, started_us, _ in turns}),
         ),
-        skill_snapshot=SkillSnapshot(
+        skill_snapshot=shown.SkillSnapshot(
             apg_current=average.apg_current,
             interval=average.interval,
-            **{name: getattr(graded, name) for name in SkillSnapshot.__struct_fields__[2:]},
+            **{name: getattr(graded, name) for name in shown.SkillSnapshot.__struct_fields__[2:]},
         ),
         skill_trend=[
-            SkillPoint(period_start=iso(week.start_us), skill_index=each.skill_index, sample_count=each.sample_count)
+            shown.SkillPoint(
+                period_start=iso(week.start_us), skill_index=each.skill_index, sample_count=each.sample_count
+            )
             for week, each in weekly
         ],
-        at_a_glance=AtAGlance(quick_wins=[QuickWin(label=HABITS[asked.language][name].advice) for name in quick_wins]),
+        at_a_glance=shown.AtAGlance(
+            quick_wins=[shown.QuickWin(label=HABITS[asked.language][name].advice) for name in quick_wins]
+        ),
         activity=_activity(reader, scope, asked, found, [at_us for _, at_us, _ in turns]),
-        how_you_use_cc=HowYouUse(
-            stats=Stats(
+        how_you_use_cc=shown.HowYouUse(
+            stats=shown.Stats(
                 avg_turns_per_session=_rate(len(turns), len(found)),
                 median_response_time_secs=median(timed) / 1000 if timed else None,
                 sessions=len(found),
@@ -138,8 +122,10 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
             )
         ),
         impressive_things=_impressive(found, asked.language),
-        where_things_go_wrong=WhereThingsGoWrong(
-            categories=[Category(label=each.label, count=len(w), mitigation=each.mitigation) for each, w in missed]
+        where_things_go_wrong=shown.WhereThingsGoWrong(
+            categories=[
+                shown.Category(label=each.label, count=len(w), mitigation=each.mitigation) for each, w in missed
+            ]
         ),
         cost_optimization=_costs(found, missed),
         worst_prompts=_worst_prompts(reader, scope, asked.window),
@@ -162,7 +148,7 @@ def _work(values: Sequence[Any], bodies: Iterable[bytes]) -> SubSessionWork:
     )
 
 
-def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPrompt]:
+def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[shown.WorstPrompt]:
     """Of the average prompt grade's prompts, those that stand lowest; of equal ones the newest."""
     order, own = "p.own_score, p.at_us DESC, p.turn_id", bound(scope, window, limit=WORST_PROMPTS_MAX, offset=0)
     before = (
@@ -171,7 +157,7 @@ def _worst_prompts(reader: Reader, scope: Scope, window: Window) -> list[WorstPr
         "AND (p.at_us, p.turn_id) < (mine.at_us, mine.turn_id) WHERE a.alias_id = ?"
     )
     return [
-        WorstPrompt(
+        shown.WorstPrompt(
             score=each.own_score,
             standing_score=each.score,
             session_id=each.agent_session_id,
@@ -190,13 +176,13 @@ def _activity(
     asked: InsightsQuery,
     found: Sequence[SubSessionWork],
     written_us: Sequence[int],
-) -> Activity:
+) -> shown.Activity:
     days = asked.periods("day")
     begun = sorted_into(days, ((work.started_us, work) for work in found))
     written = sorted_into(days, ((at_us, at_us) for at_us in written_us))
-    return Activity(
+    return shown.Activity(
         points=[
-            ActivityDay(date=str(local_date(day.start_us, asked.zone)), sessions=len(first), messages=len(second))
+            shown.ActivityDay(date=str(local_date(day.start_us, asked.zone)), sessions=len(first), messages=len(second))
             for day, first, second in zip(days, begun, written, strict=True)
         ],
         total_active_seconds=sum(us for _, us in active_times(reader.db, scope, asked.window)) / US_PER_SECOND,
@@ -208,19 +194,19 @@ def _first_try_rate(found: Sequence[SubSessionWork]) -> float | None:
     return _rate(sum(work.crushed and not work.corrected for work in found), sum(work.qualifies for work in found))
 
 
-def _impressive(found: Sequence[SubSessionWork], language: Language) -> ImpressiveThings:
+def _impressive(found: Sequence[SubSessionWork], language: Language) -> shown.ImpressiveThings:
     won = [work for work in found if work.crushed]
     kinds = Counter(work.intent for work in won if work.intent is not None)
     ranked = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:HIGHLIGHTS_MAX]
     unsaid = [work for work in found if work.undecided]
     tally = Tally(sum(work.qualifies for work in found), len(won), len(unsaid), sum(not work.rework for work in unsaid))
-    return ImpressiveThings(
+    return shown.ImpressiveThings(
         win_rate=_rate(tally.crushed, tally.total),
         interval=tally.interval(unit=1.0),
         decided_count=tally.decided,
         undecided_count=tally.undecided,
         total_win_sessions=len(won),
-        highlights=[Highlight(label=REACHED[language][intent], session_count=count) for intent, count in ranked],
+        highlights=[shown.Highlight(label=REACHED[language][intent], session_count=count) for intent, count in ranked],
     )
 
 
@@ -234,11 +220,11 @@ def _missed(found: Sequence[SubSessionWork], language: Language) -> _Missed:
     return [(TROUBLES[language][kind], works) for kind, works in ranked]
 
 
-def _costs(found: Sequence[SubSessionWork], missed: _Missed) -> CostOptimization:
+def _costs(found: Sequence[SubSessionWork], missed: _Missed) -> shown.CostOptimization:
     total = _cost_usd(found) if found else None
     wasted = _cost_usd([work for work in found if work.qualifies and not work.crushed]) if found else None
-    actions = [WasteAction(action=each.mitigation, savings_usd=_cost_usd(works)) for each, works in missed]
-    return CostOptimization(
+    actions = [shown.WasteAction(action=each.mitigation, savings_usd=_cost_usd(works)) for each, works in missed]
+    return shown.CostOptimization(
         total_cost_usd=total,
         wasted_cost_usd=wasted,
         undecided_cost_usd=_cost_usd([work for work in found if work.undecided]) if found else None,
@@ -250,12 +236,12 @@ def _costs(found: Sequence[SubSessionWork], missed: _Missed) -> CostOptimization
     )
 
 
-def _trends(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> Trends:
+def _trends(asked: InsightsQuery, found: Sequence[SubSessionWork]) -> shown.Trends:
     weeks = asked.periods("week")
     begun = sorted_into(weeks, ((work.started_us, work) for work in found))
-    return Trends(
+    return shown.Trends(
         points=[
-            TrendPoint(
+            shown.TrendPoint(
                 period_start=iso(week.start_us),
                 first_try_rate=_first_try_rate(some),
                 friction_rate=_rate(sum(work.friction for work in some), len(some)),

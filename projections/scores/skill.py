@@ -179,7 +179,7 @@ def _point(window: Window, scores: Sequence[tuple[float, int]]) -> ApgPoint:
     count = sum(prompts for _, prompts in scores)
     return ApgPoint(
         period_start=iso(window.start_us),
-        apg=grades.apg(total, count),
+        apg=total / count if count else None,
         interval=grades.mean_interval(total, squares, count),
         sample_count=count,
     )

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Rates, RevisionRecord
-from aggregates.prices.decide import Published, Repriced
+from aggregates.prices.catalog import CatalogRecord, ExactLookup, ListRate, Published, Rates, Repriced, RevisionRecord
 from aggregates.prices.prices import spellings
 from aggregates.times import iso
 from svc.cli.access import Access, NotFound

@@ -20,15 +20,18 @@ from msgspec.structs import replace
 
 from aggregates.event import Mendable, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
-from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served, snapshot_fault
-from aggregates.prices.decide import (
+from aggregates.prices.catalog import (
     CatalogCommand,
     CatalogDocument,
+    CatalogPublished,
     CatalogReply,
     CatalogState,
     PublishCatalog,
     Published,
+    RevisionRecord,
+    Served,
     decide_catalog,
+    snapshot_fault,
 )
 from aggregates.times import iso
 from svc.actors.actors import Clock

@@ -175,9 +175,24 @@ async def _mail(server: MailServer, notice: Notice, developer: Developer, now_us
 def _sent(to: MailServer, message: "EmailMessage") -> Refusal | None:
     import smtplib
 
+    at = (to.host, to.port, to.domain)
     # What a mail server says may name people and accounts: only its numbers are told on.
     try:
-        _hand_over(to, message)
+        server = (
+            smtplib.SMTP_SSL(*at, timeout=NOTICE_SECONDS, context=trusted())
+            if to.tls == "at once"
+            else smtplib.SMTP(*at, timeout=NOTICE_SECONDS)
+        )
+        try:
+            if to.tls == "starttls":
+                server.starttls(context=trusted())
+            if to.login[0]:
+                server.login(*to.login)
+            server.send_message(message)
+            with suppress(OSError):  # it has the mail
+                server.quit()
+        finally:
+            server.close()
     except smtplib.SMTPRecipientsRefused as error:
         ((status, _),) = error.recipients.values()
         return Refusal("refused", status, type(error).__name__)
@@ -186,27 +201,6 @@ def _sent(to: MailServer, message: "EmailMessage") -> Refusal | None:
     except OSError as error:
         return Refusal("unreachable", None, type(error).__name__)
     return None
-
-
-def _hand_over(to: MailServer, message: "EmailMessage") -> None:
-    import smtplib
-
-    at = (to.host, to.port, to.domain)
-    server = (
-        smtplib.SMTP_SSL(*at, timeout=NOTICE_SECONDS, context=trusted())
-        if to.tls == "at once"
-        else smtplib.SMTP(*at, timeout=NOTICE_SECONDS)
-    )
-    try:
-        if to.tls == "starttls":
-            server.starttls(context=trusted())
-        if to.login[0]:
-            server.login(*to.login)
-        server.send_message(message)
-        with suppress(OSError):  # it has the mail
-            server.quit()
-    finally:
-        server.close()
 
 
 class ReportNotices:

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from uuid import UUID, uuid5
 
 from aggregates.event import Event
-from aggregates.prices.decide import CatalogCommand, CatalogReply
+from aggregates.prices.catalog import CatalogCommand, CatalogReply
 from projections.apply import bookmark
 from projections.schema import table_names
 from svc.log.codec import Codec, NewEvent

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import Refused
-from aggregates.prices.decide import PublishCatalog
+from aggregates.prices.catalog import PublishCatalog
 from svc.importing.importer import FORMATS, import_transcripts
 from svc.jobs.catalog import CatalogUnusable, read_file
 from tests.fuzz.mill import Mill

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from aggregates.prices.catalog import ExactLookup, Snapshot, checksum
-from aggregates.prices.decide import CatalogDocument
+from aggregates.prices.catalog import CatalogDocument, ExactLookup, Snapshot, checksum
 
 CHANGE = "2026-03-13T00:00:00Z"
 

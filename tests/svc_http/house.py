@@ -21,8 +21,16 @@ from aggregates.people.budgets import Budgets
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
 from aggregates.people.entry import Operators, Uses
-from aggregates.prices.catalog import CatalogPublished, RevisionRecord, Served
-from aggregates.prices.decide import CatalogCommand, CatalogReply, CatalogState, Published, decide_catalog
+from aggregates.prices.catalog import (
+    CatalogCommand,
+    CatalogPublished,
+    CatalogReply,
+    CatalogState,
+    Published,
+    RevisionRecord,
+    Served,
+    decide_catalog,
+)
 from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_backfill, show_backfill
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative, NarrativeRequest

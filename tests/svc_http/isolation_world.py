@@ -19,8 +19,7 @@ from aggregates.people.acts import (
 )
 from aggregates.people.directory import Record
 from aggregates.people.entry import Account, NotProven
-from aggregates.prices.catalog import Served
-from aggregates.prices.decide import PublishCatalog
+from aggregates.prices.catalog import PublishCatalog, Served
 from svc_http.app import build_api, build_intake
 from svc_http.pages.door import digest_of
 from svc_http.pages.rendering import file_url

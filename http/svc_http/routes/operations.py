@@ -13,8 +13,16 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.decide import ForgetDeveloper, SentCommand
 from aggregates.event import Reply, Scope
 from aggregates.people.entry import principal
-from aggregates.prices.catalog import CatalogRecord, RevisionRecord, catalog_record
-from aggregates.prices.decide import CatalogDocument, PublishCatalog, Published, Repriced, RepriceRequests
+from aggregates.prices.catalog import (
+    CatalogDocument,
+    CatalogRecord,
+    PublishCatalog,
+    Published,
+    Repriced,
+    RequestsRepriced,
+    RevisionRecord,
+    catalog_record,
+)
 from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
 from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
@@ -146,7 +154,7 @@ _NO_ORGANIZATION = {404: "There is no such organization."}
     refuses=_NO_ORGANIZATION,
 )
 async def reprice(call: BySecret, body: RepriceBody) -> object:
-    command = RepriceRequests(
+    command = RequestsRepriced(
         organization_id=body.organization_id,
         from_us=time_sent("$.from", body.from_time),
         to_us=time_sent("$.to", body.to),

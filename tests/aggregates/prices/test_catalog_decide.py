@@ -8,16 +8,17 @@ import pytest
 
 from aggregates.event import Reason, Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
-from aggregates.prices.catalog import CatalogPublished, RequestsRepriced, snapshot_fault
-from aggregates.prices.decide import (
+from aggregates.prices.catalog import (
     CatalogDocument,
+    CatalogPublished,
     CatalogState,
     NewFact,
     PublishCatalog,
     Published,
     Repriced,
-    RepriceRequests,
+    RequestsRepriced,
     decide_catalog,
+    snapshot_fault,
 )
 from aggregates.times import INSTANT_MAX_US
 from tests.support.catalogs import document, lookup, lookups, snapshot
@@ -127,7 +128,7 @@ def reprice(
     from_us: int, to_us: int, organization: UUID = ACME, state: CatalogState = AT_SEVEN
 ) -> tuple[tuple[NewFact, ...], Repriced | Refused]:
     """What becomes of an order."""
-    command = RepriceRequests(organization_id=organization, from_us=from_us, to_us=to_us)
+    command = RequestsRepriced(organization_id=organization, from_us=from_us, to_us=to_us)
     facts, reply = decide_catalog(command, state, {ACME}, NOW_US)
     assert isinstance(reply, Repriced | Refused)
     return facts, reply

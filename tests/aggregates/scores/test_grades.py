@@ -15,12 +15,10 @@ from aggregates.scores.grades import (
     RUBRIC_LADDER,
     PromptGrade,
     Tally,
-    apg,
     grade_text,
     mean_interval,
     median,
     per_boolean,
-    percentile,
     personal_tier,
     prompt_verdict,
     rubric_letter,
@@ -173,19 +171,6 @@ def test_the_score_of_a_prompt(earned: int, applicable_count: int, score: float 
     assert score_of(earned, applicable_count) == score
 
 
-@pytest.mark.parametrize(
-    ("total", "prompts", "mean"),
-    [
-        pytest.param(0.0, 0, None, id="none without prompts"),
-        pytest.param(75.0, 1, 75.0, id="one prompt is its own mean"),
-        pytest.param(200.0, 3, 200 / 3, id="a mean is not rounded"),
-    ],
-)
-def test_the_average_prompt_grade(total: float, prompts: int, mean: float | None) -> None:
-    """From the sum of the standing scores."""
-    assert apg(total, prompts) == mean
-
-
 # --- booleans -------------------------------------------------------------------------------------------------
 
 
@@ -271,23 +256,6 @@ def test_a_median(values: list[float], middle: float) -> None:
     """The order of the values does not matter."""
     assert median(values) == middle
     assert median(reversed(values)) == middle
-
-
-@pytest.mark.parametrize(
-    ("values", "share", "value"),
-    [
-        pytest.param([], 0.5, 0.0, id="of nothing it is 0"),
-        pytest.param([7.0], 0.5, 7.0, id="of one it is that one"),
-        pytest.param([10.0, 20.0, 40.0], 0.0, 10.0, id="at 0 it is the least"),
-        pytest.param([10.0, 20.0, 40.0], 0.5, 20.0, id="on a value it is that value"),
-        pytest.param([10.0, 20.0, 40.0], 0.25, 15.0, id="between two values it is interpolated"),
-        pytest.param([10.0, 20.0, 40.0], 0.875, 35.0, id="in proportion to the distance"),
-        pytest.param([10.0, 20.0, 40.0], 1.0, 40.0, id="at 1 it is the most"),
-    ],
-)
-def test_a_percentile(values: list[float], share: float, value: float) -> None:
-    """By linear interpolation."""
-    assert percentile(values, share) == value
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
-from aggregates.prices.catalog import CatalogPublished, Snapshot
-from aggregates.prices.decide import PublishCatalog, Published, Repriced, RepriceRequests
+from aggregates.prices.catalog import CatalogPublished, PublishCatalog, Published, Repriced, RequestsRepriced, Snapshot
 from aggregates.topics import TimePassed
 from svc.jobs.catalog import (
     CATALOG_FIRST_REFRESH_SECONDS,
@@ -208,7 +207,7 @@ async def test_where_every_revision_is_invalid_none_is_served(house: House) -> N
 
 async def test_orders_to_reprice_have_a_stream_of_their_own(house: House) -> None:
     """They go on counting after a restart, and revisions have no gaps."""
-    order = RepriceRequests(organization_id=ACME, from_us=1, to_us=2)
+    order = RequestsRepriced(organization_id=ACME, from_us=1, to_us=2)
     async with house.opened() as catalog:
         assert isinstance(await catalog.send(order), Refused)
         await catalog.send(command("a"))

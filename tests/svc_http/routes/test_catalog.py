@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import rfc8785
 
-from aggregates.prices.catalog import RequestsRepriced, Served
-from aggregates.prices.decide import PublishCatalog
+from aggregates.prices.catalog import PublishCatalog, RequestsRepriced, Served
 from tests.support.catalogs import changing_lookup, document, lookup, snapshot
 from tests.support.people import ACME
 from tests.svc_http.house import Caller, House
