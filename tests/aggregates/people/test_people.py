@@ -90,7 +90,6 @@ def test_a_key_opens_its_developers_scope_with_the_role_of_the_membership() -> N
 
 
 def test_a_key_nobody_issued_is_unknown() -> None:
-    """However well formed it is."""
     assert _opens(company(), key_of("nobody")) is KeyRefusal.UNKNOWN
 
 
@@ -106,7 +105,6 @@ def test_a_revoked_key_is_void_at_once_and_stays_so() -> None:
 
 
 def test_a_key_opens_until_the_moment_it_expires() -> None:
-    """The expiry itself is no longer included."""
     directory = company()
     carry_out(directory, issue(key_of("brief"), ACME, ANA, expires_at_us=NOW_US + 10))
     assert isinstance(_opens(directory, key_of("brief"), NOW_US + 9), Principal)
@@ -171,7 +169,6 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: PeopleAct, reason: Reason) -> None:
-    """Refusals are values: nothing is appended."""
     events, reply = decide_people(command, company(), NOW_US)
     assert events == ()
     assert isinstance(reply, Refused)
@@ -179,7 +176,6 @@ def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: Peo
 
 
 def test_an_ended_membership_has_no_role_to_change() -> None:
-    """It must start again first."""
     directory = _two_owners()
     carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
     refused = carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
@@ -204,7 +200,6 @@ def test_the_last_owner_stays_one(command: PeopleAct) -> None:
 
 
 def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
-    """A person's wish goes before the organization's."""
     directory = company()
     forgotten = EndMembership(membership_id=_ANA_MEMBERSHIP, forgotten=True)
     assert isinstance(carry_out(directory, forgotten), Membership)
@@ -273,7 +268,6 @@ def test_an_address_that_is_not_ascii_lets_nobody_in(stored: str, sent: str) -> 
 
 
 def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:
-    """Joined emoji and right-to-left names are names."""
     for name in ("x" * 200, "김민준", "عائشة", "👩‍💻 Ada"):
         changed = carry_out(company(), ChangeDeveloper(developer_id=ANA, display_name=name))
         assert isinstance(changed, Developer)
@@ -299,7 +293,6 @@ def test_settings_that_are_not_named_stay_as_they_were() -> None:
 
 
 def test_setting_what_is_set_appends_nothing() -> None:
-    """The log holds changes only."""
     events, reply = decide_people(ChangeDeveloper(developer_id=ANA, display_name="Ana"), company(), NOW_US)
     assert events == ()
     assert isinstance(reply, Developer)
@@ -382,7 +375,6 @@ def test_only_members_of_the_organization_join_a_team_and_only_once(command: Peo
 
 
 def test_a_developer_of_two_organizations_has_in_each_the_teams_of_that_one() -> None:
-    """One person, two scopes."""
     directory = _with_team()
     for command in (
         StartMembership(organization_id=OTHER, developer_id=ANA),
@@ -395,7 +387,6 @@ def test_a_developer_of_two_organizations_has_in_each_the_teams_of_that_one() ->
 
 
 def test_an_ended_team_has_no_members_and_takes_none() -> None:
-    """History stays in the records."""
     directory = _with_team()
     carry_out(directory, EndTeam(team_id=_TEAM))
     assert directory.teams_of(ANA_SCOPE) == []
@@ -408,7 +399,6 @@ def test_an_ended_team_has_no_members_and_takes_none() -> None:
 
 
 def test_a_scope_is_an_organization_and_a_developer() -> None:
-    """Belonging somewhere opens nothing elsewhere."""
     directory = company()
     assert principal(directory, Scope(OTHER, ANA)) is None
     assert isinstance(principal(directory, Scope(OTHER, EVE)), Principal)

@@ -104,7 +104,6 @@ def test_a_browser_stands_no_longer_once(ending: str) -> None:
 
 
 def test_whoever_comes_back_signs_in_again() -> None:
-    """The browser of a former membership opens nothing."""
     directory = _opened()
     carry_out(directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
     carry_out(directory, StartMembership(organization_id=ACME, developer_id=BEN))

@@ -37,14 +37,12 @@ Days = list[tuple[str, float, float]]
 
 @pytest.fixture
 def directory() -> Directory:
-    """Acme has a team without members."""
     found = company()
     told(found, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), MIDNIGHT - 9 * DAY)
     return found
 
 
 def told(directory: Directory, command: PeopleAct, at_us: int) -> None:
-    """It was carried out at that time."""
     assert not isinstance(carry_out(directory, command, at_us), Refused)
 
 
@@ -104,7 +102,6 @@ def test_days_are_whole(directory: Directory, stayed: list[Stayed], days: Days) 
     ],
 )
 def test_stays_are_cut_to_the_window(directory: Directory, stayed: list[Stayed], days: Days) -> None:
-    """Those outside it do not count."""
     come_and_go(directory, *stayed)
     assert stays(directory) == days
 
@@ -154,7 +151,6 @@ def test_who_comes_back(directory: Directory, stayed: list[Stayed], days: Days) 
 
 
 def test_two_members_are_told_apart(directory: Directory) -> None:
-    """Whoever came first."""
     come_and_go(directory, (ANA, MIDNIGHT, TUESDAY), (BEN, MIDNIGHT, None), (ANA, TUESDAY, WEDNESDAY))
     assert sorted(stays(directory)) == [("ana", 0, 2), ("ben", 0, 7)]
 
@@ -170,7 +166,6 @@ def test_two_members_are_told_apart(directory: Directory) -> None:
 def test_who_leaves_the_organization_leaves_the_team(
     directory: Directory, left_team_us: int | None, left_organization_us: int, days: Days
 ) -> None:
-    """What ended first counts."""
     come_and_go(directory, (BEN, MIDNIGHT, left_team_us))
     told(directory, EndMembership(membership_id=membership_stream(ACME, BEN)), left_organization_us)
     assert stays(directory) == days
@@ -208,7 +203,6 @@ def test_another_team_is_another_matter(directory: Directory) -> None:
     ],
 )
 def test_days_are_those_of_the_zone(directory: Directory, came_us: int, day: int) -> None:
-    """Tokyo is nine hours ahead of Greenwich."""
     come_and_go(directory, (ANA, came_us, None))
     week_in_tokyo = Window(MIDNIGHT - 9 * HOUR, NEXT_MONDAY - 9 * HOUR)
     assert stays(directory, week_in_tokyo, ZoneInfo("Asia/Tokyo")) == [("ana", day, 7)]

@@ -44,7 +44,6 @@ def test_the_next_day_is_another_and_a_day_before_changes_nothing() -> None:
 
 
 def test_a_node_that_is_behind_takes_nothing_back() -> None:
-    """Another one noted a later day."""
     ahead, behind, directory = Uses(), Uses(), company()
     ahead.note(ANAS, NOW_US + US_PER_DAY)
     behind.note(ANAS, NOW_US)

@@ -107,7 +107,6 @@ def test_a_fault_is_named_with_its_place(entry: dict[str, Any], fault: str, plac
 
 
 def test_an_id_is_listed_once() -> None:
-    """Which of the two would count?"""
     fault = content_fault(lookups(lookup("a"), lookup("b"), lookup("a")))
     assert fault == "exact_lookups[2].external_model_id repeats 'a'; list each id once"
 
@@ -132,7 +131,6 @@ def test_a_catalog_lists_something_and_not_without_bounds(monkeypatch: pytest.Mo
     [{"catalog_revision": 2}, {"checksum_sha256": "0" * 64}, {"exact_lookups": lookups(lookup("other"))}],
 )
 def test_a_snapshot_is_what_its_checksum_says(fields: dict[str, Any]) -> None:
-    """Whatever was changed after publication is noticed."""
     found = snapshot_fault(msgspec.structs.replace(snapshot(), **fields))
     assert found is not None
     assert "checksum_sha256 does not fit" in found
@@ -143,7 +141,6 @@ def test_a_snapshot_is_what_its_checksum_says(fields: dict[str, Any]) -> None:
     [{"schema_version": 2}, {"catalog_revision": 0}, {"catalog_revision": 2**31}, {"published_at_us": -1}],
 )
 def test_a_snapshot_out_of_bounds_cannot_be_read(fields: dict[str, Any]) -> None:
-    """Neither from the log."""
     stored = msgspec.msgpack.encode(msgspec.structs.replace(snapshot(), **fields))
     with pytest.raises(msgspec.ValidationError, match=next(iter(fields))):
         msgspec.msgpack.decode(stored, type=Snapshot)
@@ -158,7 +155,6 @@ def test_the_checksum_can_be_verified_from_the_document_alone() -> None:
 
 
 def test_whole_numbers_and_fractions_that_are_equal_have_one_checksum() -> None:
-    """`3` and `3.0` are the same JSON number."""
     assert checksum(1, lookups(_with_rate(input=3))) == checksum(1, lookups(_with_rate(input=3.0)))
 
 

@@ -29,7 +29,6 @@ AT_SEVEN = CatalogState(last_revision=7, newest_valid=snapshot(revision=6), repr
 
 
 def publish(given: CatalogDocument, state: CatalogState = AT_SEVEN) -> tuple[tuple[NewFact, ...], Published | Refused]:
-    """What becomes of a document."""
     facts, reply = decide_catalog(PublishCatalog(document=given, source="prices.json"), state, {ACME}, NOW_US)
     assert isinstance(reply, Published | Refused)
     return facts, reply
@@ -53,7 +52,6 @@ def test_the_next_revision_follows_the_newest_there_is_valid_or_not() -> None:
 
 
 def test_a_document_may_bring_its_own_revision_date_and_checksum() -> None:
-    """As one that another server served does."""
     theirs = snapshot(lookup("new"), revision=40)
     ((_, version, event),), _ = publish(
         document(
@@ -98,7 +96,6 @@ def test_a_document_out_of_bounds_cannot_be_read(fields: dict[str, Any], why: st
 
 
 def test_after_the_last_revision_there_is_none() -> None:
-    """Two thousand million are enough."""
     facts, reply = publish(document(lookup("new")), CatalogState(last_revision=2**31 - 1))
     assert facts == ()
     assert isinstance(reply, Refused)
@@ -116,7 +113,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("fields", "why"), REFUSED)
 def test_a_faulty_document_changes_nothing(fields: dict[str, Any], why: str) -> None:
-    """It is refused with a sentence."""
     facts, reply = publish(CatalogDocument(**{"exact_lookups": lookups(lookup("new"))} | fields))
     assert facts == ()
     assert isinstance(reply, Refused)
@@ -127,7 +123,6 @@ def test_a_faulty_document_changes_nothing(fields: dict[str, Any], why: str) -> 
 def reprice(
     from_us: int, to_us: int, organization: UUID = ACME, state: CatalogState = AT_SEVEN
 ) -> tuple[tuple[NewFact, ...], Repriced | Refused]:
-    """What becomes of an order."""
     command = RequestsRepriced(organization_id=organization, from_us=from_us, to_us=to_us)
     facts, reply = decide_catalog(command, state, {ACME}, NOW_US)
     assert isinstance(reply, Repriced | Refused)
@@ -154,7 +149,6 @@ IMPOSSIBLE: list[tuple[dict[str, Any], Reason, str]] = [
 
 @pytest.mark.parametrize(("order", "reason", "why"), IMPOSSIBLE)
 def test_an_order_that_makes_no_sense_is_refused(order: dict[str, Any], reason: Reason, why: str) -> None:
-    """Nothing is appended."""
     facts, reply = reprice(**order)
     assert facts == ()
     assert isinstance(reply, Refused)

@@ -211,7 +211,6 @@ def test_a_request_without_a_price_says_why(usage: dict[str, Any], reason: str) 
     ],
 )
 def test_a_price_holds_up_to_its_end(at: str, costs: bool) -> None:
-    """From its start, without its end."""
     assert isinstance(price("gap", parse_instant(at), input_tokens=1), Price) is costs
 
 
@@ -282,7 +281,6 @@ PROMPT = CapturePrompt(
 
 
 def answered(**content: Any) -> PromptAnswered:
-    """What is kept of a response."""
     streams: dict[UUID, StreamState] = {}
     for stream_id, event in decide(PROMPT, streams, CONTEXT).events:
         streams[stream_id] = evolve(streams.get(stream_id), event)
@@ -309,7 +307,6 @@ def answered(**content: Any) -> PromptAnswered:
     ],
 )
 def test_a_reported_cost_is_kept_in_nano_dollars(dollars: float | None, nano: int | None) -> None:
-    """Rounded, half to even."""
     assert answered(cost_usd=dollars, output_tokens=1).cost_usd_nano == nano
 
 
@@ -324,5 +321,4 @@ def test_a_reported_cost_is_kept_in_nano_dollars(dollars: float | None, nano: in
     ],
 )
 def test_a_reported_time_is_kept_in_milliseconds(elapsed_ms: float | None, kept: int | None) -> None:
-    """Rounded, half to even."""
     assert answered(elapsed_ms=elapsed_ms, output_tokens=1).elapsed_ms == kept

@@ -27,18 +27,15 @@ def wish(name: str = "first", **fields: Any) -> BackfillRequested:
 
 
 def test_the_first_begins() -> None:
-    """Nothing else runs."""
     assert decide_backfill(wish(), None) == wish()
 
 
 def test_the_same_again_joins_the_one_that_runs() -> None:
-    """Whoever asks twice gets one."""
     assert decide_backfill(wish("second"), wish()) == wish()
 
 
 @pytest.mark.parametrize("other", [{"developer_id": ANA}, {"from_us": T0_US + 1}, {"to_us": T0_US + 1}])
 def test_another_one_has_to_wait(other: dict[str, Any]) -> None:
-    """409, naming the one that runs."""
     reply = decide_backfill(wish("second", **other), wish())
     assert isinstance(reply, Refused)
     assert reply.reason is Reason.CONFLICT

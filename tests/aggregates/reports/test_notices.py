@@ -51,7 +51,6 @@ def note(problem: Any = None, status: int | None = None, channel: Any = "webhook
 
 
 def tried(*outcomes: str) -> list[Try]:
-    """One try a second after the other."""
     told: list[Any] = list(outcomes)
     return [Try("webhook", number, each, number * SECOND_US) for number, each in enumerate(told, 1)]
 

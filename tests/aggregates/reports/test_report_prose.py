@@ -63,7 +63,6 @@ def test_a_median_of_nothing_is_not_told() -> None:
 
 
 def test_where_nothing_was_scored_nothing_is_told() -> None:
-    """A summary of nothing would be a guess."""
     score = {"svc_score": 0, "total_count": 0, "crushed_count": 0, "unclassified_count": 2}
     assert report_figures(sections(score=score)) is None
 

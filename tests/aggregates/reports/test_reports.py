@@ -35,7 +35,6 @@ Streams = dict[UUID, StreamState]
 
 
 def of(report_id: UUID = FIRST, **fields: Any) -> dict[str, Any]:
-    """The fields that every command has."""
     owner = {"organization_id": ACME, "developer_id": ANA, "report_id": report_id}
     return owner | fields
 
@@ -49,7 +48,6 @@ DELETE = ReportDeleted(**of())
 
 
 def after(*commands: AnyCommand) -> Streams:
-    """The streams as these commands leave them."""
     streams: Streams = {}
     for command in commands:
         adopt(streams, decide(command, streams, CONTEXT))
@@ -57,13 +55,11 @@ def after(*commands: AnyCommand) -> Streams:
 
 
 def adopt(streams: Streams, decision: Decision) -> None:
-    """What was decided stands in the log."""
     for stream, event in decision.events:
         streams[stream] = evolve(streams.get(stream), event)
 
 
 def topics(decision: Decision) -> list[str]:
-    """What was logged, by its names."""
     return [event.TOPIC for _, event in decision.events]
 
 
@@ -109,7 +105,6 @@ TABLE: list[tuple[tuple[AnyCommand, ...], AnyCommand, tuple[str, ...], Done | Re
 def test_a_report_goes_through_its_states(
     given: tuple[AnyCommand, ...], when: AnyCommand, then: tuple[str, ...], reply: Done | Reason
 ) -> None:
-    """Every command in every state."""
     decision = decide(when, after(*given), CONTEXT)
     assert tuple(topics(decision)) == then
     found = decision.reply
@@ -128,7 +123,6 @@ def test_whoever_asks_at_the_same_time_asks_for_the_same_report() -> None:
 
 @pytest.mark.parametrize("other", [{"developer_id": BEN}, {"organization_id": OTHER}])
 def test_somebody_elses_report_is_not_there(other: dict[str, Any]) -> None:
-    """Whatever they want of it."""
     for kind in (ReportStarted, ReportCancelled, ReportDeleted):
         decision = decide(kind(**of(**other)), after(*COMPLETED), CONTEXT)
         assert decision.events == ()

@@ -57,30 +57,25 @@ def sides(steps: Sequence[Step]) -> list[Any]:
 
 @pytest.mark.parametrize(("score", "letter"), sides(RUBRIC_STEPS))
 def test_the_letter_of_a_rubric_score(score: float, letter: str) -> None:
-    """Bounds are half-open, the last one closed."""
     assert rubric_letter(score) == letter
 
 
 def test_the_ladder_of_rubric_letters_goes_up() -> None:
-    """Every letter once."""
     assert tuple(letter for _, letter in RUBRIC_STEPS) == RUBRIC_LADDER
 
 
 @pytest.mark.parametrize(("score", "letter"), sides(RATE_STEPS))
 def test_the_letter_of_a_completion_rate(score: float, letter: str) -> None:
-    """It has bounds of its own."""
     assert svc_letter(score, DECIDED_MIN) == letter
 
 
 @pytest.mark.parametrize(("score", "tier"), sides(PERSONAL_STEPS))
 def test_the_tier_of_a_completion_rate(score: float, tier: str) -> None:
-    """Five tiers, each from its bound on."""
     assert personal_tier(score, DECIDED_MIN) == tier
 
 
 @pytest.mark.parametrize(("index", "tier"), [pytest.param(None, "Novice", id="Novice of nothing"), *sides(SKILL_STEPS)])
 def test_the_tier_of_a_skill_index(index: float | None, tier: str) -> None:
-    """Novice when there is no index."""
     assert skill_tier(index) == tier
 
 
@@ -102,7 +97,6 @@ def test_a_completion_rate_from_counts(crushed: int, qualifying: int, expected: 
 
 
 def test_eleven_of_fifteen_fits_48_to_89_in_100() -> None:
-    """The example of the specification."""
     found = Tally(total=15, crushed=11, undecided=0, possible=0).interval()
     assert found is not None
     assert (round(found.low), round(found.high), found.confidence) == (48, 89, 0.95)
@@ -130,7 +124,6 @@ def test_an_interval_holds_the_rate_over_all_and_over_decided_ones(data: st.Data
 
 
 def test_of_nothing_there_is_no_interval() -> None:
-    """Nor of one prompt."""
     assert Tally(0, 0, 0, 0).interval() is None
     assert (mean_interval(0, 0, 0), mean_interval(80, 6400, 1)) == (None, None)
 
@@ -153,7 +146,6 @@ def test_an_interval_of_a_mean_holds_it(scores: list[float]) -> None:
 
 @pytest.mark.parametrize(("freedom", "wanted"), [(1, 12.7062), (9, 2.2622), (40, 2.0211), (60, 2.0003), (1000, 1.9623)])
 def test_students_quantile_is_that_of_the_tables(freedom: int, wanted: float) -> None:
-    """In the table and beyond it."""
     assert student(freedom) == pytest.approx(wanted, abs=2e-4)
 
 
@@ -167,7 +159,6 @@ def test_students_quantile_is_that_of_the_tables(freedom: int, wanted: float) ->
     ],
 )
 def test_the_score_of_a_prompt(earned: int, applicable_count: int, score: float | None) -> None:
-    """100 x earned / applicable."""
     assert score_of(earned, applicable_count) == score
 
 
@@ -253,7 +244,6 @@ def test_the_skill_index_and_the_worst_pillar(
     ],
 )
 def test_a_median(values: list[float], middle: float) -> None:
-    """The order of the values does not matter."""
     assert median(values) == middle
     assert median(reversed(values)) == middle
 
@@ -308,14 +298,12 @@ def test_a_graded_text_adds_up(text: str, intent: Intent) -> None:
 
 
 def test_a_habit_that_does_not_apply_says_so() -> None:
-    """It is neither earned nor quoted."""
     habit = next(each for each in grade_text("Why does the build fail?").habits if each.boolean == "plan_first")
     assert (habit.applies, habit.earned, habit.quoted) == (False, False, None)
     assert habit.why == "does not apply to an investigation"
 
 
 def test_an_earned_and_a_missed_habit_of_one_text() -> None:
-    """Both say why."""
     habits = {habit.boolean: habit for habit in grade_text("Fix the login bug in src/auth.py").habits}
     assert (habits["references_concrete"].earned, habits["references_concrete"].quoted) == (True, "src/auth.py")
     assert habits["verification_requested"].applies
@@ -331,7 +319,6 @@ def test_an_earned_and_a_missed_habit_of_one_text() -> None:
     ],
 )
 def test_a_text_that_is_not_judged_has_no_score(text: str, status: str) -> None:
-    """And no habits."""
     graded = grade_text(text)
     nothing = PromptGrade(graded.verdict, graded.status, graded.reason, None, 0.0, None, None, ())
     assert (graded.status, graded) == (status, nothing)

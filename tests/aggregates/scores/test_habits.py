@@ -11,7 +11,6 @@ CHECKS = frozenset({"verification_requested"})
 
 
 def of(with_goals: int, with_reached: int, without_goals: int, without_reached: int) -> Pay:
-    """What is told of asking for a check."""
     rows = [
         Decided(CHECKS, CHECKS, with_goals, with_reached),  # type: ignore[arg-type]
         Decided(frozenset(), CHECKS, without_goals, without_reached),  # type: ignore[arg-type]

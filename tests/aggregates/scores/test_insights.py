@@ -74,7 +74,6 @@ def test_a_habit_is_weak_only_where_it_was_called_for_often_enough() -> None:
 
 @pytest.mark.parametrize(("asked", "found"), [(None, "en"), ("", "en"), ("de", "en"), ("ko", "ko"), ("KO-kr", "ko")])
 def test_korean_is_whatever_begins_with_ko(asked: str | None, found: str) -> None:
-    """English is for everybody else."""
     assert language_of(asked) == found
 
 

@@ -62,7 +62,6 @@ def flags(kind: FlagKind, *signs: TurnEvidence) -> list[IntegrityFinding]:
 
 
 def test_there_are_six_kinds() -> None:
-    """By their names on the wire."""
     assert (
         *("auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew"),
         "foreign_session",
@@ -84,7 +83,6 @@ def test_there_are_six_kinds() -> None:
     ],
 )
 def test_a_tiny_prompt_has_under_ten_characters(text: str | None, tiny: bool) -> None:
-    """A CJK character counts as three."""
     assert turn_evidence(turn(text)).tiny is tiny
 
 
@@ -149,7 +147,6 @@ def test_long_texts_are_compared_by_head_and_tail() -> None:
     [pytest.param(4_000, True, id="a fifth differs"), pytest.param(4_001, False, id="over a fifth differs")],
 )
 def test_texts_under_32_kib_are_compared_whole(differing: int, expected: bool) -> None:
-    """20,000 characters."""
     assert alike("a" * 20_000, "b" * differing + "a" * (20_000 - differing)) is expected
 
 
@@ -192,7 +189,6 @@ def test_three_alike_are_a_storm() -> None:
     ],
 )
 def test_how_many_alike_are_a_storm(like_the_one_before: list[bool], counts: list[int]) -> None:
-    """Three in a row."""
     signs = [sign(MONDAY + n, alike=alike) for n, alike in enumerate(like_the_one_before)]
     assert [found.count for found in flags("auto_retry_storm", *signs)] == counts
 
@@ -221,7 +217,6 @@ def test_five_tiny_prompts_in_five_minutes_are_a_burst(minutes: list[float], exp
 
 
 def test_a_burst_fires_at_the_fifth() -> None:
-    """Its time, its turn."""
     tiny = [sign(MONDAY + n * MINUTE, tiny=True) for n in range(6)]
     (found,) = flags("tiny_prompt_burst", *tiny)
     assert (found.detected_us, found.turn_id, found.window_seconds) == (tiny[4].at_us, tiny[4].turn_id, 300)
@@ -241,7 +236,6 @@ def test_a_burst_fires_at_the_fifth() -> None:
     ],
 )
 def test_a_long_prompt_that_is_nearly_all_pasted(characters: int | None, pasted: int, expected: bool) -> None:
-    """Over 2,000 characters, of which over 90 %."""
     found = flags("pasted_inflation", sign(MONDAY, characters=characters, pasted=pasted))
     assert bool(found) is expected
     for each in found:
@@ -320,7 +314,6 @@ def test_five_clears_in_half_an_hour_over_the_same_files(
 
 
 def test_splitting_fires_at_the_fifth_clear() -> None:
-    """Its time, its session, its turn."""
     told = [Clear(MONDAY + n * MINUTE, f"s{n}", _turn(n), (1,)) for n in range(7)]
     (found,) = session_splitting(told)
     assert (found.kind, found.count, found.more) == ("session_splitting", 7, {"agent_sessions": 7})
@@ -349,7 +342,6 @@ def test_a_wrong_clock() -> None:
     ],
 )
 def test_skews_are_flagged_by_the_day_in_greenwich(received_us: int, day: int) -> None:
-    """One flag a day."""
     assert skew_day(received_us) == day
 
 

@@ -83,7 +83,6 @@ def test_my_percentile(mine: float | None, percentile: float | None) -> None:
 
 
 def test_all_of_an_equal_rate_are_at_or_below() -> None:
-    """Also oneself is at 100."""
     assert compare(50.0, [50.0] * 4, []).my_percentile == 100.0
 
 
@@ -143,13 +142,11 @@ def directory() -> Directory:
 
 
 def test_the_cohort_is_everybody_of_ones_teams_once(directory: Directory) -> None:
-    """Without oneself, in the order of their ids."""
     assert cohort_of(directory, ANA_SCOPE) == sorted([BEN, CLEO, DAN])
     assert set(cohort_of(directory, Scope(ACME, CLEO))) == {ANA, BEN}
 
 
 def test_a_team_that_has_ended_brings_nobody(directory: Directory) -> None:
-    """Dan is met nowhere else."""
     carry_out(directory, EndTeam(team_id=WEB))
     assert set(cohort_of(directory, ANA_SCOPE)) == {BEN, CLEO}
 

@@ -34,7 +34,6 @@ def asked(at_s: float, status: int | None = None, **fields: Any) -> ApiRequest:
 
 
 def found(events: list[ThrottleEvent]) -> list[tuple[Detector, float]]:
-    """What fired, and how many seconds each cost."""
     return [(event.detector, event.delay_us / SECOND) for event in events]
 
 
@@ -119,7 +118,6 @@ def test_what_fires_and_what_it_costs(requests: list[ApiRequest], expected: list
 
 @pytest.mark.parametrize(("status", "expected"), [(499, False), (500, True), (529, True), (599, True), (600, False)])
 def test_which_status_says_that_the_provider_failed(status: int, expected: bool) -> None:
-    """5xx or overloaded."""
     assert asked(0, status).is_server_error is expected
     assert not asked(0, status, failed=False).is_server_error
     assert not asked(0, None, failed=True).is_server_error
@@ -185,7 +183,6 @@ def test_how_sure_an_outage_is(answered_s: list[float], confidence: float) -> No
 
 
 def test_an_outage_says_what_was_seen_and_nothing_of_others() -> None:
-    """It is named by its first failure, whoever's."""
     (outage,) = throttle_events([asked(10, 500), asked(60)], elsewhere_us=[NOON, NOON + 20 * SECOND])
     assert outage.details == "1 request failed within 0.0 s (500 x 1); others in the organization saw it, too."
     assert (outage.at_us, outage.outage_us, outage.session_id) == (NOON + 10 * SECOND, NOON, "s1")
@@ -232,7 +229,6 @@ def test_an_event_says_what_was_seen(requests: list[ApiRequest], details: list[s
 
 
 def test_events_of_one_moment_come_in_the_order_of_their_precedence() -> None:
-    """Each detector has its place."""
     first = [asked(0, 429, retry_after_ms=1, turn="t1"), asked(0.5, 400), asked(0.6, 400)]
     found_first = [event.detector for event in throttle_events([*first, asked(200)])]
     assert found_first == ["rate_limit", "retry_after", "error_burst", "request_gap"]
@@ -242,7 +238,6 @@ def test_events_of_one_moment_come_in_the_order_of_their_precedence() -> None:
 
 
 def of_second(*requests: ApiRequest) -> list[ApiRequest]:
-    """The same of another agent session and turn."""
     return [replace(each, record_id=f"{each.record_id} too", session_id="s2", turn="t2") for each in requests]
 
 
@@ -287,7 +282,6 @@ SLOW = [*(asked(-60 + number, duration_ms=1000, session_id="s3") for number in r
 def test_who_comes_first_takes_the_time(
     requests: list[ApiRequest], elsewhere_us: list[int], expected: list[tuple[Detector, float]]
 ) -> None:
-    """Whatever began first: no interval counts twice."""
     assert found(throttle_events(requests, elsewhere_us=elsewhere_us)) == expected
 
 
@@ -339,7 +333,6 @@ def test_latency_spikes(duration_ms: int, usual: list[Timing], expected: list[tu
     ],
 )
 def test_what_is_no_spike(fields: dict[str, Any]) -> None:
-    """However long it took."""
     assert throttle_events([asked(0, **({"duration_ms": 60_000} | fields))], timings(20)) == []
 
 
@@ -352,14 +345,12 @@ def test_what_is_no_spike(fields: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_usual_is_told_by_the_last_hundred(slow: int, quick: int, expected: str) -> None:
-    """In the order of their time."""
     old, new = timings(slow, 100_000, NOON - DAY), timings(quick, 1000, NOON - MINUTE)
     (spike,) = throttle_events([asked(0, duration_ms=400_000)], [*new, *old])
     assert spike.details == f"A request to opus took 400.0 s; {expected}."
 
 
 def test_requests_before_it_tell_what_is_usual() -> None:
-    """Answered ones only."""
     earlier = [asked(number, duration_ms=1000) for number in range(19)]
     (failed, answered) = (asked(19, 400, duration_ms=1000), asked(19, duration_ms=1000))
     assert throttle_events([*earlier, failed, asked(20, duration_ms=20_000)]) == []

@@ -44,41 +44,14 @@ def test_intervals_are_joined(intervals: list[Wait], expected: list[Wait]) -> No
     assert merged(intervals) == expected
 
 
-@pytest.mark.parametrize(
-    ("taken", "wanted", "free"),
-    [
-        pytest.param([], [(1, 5)], ((1, 5),), id="all is free at first"),
-        pytest.param([], [(3, 9), (1, 5)], ((1, 9),), id="what is wanted twice is given once"),
-        pytest.param([(0, 10)], [(0, 10)], (), id="all is taken"),
-        pytest.param([(0, 10)], [(0, 5)], (), id="the beginning of what is taken"),
-        pytest.param([(0, 10)], [(5, 10)], (), id="the end of what is taken"),
-        pytest.param([(0, 10)], [(5, 15)], ((10, 15),), id="the end is free"),
-        pytest.param([(5, 10)], [(0, 7)], ((0, 5),), id="the beginning is free"),
-        pytest.param([(5, 10)], [(0, 20)], ((0, 5), (10, 20)), id="both are free"),
-        pytest.param([(5, 10)], [(10, 12)], ((10, 12),), id="right after what is taken"),
-        pytest.param([(5, 10)], [(2, 5)], ((2, 5),), id="right before what is taken"),
-        pytest.param([(0, 5), (10, 15)], [(3, 12)], ((5, 10),), id="between two"),
-        pytest.param([(0, 5), (5, 10)], [(0, 12)], ((10, 12),), id="after two that meet"),
-        pytest.param([(0, 2), (10, 12)], [(4, 6)], ((4, 6),), id="apart from both"),
-    ],
-)
-def test_a_claim(taken: list[Wait], wanted: list[Wait], free: tuple[Wait, ...]) -> None:
-    """What of the wanted moments nobody took before; no empty interval."""
-    claims = Claims()
-    for interval in taken:
-        claims.claim([interval])
-    assert claims.claim(wanted) == free
-    assert claims.claim(wanted) == ()
-
-
-@settings(max_examples=30)
-@given(st.lists(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=4), max_size=8))
+@settings(max_examples=200)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=4), max_size=8))
 def test_claims_give_out_every_moment_once(claims: list[list[tuple[int, int]]]) -> None:
-    """Exactly what a set of moments would say."""
     book, taken = Claims(), set[int]()
     for wanted in claims:
         moments = {moment for start, end in wanted for moment in range(start, end)}
         pieces = book.claim(wanted)
+        assert all(start < end for start, end in pieces)
         assert {moment for start, end in pieces for moment in range(start, end)} == moments - taken
         taken |= moments
 

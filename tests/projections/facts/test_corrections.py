@@ -26,7 +26,6 @@ FLAG = "Add a --json flag to the list command in src/cli.py and a test for it"
 
 
 def worked(log: Log, session: str, at_us: int, ask: str = ASK, path: str = "src/parser.py") -> UUID:
-    """One goal: asked, edited, checked. Its capture."""
     capture_id = log.prompt(session, ask, at_us, cwd_digest=7)
     log.records(session, request(at_us + 10 * SECOND), edit(at_us + 20 * SECOND, path=path))
     log.records(session, shell(at_us + MINUTE, "pytest -q"))

@@ -57,7 +57,6 @@ def fast_clock(log: Log, by_us: int) -> None:
 
 
 def cleared(log: Log, session: str, at_us: int, path: str = "src/app.py", name: str = "") -> None:
-    """A file is changed, and the session cleared."""
     log.prompt(session, f"{ASK} in {path}", at_us, name=f"cleared {name}")
     log.records(session, edit(at_us + 5 * SECOND, path=path, record_id=f"edit {at_us} {name}"))
     end_us = at_us + 10 * SECOND
@@ -65,7 +64,6 @@ def cleared(log: Log, session: str, at_us: int, path: str = "src/app.py", name: 
 
 
 def recent(log: Log) -> list[FlagRow]:
-    """The flags of the log's developer, newest first."""
     return recent_flags(reader(project(log.facts), log.facts), log.scope, 0, 500, 0)
 
 
@@ -182,7 +180,6 @@ def test_clears_of_somebody_else_are_another_matter() -> None:
 
 @pytest.mark.parametrize(("ahead_us", "expected"), [(10 * MINUTE, []), (10 * MINUTE + 1, ["clock_skew"])])
 def test_a_time_ahead_of_the_servers(ahead_us: int, expected: list[str]) -> None:
-    """Ten minutes are forgiven."""
     log = Log()
     log.prompt("s1", ASK, MONDAY + HOUR)
     fast_clock(log, ahead_us)

@@ -34,14 +34,12 @@ def _usage(db: sqlite3.Connection) -> Any:
 
 
 def test_what_the_agent_told_comes_first() -> None:
-    """A catalog prices only what nobody told."""
     log = _prompted().publishes(1)
     log.records("s1", request(MONDAY + MINUTE, cost_usd_nano=7))
     assert _costs(project(log.facts)) == [(7, "reported", None)]
 
 
 def test_a_request_keeps_the_price_of_the_revision_that_stood_before_it() -> None:
-    """A later revision re-prices nothing."""
     log = _prompted()
     log.records("s1", request(MONDAY + MINUTE, **UNTOLD)).publishes(1, 3)
     log.records("s1", request(MONDAY + 2 * MINUTE, **UNTOLD)).publishes(2, 6)
@@ -57,7 +55,6 @@ def test_a_request_keeps_the_price_of_the_revision_that_stood_before_it() -> Non
 
 
 def test_a_model_that_no_catalog_names_stays_without_a_price() -> None:
-    """Unknown is not nought."""
     log = _prompted().publishes(1)
     log.records("s1", request(MONDAY + MINUTE, model="somebody-elses-model", **UNTOLD))
     db = project(log.facts)

@@ -29,7 +29,6 @@ CENT = 10_000_000
 
 
 def all_week(*developers: UUID) -> TeamWindow:
-    """They were in the team on every day."""
     return TeamWindow(WEEK, tuple(Stay(developer, WEEK.start_us, WEEK.end_us) for developer in developers))
 
 
@@ -74,12 +73,10 @@ def test_what_does_not_count(fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("at_us", [MIDNIGHT, MIDNIGHT + 7 * DAY - 1])
 def test_the_windows_first_and_last_moment_count(at_us: int) -> None:
-    """Half-open."""
     assert of_rows(request_row(1, at_us=at_us))[ANA.developer_id].requests == 1
 
 
 def test_only_the_days_in_the_team_count() -> None:
-    """On Tuesday Ana was no member."""
     stays = (
         Stay(ANA.developer_id, MIDNIGHT, MIDNIGHT + DAY),
         Stay(ANA.developer_id, MIDNIGHT + 2 * DAY, WEEK.end_us),
@@ -100,7 +97,6 @@ def test_what_is_archived_is_not_read_here() -> None:
 
 
 def test_sums_beyond_63_bits() -> None:
-    """Whatever somebody sends, a read answers."""
     large = 2**63 - 1
     spent = of_rows(*(request_row(n, cost_usd_nano=large, input_tokens=large) for n in range(5)))
     assert spent[ANA.developer_id].cost_usd_nano == 5 * large
@@ -140,7 +136,6 @@ def test_a_turn_that_a_request_log_covers_counts_once() -> None:
 
 
 def test_turns_of_both_kinds_add_up() -> None:
-    """One session is logged, the other is not."""
     log = Log()
     told_by_a_plugin(log, "a")
     log.prompt("b", "Add a test for src/app.py", MONDAY + HOUR)
@@ -149,7 +144,6 @@ def test_turns_of_both_kinds_add_up() -> None:
 
 
 def test_a_response_without_a_price_is_unpriced() -> None:
-    """And its tokens count all the same."""
     log = Log()
     told_by_a_plugin(log, cost_usd_nano=None, model=None)
     assert of_log(log) == {ANA.developer_id: Spent(1, 1, 0, 0, 300, 40, 0, 0, 0)}
@@ -174,7 +168,6 @@ def answer(
     previous: ByDeveloper | None = None,
     before: Coverage | None = None,
 ) -> TeamCost:
-    """For Ana and Ben."""
     return team_cost(NAMES, Reading(current, coverage or Coverage()), Reading(previous or {}, before or Coverage()))
 
 
@@ -205,7 +198,6 @@ def test_nothing_happened() -> None:
 
 
 def numbers(value: object) -> list[object]:
-    """Every number of a struct."""
     fields = [getattr(value, name) for name in getattr(value, "__struct_fields__", ())]
     return [each for each in fields if isinstance(each, int | float) and not isinstance(each, bool)]
 
@@ -224,7 +216,6 @@ def test_a_partial_read_tells_no_exact_number() -> None:
 
 @pytest.mark.parametrize("rows", [[], [request_row(1, cost_usd_nano=None)], [request_row(1, cost_usd_nano=0)]])
 def test_a_partial_read_of_no_amount_tells_nothing(rows: list[dict[str, Any]]) -> None:
-    """A zero would look like an amount."""
     assert numbers(answer(of_rows(*rows), PARTIAL).rollup) == []
 
 
@@ -256,7 +247,6 @@ def test_a_zero_with_activity_is_not_exact() -> None:
 
 
 def test_tokens_that_nobody_told_leave_the_sums_open() -> None:
-    """Beside them stands how many requests told none."""
     untold = request_row(1, input_tokens=None, output_tokens=None)
     found = answer(of_rows(untold, request_row(2, developer_id=BEN.developer_id)))
     assert (found.rollup.input_tokens, found.rollup.unmeasured_requests, found.rollup.cost_usd) == (None, 1, 0.02)
@@ -264,7 +254,6 @@ def test_tokens_that_nobody_told_leave_the_sums_open() -> None:
 
 
 def test_the_window_before() -> None:
-    """Its cost where it is known; else nothing."""
     spent = of_rows(request_row(1))
     assert answer({}, previous=spent).prev_cost_usd == 0.01
     found = answer({}, previous=spent, before=PARTIAL)

@@ -38,7 +38,6 @@ def fact(position: int, kind: type[Event], name: str, scope: Any = ANA, **fields
 
 
 def asked(position: int, name: str, scope: Any = ANA) -> Placed:
-    """It was asked for."""
     return fact(position, ReportRequested, name, scope, period=PERIOD, language="en")
 
 
@@ -79,7 +78,6 @@ def test_a_report_that_was_made_is_shown_with_what_it_says() -> None:
 
 
 def test_the_order_of_the_facts_is_no_matter() -> None:
-    """Every order gives the same rows."""
     wanted = tables(project(MADE))["report_steps"]
     assert len(wanted) == 3
     for order in permutations(MADE):

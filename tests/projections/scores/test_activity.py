@@ -42,17 +42,14 @@ def worked(log: Log, session: str, at_us: int, ask: str = FIX, *, ok: bool = Tru
 
 
 def seen(log: Log) -> Reader:
-    """The views of these facts."""
     return reader(project(log.facts), log.facts)
 
 
 def files_of(log: Log, window: Window = TODAY) -> list[TouchedFile]:
-    """All files of the day."""
     return files(seen(log), ANA, window, 50, 0)
 
 
 def times_of(log: Log, window: Window = TODAY) -> TaskTimes:
-    """All tasks of the day."""
     return task_time(seen(log), ANA, window, 50, 0)
 
 
@@ -86,7 +83,6 @@ def test_a_file_that_was_only_looked_at_comes_last() -> None:
 
 
 def test_an_edit_that_failed_changed_nothing() -> None:
-    """The file was looked at."""
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + MINUTE, ok=False))
@@ -106,7 +102,6 @@ def test_lines_that_nobody_counted_are_unknown() -> None:
 
 
 def test_a_forgotten_path_is_null() -> None:
-    """Its numbers stay."""
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + MINUTE))
@@ -126,7 +121,6 @@ def forgotten(facts: Sequence[Placed]) -> list[Placed]:
 
 
 def without_words(event: RecordsCaptured) -> RecordsCaptured:
-    """The event as the vault then opens it."""
     fields = {name: getattr(event, name) for name in event.__struct_fields__}
     return RecordsCaptured(**(fields | {"words": Words(None)}))
 
@@ -176,7 +170,6 @@ def test_an_answer_that_took_too_long_without_a_sign_is_a_pause(minutes: int, ac
 
 @pytest.mark.parametrize("kind", ["session_start", "session_end"])
 def test_opening_or_leaving_a_session_is_no_activity(kind: str) -> None:
-    """It bridges no pause."""
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", {"kind": kind, "source": "resume", "at_us": MONDAY + 4 * MINUTE}, request(MONDAY + 8 * MINUTE))
@@ -193,7 +186,6 @@ def test_agents_at_work_side_by_side_count_each_for_itself() -> None:
 
 
 def test_the_total_is_that_of_the_range_and_not_of_the_page() -> None:
-    """Newest first, a page at a time."""
     log = Log()
     for number in range(5):
         log.prompt(f"s{number}", f"Goal {number}: rename src/{number}.py", MONDAY + number * HOUR)
@@ -204,7 +196,6 @@ def test_the_total_is_that_of_the_range_and_not_of_the_page() -> None:
 
 
 def test_a_task_that_still_goes_on_has_no_end_and_no_verdict() -> None:
-    """Both come when it settles."""
     log = Log()
     worked(log, "a", MONDAY)
     (task,) = times_of(log).items
@@ -223,7 +214,6 @@ def test_a_task_that_still_goes_on_has_no_end_and_no_verdict() -> None:
 def test_what_began_before_the_range_belongs_to_another(
     query: Callable[..., Sequence[object]],
 ) -> None:
-    """Also where it went on into it."""
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + 3 * MINUTE))

@@ -5,12 +5,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aggregates.times import calendar_windows
-from aggregates.turns.turn import Turn
-from projections.reader import unpack
 from projections.scores.score import score, speed, tokens
 from projections.scores.skill import insight_summary, skill
 from projections.sub_sessions.listing import realtime, rubric_items, trivia
-from projections.sub_sessions.rows import resolve
 from tests.support.facts import (
     ANA,
     BEN,
@@ -43,7 +40,6 @@ def worked(
     cost: int | None = 10_000_000,
     output: int | None = 20,
 ) -> None:
-    """One goal: asked, edited, checked; done or not."""
     log.prompt(session, ask, at_us, cwd_digest=7)
     log.records(
         session,
@@ -162,50 +158,6 @@ def test_a_window_holds_what_started_in_it() -> None:
     assert (shown.cspw, shown.delta_cspw) == (2, 1)
     assert shown.sparkline == [0.0, 0.0, 1.0, 2.0]
     assert shown.ttc_median_seconds == 60.0
-
-
-def test_work_that_is_undone_within_a_week_is_rework() -> None:
-    """The earlier goal stays complete; the later one, which takes it back, is rework and not crushed."""
-    log = Log()
-    worked(log, "a", MONDAY)
-    log.prompt("b", "Undo the change to the parser, please revert that again", MONDAY + DAY)
-    log.records(
-        "b",
-        shell(MONDAY + DAY + SECOND, "git revert --no-edit HEAD"),
-        edit(MONDAY + DAY + 2 * SECOND, path="src/a.py"),
-        shell(MONDAY + DAY + MINUTE, "pytest -q"),
-    )
-    log.passes(MONDAY + DAY + HOUR)
-    rows = {
-        row.agent_session_id: row for row in realtime(reader(project(log.facts), log.facts), ANA, 50, 0, None, None)
-    }
-    assert (rows["a"].crushed, rows["a"].rework) == (True, False)
-    assert (rows["b"].crushed, rows["b"].rework) == (False, True)
-
-
-def test_a_clear_and_a_quick_return_to_the_same_files_is_one_goal() -> None:
-    """Across an end within ten minutes, in one folder and over the same files, arcs merge; the first id stays."""
-    log = Log()
-    worked(log, "a", MONDAY)
-    log.prompt("a2", "Now also handle a header without rows in src/a.py", MONDAY + 5 * MINUTE, cwd_digest=7)
-    log.records("a2", edit(MONDAY + 6 * MINUTE, path="src/a.py"), shell(MONDAY + 7 * MINUTE, "pytest -q"))
-    log.passes(MONDAY + HOUR)
-    db = project(log.facts)
-    row = realtime(reader(db, log.facts), ANA, 50, 0, None, None)[0]
-    assert (row.agent_session_id, row.turns) == ("a", 2)
-    second = unpack(db.execute("SELECT body FROM turns WHERE agent_session_id = 'a2'").fetchone()[0], Turn)
-    assert str(resolve(reader(db, log.facts), ANA, second.turn_id)) == row.sub_session_id
-    assert resolve(reader(db, log.facts), BEN, second.turn_id) is None
-
-
-def test_a_session_cleared_hours_later_took_no_longer_for_its_goal() -> None:
-    """Time to crush ends with the agent's last activity; that somebody came back in the evening to clear is none."""
-    log = Log()
-    log.prompt("s1", ASK, MONDAY)
-    log.records("s1", request(MONDAY + SECOND), edit(MONDAY + MINUTE), shell(MONDAY + 2 * MINUTE, "pytest -q"))
-    log.records("s1", {"kind": "session_start", "source": "clear", "at_us": MONDAY + 8 * HOUR})
-    shown = speed(reader(project(log.facts), log.facts), ANA, "weekly", WEEK)
-    assert (shown.cspw, shown.ttc_median_seconds) == (1, 120.0)
 
 
 def test_a_response_that_took_longer_than_there_was_time_counts_on_receipt() -> None:

@@ -75,7 +75,6 @@ def test_tokens_that_nobody_reported_are_unknown() -> None:
 
 
 def test_a_request_of_no_named_model_has_none() -> None:
-    """`unknown` is no model's name on the wire."""
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", request(MONDAY + SECOND, model=None))
@@ -85,7 +84,6 @@ def test_a_request_of_no_named_model_has_none() -> None:
 
 
 def test_what_nobody_can_classify_stands_under_its_own_name() -> None:
-    """A pair of its own, which never qualifies."""
     log = Log()
     log.prompt("a", "ok", MONDAY)
     log.records("a", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))

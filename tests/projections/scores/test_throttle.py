@@ -17,35 +17,29 @@ WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
 
 
 def stays(*scopes: Scope) -> list[Stay]:
-    """In the team all week."""
     return [Stay(scope.developer_id, WEEK.start_us, WEEK.end_us) for scope in scopes]
 
 
 def failed(at_us: int, status_code: int | None = 529, **fields: Any) -> dict[str, Any]:
-    """A request that failed."""
     return {"kind": "error", "at_us": at_us, "model": "opus", "status_code": status_code, **fields}
 
 
 def views(*logs: Log) -> Reader:
-    """Views of several developers' facts."""
     facts = [Placed(place, fact.event) for place, fact in enumerate((f for log in logs for f in log.facts), 1)]
     return reader(project(facts), facts)
 
 
 def personal(read: Reader, scope: Scope = ANA, window: Window = WEEK) -> ThrottleImpact:
-    """What a developer is shown."""
     found = personal_throttle(read, scope, window)
     assert found is not None
     return found
 
 
 def fired(impact: ThrottleImpact) -> list[tuple[str, float]]:
-    """What fired, and how many seconds each cost."""
     return [(event.detector, event.estimated_delay_secs) for event in impact.events]
 
 
 def test_a_developer_without_requests_lost_nothing() -> None:
-    """Zeros that are exact, and nothing to recommend."""
     impact = personal(views(Log()))
     assert msgspec.to_builtins(impact) == {
         "isPartial": False,
@@ -76,7 +70,6 @@ def test_events_are_shown_newest_first_and_summed() -> None:
 
 
 def test_a_request_told_twice_is_one() -> None:
-    """By the agent's log and by its transcript."""
     log = Log().claim("s1")
     log.records("s1", failed(MONDAY, 429, request_id="r", origin=0), failed(MONDAY + SECOND, 429, request_id="r"))
     impact = personal(views(log))
@@ -104,7 +97,6 @@ def test_a_pause_counts_inside_one_turn(names: tuple[str | None, str | None], ga
 
 
 def test_a_pause_between_two_turns_is_the_developers_own() -> None:
-    """Somebody thought before asking anew."""
     log = Log()
     log.prompt("s1", "Fix the crash in src/parser.py", MONDAY)
     log.prompt("s1", "Now add a flag to src/cli.py", MONDAY + 5 * MINUTE)
@@ -113,7 +105,6 @@ def test_a_pause_between_two_turns_is_the_developers_own() -> None:
 
 
 def test_a_slow_answer_is_held_against_those_before_the_range() -> None:
-    """The same model's, answered, within 28 days."""
     log = Log().claim("s1")
     log.records("s1", *(request(MONDAY - 2 * DAY + n, model="opus", duration_ms=2000) for n in range(20)))
     log.records("s1", *(request(MONDAY - 2 * DAY + n, model="haiku", duration_ms=90_000) for n in range(50)))
@@ -141,7 +132,6 @@ def test_an_outage_that_a_colleague_saw_too() -> None:
 
 
 def test_only_outages_carry_what_belongs_to_outages() -> None:
-    """The three fields are absent elsewhere."""
     log = Log().claim("s1").records("s1", failed(MONDAY, 429))
     (shown,) = msgspec.to_builtins(personal(views(log)).events)
     assert set(shown) == {"detector", "timestamp", "sessionId", "details", "estimatedDelaySecs"}

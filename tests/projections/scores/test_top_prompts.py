@@ -12,7 +12,6 @@ FIX_SCORE = 100 * 4 / 5
 
 
 def top_of(log: Log) -> list[TopPrompt]:
-    """All graded prompts of the day."""
     return top_prompts(seen(log), ANA, TODAY, 50, 0)
 
 
@@ -58,7 +57,6 @@ def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
 
 
 def test_of_equal_scores_the_newer_sub_session_comes_first() -> None:
-    """What shows less by itself comes last."""
     log = Log()
     for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
         worked(log, session, at_us)
@@ -85,7 +83,6 @@ def test_a_preview_is_one_short_line() -> None:
 
 
 def test_a_forgotten_prompt_has_no_preview() -> None:
-    """Its grade stays."""
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + SECOND))

@@ -46,7 +46,6 @@ MAILER = "Write a mailer in src/mailer.py that sends the weekly report to every 
 
 
 def turn(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True) -> UUID:
-    """A prompt, a change, a check."""
     capture_id = log.prompt(session, text, at_us)
     log.records(
         session, request(at_us), edit(at_us + SECOND, path), shell(at_us + MINUTE, "pytest -q", ok), request(at_us + 90)

@@ -37,7 +37,6 @@ class Office:
         self.scope = scope
 
     async def works(self) -> None:
-        """Each prompt opens a sub-session of its own."""
         for number in range(SESSIONS):
             prompt = CapturePrompt(
                 organization_id=self.scope.organization_id,
@@ -52,11 +51,9 @@ class Office:
         await self.level()
 
     async def level(self) -> None:
-        """The views hold everything."""
         await self.service.projector.wait_for(self.service.store.head())
 
     def wish(self, **fields: Any) -> BackfillRequested:
-        """For all of the day."""
         usual: dict[str, Any] = {"from_us": MONDAY - HOUR, "to_us": MONDAY + DAY, "sub_sessions": SESSIONS}
         return BackfillRequested(
             received_at_us=MONDAY + DAY,
@@ -66,7 +63,6 @@ class Office:
         )
 
     async def asks(self, **fields: Any) -> BackfillRecord:
-        """What the service answers."""
         reply = await self.service.start_backfill(self.wish(**fields))
         assert not isinstance(reply, Refused)
         return reply
@@ -78,7 +74,6 @@ class Office:
         return list(await self.service.backfills())
 
     async def tables(self) -> dict[str, str]:
-        """A digest of each table of conclusions."""
         await self.level()
         found = await self.service.read_all(lambda reader: digests(reader.db))
         return {name: digest for name, digest in found.items() if name != "bookmark"}
@@ -117,7 +112,6 @@ class Build:
 
 @pytest.fixture(autouse=True)
 def build(monkeypatch: pytest.MonkeyPatch) -> Build:
-    """The build of every test."""
     found = Build()
     monkeypatch.setattr("svc.views.replay.build_in_thread", found)
     return found
@@ -182,7 +176,6 @@ async def test_a_build_that_fails_is_told(tmp_path: Path, build: Build) -> None:
 
 
 async def test_after_a_restart_only_what_the_log_holds_is_known(tmp_path: Path) -> None:
-    """Earlier versions recorded there that one was completed."""
     async with office(tmp_path / "var") as house:
         begun = house.wish()
         completed = BackfillCompleted(

@@ -43,12 +43,10 @@ class Source(CatalogSource):
         self.held: list[str | None] = []
 
     async def at_start(self, held: str | None, now_us: int) -> PublishCatalog | None:
-        """The same as later."""
         self.held.append(held)
         return await self.newest(now_us)
 
     async def newest(self, now_us: int) -> PublishCatalog:
-        """What the test says."""
         self.asked += 1
         if self.says is None:
             raise CatalogUnusable("prices.json: No such file or directory")
@@ -76,19 +74,16 @@ class House:
             nursery.cancel_scope.cancel()
 
     def store_directly(self, given: Snapshot, version: int) -> None:
-        """A revision that nobody checked."""
         event = CatalogPublished(received_at_us=T0_US, source="elsewhere", snapshot=given)
         self.store.append([NewEvent(CATALOG_STREAM, version, event)])
 
 
 @pytest.fixture
 def house() -> House:
-    """An empty log."""
     return House()
 
 
 def command(name: str = "claude-test-4") -> PublishCatalog:
-    """Publish a catalog of one model."""
     return PublishCatalog(document=document(lookup(name)), source="prices.json")
 
 
@@ -133,7 +128,6 @@ async def test_the_same_prices_publish_nothing_but_are_news(house: House) -> Non
 
 
 async def test_prices_that_break_a_rule_never_replace_those_that_hold(house: House) -> None:
-    """The refresh failed, and says why."""
     house.source.says = PublishCatalog(document=document(lookup("a"), lookup("a")), source="prices.json")
     async with house.opened() as catalog:
         with pytest.raises(CatalogUnusable, match=r"prices\.json: exact_lookups\[1\]\.external_model_id repeats"):
@@ -146,7 +140,6 @@ async def test_prices_that_break_a_rule_never_replace_those_that_hold(house: Hou
 
 
 async def test_a_refused_document_is_no_failure_of_the_source(house: House) -> None:
-    """Somebody's typing mistake makes nothing stale."""
     async with house.opened() as catalog:
         await catalog.send(command())
         reply = await catalog.send(PublishCatalog(document=document(lookup("a"), lookup("a")), source="twice.json"))
@@ -198,7 +191,6 @@ async def test_the_newest_valid_revision_is_served_whatever_came_after_it(house:
 
 
 async def test_where_every_revision_is_invalid_none_is_served(house: House) -> None:
-    """A guess would be worse."""
     _wrong_checksum(house)
     async with house.opened() as catalog:
         assert catalog.served is None

@@ -47,13 +47,11 @@ class Web:
         self.asked: list[str] = []
 
     def url(self, path: str) -> str:
-        """An address here."""
         return f"http://user:pass@{self.place}{path}"
 
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    """A web server on a free port."""
     found = Web()
     pages = {"/good": GOOD, "/raw": json.dumps(RAW).encode(), "/bomb": gzip.compress(b" " * 100_000), "/text": b"hello"}
     more = {"/moved": {"Location": "/good"}, "/bomb": {"Content_Encoding": "gzip"}}
@@ -83,7 +81,6 @@ async def test_a_catalog_is_fetched(web: Web) -> None:
 
 
 async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:
-    """So a mirror of them will do."""
     found = await fetch(web.url("/raw"))
     assert [each.external_model_id for each in found.document.exact_lookups] == ["m-1"]
 
@@ -101,7 +98,6 @@ async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkey
 
 
 async def test_a_fetch_takes_no_longer_than_it_may(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever answers slowly answers not at all."""
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_FETCH_SECONDS", 0.05)
     with pytest.raises(CatalogUnusable, match="no answer within"):
         await fetch(web.url("/slow"))
@@ -109,13 +105,11 @@ async def test_a_fetch_takes_no_longer_than_it_may(web: Web, monkeypatch: pytest
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/none", "http://[::1", "https://"])
 async def test_an_address_that_leads_nowhere_says_so(url: str) -> None:
-    """Nobody there, or no address at all."""
     with pytest.raises(CatalogUnusable):
         await fetch(url)
 
 
 async def test_a_file_is_read(tmp_path: Path) -> None:
-    """Its name alone is kept with it."""
     (tmp_path / "prices.json").write_bytes(GOOD)
     found = await read_file(tmp_path / "prices.json")
     assert (found.source, found.document.exact_lookups[0].external_model_id) == ("prices.json", "served")
@@ -135,7 +129,6 @@ async def test_a_file_is_read(tmp_path: Path) -> None:
 async def test_a_file_that_is_no_catalog_says_so(
     tmp_path: Path, content: bytes, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which file, and where in it."""
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
     (tmp_path / "prices.json").write_bytes(content)
     with pytest.raises(CatalogUnusable, match=why) as caught:
@@ -144,7 +137,6 @@ async def test_a_file_that_is_no_catalog_says_so(
 
 
 async def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
-    """No traceback."""
     with pytest.raises(CatalogUnusable, match="No such file"):
         await read_file(tmp_path / "none.json")
 
@@ -177,5 +169,4 @@ async def test_a_refresh_asks_the_network_only_where_it_may(web: Web, monkeypatc
 
 
 def test_a_command_sees_why_a_fetch_failed() -> None:
-    """It waits for longer than the server does."""
     assert CATALOG_FETCH_SECONDS < REMOTE_TIMEOUT_SECONDS

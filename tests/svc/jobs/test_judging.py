@@ -79,11 +79,9 @@ class Court:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """For commands."""
         return {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
 
     async def asks(self, text: str, session: str = "s1") -> None:
-        """A prompt alone."""
         asked = CapturePrompt(
             **self.owner, prompt_id=uuid4(), agent_session_id=session, source="claude-code", text=text
         )
@@ -91,7 +89,6 @@ class Court:
         await self.level()
 
     async def works(self, text: str = ASK, session: str = "s1") -> None:
-        """A prompt, and an edit."""
         await self.asks(text, session)
         about: dict[str, Any] = {
             "agent_session_id": session,
@@ -105,40 +102,33 @@ class Court:
         await self.level()
 
     async def settles(self) -> None:
-        """Half an hour of silence."""
         self.clock.advance(31 * MINUTE_US)
         await Ticker(self.service.journal, self.service.projector, self.clock).poll()
         await self.level()
 
     async def level(self) -> None:
-        """The views hold all."""
         with trio.fail_after(10):
             await self.service.projector.wait_for(self.service.journal.head)
 
     async def looks(self) -> None:
-        """One look of the lane."""
         await self.lane.look()
         await self.level()
 
     def answers(self) -> list[JudgeAnswered]:
-        """The facts."""
         events = (each.event for each in self.service.store.read_topics([JudgeAnswered.TOPIC]))
         return [event for event in events if isinstance(event, JudgeAnswered)]
 
     async def item(self) -> RubricItem:
-        """The one sub-session."""
         (item,) = await self.service.read(self.scope, rubric_items, 10, 0)
         return item
 
     async def openings(self) -> list[str]:
-        """Why each sub-session opened, in order."""
         query = "SELECT body FROM arcs ORDER BY started_us, arc_id"
         return await self.service.read(
             self.scope, lambda reader, _scope: [unpack(row[0], Arc).opened_by for row in reader.db.execute(query)]
         )
 
     async def judges(self) -> list[str]:
-        """Who judged it, as its explanation says."""
         told = await self.service.read(self.scope, explanation, UUID((await self.item()).score_v3_sub_session_id), 1)
         assert told is not None
         return told.judges
@@ -146,7 +136,6 @@ class Court:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Court]:
-    """On an empty folder that was set up."""
     clock = FixedClock(NOW_US)
     with model_server() as server:
         server.answer = judge
@@ -192,7 +181,6 @@ def never_sure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parts(request: Request) -> Said:
-    """A model that sees another topic in everything."""
     if "new_topic" not in request.system:
         return judge(request)
     return says({"new_topic": True, "confidence": 0.8, "quote": request.data["prompt"][:20]})
@@ -287,7 +275,6 @@ async def test_an_order_to_the_boundary_judge_is_data(tmp_path: Path) -> None:
 
 
 def test_a_made_up_quote_draws_no_boundary() -> None:
-    """Words that are not there, or none."""
     for quote in ("another topic", "  "):
         with pytest.raises(Disbelieved):
             believed_boundary(BoundaryAnswer(True, 1.0, quote), "Now the export, please")
@@ -295,7 +282,6 @@ def test_a_made_up_quote_draws_no_boundary() -> None:
 
 
 async def test_a_restart_asks_nothing_again(tmp_path: Path) -> None:
-    """What was answered stands in the log."""
     async with opened(tmp_path) as court:
         await court.works()
         await court.settles()
@@ -363,7 +349,6 @@ async def test_text_that_does_not_leave(tmp_path: Path) -> None:
 
 
 async def test_no_secret_and_nobody_arrives(tmp_path: Path) -> None:
-    """Even of an organization that switched redaction off."""
     async with opened(tmp_path) as court:
         change = ChangeOrganization(organization_id=court.scope.organization_id, redaction=False)
         await court.service.administer(change)

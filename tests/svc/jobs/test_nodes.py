@@ -23,7 +23,6 @@ SECONDS = 60
 
 @asynccontextmanager
 async def two_nodes(folder: Path, store: str) -> AsyncIterator[tuple[Household, Household]]:
-    """Both open, in folders of their own."""
     make_master_key(folder / "master")
     master = folder / "master"
     for name in "ab":
@@ -45,7 +44,6 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def together(*houses: Household) -> None:
-    """Until each holds all that there is."""
     head = houses[0].service.store.head()
     with trio.fail_after(SECONDS):
         for house in houses:

@@ -88,7 +88,6 @@ async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("wanted", [True, False])
 async def test_a_server_tells_people_where_its_settings_say_so(tmp_path: Path, wanted: bool) -> None:
-    """Without them it asks nobody outside."""
     settings = replace(by_webhook(NOBODY) if wanted else Settings(), var=str(tmp_path))
     store, vault = open_log(settings.place)
     with ExitStack() as stack:

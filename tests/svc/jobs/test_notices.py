@@ -1,6 +1,5 @@
 """Telling people that their reports are finished, over real sockets: who is told, by what, how often; who is not."""
 
-import json
 import ssl
 import time
 from collections.abc import Iterator
@@ -76,7 +75,6 @@ class Office(House):
         await self.send(ReportFailed(**about(name), error_code=None) if fails else made)
 
     async def after(self, seconds: float) -> None:
-        """So much later it is looked again."""
         self.clock_us += int(seconds * SECOND_US)
         await self.notices.look()
 
@@ -123,13 +121,6 @@ async def test_a_webhook_tells_that_a_report_is_made_and_its_receiver_can_verify
     assert len(there.received) == 1
 
 
-async def test_one_that_failed_is_told_as_well(there: Receiver) -> None:
-    office = Office(by_webhook(there.url))
-    await office.finishes(fails=True)
-    await office.notices.look()
-    assert json.loads(there.received[0].body)["type"] == "report.failed"
-
-
 async def test_a_mail_goes_to_the_persons_own_address(post: MailServer) -> None:
     """From the server's, signed in by what the setting says, as mail of a machine."""
     office = Office(by_mail(post, "svc%40example.com:p%3Ass@"))
@@ -147,7 +138,6 @@ async def test_a_mail_goes_to_the_persons_own_address(post: MailServer) -> None:
 
 
 async def test_all_are_told_where_many_are_finished_at_once(there: Receiver) -> None:
-    """Some at a time."""
     office = Office(by_webhook(there.url))
     for day in range(NOTICES_MAX + 1):
         await office.finishes(f"day {day}", day)
@@ -159,7 +149,6 @@ async def test_all_are_told_where_many_are_finished_at_once(there: Receiver) -> 
 
 
 async def test_nobody_is_told_who_has_not_asked_for_it(there: Receiver) -> None:
-    """Nor of what was finished before they did."""
     office = Office(by_webhook(there.url))
     office.wants()
     await office.finishes()
@@ -175,7 +164,6 @@ async def test_whoever_asks_no_longer_is_told_no_more(there: Receiver) -> None:
 
 
 async def test_whoever_has_left_or_is_forgotten_is_told_no_more(there: Receiver) -> None:
-    """To forget somebody ends their memberships first."""
     office = Office(by_webhook(there.url))
     await office.finishes()
     stream = membership_stream(ACME, ANA)
@@ -194,7 +182,6 @@ async def test_of_a_deleted_report_nobody_is_told(there: Receiver) -> None:
 
 
 async def test_what_is_no_news_any_more_is_not_told(there: Receiver) -> None:
-    """However long nobody could look."""
     office = Office(by_webhook(there.url))
     await office.finishes()
     await office.after(NEWS_US / SECOND_US)
@@ -295,7 +282,6 @@ async def test_a_mail_that_was_taken_is_not_sent_again_because_of_a_bad_goodbye(
 async def test_what_cannot_be_written_down_is_not_told_again_and_again(
     there: Receiver, autojump_clock: MockClock
 ) -> None:
-    """Only after the next start."""
     office = Office(by_webhook(there.url))
     sent: list[UUID] = []
 
@@ -310,8 +296,6 @@ async def test_what_cannot_be_written_down_is_not_told_again_and_again(
 
 
 async def test_a_channel_that_breaks_is_one_that_failed() -> None:
-    """And holds up no other."""
-
     async def broken(*_about: Any) -> None:
         raise ValueError("a bug")
 
@@ -351,7 +335,6 @@ async def test_mail_goes_by_tls_with_a_server_whose_certificate_is_trusted(
 async def test_nothing_is_said_to_a_mail_server_elsewhere_without_trusted_tls(
     certificate: tuple[Path, ssl.SSLContext], offers_tls: bool
 ) -> None:
-    """No password, no address, no mail."""
     with mail_server("127.0.0.2", certificate[1] if offers_tls else None) as post:
         office = Office(by_mail(post, "svc:password@", "127.0.0.2"))
         await office.finishes()
@@ -361,7 +344,6 @@ async def test_nothing_is_said_to_a_mail_server_elsewhere_without_trusted_tls(
 
 
 async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Receiver, post: MailServer) -> None:
-    """Whatever the other server says."""
     settings = replace(by_mail(post, "the-user:the-password@"), webhook_url=there.url, webhook_secret=SECRET)
     office = Office(settings)
     there.status, post.refuses["RCPT"] = 500, "550 ana@example.com is unknown to the-user"

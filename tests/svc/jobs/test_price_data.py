@@ -25,13 +25,11 @@ def shipped() -> tuple[ExactLookup, ...]:
 
 
 def book_of(lookups: tuple[ExactLookup, ...]) -> PriceBook:
-    """The prices of lookups, in whatever snapshot."""
     return PriceBook(msgspec.structs.replace(snapshot(), exact_lookups=lookups))
 
 
 @cache
 def book() -> PriceBook:
-    """Its prices."""
     return book_of(shipped())
 
 
@@ -108,7 +106,6 @@ def _ours(asked: Asked, *, hour_is_known: bool = True) -> Price | Unpriced:
 
 
 def test_writes_of_unknown_duration_cost_as_much_as_short_ones_at_least() -> None:
-    """The five-minute rate, marked as a lower bound."""
     short = _ours(Asked("claude-sonnet-4-5", write=3_000))
     unknown = _ours(Asked("claude-sonnet-4-5", write=3_000), hour_is_known=False)
     assert isinstance(short, Price)
@@ -147,7 +144,6 @@ def test_a_date_taken_off_an_id_leads_where_the_data_lead_with_it(suffix: str) -
 
 @pytest.mark.parametrize("model", ["qwen-nobody-knows", "claude-next-99", "gpt-99", "<synthetic>", "default"])
 def test_an_unknown_model_has_no_price(model: str) -> None:
-    """And no price of a similar one."""
     assert _ours(Asked(model)) == Unpriced("unknown_model")
 
 
@@ -160,7 +156,6 @@ def test_the_data_date_is_that_of_the_newest_change_that_has_come() -> None:
 
 
 def model(model_id: str, prices: Any, **match: Any) -> dict[str, Any]:
-    """A model as published on the network."""
     return {"id": model_id, "match": match or {"equals": model_id}, "prices": prices}
 
 
@@ -263,6 +258,5 @@ BROKEN: list[list[object]] = [[{"id": "x"}], ["text"], [{**_provider("x"), "mode
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_data_of_another_form_are_refused(broken: list[object]) -> None:
-    """Whatever they are, they become no catalog."""
     with pytest.raises((ValueError, TypeError)):
         compiled(parsed(broken))

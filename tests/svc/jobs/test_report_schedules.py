@@ -42,7 +42,6 @@ class Office(House):
         return reply
 
     def change(self, developer_id: UUID = ANA, **profile: Any) -> None:
-        """Somebody sets their profile."""
         carry_out(self.directory, ChangeDeveloper(developer_id=developer_id, **profile))
 
     async def at(self, time: str) -> list[tuple[str, str]]:
@@ -55,12 +54,10 @@ class Office(House):
 
 @pytest.fixture
 def office() -> Office:
-    """Nobody has a schedule."""
     return Office()
 
 
 async def test_nobody_gets_a_report_who_has_not_asked_for_any(office: Office) -> None:
-    """Schedules are off by default."""
     assert await office.at("2026-08-11T01:00:00Z") == []
 
 
@@ -88,7 +85,6 @@ async def test_the_last_whole_period_of_ones_own_zone_is_asked_for(
 
 
 async def test_each_period_is_asked_for_once(office: Office) -> None:
-    """In one process, and in the next one."""
     office.change(report_schedules=("daily",))
     assert await office.at("2026-08-11T01:00:00Z") == [("daily", "2026-08-10T00:00:00Z")]
     assert await office.at("2026-08-11T09:00:00Z") == []
@@ -124,7 +120,6 @@ async def test_what_a_person_asked_for_is_not_made_again(office: Office) -> None
 
 
 async def test_everybody_has_their_own_zone_and_language(office: Office) -> None:
-    """Ana and Ben, each in theirs."""
     office.change(report_schedules=("daily",), language="ko-KR")
     office.change(BEN, report_schedules=("daily",))
     assert await office.at("2026-08-11T01:00:00Z") == [
@@ -135,7 +130,6 @@ async def test_everybody_has_their_own_zone_and_language(office: Office) -> None
 
 
 async def test_who_left_gets_no_more(office: Office) -> None:
-    """Nobody could read it."""
     office.change(BEN, report_schedules=("daily",))
     carry_out(office.directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
     assert await office.at("2026-08-12T01:00:00Z") == []
@@ -144,7 +138,6 @@ async def test_who_left_gets_no_more(office: Office) -> None:
 async def test_what_cannot_be_stored_is_asked_for_at_the_next_look(
     office: Office, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
-    """The schedule goes on, whatever happens."""
     office.change(report_schedules=("daily",))
     office.refuses = "the event store cannot be written at present"
     nursery.start_soon(office.schedules.run)

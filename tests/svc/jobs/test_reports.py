@@ -10,9 +10,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Event, Reply, Words
+from aggregates.event import Done, Event, Reply
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
-from aggregates.reports.events import ReportCancelled, ReportCompleted, ReportPeriod, ReportRequested, ReportStarted
+from aggregates.reports.events import ReportCancelled, ReportPeriod, ReportRequested
 from projections.facts.reports import report_state
 from projections.prices.spending import Coverage, Reading, TeamWindow
 from projections.reader import Reader
@@ -49,11 +49,9 @@ class Desk(House):
         self.jobs = self.hired()
 
     def hired(self) -> ReportJobs:
-        """Whoever makes the reports of a process."""
         return ReportJobs(self, self._spend, 1, unwritten, lambda: None)
 
     async def send(self, command: AnyCommand) -> Reply:
-        """As the house does, if it can."""
         if self.refusals:
             self.refusals -= 1
             raise Unavailable("the event store cannot be written at present")
@@ -63,12 +61,10 @@ class Desk(House):
         return reply
 
     async def reach(self, position: int) -> None:
-        """As a node does that follows others."""
         while self.position < position:
             await self.views_moved.wait()
 
     async def read_all(self, query: Callable[[Reader], T]) -> T:
-        """Once the views are level."""
         if not self.level:
             raise Unavailable("the views are being built from the log: 1 of 2 events")
         return query(Reader(self._views, self._fetch))
@@ -85,19 +81,16 @@ class Desk(House):
         return [Reading({}, Coverage())]
 
     async def asks(self, name: str, day: int = 0) -> UUID:
-        """Somebody wants a report of a day."""
         reply = await self.send(wanted(name, day))
         assert isinstance(reply, Done)
         assert reply.id is not None
         return reply.id
 
     async def state(self, name: str) -> str | None:
-        """How far one has come."""
         found = await self.read(ANA_SCOPE, report_state, named(name))
         return None if found is None else found.status
 
     def happened(self, name: str) -> list[str]:
-        """What the log says of one."""
         return [event.TOPIC for event in self.events if _of(event) == named(name)]
 
 
@@ -106,7 +99,6 @@ def _of(event: Event) -> UUID | None:
 
 
 def about(name: str) -> dict[str, Any]:
-    """The fields of every command about that report."""
     scope = ANA_SCOPE
     return {
         "organization_id": scope.organization_id,
@@ -116,19 +108,16 @@ def about(name: str) -> dict[str, Any]:
 
 
 def wanted(name: str, day: int = 0, **fields: Any) -> ReportRequested:
-    """A report of a day."""
     period = ReportPeriod(name="daily", start_us=day * DAY_US, end_us=(day + 1) * DAY_US, timezone="UTC")
     return ReportRequested(**{**about(name), "period": period, "language": "en", **fields})
 
 
 @pytest.fixture
 def desk() -> Desk:
-    """Nothing is asked for yet."""
     return Desk()
 
 
 async def test_what_is_asked_for_is_made_at_once(desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
-    """Without waiting for the next look."""
     nursery.start_soon(desk.jobs.run)
     await wait_all_tasks_blocked()
     started = trio.current_time()
@@ -189,15 +178,6 @@ async def test_a_cancel_takes_effect_while_it_is_being_made(desk: Desk, nursery:
     assert await desk.state("two") == "completed"
 
 
-async def test_a_cancel_that_comes_with_the_result_wins_or_is_too_late(desk: Desk) -> None:
-    """Whichever stands in the log first; there is never both."""
-    await desk.asks("one")
-    await desk.send(ReportStarted(**about("one")))
-    await desk.send(ReportCancelled(**about("one")))
-    await desk.send(ReportCompleted(**about("one"), rules_version=1, sections=Words("{}")))
-    assert desk.happened("one") == ["report.requested", "report.started", "report.cancelled"]
-
-
 async def test_a_restart_makes_what_was_being_made_and_makes_it_once(desk: Desk) -> None:
     """Queued or running when the process ended: the next one finds both."""
     desk.open = trio.Event()
@@ -216,20 +196,6 @@ async def test_a_restart_makes_what_was_being_made_and_makes_it_once(desk: Desk)
     begun_twice = ["report.requested", "report.started", "report.started", "report.completed"]
     assert [desk.happened(f"day {day}") for day in range(2)] == [begun_twice] * 2
     assert desk.happened("day 2") == ["report.requested", "report.started", "report.completed"]
-
-
-async def test_one_that_ends_every_process_is_given_up(desk: Desk) -> None:
-    """After some attempts it has failed, and the others are made."""
-    desk.open = trio.Event()
-    await desk.asks("one")
-    for _ in range(8):
-        async with trio.open_nursery() as life:
-            desk.jobs = desk.hired()
-            life.start_soon(desk.jobs.run)
-            await wait_all_tasks_blocked()
-            life.cancel_scope.cancel()
-    assert await desk.state("one") == "failed"
-    assert desk.happened("one").count("report.started") == 5
 
 
 async def test_what_became_of_it_is_kept_however_long_the_log_cannot_be_written(
@@ -277,7 +243,6 @@ async def test_one_that_takes_too_long_fails(desk: Desk, nursery: trio.Nursery, 
 async def test_one_that_meets_damaged_views_waits_for_the_mended_ones(
     desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock, where: str
 ) -> None:
-    """It is begun once, and complete."""
     await damages(desk, nursery, where)
     await trio.sleep(REPORT_SECONDS_MAX / 2)
     assert desk.happened("one") == ["report.requested", "report.started"]
@@ -316,7 +281,6 @@ async def damages(desk: Desk, nursery: trio.Nursery, where: str) -> None:
 
 
 async def test_a_look_that_breaks_is_no_end(desk: Desk, nursery: trio.Nursery, autojump_clock: MockClock) -> None:
-    """A bug there is logged, and looked past."""
     desk.breaks = ValueError("a bug")
     nursery.start_soon(desk.jobs.run)
     desk.jobs.note(wanted("one"))

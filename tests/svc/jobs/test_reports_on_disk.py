@@ -54,14 +54,12 @@ class Office:
         await self.service.archive.look()
 
     async def asks(self) -> str:
-        """For a report of today."""
         answer = await self.api.post(f"{REPORT}/generate", TODAY)
         assert answer.status == 202, answer.body
         report_id: str = answer.json["report_id"]
         return report_id
 
     async def comes_to(self, report_id: str, *states: str) -> dict[str, Any]:
-        """Its status, once it is one of these."""
         while True:
             found: dict[str, Any] = (await self.api.get(f"{REPORT}/status/{report_id}")).json
             if found["status"] in states:
@@ -69,7 +67,6 @@ class Office:
             await trio.lowlevel.checkpoint()
 
     async def fails(self) -> None:
-        """Exactly the failed shape of the contract."""
         report_id = await self.asks()
         assert await self.comes_to(report_id, "failed", "completed") == {
             "report_id": report_id,
@@ -79,7 +76,6 @@ class Office:
         }
 
     async def succeeds(self) -> None:
-        """With the cent in it."""
         report_id = await self.asks()
         assert (await self.comes_to(report_id, "failed", "completed"))["status"] == "completed"
         usage = (await self.api.get(f"{REPORT}/{report_id}")).json["sections"]["modelUsage"]
@@ -89,7 +85,6 @@ class Office:
 
 @asynccontextmanager
 async def office(var: Path) -> AsyncIterator[Office]:
-    """A service that makes reports, on a folder."""
     with trio.fail_after(SECONDS_MAX):
         async with open_service(Settings(var=str(var)), clock=FixedClock(MONDAY), reporting=True) as service:
             made = await initialize(service, var)
