@@ -1,10 +1,6 @@
 """`svc` itself: the commands there are. A module is imported when its command is called: all take seconds."""
 
-import gc
 import inspect
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -13,9 +9,11 @@ import click
 from aggregates.characters import plain
 from svc import __version__
 
+Found = dict[str, Any]  # a record, as the API has it
+
 
 class Entry(NamedTuple):
-    """Where a command is made, and what the list of commands says of it: the list imports none of them."""
+    """Where a command is made, and the first sentence of its help: the list of commands imports none."""
 
     module: str
     summary: str
@@ -28,7 +26,7 @@ COMMANDS = {
     "connect": Entry("connecting", "Have an agent send what it does."),
     "disconnect": Entry("connecting", "Undo `svc connect`: every file as it was, byte for byte."),
     "doctor": Entry("connecting", "Check every connected agent, and say what to do."),
-    "hook": Entry("children", "What an agent's hooks call; nothing to type by hand."),
+    "hook": Entry("connecting", "What an agent's hooks call; nothing to type by hand."),
     "status": Entry("serving", "Show how the server is: log, scores, people, disk."),
     "open": Entry("opening", "Open the pages in a browser, without a key."),
     "score": Entry("scoring", "Show how many of your goals were reached, and what would help most."),
@@ -43,7 +41,7 @@ COMMANDS = {
     "member": Entry("people", "Who belongs to an organization, and as what."),
     "team": Entry("people", "Teams: who sees whose sums."),
     "key": Entry("people", "Keys with which agents and people reach the server."),
-    "audit": Entry("auditing", "Print who changed what when: people, keys, teams, settings."),
+    "audit": Entry("opening", "Print who changed what when: people, keys, teams, settings."),
     "catalog": Entry("catalog", "What models cost by list price, revision by revision."),
     "replay": Entry("replaying", "Build every score anew from the log, or prove them (--check)."),
     "backfill": Entry("replaying", "Judge again what started in a range of days."),
@@ -56,7 +54,7 @@ COMMANDS = {
     "forget": Entry("maintenance", "Take the texts of DEVELOPER away for good; counts stay."),
     "retention": Entry("maintenance", "Take away now what has outlived its organization's retention."),
     "demo": Entry("demo", "Show the scores of two imaginary developers."),
-    "build-views": Entry("children", "Build the views anew from the log.", hidden=True),
+    "build-views": Entry("replaying", "Build the views anew from the log.", hidden=True),
 }
 """In the order of the help."""
 
@@ -64,21 +62,8 @@ COMMANDS = {
 class Command(click.Command):
     """A command whose help ends with one way to type it."""
 
-    def __init__(self, *, example: str, help: str, **kwargs: Any) -> None:
-        super().__init__(help=f"{inspect.cleandoc(help)}\n\nExample: {example}", **kwargs)
-
-
-@contextmanager
-def kept() -> Iterator[None]:
-    """For imports: they make a hundred thousand objects, of which none is garbage, and none is looked at again."""
-    known = len(sys.modules)
-    gc.disable()
-    try:
-        yield
-    finally:
-        if len(sys.modules) > known:
-            gc.freeze()
-        gc.enable()
+    def __init__(self, *, example: str, help: str | None = None, **kwargs: Any) -> None:
+        super().__init__(help=f"{inspect.cleandoc(help or '')}\n\nExample: {example}".lstrip(), **kwargs)
 
 
 class _Program(click.Group):
@@ -86,9 +71,14 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        with kept():
-            made = vars(import_module(f"svc.cli.{COMMANDS[cmd_name].module}")).values() if cmd_name in COMMANDS else ()
-        return next((each for each in made if isinstance(each, click.Command) and each.name == cmd_name), None)
+        """With what the list says of it, before whatever else its help tells."""
+        if (entry := COMMANDS.get(cmd_name)) is None:
+            return None
+        made = vars(import_module(f"svc.cli.{entry.module}")).values()
+        found = next(each for each in made if isinstance(each, click.Command) and each.name == cmd_name)
+        if not (found.help or "").startswith(entry.summary):
+            found.help = f"{entry.summary}\n\n{found.help or ''}".rstrip()
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

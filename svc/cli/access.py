@@ -2,47 +2,31 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from aggregates.event import Mendable
-from aggregates.people.directory import Developer, Key, Membership, Organization, Record, Team, TeamMembership
-from svc.cli import kept
+from svc.cli import Found
 from svc.limits import POLL_SECONDS
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
 from svc.settings import Settings
-from svc_http.records import DeveloperShown, KeyShown
 
 if TYPE_CHECKING:
     import httpx
 
     from aggregates.decide import AnyCommand
     from aggregates.event import Reply
-    from svc_http.ports import ReplayStatus
 
 REMOTE_TIMEOUT_SECONDS = 60.0  # how long a command waits for one answer of the running server
 PAGE_RECORDS = 500  # records a command asks the running server for at once; the most a listing gives
 BUSY_TRIES = 12  # how often a command asks again when the running server says that it is busy: about a minute
 RETRY_AFTER_SECONDS_MAX = 5.0
 """The longest pause before a command asks again, whatever the answer asks for; svc itself asks for five seconds."""
-
-T = TypeVar("T")
-R = TypeVar("R", bound=Record)
-Send = Callable[["AnyCommand"], Awaitable["Reply"]]
 SHOWN_CHARACTERS = 80  # of an unexpected answer
+REPLAY = "/v1/admin/control/replay"
 NAMES_SHOWN = 10  # so many names stand in one sentence
-PATHS: dict[type, str] = {
-    Organization: "/v1/admin/organizations",
-    Developer: "/v1/admin/developers",
-    DeveloperShown: "/v1/admin/developers",
-    Membership: "/v1/admin/memberships",
-    Team: "/v1/admin/teams",
-    TeamMembership: "/v1/admin/team-memberships",
-    Key: "/v1/admin/keys",
-    KeyShown: "/v1/admin/keys",
-}
+Send = Callable[["AnyCommand"], Awaitable["Reply"]]
 
 
 class NotReached(Mendable):
@@ -65,9 +49,8 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
         raise NotReached(f"{var} holds no data yet; run `svc init --var {var}` or `svc serve --var {var}` first")
     try:
         with held(var):
-            with kept():
-                from svc.app import open_service  # late: a running server has all of it loaded
-                from svc_http.app import build_api
+            from svc.app import open_service  # late: a running server has all of it loaded
+            from svc_http.app import build_api
 
             async with open_service(settings) as service:
                 # Cast: httpx and quart write the same ASGI in different types.
@@ -81,11 +64,10 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
             raise NotReached(f"another svc process holds {var} but serves nothing; wait until it is done") from None
     # Never over TCP: after a crash anybody may listen on the server's port.
     with socket_path(var) as path:
-        headers = {"X-Internal-Secret": internal_secret(var)}
         async with httpx.AsyncClient(
             transport=httpx.AsyncHTTPTransport(uds=path, verify=False),
             base_url="http://localhost",
-            headers=headers,
+            headers={"X-Internal-Secret": internal_secret(var)},
             timeout=REMOTE_TIMEOUT_SECONDS,
         ) as client:
             yield Access(client)
@@ -116,10 +98,10 @@ class Access:
             await trio.sleep(min(float(wanted), RETRY_AFTER_SECONDS_MAX) if wanted.isdecimal() else POLL_SECONDS)
         return checked_answer(answer)
 
-    async def ask(self, kind: type[T], method: str, path: str, body: object = None, **query: object) -> T:
-        """The JSON that a route answers, as a type; a body is sent as JSON."""
+    async def ask(self, method: str, path: str, body: object = None, **query: object) -> Any:
+        """The JSON that a route answers; a body is sent as JSON."""
         answer = await self.admin(method, path, params=query, json=msgspec.to_builtins(body))
-        return msgspec.json.decode(answer.content, type=kind)
+        return msgspec.json.decode(answer.content or b"null")
 
     async def send(self, command: "AnyCommand") -> "Reply":
         """Have a developer's command carried out."""
@@ -127,75 +109,72 @@ class Access:
 
         if self._send is not None:
             return await self._send(command)
-        headers = {"Content-Type": "application/msgpack"}
-        body = msgspec.msgpack.encode([command])
+        headers, body = {"Content-Type": "application/msgpack"}, msgspec.msgpack.encode([command])
         answer = await self.admin("POST", "/v1/admin/control/capture", content=body, headers=headers)
         return msgspec.msgpack.decode(answer.content, type=list[Reply])[0]
 
-    async def replay_status(self) -> "ReplayStatus":
-        """How far the newest replay is."""
-        from svc_http.ports import ReplayStatus
-
-        return await self.ask(ReplayStatus, "GET", "/v1/admin/control/replay")
-
-    async def listed(self, kind: type[R], **ids: UUID | None) -> list[R]:
+    async def listed(self, kind: str, **ids: str | None) -> list[Found]:
         """Every record of a kind, page by page, narrowed by the ids that are given."""
-        wanted = {name: str(each) for name, each in ids.items() if each is not None}
-        found: list[R] = []
+        wanted = {name: each for name, each in ids.items() if each is not None}
+        found: list[Found] = []
         while True:
-            query = {"limit": PAGE_RECORDS, "offset": len(found)} | wanted
-            page = await self.ask(list[kind], "GET", PATHS[kind], **query)  # type: ignore[valid-type]
+            page = await self.ask("GET", f"/v1/admin/{kind}s", limit=PAGE_RECORDS, offset=len(found), **wanted)
             found += page
             if len(page) < PAGE_RECORDS:
                 return found
 
-    async def create(self, kind: type[R], **body: Any) -> R:
+    async def create(self, kind: str, **body: Any) -> Found:
         """A new record; what is None is left out."""
         sent = {name: value for name, value in body.items() if value is not None}
-        return await self.ask(kind, "POST", PATHS[kind], sent)
+        return cast(Found, await self.ask("POST", f"/v1/admin/{kind}s", sent))
 
-    async def change(self, known: R, **body: Any) -> R:
+    async def change(self, kind: str, known: Found, **body: Any) -> Found:
         """The record after a change; here None is sent, as null."""
-        return await self.ask(type(known), "PATCH", f"{PATHS[type(known)]}/{known.id}", body)
+        return cast(Found, await self.ask("PATCH", f"/v1/admin/{kind}s/{known['id']}", body))
 
-    async def end(self, known: Record) -> None:
+    async def end(self, kind: str, known: Found) -> None:
         """End a membership, a team, a period in a team or a key."""
-        await self.admin("DELETE", f"{PATHS[type(known)]}/{known.id}")
+        await self.ask("DELETE", f"/v1/admin/{kind}s/{known['id']}")
 
-    async def find(self, kind: type[R], named: str | None) -> R:
+    async def find(self, kind: str, named: str | None) -> Found:
         """The one that was named; the only one where none was. Raises `NotFound`."""
-        known = {each.id: each for each in await self.listed(kind)}
-        return known[chosen(kind.__name__.lower(), {each: _name(record) for each, record in known.items()}, named)]
+        known = {each["id"]: each for each in await self.listed(kind)}
+        return known[chosen(kind, {each: _name(record) for each, record in known.items()}, named)]
 
-    async def id_of(self, kind: type[Record], named: str | None) -> UUID | None:
+    async def id_of(self, kind: str, named: str | None) -> str | None:
         """The id of the one that was named; None where none was. Raises `NotFound`."""
-        return None if named is None else (await self.find(kind, named)).id
+        return None if named is None else (await self.find(kind, named))["id"]
 
-    async def organizations(self, named: str | None) -> list[UUID]:
+    async def organizations(self, named: str | None) -> list[str]:
         """The one that was named, or every one. Raises `NotFound`."""
-        known = await self.listed(Organization) if named is None else [await self.find(Organization, named)]
-        return [each.id for each in known]
+        found = await self.id_of("organization", named)
+        return [each["id"] for each in await self.listed("organization")] if found is None else [found]
 
-    async def names(self) -> dict[UUID, str]:
+    async def names(self) -> dict[str, str]:
         """The name of every developer, by id."""
-        return {each.id: each.display_name for each in await self.listed(Developer)}
+        return {each["id"]: each["display_name"] for each in await self.listed("developer")}
 
-    async def member(self, named: str | None, organization: str | None) -> Membership:
+    async def member(self, named: str | None, organization: str | None) -> Found:
         """The current membership of the developer that was named; of the only member where none was."""
         if named is None:
-            current = {each.developer_id for each in await self.listed(Membership) if each.active}
+            current = {each["developer_id"] for each in await self.listed("membership") if each["active"]}
             names = {each: name for each, name in (await self.names()).items() if each in current}
-            named = str(chosen("developer", names, None))
-        developer, scope = await self.find(Developer, named), await self.id_of(Organization, organization)
-        known = await self.listed(Membership, developer_id=developer.id, organization_id=scope)
-        found = [each for each in known if each.active]
+            named = chosen("developer", names, None)
+        developer, scope = await self.find("developer", named), await self.id_of("organization", organization)
+        known = await self.listed("membership", developer_id=developer["id"], organization_id=scope)
+        found = [each for each in known if each["active"]]
         if len(found) == 1:
             return found[0]
         raise NotFound(
-            f"{developer.display_name} has {len(found)} memberships there; say which by --organization"
+            f"{developer['display_name']} has {len(found)} memberships there; say which by --organization"
             if found
-            else f"{developer.display_name} is no member there; `svc member list` shows who is"
+            else f"{developer['display_name']} is no member there; `svc member list` shows who is"
         )
+
+
+class _Refusal(msgspec.Struct):
+    message: str | None = None
+    reason: str | None = None
 
 
 def checked_answer(answer: "httpx.Response") -> "httpx.Response":
@@ -218,19 +197,12 @@ def checked_answer(answer: "httpx.Response") -> "httpx.Response":
     )
 
 
-class _Refusal(msgspec.Struct):
-    message: str | None = None
-    reason: str | None = None
-
-
-def _name(record: Record) -> str:
+def _name(record: Found) -> str:
     """By which a record may be named; an inactive team only by its id."""
-    if isinstance(record, Developer):
-        return record.display_name
-    return record.name if isinstance(record, Organization) or (isinstance(record, Team) and record.active) else ""
+    return str(record.get("display_name") or record["name"]) if record.get("active", True) else ""
 
 
-def chosen(what: str, names: Mapping[UUID, str], named: str | None) -> UUID:
+def chosen(what: str, names: Mapping[str, str], named: str | None) -> str:
     """By id, else by name, else by name in any case; without either, the only one there is. Raises `NotFound`."""
     if named is None:
         if len(names) == 1:
@@ -238,14 +210,14 @@ def chosen(what: str, names: Mapping[UUID, str], named: str | None) -> UUID:
         which = "which one (--developer)" if what == "developer" else "which one"
         raise NotFound(f"there are {len(names)} {what}s; say {which}, by its name or id: {_some(names.values())}")
     found = (
-        [each for each in names if str(each) == named.lower()]
+        [each for each in names if each == named.lower()]
         or [each for each, name in names.items() if name == named]
         or [each for each, name in names.items() if name.casefold() == named.casefold()]
     )
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {_some(map(str, found))}")
+        raise NotFound(f"{len(found)} {what}s are called {named!r}; use the id: {_some(found)}")
     command = "org" if what == "organization" else what
     raise NotFound(
         f"there is no {what} {named!r}; there is {_some(names.values())} (`svc {command} list` shows their ids)"

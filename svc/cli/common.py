@@ -4,12 +4,10 @@ A command must start fast: what takes long to import is imported by the function
 """
 
 import contextlib
-import functools
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -20,7 +18,7 @@ from rich.text import Text
 
 from aggregates.characters import escaped, plain
 from aggregates.event import Mendable
-from svc.cli import Command
+from svc.cli import Command, Found
 from svc.process import single
 from svc.settings import Settings, load_settings, unknown_variables
 
@@ -134,57 +132,59 @@ def working(
         yield heard
 
 
-Names = Mapping[UUID, str]
-Row = Callable[[Any, Names], tuple[str, ...]]  # of a record and the names of developers by id
-
-
-class Columns(NamedTuple):
-    """How records of a kind are shown as a table."""
-
-    head: tuple[str, ...]
-    row: Row
-    named: bool  # whether the names are asked for
-
-
-def columns(*head: str, named: bool = False) -> Callable[[Row], Columns]:
-    """Make the columns of a function that gives the row of a record."""
-    return lambda row: Columns(head, row, named)
-
-
-Work = Callable[..., Awaitable[Any]]
-Show = Columns | Callable[[Any], None] | None
+DEVELOPER = "developer"  # as a column: the name of whoever has the record's `developer_id`
+FOREVER = "forever"
 
 
 class Reaching(Command):
     """A command that works with an `Access`.
 
-    What comes of it is shown as JSON, or in columns, or by a function. Without either it is a sentence about what was
-    done.
+    What comes of it is shown as JSON, or by a function, or in columns: `show` names fields of records then. Without
+    either it is a sentence about what was done.
     """
 
-    def __init__(self, *, callback: Work, params: list[click.Parameter], show: Show = None, **kwargs: Any) -> None:
-        super().__init__(callback=functools.partial(_carry_out, callback, show), **kwargs)
+    def __init__(
+        self,
+        *,
+        callback: Callable[..., Awaitable[Any]],
+        params: list[click.Parameter],
+        show: str | Callable[[Any], None] | None = None,
+        **more: Any,
+    ) -> None:
+        async def asked(settings: Settings, arguments: dict[str, Any]) -> tuple[Any, dict[str, str]]:
+            from svc.cli.access import reach
+
+            async with reach(settings) as access:
+                found = await callback(access, **arguments)
+                return found, await access.names() if isinstance(show, str) and DEVELOPER in show.split() else {}
+
+        def carry_out(settings: Settings, as_json: bool = False, **arguments: Any) -> None:
+            found, names = run(asked, settings, arguments)
+            if isinstance(show, str) and not as_json:
+                records = found if isinstance(found, list) else [found]
+                rows = [[_cell(each, field, names) for field in show.split()] for each in records]
+                show_table([field.replace("_", " ") for field in show.split()], rows)
+            else:
+                tell(found, as_json, found if show is None or isinstance(show, str) else show)
+
+        super().__init__(callback=carry_out, **more)
         settings_option(self)
         if show is not None:
             json_option(self)
         self.params += params
 
 
-def _carry_out(work: Work, show: Show, settings: Settings, as_json: bool = False, **arguments: Any) -> None:
-    from svc.cli.access import reach
-
-    async def main() -> tuple[Any, Names]:
-        async with reach(settings) as access:
-            found = await work(access, **arguments)
-            named = isinstance(show, Columns) and show.named and not as_json
-            return found, await access.names() if named else {}
-
-    found, names = run(main)
-    if isinstance(show, Columns) and not as_json:
-        records = found if isinstance(found, list) else [found]
-        show_table(show.head, (show.row(each, names) for each in records))
-    else:
-        tell(found, as_json, found if show is None or isinstance(show, Columns) else show)
+def _cell(record: Found, field: str, names: Mapping[str, str]) -> str:
+    if field == DEVELOPER:
+        return names.get(record["developer_id"], "")
+    value = record.get(field)
+    if value is None:
+        return FOREVER if field.startswith("retention_") else ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return minute(value) if field.endswith("_at") else str(value)
 
 
 class Family(click.Group):

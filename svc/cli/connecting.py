@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from aggregates.ids import KEY_START_CHARACTERS
-from svc import __version__, hook
+from svc import __version__
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
@@ -22,6 +22,8 @@ from svc.connect.doctor import Finding, Level, examine
 from svc.connect.elsewhere import elsewhere
 from svc.connect.server import Capture, KeyRefused, NotAnswered, Server, checked_url
 from svc.connect.surroundings import capturing_plugins
+from svc.hook import machine
+from svc.hook.captures import AGENTS
 from svc.hook.machine import (
     config_folder,
     connection_file,
@@ -31,6 +33,7 @@ from svc.hook.machine import (
     replace_file,
     state_folder,
 )
+from svc.hook.main import call
 from svc.hook.outbox import Outbox
 from svc.process import program
 
@@ -77,9 +80,7 @@ def connect(
     offline: bool,
     yes: bool,
 ) -> None:
-    """Have an agent send what it does.
-
-    Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
+    """Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
     switched on. A copy of each file is kept; running it again changes nothing.
     """
     key, name = _checked_key(key), connecting.connection_name(agent, scope, Path.cwd())
@@ -162,7 +163,7 @@ def _program() -> list[str]:
 
 def _hook_program() -> list[str]:
     """What starts fastest of all."""
-    start = Path(hook.__file__).with_name("start.py")
+    start = Path(machine.__file__).with_name("start.py")
     return _program() if getattr(sys, "frozen", False) else [sys.executable, "-I", "-S", str(start)]
 
 
@@ -173,7 +174,7 @@ def _coach_program(agent: AgentName) -> tuple[str, ...]:
     if getattr(sys, "frozen", False):
         raise Refused("--coach needs svc as a package (uv, pipx, pip): the one file takes seconds to unpack itself")
     # Beside svc, as in a package, its libraries are found without `site`; beside a source tree they are not.
-    together = Path(str(msgspec.__file__)).parents[1] == Path(hook.__file__).parents[2]
+    together = Path(str(msgspec.__file__)).parents[1] == Path(machine.__file__).parents[2]
     return (*(each for each in _hook_program() if together or each != "-S"), "coach", agent)
 
 
@@ -244,9 +245,7 @@ def _confirm(yes: bool) -> None:
 @yes_option
 @sentences()
 def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
-    """Undo `svc connect`: every file as it was, byte for byte.
-
-    A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
+    """A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
     it sent.
     """
     connection = connecting.stored(connecting.connection_name(agent, scope, Path.cwd()))
@@ -278,10 +277,9 @@ class Examination(msgspec.Struct, frozen=True):
 @json_option
 @sentences()
 def doctor(as_json: bool) -> None:
-    """Check every connected agent, and say what to do.
+    """Looks at its settings, the server, the key, the clock, a test record there and back, and what waits.
 
-    Looks at its settings, the server, the key, the clock, a test record there and back, and what waits. The exit code
-    is 1 where something is wrong.
+    The exit code is 1 where something is wrong.
     """
     known = connecting.all_stored()
     if not known:
@@ -304,3 +302,17 @@ def doctor(as_json: bool) -> None:
         print_json(examined)
     if any(finding.level == "wrong" for each in examined for finding in each.findings):
         raise SystemExit(1)
+
+
+@click.command(
+    cls=Command, example="""echo '{"hook_event_name": "SessionStart", "session_id": "s1"}' | svc hook claude-code"""
+)
+@click.argument("agent", type=click.Choice(AGENTS), default="claude-code")
+@click.option("--connection", metavar="NAME", help="Which connection sends it. [default: that of the AGENT]")
+def hook(agent: str, connection: str | None) -> None:
+    """Sends what the hook's JSON on standard input tells. It prints nothing, always exits with 0, and takes no longer
+    than 2 seconds: what the server does not take in time waits in an outbox for the next call. `svc connect` writes
+    it into the agent's settings.
+    """
+    # Agents go past this: see `svc.__main__`.
+    call([agent] if connection is None else [agent, "--connection", connection])

@@ -33,10 +33,7 @@ class Person(msgspec.Struct, frozen=True):
 @click.option("--var", "var", metavar="DIR", help="Folder for the demo's data. [default: a temporary one]")
 @click.option("--keep", is_flag=True, help="Go on serving afterwards, until Ctrl-C.")
 def demo(var: str | None, keep: bool) -> None:
-    """Show the scores of two imaginary developers.
-
-    Imports their bundled sample sessions into a folder of its own.
-    """
+    """Imports their bundled sample sessions into a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="svc-demo-") as temporary:
         run(_demo, settings_from(var=var or temporary, intake="127.0.0.1:0", api="127.0.0.1:0"), keep)
 

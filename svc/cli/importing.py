@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from uuid import UUID
 
 import click
 from click.core import ParameterSource
@@ -21,7 +22,7 @@ from svc.log.folder import SOCKET
 from svc.settings import Settings
 
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
-import_ = click.Group("import", help="Import sessions that agents have kept on this machine.")
+import_ = click.Group("import")
 
 
 def _add_command(agent: str) -> None:
@@ -125,7 +126,7 @@ async def _import(
 
     async with reach(settings) as access:
         member = await access.member(*whose)
-        scope = member.scope
+        scope = Scope(UUID(member["organization_id"]), UUID(member["developer_id"]))
         store, vault = open_log(settings.place)
         with closing(store):
             digester = vault.digester(scope.developer_id)

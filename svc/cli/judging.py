@@ -15,10 +15,7 @@ from svc.limits import FRAME_BYTES_MAX
 @click.argument("file", type=click.File("rb"), default="-")
 @json_option
 def grade(file: Any, as_json: bool) -> None:
-    """Grade one prompt: the habits it shows or misses, and why.
-
-    Needs no server and no network. Reads FILE, or standard input.
-    """
+    """Needs no server and no network. Reads FILE, or standard input."""
     content = file.read(FRAME_BYTES_MAX + 1)
     if len(content) > FRAME_BYTES_MAX:
         raise click.ClickException(f"the prompt is larger than {FRAME_BYTES_MAX} bytes; grade a shorter one")

@@ -11,7 +11,7 @@ import click
 from aggregates.characters import plain
 from aggregates.people.directory import Developer, Membership
 from svc.cli import Command
-from svc.cli.access import Access, NotReached, chosen, reach
+from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
 from svc.log.folder import LOCK, held
@@ -36,9 +36,7 @@ ORDER_STANDS = "the order stands: the service goes on with it while it runs, and
 @click.argument("target", type=click.Path(path_type=Path))
 @data_options
 def backup_(settings: Settings, as_json: bool, target: Path) -> None:
-    """Copy everything to TARGET, also while the server runs.
-
-    TARGET is a new folder, or a .tar file. A backup holds the keys that open the texts: keep it as safe as the
+    """TARGET is a new folder, or a .tar file. A backup holds the keys that open the texts: keep it as safe as the
     folder itself.
     """
     from svc.maintenance.backup import MaintenanceError, back_up
@@ -57,10 +55,7 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
 @click.argument("source", type=click.Path(path_type=Path, exists=True))
 @data_options
 def restore_(settings: Settings, as_json: bool, source: Path) -> None:
-    """Put a backup into an empty folder, every byte checked.
-
-    The scores are built from the log at the next start.
-    """
+    """The scores are built from the log at the next start."""
     from svc.maintenance.restore import restore
 
     path = settings.var_path
@@ -80,9 +75,7 @@ def restore_(settings: Settings, as_json: bool, source: Path) -> None:
 @click.command("verify", cls=Command, example="svc verify --var /srv/svc")
 @data_options
 def verify_(settings: Settings, as_json: bool) -> None:
-    """Check the log, the scores and the archive.
-
-    Every event, the scores against a replay, every file of the archive; also while the server runs. Changes nothing.
+    """Every event, the scores against a replay, every file of the archive; also while the server runs. Changes nothing.
     Ends with 1 where something is wrong.
     """
     from svc.maintenance.verify import verify
@@ -114,9 +107,7 @@ def _show(verified: "Verified") -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 @data_options
 def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> None:
-    """Write all data of DEVELOPER into TARGET, a new folder.
-
-    DEVELOPER is a name or an id. TARGET holds their texts as well.
+    """DEVELOPER is a name or an id. TARGET holds their texts as well.
 
     \b
     events.jsonl    what was captured or decided, in order
@@ -135,9 +126,7 @@ def export_(settings: Settings, as_json: bool, developer: str, target: Path) -> 
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @data_options
 def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> None:
-    """Take the texts of DEVELOPER away for good; counts stay.
-
-    DEVELOPER is a name or an id. Their keys are revoked and their memberships ended. There is no way back. Backups
+    """DEVELOPER is a name or an id. Their keys are revoked and their memberships ended. There is no way back. Backups
     that were made before hold their texts and their key: delete those as well. Broken off, it goes on at the next
     start.
     """
@@ -159,9 +148,9 @@ def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore",
 
     _check_data(settings)
     with contextlib.closing(open_log(settings.place)[0]) as store:
-        names = {each.id: each.display_name for each in load_directory(store).all(Developer)}
+        names = {str(each.id): each.display_name for each in load_directory(store).all(Developer)}
         developer_id = chosen("developer", names, developer)
-        yield store, developer_id, f"{names[developer_id]} ({developer_id})"
+        yield store, UUID(developer_id), f"{names[developer_id]} ({developer_id})"
 
 
 def _check_data(settings: Settings) -> None:
@@ -175,27 +164,24 @@ def carried_out(settings: Settings, store: "EventStore", developer_id: UUID) -> 
     """Give the order and wait for it; after Ctrl-C, say that the order stands."""
     import trio
 
+    from aggregates.decide import ForgetDeveloper
+    from svc.actors.administration import load_directory
+
+    async def main(ordered: trio.Event) -> None:
+        memberships = load_directory(store).all(Membership)
+        mine = [each.organization_id for each in memberships if each.developer_id == developer_id]
+        order = ForgetDeveloper(organization_id=mine[-1] if mine else UUID(int=0), developer_id=developer_id)
+        async with reach(settings) as access:
+            await give(order, access, store, status, ordered)
+
     ordered = trio.Event()
     with Shown(stderr=True, highlight=False).status("forgetting") as status:
         try:
-            run(_forgotten, settings, store, developer_id, status, ordered)
+            run(main, ordered)
         except click.Abort:
             if not ordered.is_set():
                 raise
             raise click.ClickException(f"interrupted, but {ORDER_STANDS}") from None
-
-
-async def _forgotten(
-    settings: Settings, store: "EventStore", developer_id: UUID, status: "Status", ordered: "trio.Event"
-) -> None:
-    from aggregates.decide import ForgetDeveloper
-    from svc.actors.administration import load_directory
-
-    memberships = load_directory(store).all(Membership)
-    mine = [each.organization_id for each in memberships if each.developer_id == developer_id]
-    order = ForgetDeveloper(organization_id=mine[-1] if mine else UUID(int=0), developer_id=developer_id)
-    async with reach(settings) as access:
-        await give(order, access, store, status, ordered)
 
 
 async def give(
@@ -205,19 +191,18 @@ async def give(
     import trio
 
     from svc.maintenance.forget import open_orders
-    from svc_http.ports import ReplayStatus
 
-    earlier, failed = await access.replay_status(), 0
+    earlier, failed = await access.ask("GET", REPLAY), 0
     await access.send(order)
     ordered.set()
     try:
         while any(each.developer_id == order.developer_id for each in open_orders(store)):
-            replay = await access.replay_status()
+            replay = await access.ask("GET", REPLAY)
             if replay != earlier:  # a build that failed before says nothing of this order
-                earlier = ReplayStatus()
-                if replay.state == "running":
-                    status.update(f"forgetting: building the scores anew, {replay.done} of {replay.of} events")
-                elif replay.state == "failed":
+                earlier = None
+                if replay["state"] == "running":
+                    status.update(f"forgetting: building the scores anew, {replay['done']} of {replay['of']} events")
+                elif replay["state"] == "failed":
                     if not failed:
                         told = "the scores could not be built anew; the service tries again, and its log says why"
                         status.console.print(told)
@@ -234,23 +219,20 @@ async def give(
 @click.command("retention", cls=Command, example="svc retention --var /srv/svc")
 @data_options
 def retention_(settings: Settings, as_json: bool) -> None:
-    """Take away now what has outlived its organization's retention.
-
-    A running server does so by itself, every hour.
-    """
+    """A running server does so by itself, every hour."""
     from svc.observe.logs import set_up_logs
 
     set_up_logs("error")
     _check_data(settings)
+
+    async def apply() -> int:
+        from svc.app import open_service
+        from svc.jobs.nodes import alone
+
+        with held(settings.var_path):
+            async with open_service(settings) as service, alone(service.store.shared, "retention"):
+                return await service.retention.apply()
+
     with Shown(stderr=True).status("looking"):
-        events = run(_expired, settings)
+        events = run(apply)
     tell({"events": events}, as_json, f"{events} facts lost a text that was too old")
-
-
-async def _expired(settings: Settings) -> int:
-    from svc.app import open_service
-    from svc.jobs.nodes import alone
-
-    with held(settings.var_path):
-        async with open_service(settings) as service, alone(service.store.shared, "retention"):
-            return await service.retention.apply()

@@ -15,9 +15,7 @@ MISSING = "svc mcp needs the extra `mcp`: pip install 'coding-agent-mirror[mcp]'
 
 @click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")
 def mcp(server: Server) -> None:
-    """Answer an agent's questions about your own work, by MCP.
-
-    Reads JSON-RPC on standard input; an agent starts it, `svc connect claude-code --mcp` has it do so. Seven tools,
+    """Reads JSON-RPC on standard input; an agent starts it, `svc connect claude-code --mcp` has it do so. Seven tools,
     all of them read only: my_day, my_goals, explain_goal, my_habits, my_limits, my_cost, grade_prompt.
     """
     try:

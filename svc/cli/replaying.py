@@ -5,22 +5,22 @@ the tables that serve.
 """
 
 import contextlib
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
 
-from aggregates.people.directory import Developer
-from svc.cli import Command
-from svc.cli.access import NotReached, reach
+from svc.cli import Command, Found
+from svc.cli.access import REPLAY, NotReached, reach
 from svc.cli.common import data_options, print_json, run, say, sentences, show_table, tell, working
 from svc.limits import POLL_SECONDS
-from svc.process import Place, look_seldom
+from svc.process import Place, look_seldom, place_of_child
 from svc.settings import Settings
 
 if TYPE_CHECKING:
-    from aggregates.reports.decide import BackfillRecord
     from svc.views.replay import Progress
 
 _BACKFILLS = "/v1/admin/control/backfill"
@@ -39,9 +39,7 @@ _INTERRUPTED = (
 @click.option("--check", "only_check", is_flag=True, help="Build twice and compare with the serving tables.")
 @click.option("--without-keys", is_flag=True, help="Also where key files are missing: their scores are then lost.")
 def replay(settings: Settings, as_json: bool, rules: int | None, only_check: bool, without_keys: bool) -> None:
-    """Build every score anew from the log, or prove them (--check).
-
-    The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
+    """The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
     from svc.log.opening import holds_data, open_log
@@ -72,17 +70,14 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
 async def _replay(settings: Settings, rules: int | None, progress: "Progress") -> None:
     import trio
 
-    from svc_http.ports import ReplayStatus
-
     async with reach(settings) as access:
-        wanted = {} if rules is None else {"rules": rules}
-        status = await access.ask(ReplayStatus, "POST", "/v1/admin/control/replay", wanted)
-        while status.state == "running":
+        status = await access.ask("POST", REPLAY, {} if rules is None else {"rules": rules})
+        while status["state"] == "running":
             await trio.sleep(POLL_SECONDS)
-            status = await access.replay_status()
-            progress(status.done, status.of)
-    if status.state == "failed":
-        raise NotReached(status.message or "the replay failed; see the server's log")
+            status = await access.ask("GET", REPLAY)
+            progress(status["done"], status["of"])
+    if status["state"] == "failed":
+        raise NotReached(status["message"] or "the replay failed; see the server's log")
 
 
 class TableDigests(msgspec.Struct, frozen=True):
@@ -169,35 +164,48 @@ async def _check(place: Place, progress: "Progress") -> Checked:
 def backfill(
     settings: Settings, as_json: bool, since: str, until: str, organization: str | None, developer: str | None
 ) -> None:
-    """Judge again what started in a range of days.
+    """By the judges that there are now.
 
-    By the judges that there are now. The scores are built anew as `svc replay` does it, and the log keeps who asked.
+    The scores are built anew as `svc replay` does it, and the log keeps who asked.
     """
-    records = run(_backfill, settings, {"from": since, "to": until}, organization, developer)
+
+    async def main() -> list[Found]:
+        import trio
+
+        async with reach(settings) as access:
+            body = {"from": since, "to": until}
+            if developer is not None:
+                body["developer_id"] = (await access.find("developer", developer))["id"]
+            wanted = await access.organizations(organization)
+            begun = [await access.ask("POST", _BACKFILLS, body | {"organization_id": each}) for each in wanted]
+            ids = {each["backfill_id"] for each in begun}
+            while any(each["status"] == "running" for each in begun):
+                await trio.sleep(POLL_SECONDS)
+                begun = [each for each in await access.ask("GET", _BACKFILLS, limit=500) if each["backfill_id"] in ids]
+            return begun
+
+    records = run(main)
     if as_json:
         print_json(records)
     for each in records:
-        say(f"organization {each.organization_id}: {each.done} sub-sessions judged again", err=True)
-    if any(each.status != "completed" for each in records):
+        say(f"organization {each['organization_id']}: {each['done']} sub-sessions judged again", err=True)
+    if any(each["status"] != "completed" for each in records):
         raise click.ClickException("the build of the scores stopped; see the server's log")
 
 
-async def _backfill(
-    settings: Settings, body: dict[str, str], organization: str | None, developer: str | None
-) -> "list[BackfillRecord]":
-    import trio
+@click.command(cls=Command, hidden=True, example="svc build-views --var var --batch-events 500 --up-to 1000")
+@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@click.option("--batch-events", type=int, required=True)
+@click.option("--up-to", type=int, required=True, help="The last event to read.")
+def build_views(var: Path, batch_events: int, up_to: int) -> None:
+    """Prints digests of their tables; before, how far it is. A check starts it."""
+    from svc.observe.logs import set_up_logs
+    from svc.views.replay import BuildStep, built_digests
 
-    from aggregates.reports.decide import BackfillRecord
+    def told(*done: Any) -> None:
+        sys.stdout.write(msgspec.json.encode(BuildStep(*done)).decode() + "\n")
+        sys.stdout.flush()
 
-    async with reach(settings) as access:
-        wanted = await access.organizations(organization)
-        if developer is not None:
-            body = body | {"developer_id": str((await access.find(Developer, developer)).id)}
-        bodies = [body | {"organization_id": str(each)} for each in wanted]
-        begun = {(await access.ask(BackfillRecord, "POST", _BACKFILLS, each)).backfill_id for each in bodies}
-        while True:
-            known = await access.ask(list[BackfillRecord], "GET", _BACKFILLS, limit=500)
-            found = [each for each in known if each.backfill_id in begun]
-            if all(each.status != "running" for each in found):
-                return found
-            await trio.sleep(POLL_SECONDS)
+    set_up_logs("warning")
+    look_seldom()
+    told(up_to, up_to, built_digests(place_of_child(var), told, batch_events=batch_events, up_to=up_to))

@@ -118,7 +118,6 @@ def _range_us(days: int) -> dict[str, int]:
 @click.command(cls=Asking, example="svc score --days 90")
 @days_option
 def score(server: Server, as_json: bool, days: int) -> None:
-    """Show how many of your goals were reached, and what would help most."""
     asked = _range(days)
     figures, habits, prompts = (ask(server, f"{_V3}/{each}", **asked) for each in ("score", "skill", "insight/summary"))
     if as_json:
@@ -169,7 +168,6 @@ def _newest_told(newest: str, days: int) -> str:
 @click.command(cls=Asking, example="svc goals --limit 50")
 @click.option("--limit", type=click.IntRange(1, GOALS_MAX), default=GOALS_SHOWN, show_default=True, help="How many.")
 def goals(server: Server, as_json: bool, limit: int) -> None:
-    """List your newest goals, and whether each was reached."""
     found = ask(server, f"{_V3}/realtime/sub-sessions", limit=limit)
     if as_json:
         print_json(found)
@@ -222,10 +220,7 @@ _PARTS = {"outcome": "outcome", "rework": "again", "rubric": "prompts", "floor":
 @click.command(cls=Asking, example="svc why 1")
 @click.argument("goal")
 def why(server: Server, as_json: bool, goal: str) -> None:
-    """Explain what was concluded of GOAL, and from what.
-
-    GOAL is a number in the list of `svc goals`, or the beginning of an id.
-    """
+    """GOAL is a number in the list of `svc goals`, or the beginning of an id."""
     found = chosen_goal(server, goal)
     explained = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")
     if as_json:
@@ -281,10 +276,7 @@ _TAKE_BACK = "clear"
 @click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"What kind of work: {', '.join(KINDS)}.")
 @click.option("--take-back", "said", flag_value=_TAKE_BACK, help="Take back what you said last.")
 def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
-    """Say otherwise than what was judged of GOAL; the score follows.
-
-    GOAL is a number in the list of `svc goals`, or the beginning of an id.
-    """
+    """GOAL is a number in the list of `svc goals`, or the beginning of an id."""
     given = [each for each in (said, split, kind) if each is not None]
     if len(given) != 1:
         raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join, --kind K or --take-back")
@@ -326,7 +318,6 @@ def _field_said(server: Server, found: Found, goal: str) -> str:
 @click.command(cls=Asking, example="svc habits --days 90")
 @days_option
 def habits(server: Server, as_json: bool, days: int) -> None:
-    """Show which of the seven habits your prompts have."""
     found = ask(server, f"{_V3}/skill", **_range(days))
     if as_json:
         print_json(found)
@@ -347,7 +338,6 @@ def habits(server: Server, as_json: bool, days: int) -> None:
 @click.command(cls=Asking, example="svc cost --days 7")
 @days_option
 def cost(server: Server, as_json: bool, days: int) -> None:
-    """Show what your goals cost, by model; what has no price is told."""
     found = ask(server, f"{_V3}/model-task", **_range_us(days), limit=GOALS_MAX)["items"]
     if as_json:
         print_json(found)

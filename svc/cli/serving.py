@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from rich.markup import escape
 from rich.panel import Panel
 
-from svc.cli import Command, kept
+from svc.cli import Command
 from svc.cli.common import (
     VAR_HELP,
     Reaching,
@@ -51,7 +52,7 @@ STORE_HELP = "postgresql://… for a log that several nodes share. [default: the
 @click.option("--organization", default="My team", show_default=True, help="Name of the organization.")
 @click.option("--owner", default="Owner", show_default=True, help="Display name of its first developer.")
 def init(var: str | None, store: str | None, as_json: bool, organization: str, owner: str) -> None:
-    """Set up a folder without serving it. `svc serve` does so by itself.
+    """`svc serve` does so by itself.
 
     Makes an organization, its owner, one key and the internal secret. The key is shown this once. For a store that
     nodes share it makes the master key file as well, where that is missing: each node needs a copy of it.
@@ -91,14 +92,11 @@ async def _init(settings: Settings, organization: str, owner: str) -> "Initializ
 @click.option("--mcp", is_flag=True, default=None, help="Let agents ask at /mcp of the API (extra `mcp`).")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request; those that break always are.")
 def serve(**flags: str | bool | None) -> None:
-    """Run the server; an empty folder is set up first.
-
-    Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it.
-    """
+    """Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it."""
     settings = settings_from(**flags)
-    with kept():
-        from svc.observe.logs import set_up_logs
-        from svc.serving import serve as serve_until_stopped
+    from svc.observe.logs import set_up_logs
+    from svc.serving import serve as serve_until_stopped
+
     set_up_logs(settings.log_level)
 
     def ready(addresses: "Listening") -> None:
@@ -213,10 +211,7 @@ def _size(size: int) -> str:
 
 @click.command(cls=Reaching, show=_show, example="svc status --var var")
 async def status(access: "Access") -> "Status":
-    """Show how the server is: log, scores, people, disk.
-
-    Where no server runs, the folder itself is looked at.
-    """
+    """Where no server runs, the folder itself is looked at."""
     from svc_http.ports import Status
 
-    return await access.ask(Status, "GET", "/v1/admin/control/status")
+    return msgspec.convert(await access.ask("GET", "/v1/admin/control/status"), Status)

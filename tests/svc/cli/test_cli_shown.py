@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from svc import cli
 from svc.cli import main
 from svc.cli.access import NotFound, chosen
-from svc.cli.common import Names, counted, minute, print_json, say, show_fields, show_table
+from svc.cli.common import counted, minute, print_json, say, show_fields, show_table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
 HEAD = ("developer", "id", "note")
@@ -51,7 +51,7 @@ def test_times_are_shown_to_the_minute() -> None:
     assert minute(None) == ""
 
 
-KIM, ANA, SECOND = {UUID(ID): "Kim"}, {uuid4(): "ana@example.org"}, {uuid4(): "Kim"}
+KIM, ANA, SECOND = {ID: "Kim"}, {str(uuid4()): "ana@example.org"}, {str(uuid4()): "Kim"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ KIM, ANA, SECOND = {UUID(ID): "Kim"}, {uuid4(): "ana@example.org"}, {uuid4(): "K
         (KIM, None, KIM),
     ],
 )
-def test_a_person_is_found_by_id_or_name(names: Names, named: str | None, found: Names) -> None:
+def test_a_person_is_found_by_id_or_name(names: dict[str, str], named: str | None, found: dict[str, str]) -> None:
     """An e-mail address is a name like any other; the only one need not be named."""
     assert {chosen("developer", names, named)} == set(found)
 
@@ -77,11 +77,11 @@ def test_a_person_is_found_by_id_or_name(names: Names, named: str | None, found:
         (KIM | ANA, "Bo", "there is no developer 'Bo'; there is Kim, ana@example.org (`svc developer list`"),
         (KIM | SECOND, "Kim", f"2 developers are called 'Kim'; use the id: {', '.join(map(str, KIM | SECOND))}"),
         (KIM | ANA, None, "say which one (--developer), by its name or id: Kim, ana@example.org"),
-        ({UUID(int=number): f"n{number}" for number in range(12)}, "Bo", "n9 and 2 more"),
+        ({str(number): f"n{number}" for number in range(12)}, "Bo", "n9 and 2 more"),
         ({}, "Bo", "there is none"),
     ],
 )
-def test_who_is_not_found_is_said_with_whom_there_is(names: Names, named: str | None, told: str) -> None:
+def test_who_is_not_found_is_said_with_whom_there_is(names: dict[str, str], named: str | None, told: str) -> None:
     """What to type instead stands in the sentence."""
     with pytest.raises(NotFound) as error:
         chosen("developer", names, named)
@@ -167,4 +167,4 @@ def test_commands_write_in_these_ways_only() -> None:
     sources = {path.name: path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")}
     found = {name: len(ways.findall(text)) for name, text in sources.items() if ways.search(text)}
     # `say` and `print_json` themselves; what children tell their parents; a fixed line beside what an agent reads
-    assert found == {"common.py": 2, "children.py": 1, "mcp.py": 1}
+    assert found == {"common.py": 2, "replaying.py": 1, "mcp.py": 1}

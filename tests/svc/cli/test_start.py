@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli import COMMANDS, main
+from svc.cli import COMMANDS
 
 SLOW = {
     *("trio", "asyncio", "httpx", "quart", "flask", "hypercorn", "structlog", "duckdb", "cryptography", "pydantic"),
@@ -72,14 +72,3 @@ def test_a_server_starts_without_a_client(tmp_path: Path) -> None:
     found = imported(tmp_path, code=code)
     assert found & {"httpx", "duckdb", "mcp", "pydantic", "sqlite_utils"} == set()
     assert found & READERS == set()
-
-
-def test_the_list_of_commands_says_what_each_says_itself() -> None:
-    """The list is written by hand, so that nobody waits for twenty modules to read it."""
-    context = main.make_context("svc", ["status"])
-    for name, entry in COMMANDS.items():
-        command = main.get_command(context, name)
-        assert command is not None
-        assert command.hidden == entry.hidden
-        if not entry.hidden:
-            assert command.get_short_help_str(limit=200) == entry.summary

@@ -7,6 +7,7 @@ from typing import cast
 from uuid import UUID
 
 import click
+import msgspec
 import pytest
 import trio
 from rich.console import Console
@@ -22,7 +23,6 @@ from svc.cli.maintenance import carried_out, give
 from svc.log.store import EventStore
 from svc.maintenance.forget import open_orders
 from svc.settings import Settings
-from svc_http.ports import ReplayStatus
 from tests.support.household import PLANTED, Household, holding, household, rebuilt
 
 SECONDS = 60
@@ -130,9 +130,9 @@ class Folder:
         self.send = house.service.send
         self._service = house.service
 
-    async def replay_status(self) -> ReplayStatus:
-        """Of the service."""
-        return self._service.replay_status()
+    async def ask(self, _method: str, _path: str) -> object:
+        """How its newest replay stands."""
+        return msgspec.to_builtins(self._service.replay_status())
 
 
 async def waited(house: Household) -> str:
