@@ -35,7 +35,7 @@ COMMANDS = {
     "wrong": Entry("scoring", "Say otherwise than what was judged of GOAL; the score follows."),
     "habits": Entry("scoring", "Show which of the seven habits your prompts have."),
     "cost": Entry("scoring", "Show what your goals cost, by model; what has no price is told."),
-    "mcp": Entry("mcp", "Answer an agent's questions about your own work, by MCP."),
+    "mcp": Entry("scoring", "Answer an agent's questions about your own work, by MCP."),
     "org": Entry("people", "Organizations and their settings."),
     "developer": Entry("people", "Developers, their profiles, and how far each has come."),
     "member": Entry("people", "Who belongs to an organization, and as what."),

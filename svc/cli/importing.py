@@ -13,8 +13,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 
 from svc.cli import Command
 from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
-from svc.connect.changes import Refused
-from svc.connect.connecting import all_stored
+from svc.connect.connecting import known_key
 from svc.connect.server import Server, checked_url
 from svc.importing.elsewhere import Elsewhere
 from svc.importing.importer import FORMATS, ImportReport, Progress, import_into
@@ -82,7 +81,7 @@ def _add_command(agent: str) -> None:
             if url is None:
                 report = run(_import, settings, agent, found, (developer, organization), heard)
             else:
-                destination = Elsewhere(Server(checked_url(url), key or _known_key(url)), agent)
+                destination = Elsewhere(Server(checked_url(url), key or known_key(url)), agent)
                 now_us, progress = time.time_ns() // 1_000, _progress(heard)
                 report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
         tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
@@ -102,14 +101,6 @@ def _check_folder(settings: Settings, agent: str) -> None:
             f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake and "
             f"your key: svc import {agent} --url http://HOST:4318 --key KEY"
         )
-
-
-def _known_key(url: str) -> str:
-    """The one with which agents here are connected to the server. Raises `Refused`."""
-    known = {each.key for each in all_stored() if each.url == url.rstrip("/")}
-    if len(known) != 1:
-        raise Refused(f"your key for {url} is needed: give it with SVC_KEY or --key; `svc key issue` there makes one")
-    return known.pop()
 
 
 def _progress(heard: Callable[..., None]) -> Callable[[Progress], None]:

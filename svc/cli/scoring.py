@@ -1,13 +1,15 @@
-"""`svc score`, `goals`, `why`, `wrong`, `habits`, `cost`: what the pages show a scored developer, in a terminal.
+"""`svc score`, `goals`, `why`, `wrong`, `habits`, `cost`, `mcp`: what the pages show a scored developer.
 
 Asked over HTTP with the person's own key, from whatever machine. A goal is named by the beginning of its id, or by its
 number in the list of `svc goals`.
 """
 
-from collections import defaultdict
+import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import click
@@ -15,18 +17,27 @@ import msgspec
 from rich.markup import escape
 
 from aggregates.judging.evidence import ONE_SIDED
-from aggregates.times import US_PER_DAY, US_PER_SECOND
-from svc.cli import Command
-from svc.cli.common import Shown, counted, json_option, minute, print_json, sentences, settings_option, show_table
+from aggregates.times import US_PER_DAY
+from svc import __version__
+from svc.cli import Command, Found
+from svc.cli.common import (
+    Shown,
+    counted,
+    json_option,
+    minute,
+    print_json,
+    run,
+    sentences,
+    settings_option,
+    show_table,
+)
 from svc.connect.changes import Refused
-from svc.connect.connecting import all_stored
+from svc.connect.connecting import known_key
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.pages.words import HABITS, KINDS, plainly, reason_of, state_of, titled
 
-F = TypeVar("F", bound=Callable[..., Any])
-Found = dict[str, Any]
 _V3 = "/v1/score_v3"
 DAYS = 30
 DAYS_MAX = 366
@@ -35,7 +46,15 @@ GOALS_MAX = 200
 """As many as one page of the API has; among these a goal is looked for by its number or the beginning of its id."""
 ID_CHARACTERS = 8
 TOLD_MIN = 10  # below so many decided goals a rate is told with a warning, and has no letter
+NOT_REPORTED = "not reported"  # the model of requests that name none
 _STYLES = {"reached": "green", "not reached": "red", "done again": "red", "going on": "cyan"}
+days_option = click.option(
+    "--days", type=click.IntRange(1, DAYS_MAX), default=DAYS, show_default=True, help="The last so many days."
+)
+_WHERE = (
+    click.Option(["--api"], metavar="URL", envvar="SVC_API_URL", help="The API. [env: SVC_API_URL; default: here]"),
+    click.Option(["--key"], envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]"),
+)
 
 
 class Asking(Command):
@@ -44,12 +63,9 @@ class Asking(Command):
     def __init__(
         self, *, callback: Callable[..., Any], params: list[click.Parameter], json: bool = True, **kwargs: Any
     ) -> None:
-        super().__init__(callback=lambda **given: _asked(callback, **given), **kwargs)
+        super().__init__(callback=partial(_asked, callback), **kwargs)
         settings_option(self)
-        click.option("--api", metavar="URL", envvar="SVC_API_URL", help="The API. [env: SVC_API_URL; default: here]")(
-            self
-        )
-        click.option("--key", envvar="SVC_KEY", help="Your key. [env: SVC_KEY; default: that of `svc connect`]")(self)
+        self.params += _WHERE
         if json:
             json_option(self)
         self.params += params
@@ -57,9 +73,10 @@ class Asking(Command):
 
 def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: str | None, **arguments: Any) -> None:
     with sentences():
-        url = checked_url(api or _address(settings))
+        found = running(settings.var_path)  # what serves this folder; else where one would by these settings
+        url = checked_url(api or (f"http://{settings.api}" if found is None else found.api))
         try:
-            work(Server(url, key or _known_key()), **arguments)
+            work(Server(url, key or known_key()), **arguments)
         except KeyRefused as error:
             raise KeyRefused(f"{url} does not take this key: {error}; give yours with --key or SVC_KEY") from error
         except NotAnswered as error:
@@ -67,49 +84,15 @@ def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: s
             raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
 
 
-def _address(settings: Settings) -> str:
-    """Of the server that serves this folder, else where one would by these settings."""
-    found = running(settings.var_path)
-    return f"http://{settings.api}" if found is None else found.api
-
-
-def _known_key() -> str:
-    """The one with which this machine's agents are connected. Raises `Refused`."""
-    known = {each.key for each in all_stored()}
-    if len(known) == 1:
-        return known.pop()
-    which = "your agents are connected with different keys: say which" if known else "a key is needed: give it"
-    raise Refused(
-        f"{which} with SVC_KEY or --key; the server showed one at its first start, `svc key issue` makes more"
-    )
-
-
 def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
     """What a route of the API answers."""
-    asked = {name: value for name, value in query.items() if value is not None}
-    where = f"{path}?{urlencode(asked)}" if asked else path
+    where = f"{path}?{urlencode(query)}" if query else path
     return msgspec.json.decode(server.answer("GET" if body is None else "POST", where, body))
 
 
-def days_option(command: F) -> F:
-    return click.option(
-        "--days",
-        type=click.IntRange(1, DAYS_MAX),
-        default=DAYS,
-        show_default=True,
-        help="The last so many days.",
-    )(command)
-
-
-def _range(days: int) -> dict[str, str]:
+def days_range(days: int) -> dict[str, str]:
     now = datetime.now(UTC)
     return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
-
-
-def _range_us(days: int) -> dict[str, int]:
-    """The same for routes that count days themselves."""
-    now_us = int(datetime.now(UTC).timestamp() * US_PER_SECOND)
-    return {"from_us": now_us - days * US_PER_DAY, "to_us": now_us}
 
 
 # --- score ----------------------------------------------------------------------------------------------------
@@ -118,7 +101,7 @@ def _range_us(days: int) -> dict[str, int]:
 @click.command(cls=Asking, example="svc score --days 90")
 @days_option
 def score(server: Server, as_json: bool, days: int) -> None:
-    asked = _range(days)
+    asked = days_range(days)
     figures, habits, prompts = (ask(server, f"{_V3}/{each}", **asked) for each in ("score", "skill", "insight/summary"))
     if as_json:
         print_json({"score": figures, "skill": habits, "prompts": prompts})
@@ -174,23 +157,13 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
     elif not found:
         Shown().print("No goal yet. `svc import claude-code` reads what you have done so far.")
     else:
-        rows = (
-            (
-                str(place),
-                each["sub_session_id"][:ID_CHARACTERS],
-                minute(each["started_at"]),
-                state_of(each),
-                *_of_goal(each),
-            )
-            for place, each in enumerate(found, 1)
-        )
+        rows = []
+        for place, each in enumerate(found, 1):
+            cost = "–" if each["cost_usd"] is None else f"${each['cost_usd']:.2f}"
+            kind, letter = (each["intent_class"] or "–").replace("_", " "), each["letter_grade"] or "–"
+            goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), state_of(each)
+            rows.append((str(place), *goal, kind, letter, cost, _title(each)))
         show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
-
-
-def _of_goal(goal: Found) -> tuple[str, ...]:
-    cost = "–" if goal["cost_usd"] is None else f"${goal['cost_usd']:.2f}"
-    kind = (goal["intent_class"] or "–").replace("_", " ")
-    return kind, goal["letter_grade"] or "–", cost, _title(goal)
 
 
 def _title(goal: Found) -> str:
@@ -291,10 +264,15 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         body["field"] = "completion"
     found = chosen_goal(server, goal)
     if said == _TAKE_BACK:
-        body["field"] = _field_said(server, found, goal)
-    before = ask(server, f"{_V3}/score", **_range(DAYS))
+        words = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
+        if not words:
+            raise Refused(
+                f"you have said nothing of goal {goal} that could be taken back; `svc why {goal}` explains it"
+            )
+        body["field"] = words[-1]["field"]  # the newest word that stands
+    before = ask(server, f"{_V3}/score", **days_range(DAYS))
     answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)
-    after = ask(server, f"{_V3}/score", **_range(DAYS))
+    after = ask(server, f"{_V3}/score", **days_range(DAYS))
     if as_json:
         print_json({"override": answer, "before": before, "after": after})
         return
@@ -304,21 +282,13 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         console.print(f"Before: {rate_told(before, DAYS)}", style="dim")
 
 
-def _field_said(server: Server, found: Found, goal: str) -> str:
-    """What the newest word that stands is about. Raises `Refused`."""
-    words = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
-    if not words:
-        raise Refused(f"you have said nothing of goal {goal} that could be taken back; `svc why {goal}` explains it")
-    return str(words[-1]["field"])
-
-
 # --- habits, cost ---------------------------------------------------------------------------------------------
 
 
 @click.command(cls=Asking, example="svc habits --days 90")
 @days_option
 def habits(server: Server, as_json: bool, days: int) -> None:
-    found = ask(server, f"{_V3}/skill", **_range(days))
+    found = ask(server, f"{_V3}/skill", **days_range(days))
     if as_json:
         print_json(found)
         return
@@ -338,42 +308,74 @@ def habits(server: Server, as_json: bool, days: int) -> None:
 @click.command(cls=Asking, example="svc cost --days 7")
 @days_option
 def cost(server: Server, as_json: bool, days: int) -> None:
-    found = ask(server, f"{_V3}/model-task", **_range_us(days), limit=GOALS_MAX)["items"]
+    now_us = time.time_ns() // 1_000  # this route counts days itself
+    since_us = now_us - days * US_PER_DAY
+    found = ask(server, f"{_V3}/model-task", from_us=since_us, to_us=now_us, limit=GOALS_MAX)["items"]
     if as_json:
         print_json(found)
         return
-    models: defaultdict[str, list[Found]] = defaultdict(list)
+    if any(each["costUsd"] is not None for each in found):
+        Shown(highlight=False).print(f"[bold]{cost_told(found)}[/bold] in the last {days} days.")
+    models: dict[str, list[Found]] = {}
     for each in found:
-        models[each["model"] or "not reported"].append(each)
-    spent = {model: Spent.of(parts) for model, parts in models.items()}
-    if priced := [each.cost_usd for each in spent.values() if each.cost_usd is not None]:
-        at_least = "at least " if any(each.at_least for each in spent.values()) else ""
-        Shown(highlight=False).print(f"{at_least}[bold]${sum(priced):.2f}[/bold] in the last {days} days.")
-    rows = [(model, *each.columns) for model, each in spent.items()]
+        models.setdefault(each["model"] or NOT_REPORTED, []).append(each)
+    rows = []
+    for model, parts in models.items():
+        goals, counting, reached, unpriced = (
+            sum(each[name] for each in parts) for name in ("subSessions", "qualifying", "crushed", "unpricedRequests")
+        )
+        tokens = [each["totalTokens"] for each in parts]
+        used = "–" if None in tokens else f"{sum(tokens):,}"  # a part would be taken for the sum
+        counts = str(goals), str(counting), str(reached)
+        rows.append((model, *counts, used, cost_told(parts), f"{unpriced:,}" if unpriced else ""))
     show_table(("model", "goals", "that count", "reached", "tokens", "cost", "requests without a price"), rows)
-    if any(each.at_least for each in spent.values()):
+    if any(each["unpricedRequests"] for each in found):
         Shown(highlight=False).print("A cost was more than is known where requests have no price.", style="yellow")
 
 
-class Spent(NamedTuple):
-    """What goals that one model worked on took; one of several models counts for each."""
+def cost_told(parts: list[Found]) -> str:
+    """As in "$1.20", "at least $1.20" where some of it is unknown, and "–" where all of it is."""
+    known = [each["costUsd"] for each in parts if each["costUsd"] is not None]
+    whole = len(known) == len(parts) and not any(each["unpricedRequests"] for each in parts)
+    return f"{'' if whole else 'at least '}${sum(known):.2f}" if known else "–"
 
-    cost_usd: float | None  # what is known of it
-    at_least: bool  # whether the cost was more than is known: requests have no price
-    columns: tuple[str, ...]
 
-    @classmethod
-    def of(cls, parts: list[Found]) -> "Spent":
-        """Tokens are unknown where those of any goal are: a part would be taken for the sum."""
-        counts = (str(sum(each[of] for each in parts)) for of in ("subSessions", "qualifying", "crushed"))
-        priced = [each["costUsd"] for each in parts if each["costUsd"] is not None]
-        tokens = [each["totalTokens"] for each in parts]
-        unpriced = sum(each["unpricedRequests"] for each in parts)
-        at_least = unpriced > 0 or len(priced) < len(parts)
-        columns = (
-            *counts,
-            "–" if None in tokens else f"{sum(tokens):,}",
-            f"{'at least ' if at_least else ''}${sum(priced):.2f}" if priced else "–",
-            f"{unpriced:,}" if unpriced else "",
-        )
-        return cls(sum(priced) if priced else None, at_least, columns)
+# --- mcp ------------------------------------------------------------------------------------------------------
+
+MISSING = "svc mcp needs the extra `mcp`: pip install 'coding-agent-mirror[mcp]' (or uv tool install, pipx install)"
+
+
+@click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")
+def mcp(server: Server) -> None:
+    """Reads JSON-RPC on standard input; an agent starts it, `svc connect claude-code --mcp` has it do so. Seven tools,
+    all of them read only: my_day, my_goals, explain_goal, my_habits, my_limits, my_cost, grade_prompt.
+    """
+    try:
+        from svc_http.asking.tools import build, refused
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+            raise
+        raise click.ClickException(MISSING) from error
+    import anyio
+
+    from aggregates.scores.grades import grade_text
+
+    one_at_a_time = anyio.Lock()  # one connection
+
+    async def ask(_ctx: Any, path: str, query: dict[str, object]) -> Any:
+        from urllib.parse import urlencode
+
+        where = f"{path}?{urlencode(query)}" if query else path
+        async with one_at_a_time:
+            try:
+                return msgspec.json.decode(await anyio.to_thread.run_sync(server.answer, "GET", where))
+            except (KeyRefused, NotAnswered) as error:
+                raise refused(str(error)) from error
+
+    if sys.stdin.isatty():
+        click.echo("svc mcp waits for an agent's questions on standard input; Ctrl-C ends it", err=True)
+
+    async def grade(_ctx: Any, text: str) -> Any:
+        return await anyio.to_thread.run_sync(grade_text, text)
+
+    run(build(ask, grade, __version__).run_stdio_async)

@@ -89,6 +89,17 @@ def all_stored() -> list[StoredConnection]:
     return [found for name in names if (found := stored(name)) is not None]
 
 
+def known_key(url: str | None = None) -> str:
+    """The one with which this machine's agents are connected, to this intake where it is named. Raises `Refused`."""
+    known = {each.key for each in all_stored() if url is None or each.url == url.rstrip("/")}
+    if len(known) == 1:
+        return known.pop()
+    which = "your agents are connected with different keys: say which" if known else "a key is needed: give it"
+    raise Refused(
+        f"{which} with SVC_KEY or --key; the server showed one at its first start, `svc key issue` makes more"
+    )
+
+
 class FileState(NamedTuple):
     """A file as it was found."""
 

@@ -167,4 +167,4 @@ def test_commands_write_in_these_ways_only() -> None:
     sources = {path.name: path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")}
     found = {name: len(ways.findall(text)) for name, text in sources.items() if ways.search(text)}
     # `say` and `print_json` themselves; what children tell their parents; a fixed line beside what an agent reads
-    assert found == {"common.py": 2, "replaying.py": 1, "mcp.py": 1}
+    assert found == {"common.py": 2, "replaying.py": 1, "scoring.py": 1}

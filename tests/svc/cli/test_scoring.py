@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.sample import write_transcripts
-from svc.cli.scoring import Spent, rate_told
+from svc.cli.scoring import cost_told, rate_told
 from svc_http.pages.words import HABITS, titled
 from tests.support.process import Server, init, serving, svc
 
@@ -196,24 +196,15 @@ def test_a_wrong_key_and_no_server_say_what_to_do(ana: tuple[Server, str], tmp_p
     assert "a key is needed" in no_key.output
 
 
-def goals_of(model: str | None, cost: float | None, unpriced: int, tokens: int | None = 100) -> dict[str, Any]:
-    """An item of what models worked on."""
-    counts = {"subSessions": 1, "qualifying": 1, "crushed": 0, "totalTokens": tokens}
-    return {"model": model, "costUsd": cost, "unpricedRequests": unpriced, **counts}
-
-
 @pytest.mark.parametrize(
-    ("items", "cost", "told"),
+    ("goals", "said"),
     [
-        ([goals_of("m", 1.0, 0), goals_of("m", 2.0, 0)], 3.0, ("200", "$3.00", "")),
-        ([goals_of("m", 1.0, 2)], 1.0, ("100", "at least $1.00", "2")),
-        ([goals_of("m", 1.0, 0), goals_of("m", None, 3)], 1.0, ("200", "at least $1.00", "3")),
-        ([goals_of("m", None, 3, None)], None, ("–", "–", "3")),
-        ([goals_of("m", 1.0, 0), goals_of("m", 1.0, 0, None)], 2.0, ("–", "$2.00", "")),
+        ([(1.0, 0), (2.0, 0)], "$3.00"),
+        ([(1.0, 2)], "at least $1.00"),
+        ([(1.0, 0), (None, 3)], "at least $1.00"),
+        ([(None, 3)], "–"),
+        ([], "–"),
     ],
 )
-def test_a_cost_says_whether_there_was_more(
-    items: list[dict[str, Any]], cost: float | None, told: tuple[str, ...]
-) -> None:
-    spent = Spent.of(items)
-    assert (spent.cost_usd, spent.columns[3:]) == (cost, told)
+def test_a_cost_says_whether_there_was_more(goals: list[tuple[float | None, int]], said: str) -> None:
+    assert cost_told([{"costUsd": cost, "unpricedRequests": unpriced} for cost, unpriced in goals]) == said
