@@ -1,13 +1,13 @@
 """`svc demo`: a month of two imaginary developers, from transcripts to scores, on a folder of its own."""
 
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import click
-import msgspec
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 SHOWN = (("score", "--days", "31"), ("habits", "--days", "31"), ("goals", "--limit", "8"))
 """Commands that every developer has."""
-
-
-class Person(msgspec.Struct, frozen=True):
-    name: str
-    scope: Scope
-    key: str
 
 
 @click.command(cls=Command, example="svc demo --var var/demo --keep")
@@ -47,48 +41,43 @@ async def _demo(settings: Settings, keep: bool) -> None:
     console = Shown(highlight=False, soft_wrap=True)
     with held(settings.var_path):
         async with open_service(settings, reporting=True) as service, listening(settings, service) as addresses:
-            people, api = await _people(service, settings.var_path), addresses.api_url
-            with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
-                await _import_all(service, people, Path(folder))
-            for person in people:
-                console.rule(f"[bold]{person.name}[/bold], this month")
+            keys, api = await _people(service, settings.var_path), addresses.api_url
+            for name, key in keys.items():
+                console.rule(f"[bold]{name}[/bold], this month")
                 for command in SHOWN:
-                    asked = [*command, "--api", api, "--key", person.key]
+                    asked = [*command, "--api", api, "--key", key]
                     await trio.to_thread.run_sync(partial(main.main, asked, standalone_mode=False))
             if keep:
                 console.print(f"\nServing on {api} until Ctrl-C. Ask it as one of them, for example:")
-                for person in people:
-                    console.print(f"svc goals --api {api} --key {person.key}  # {person.name}", markup=False)
+                for name, key in keys.items():
+                    console.print(f"svc goals --api {api} --key {key}  # {name}", markup=False)
                 await stop_signal()
 
 
-async def _people(service: "RunningService", var: Path) -> list[Person]:
+async def _people(service: "RunningService", var: Path) -> dict[str, str]:
+    """Ana and Ben with what they did, and the key of each."""
+    from svc.cli.sample import write_transcripts
+    from svc.importing.claude_code import CLAUDE_CODE
+    from svc.importing.importer import import_transcripts
     from svc.serving import initialize, issue_key
 
     made = await initialize(service, var, "Demo team", "Ana")
     if made is None:
         raise FileNotFoundError(f"{var} is set up already; the demo needs an empty folder")
-    ben, key = Scope(made.organization_id, uuid4()), new_key("svc")
+    ana, ben, key = (made.organization_id, made.developer_id), (made.organization_id, uuid4()), new_key("svc")
     for command in (
-        CreateDeveloper(developer_id=ben.developer_id, display_name="Ben"),
-        StartMembership(organization_id=ben.organization_id, developer_id=ben.developer_id),
-        issue_key(ben.organization_id, ben.developer_id, key, "demo"),
+        CreateDeveloper(developer_id=ben[1], display_name="Ben"),
+        StartMembership(organization_id=ben[0], developer_id=ben[1]),
+        issue_key(*ben, key, "demo"),
     ):
         reply = await service.administer(command)
         assert not isinstance(reply, Refused), reply
-    return [Person("Ana", Scope(made.organization_id, made.developer_id), made.key), Person("Ben", ben, key)]
-
-
-async def _import_all(service: "RunningService", people: list[Person], folder: Path) -> None:
-    from svc.actors.actors import SystemClock
-    from svc.cli.sample import write_transcripts
-    from svc.importing.claude_code import CLAUDE_CODE
-    from svc.importing.importer import import_transcripts
-
-    now_us = SystemClock().now_us()
-    written = write_transcripts(folder, now_us=now_us)
-    for person in people:
-        digester, place = service.vault.digester(person.scope.developer_id), written[person.name]
-        await import_transcripts(
-            CLAUDE_CODE, place, service.send, lambda _: None, scope=person.scope, digester=digester, now_us=now_us
-        )
+    now_us = time.time_ns() // 1_000
+    with tempfile.TemporaryDirectory(prefix="svc-demo-") as folder:
+        written = write_transcripts(Path(folder), now_us=now_us)
+        for name, scope in (("Ana", Scope(*ana)), ("Ben", Scope(*ben))):
+            digester = service.vault.digester(scope.developer_id)
+            await import_transcripts(
+                CLAUDE_CODE, written[name], service.send, lambda _: None, scope=scope, digester=digester, now_us=now_us
+            )
+    return {"Ana": made.key, "Ben": key}

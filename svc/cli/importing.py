@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import click
+import msgspec
 from click.core import ParameterSource
 from rich.progress import MofNCompleteColumn, TextColumn
 
@@ -22,6 +23,13 @@ from svc.settings import Settings
 
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
 import_ = click.Group("import")
+_HEADS = {
+    "created": "new",
+    "known": "known already",
+    "unfinished": "still being written",
+    "repeated": "repeated in another session",
+    "torn": "torn lines",
+}
 
 
 def _add_command(agent: str) -> None:
@@ -64,25 +72,39 @@ def _add_command(agent: str) -> None:
         url: str | None,
         key: str | None,
     ) -> None:
+        import trio
+
+        from svc.log.opening import holds_data
+
         found = path.expanduser() if path else transcripts.folder
         if not found.exists():
             raise click.ClickException(f"there is no {found}; {following}")
-        if url is None:
-            _check_folder(settings, agent)
-        elif developer or organization or context.get_parameter_source("settings") is ParameterSource.COMMANDLINE:
+        if url is None and not (holds_data(settings.place) or (settings.var_path / SOCKET).exists()):
+            raise click.ClickException(
+                f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on "
+                f"this machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its "
+                f"intake and your key: svc import {agent} --url http://HOST:4318 --key KEY"
+            )
+        if url is not None and (
+            developer or organization or context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
+        ):
             raise click.UsageError(
                 "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
                 "--developer and --organization"
             )
-        import trio
-
         what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
         with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
+
+            def progress(now: Progress) -> None:
+                heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
+
             if url is None:
-                report = run(_import, settings, agent, found, (developer, organization), heard)
+                report = run(_import, settings, agent, found, (developer, organization), progress)
             else:
-                destination = Elsewhere(Server(checked_url(url), key or known_key(url)), agent)
-                now_us, progress = time.time_ns() // 1_000, _progress(heard)
+                destination, now_us = (
+                    Elsewhere(Server(checked_url(url), key or known_key(url)), agent),
+                    time.time_ns() // 1_000,
+                )
                 report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
         tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
@@ -91,26 +113,14 @@ for _agent in FORMATS:
     _add_command(_agent)
 
 
-def _check_folder(settings: Settings, agent: str) -> None:
-    """Raises `ClickException` where neither a folder nor a server was named."""
-    from svc.log.opening import holds_data
-
-    if not holds_data(settings.place) and not (settings.var_path / SOCKET).exists():
-        raise click.ClickException(
-            f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "
-            f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake and "
-            f"your key: svc import {agent} --url http://HOST:4318 --key KEY"
-        )
-
-
-def _progress(heard: Callable[..., None]) -> Callable[[Progress], None]:
-    return lambda now: heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
-
-
 async def _import(
-    settings: Settings, agent: str, path: Path, whose: tuple[str | None, str | None], heard: Callable[..., None]
+    settings: Settings,
+    agent: str,
+    path: Path,
+    whose: tuple[str | None, str | None],
+    progress: Callable[[Progress], None],
 ) -> ImportReport:
-    from svc.actors.actors import SystemClock
+    from aggregates.event import Scope
     from svc.cli.access import reach
     from svc.importing.importer import import_transcripts
     from svc.log.opening import open_log
@@ -120,34 +130,18 @@ async def _import(
         scope = Scope(UUID(member["organization_id"]), UUID(member["developer_id"]))
         store, vault = open_log(settings.place)
         with closing(store):
-            digester = vault.digester(scope.developer_id)
-        now_us = SystemClock().now_us()
+            digester, now_us = vault.digester(scope.developer_id), time.time_ns() // 1_000
+        transcripts, send = FORMATS[agent], access.send
         return await import_transcripts(
-            FORMATS[agent], path, access.send, _progress(heard), scope=scope, digester=digester, now_us=now_us
+            transcripts, path, send, progress, scope=scope, digester=digester, now_us=now_us
         )
 
 
 def _show(report: ImportReport) -> None:
-    """The report as a person would like to read it."""
-    rows = {
-        "files": report.files,
-        "lines": report.lines,
-        "prompts": report.prompts,
-        "responses": report.responses,
-        "requests": report.requests,
-        "tool calls": report.tool_calls,
-        "input tokens": report.tokens.input_tokens,
-        "output tokens": report.tokens.output_tokens,
-        "cache read tokens": report.tokens.cache_read_tokens,
-        "cache write tokens": report.tokens.cache_write_tokens,
-        "new": report.created,
-        "known already": report.known,
-        "still being written": report.unfinished,
-        "repeated in another session": report.repeated,
-        "torn lines": len(report.torn),
-        "refused": len(report.refused),
-    }
-    show_fields((name, f"{number:,}") for name, number in rows.items())
+    found = msgspec.to_builtins(report)
+    found |= found.pop("tokens") | {"torn": len(report.torn), "refused": len(report.refused)}
+    rows = {_HEADS.get(name, name.replace("_", " ")): f"{number:,}" for name, number in found.items()}
+    show_fields(rows.items())
     console = Shown(soft_wrap=True, highlight=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)
