@@ -18,10 +18,9 @@ from svc.connect import connecting
 from svc.connect.agents import RESTART, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
-from svc.connect.doctor import Finding, Level, examine
-from svc.connect.elsewhere import elsewhere
+from svc.connect.doctor import Level, examine
 from svc.connect.server import Capture, KeyRefused, NotAnswered, Server, checked_url
-from svc.connect.surroundings import capturing_plugins
+from svc.connect.surroundings import capturing_plugins, elsewhere
 from svc.hook import machine
 from svc.hook.captures import AGENTS
 from svc.hook.machine import (
@@ -267,12 +266,6 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     _tell_restart(agent)
 
 
-class Examination(msgspec.Struct, frozen=True):
-    connection: str
-    url: str
-    findings: list[Finding]
-
-
 @click.command(cls=Command, example="svc doctor")
 @json_option
 @sentences()
@@ -286,21 +279,21 @@ def doctor(as_json: bool) -> None:
         plugins = capturing_plugins(folder_of("claude-code", "user", Path.cwd()))
         alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
         raise Refused(f"no agent is connected on this machine: svc connect claude-code{alone}")
-    console = Shown(highlight=False, quiet=as_json)
     # At once: one server that never answers holds no other connection up.
     with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
-        found = pool.map(lambda each: list(examine(each)), known)
-        examined = [Examination(each.name, each.url, told) for each, told in zip(known, found, strict=True)]
-    for each in examined:
-        console.print(f"[bold]{each.connection}[/bold], {each.url}")
-        for finding in each.findings:
+        found = list(pool.map(lambda each: list(examine(each)), known))
+    if as_json:
+        each_one = zip(known, found, strict=True)
+        print_json([{"connection": one.name, "url": one.url, "findings": told} for one, told in each_one])
+    console = Shown(highlight=False, quiet=as_json)
+    for connection, findings in zip(known, found, strict=True):
+        console.print(f"[bold]{connection.name}[/bold], {connection.url}")
+        for finding in findings:
             console.print(f"  {_MARKS[finding.level]} ", end="")
             console.print(finding.text, markup=False, soft_wrap=True)
             if finding.to_do is not None:
                 console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-    if as_json:
-        print_json(examined)
-    if any(finding.level == "wrong" for each in examined for finding in each.findings):
+    if any(finding.level == "wrong" for findings in found for finding in findings):
         raise SystemExit(1)
 
 

@@ -8,7 +8,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,11 +16,11 @@ from aggregates.times import iso
 from svc.connect.agents import NEVER_FAILS, Target, plans
 from svc.connect.changes import Refused, Unreadable
 from svc.connect.connecting import FileReceipt, StoredConnection, read_file, value_in
-from svc.connect.elsewhere import elsewhere
-from svc.connect.server import Arrived, KeyRefused, NotAnswered, Server
+from svc.connect.server import KeyRefused, NotAnswered, Server
 from svc.connect.surroundings import (
     background_codex_since,
     capturing_plugins,
+    elsewhere,
     env_without_key,
     plugin_finds_svc,
     processes,
@@ -51,13 +51,26 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
     again = f"svc connect {connection.agent} --url {connection.url} --key …"
     for receipt in connection.files:
         yield from _settings(connection, receipt, again)
-    yield from _elsewhere(connection, again)
+    target = Target(connection.agent, connection.url, connection.key, ())
+    files = plans(target, connection.scope, Path(connection.folder))
+    outranking = list(elsewhere(connection.agent, connection.scope, files))
+    for why in outranking:
+        yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
+    if not outranking:
+        yield Finding("address", "ok", f"nothing here outranks these settings: all goes to {connection.url}")
     yield from _hooks(connection, again)
     match connection.agent:
         case "claude-code":
             yield from _plugins(connection)
         case "codex":
-            yield from _of_codex(connection)
+            if untrusted := list(untrusted_hooks(connection)):
+                text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
+                yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
+            kept = connection_file(connection.name)
+            connected = time.time() - kept.stat().st_mtime if kept.exists() else 0.0
+            if (background_codex_since(processes()) or 0) > connected + 1:
+                text = "a Codex in the background has run since before it was connected, with the settings of that time"
+                yield Finding("restart", "warning", text, "codex app-server daemon restart")
         case "gemini" if (path := env_without_key(Path.cwd(), connection)) is not None:
             text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
             to_do = "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
@@ -84,17 +97,6 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
         yield Finding("settings", "ok", f"{path} is as it was written")
     if (held.mode or 0) & (stat.S_IRWXG | stat.S_IRWXO) and connection.key.encode() in (held.data or b""):
         yield Finding("settings", "warning", f"others may read {path}, and your key stands in it", f"chmod 600 {path}")
-
-
-def _elsewhere(connection: StoredConnection, again: str) -> Iterator[Finding]:
-    """Whether anything that outranks our settings sends the key to another address, in this folder and this shell."""
-    target = Target(connection.agent, connection.url, connection.key, ())
-    files = plans(target, connection.scope, Path(connection.folder))
-    found = list(elsewhere(connection.agent, connection.scope, files))
-    for why in found:
-        yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
-    if not found:
-        yield Finding("address", "ok", f"nothing here outranks these settings: all goes to {connection.url}")
 
 
 def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
@@ -131,17 +133,6 @@ def _plugins(connection: StoredConnection) -> Iterator[Finding]:
             yield Finding("plugin", "ok", f"the plugin {name} captures prompts and answers")
 
 
-def _of_codex(connection: StoredConnection) -> Iterator[Finding]:
-    if untrusted := list(untrusted_hooks(connection)):
-        text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
-        yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
-    path = connection_file(connection.name)
-    connected = time.time() - path.stat().st_mtime if path.exists() else 0.0
-    if (background_codex_since(processes()) or 0) > connected + 1:
-        text = "a Codex in the background has run since before it was connected, with the settings of that time"
-        yield Finding("restart", "warning", text, "codex app-server daemon restart")
-
-
 def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
     to_do = "start svc serve there, or connect to the intake that its first line names"
     server = Server(connection.url, connection.key)
@@ -165,23 +156,24 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
         yield Finding("server", "wrong", str(error), to_do)
 
 
-def _arrivals(told: Arrived, agent: str) -> Iterator[Finding]:
+def _arrivals(told: dict[str, Any], agent: str) -> Iterator[Finding]:
     """What came from this agent, by signal; what came from others that svc does not know; what was refused."""
-    since, silent = f"since the server started at {told.arrivals_since}", True
-    for each in told.arrivals:
-        if each.source == agent:
+    since, silent = f"since the server started at {told['arrivals_since']}", True
+    for each in told["arrivals"]:
+        source, signal, last = each["source"], each["signal"], each["last_at"]
+        if source == agent:
             silent = False
-            text = f"{each.signal} of {agent} last arrived at {each.last_at}, {each.requests} in all {since}"
+            text = f"{signal} of {agent} last arrived at {last}, {each['requests']} in all {since}"
             yield Finding("arrived", "ok", text)
-        elif each.source.startswith(UNKNOWN):
-            text = f"{each.source} sends {each.signal}, last at {each.last_at}: svc cannot read it, and scores nothing"
+        elif source.startswith(UNKNOWN):
+            text = f"{source} sends {signal}, last at {last}: svc cannot read it, and scores nothing"
             yield Finding("unknown agent", "warning", text, "`svc connect --help` lists the agents that svc knows")
     if silent:
         to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
         yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
-    for refusal in told.refusals:
-        taken = "in part" if refusal.status < 300 else f"with {refusal.status}"
-        text = f"{refusal.path} was refused {taken} at {refusal.at}: {refusal.message}"
+    for refusal in told["refusals"]:
+        taken = "in part" if refusal["status"] < 300 else f"with {refusal['status']}"
+        text = f"{refusal['path']} was refused {taken} at {refusal['at']}: {refusal['message']}"
         yield Finding("refused", "warning", text, "nothing, if it does not repeat; else mend what the sender sends")
 
 

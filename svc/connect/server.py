@@ -48,28 +48,6 @@ def checked_url(text: str) -> str:
     return text.strip().rstrip("/")
 
 
-class Arrival(msgspec.Struct, frozen=True):
-    source: str
-    signal: str
-    last_at: str
-    requests: int
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    at: str
-    path: str
-    status: int
-    message: str
-
-
-class Arrived(msgspec.Struct, frozen=True):
-    """What a server had from a key's owner since it started, and what it refused."""
-
-    arrivals: list[Arrival]
-    refusals: list[Refusal]
-    arrivals_since: str
-
-
 class Server:
     """An intake, asked with a developer's key. Every question raises `NotAnswered`, `KeyRefused`."""
 
@@ -92,24 +70,28 @@ class Server:
             raise NotAnswered(
                 f"{self.url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
             )
+        config = self._decoded(accepted(asked, "/v1/plugin/config"))
         try:
-            config = msgspec.json.decode(accepted(asked, "/v1/plugin/config"), type=dict[str, Any])
             return msgspec.convert(config.get("capture", {}), Capture)
-        except msgspec.DecodeError as error:
+        except msgspec.ValidationError as error:
             raise self.not_an_intake() from error
 
-    def arrived(self) -> Arrived:
-        """What the server has had from this key's owner."""
-        try:
-            return msgspec.json.decode(self.answer("GET", "/v1/plugin/config"), type=Arrived)
-        except msgspec.DecodeError as error:
-            raise NotAnswered(f"{self.url} is an older svc, which does not tell what arrived") from error
+    def arrived(self) -> dict[str, Any]:
+        """What the server has had from this key's owner since it started, and what it refused."""
+        found = self._decoded(self.answer("GET", "/v1/plugin/config"))
+        if not {"arrivals", "refusals", "arrivals_since"} <= found.keys():
+            raise NotAnswered(f"{self.url} is an older svc, which does not tell what arrived")
+        return found
 
     def logs(self, since: str) -> list[dict[str, Any]]:
         """The log records since a time, ISO 8601."""
-        found = self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}")
+        found = self._decoded(self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
+        records: list[dict[str, Any]] = found.get("records", [])
+        return records
+
+    def _decoded(self, content: bytes) -> dict[str, Any]:
         try:
-            return msgspec.json.decode(found, type=_Logs).records
+            return msgspec.json.decode(content, type=dict[str, Any])
         except msgspec.DecodeError as error:
             raise self.not_an_intake() from error
 
@@ -138,10 +120,6 @@ class Server:
             why = _ERRNO.sub("", str(error.__cause__ or error))
             hint = "; SSL_CERT_FILE names a CA of your own" if "CERTIFICATE_VERIFY" in why else ""
             raise NotAnswered(f"{self.url} cannot be reached: {why}{hint}") from error
-
-
-class _Logs(msgspec.Struct):
-    records: list[dict[str, Any]]
 
 
 class _Said(msgspec.Struct):

@@ -1,15 +1,33 @@
-"""What an agent has besides the settings that `svc connect` writes: plugins, its trust in hooks, what runs already."""
+"""What an agent has besides the settings that `svc connect` writes: what outranks them, plugins, what runs already."""
 
 import contextlib
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from msgspec import UNSET
+
+from svc.connect.agents import AgentName, Plans, Scope
+from svc.connect.changes import Put
 from svc.connect.connecting import StoredConnection, value_in
 
+MANAGED = Path("/Library/Application Support" if sys.platform == "darwin" else "/etc")
+"""Where whoever looks after the machine keeps settings that outrank a person's own."""
+_CLAUDE, _GEMINI = ("ClaudeCode", "GeminiCli") if sys.platform == "darwin" else ("claude-code", "gemini-cli")
+_MANAGED: dict[AgentName, tuple[str, ...]] = {
+    "claude-code": (f"{_CLAUDE}/managed-settings.json", f"{_CLAUDE}/managed-settings.d/*.json"),
+    "codex": ("codex/managed_config.toml",),
+    "gemini": (f"{_GEMINI}/settings.json",),
+}
+_OF_A_PROJECT: dict[AgentName, tuple[str, ...]] = {
+    "claude-code": (".claude/settings.local.json", ".claude/settings.json"),
+    "gemini": (".gemini/settings.json", ".gemini/.env", ".env"),
+    "opencode": ("opencode.json", ".opencode/opencode.json"),
+}
 PLUGIN_FILES_MAX = 200
 PLUGIN_FILE_BYTES_MAX = 256 * 1024
 _INTAKE = (b"/v1/prompts", b"hook claude-code")
@@ -27,14 +45,13 @@ def capturing_plugins(folder: Path) -> list[str]:
     installed = value_in(folder / "plugins" / "installed_plugins.json", ("plugins",))
     if not isinstance(enabled, dict) or not isinstance(installed, dict):
         return []
-    on = [name for name, on in enabled.items() if on is True]
-    return sorted(name for name in on if any(map(_captures, _places(installed.get(name)))))
-
-
-def _places(known: object) -> Iterator[Path]:
-    for each in known if isinstance(known, list) else [known]:
-        if isinstance(each, dict) and isinstance(place := each.get("installPath"), str):
-            yield Path(place)
+    found = []
+    for name in sorted(name for name, on in enabled.items() if on is True):
+        known = installed.get(name)
+        places = [each.get("installPath") for each in (known if isinstance(known, list) else [known]) if each]
+        if any(isinstance(place, str) and _captures(Path(place)) for place in places):
+            found.append(name)
+    return found
 
 
 def _captures(plugin: Path) -> bool:
@@ -92,3 +109,28 @@ def plugin_finds_svc(config: Path) -> bool:
     with contextlib.suppress(OSError):
         places.append((config / "program").read_text().strip())
     return any(place and os.access(place, os.X_OK) for place in places)
+
+
+def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
+    """A sentence for each setting, in this folder and shell, that may send the key to somebody else.
+
+    An agent sends its key with its telemetry: whatever outranks our settings must name our server, or nothing at all.
+    """
+    ours = {change.path: change.value for changes in files.values() for change in changes if isinstance(change, Put)}
+    project = Path.cwd()
+    at_home = next(iter(files)).parent.parent == project  # there a project's settings are one's own
+    above = [path for name in _MANAGED.get(agent, ()) for path in sorted(MANAGED.glob(name))]
+    if scope == "user" and not at_home:
+        above += [project / name for name in _OF_A_PROJECT.get(agent, ())]
+    for path in above:
+        for key, value in ours.items():
+            if value_in(path, key) not in (UNSET, value):
+                name = ".".join(key)
+                yield f"{path} sets {name} to something else, and outranks your own settings; take it out there"
+    if agent == "claude-code":
+        for path in (*above, *files):
+            if value_in(path, ("otelHeadersHelper",)) is not UNSET:
+                yield f"{path} sets otelHeadersHelper, a program that may send other headers; take it out"
+    for name in (path[0] for path in ours if len(path) == 1):  # what is put into a file of variables
+        if os.environ.get(name, ours[name,]) != ours[name,]:
+            yield f"{name} is set in the shell, and outranks every file; unset it there"

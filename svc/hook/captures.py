@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4, uuid5
 
 from svc import __version__
-from svc.hook.machine import KIB_BYTES, MIB_BYTES, Connection
+from svc.hook.machine import KIB_BYTES, Connection
 
-TRANSCRIPT_TAIL_BYTES_MAX = MIB_BYTES  # how much of a transcript's end is read for the agent's last message
 TEXT_BYTES_MAX = 512 * KIB_BYTES
 """What a prompt and an answer are cut to, unless the server asks for less: it fits one frame however it is escaped."""
 TOOL_INPUT_BYTES_MAX = 256 * KIB_BYTES  # a tool call's input as JSON; of a larger one the long texts are cut
@@ -68,8 +67,8 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
     prompt_id = _id(told, "prompt_id") if agent == "claude-code" else None
     text = clean(told.get("prompt")) if kind == "prompt" else None
     if kind == "response":
-        text = clean(told.get("last_assistant_message")) or clean(told.get("prompt_response"))
-        text = None if text == _NO_ANSWER else text or last_message(clean(told.get("transcript_path")))
+        text = clean(told.get("last_assistant_message") or told.get("prompt_response"))
+        text = None if text == _NO_ANSWER else text
     return Happening(
         kind,
         agent,
@@ -108,22 +107,19 @@ def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[
         case "tool_result":  # in the words of Claude Code's own report of the call, so that the two are known to be one
             inside, response = told.get("agent_id") is not None, told.get("tool_response")
             stopped = response.get("interrupted") if isinstance(response, dict) else None
+            took = told.get("duration_ms")  # Python reads NaN and Infinity in JSON
+            took = took if isinstance(took, int | float) and 0 <= took <= MILLISECONDS_MAX else None
             return {
                 "prompt.id": prompt_id,
                 "tool_name": clean(told.get("tool_name")),
                 "tool_use_id": clean(told.get("tool_use_id")),
                 "success": "false" if told.get("hook_event_name") == "PostToolUseFailure" else "true",
                 "interrupted": "true" if True in (told.get("is_interrupt"), stopped) else None,
-                "duration_ms": _whole(told.get("duration_ms")),
+                "duration_ms": None if took is None else str(round(took)),
                 "query_source": (clean(told.get("agent_type")) or "subagent") if inside else None,
                 "tool_input": _tool_input(told.get("tool_input")),
             }
     return {}
-
-
-def _whole(number: object) -> str | None:
-    """None also for what is no number of anything: Python reads NaN and Infinity in JSON."""
-    return str(round(number)) if isinstance(number, int | float) and 0 <= number <= MILLISECONDS_MAX else None
 
 
 def _tool_input(value: object) -> str | None:
@@ -138,53 +134,6 @@ def _tool_input(value: object) -> str | None:
                 short[key] = member[:TOOL_TEXT_CHARACTERS_MAX] + CUT
         found = json.dumps(short)
     return found if len(found) <= TOOL_INPUT_BYTES_MAX else None
-
-
-# --- the agent's last message: an older agent does not tell it to its hooks -------------------------------
-
-
-def last_message(path: str | None) -> str | None:
-    """The texts of the last assistant message after the last prompt; None where the tail holds none."""
-    if path is None:
-        return None
-    try:
-        with open(path, "rb") as transcript:
-            size = transcript.seek(0, 2)
-            transcript.seek(max(0, size - TRANSCRIPT_TAIL_BYTES_MAX))
-            return _last(transcript.read(TRANSCRIPT_TAIL_BYTES_MAX).splitlines())
-    except (OSError, ValueError):
-        return None
-
-
-def _last(lines: list[bytes]) -> str | None:
-    message_id: object = None
-    texts: list[str] = []
-    for raw in reversed(lines):
-        try:
-            line = json.loads(raw)
-        except (ValueError, RecursionError):  # cut off, or not the agent's
-            continue
-        if not isinstance(line, dict) or line.get("isSidechain"):
-            continue
-        message = line.get("message")
-        if line.get("type") == "user" and not _blocks(message, "tool_result"):  # a tool's result is a user line as well
-            break
-        if line.get("type") != "assistant" or not isinstance(message, dict):
-            continue
-        blocks = _blocks(message, "text")
-        found = [text for block in blocks if isinstance(text := block.get("text"), str) and text.strip()]
-        if texts and message.get("id") != message_id:
-            break
-        if found:
-            message_id, texts = message.get("id"), found + texts
-    return "".join(texts) or None
-
-
-def _blocks(message: object, kind: str) -> list[dict[str, Any]]:
-    """The parts of a message that are of this kind; a plain text is one part."""
-    content = message.get("content") if isinstance(message, dict) else None
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
-    return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
 
 
 # --- what is sent -----------------------------------------------------------------------------------------

@@ -33,13 +33,6 @@ class Before(NamedTuple):
     prompt: None = None
 
 
-class Shown(NamedTuple):
-    """What a prompt surely shows, and surely misses."""
-
-    earned: list["BooleanName"]
-    missed: list["BooleanName"]
-
-
 def coach(arguments: list[str]) -> NoReturn:
     """`AGENT`, the hook's JSON on standard input. Ends the process, always with 0."""
     with contextlib.suppress(BaseException):
@@ -60,15 +53,18 @@ def advice(folder: Path, told: dict[str, Any]) -> str | None:
     text, session = clean(told.get("prompt")), clean(told.get("session_id"))
     if text is None or session is None or told.get("agent_id") is not None or len(text) > PROMPT_CHARACTERS_MAX:
         return None
-    path = session_file(folder, session)
-    known = _remembered(path)
-    shown = looked_at(text, first=known is None)
-    if known is None:
+    path, earned, heard = session_file(folder, session), set[str](), set[str]()
+    first = not path.exists()
+    if first:
         forget_old(folder)
-    earned, heard = known or (set(), set())
-    new = [name for name in shown.missed if name not in heard and (name not in earned or name == "goal_explicit")]
+    else:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            known = json.loads(path.read_bytes())
+            earned, heard = set(known["earned"]), set(known["heard"])
+    shown, missed = looked_at(text, first=first)
+    new = [name for name in missed if name not in heard and (name not in earned or name == "goal_explicit")]
     private_folder(folder)
-    remembered = {"earned": sorted(earned | set(shown.earned)), "heard": sorted(heard | set(new[:1]))}
+    remembered = {"earned": sorted(earned | set(shown)), "heard": sorted(heard | set(new[:1]))}
     replace_file(path, json.dumps(remembered).encode())
     if not new:
         return None
@@ -77,17 +73,8 @@ def advice(folder: Path, told: dict[str, Any]) -> str | None:
     return f"svc: in this prompt {HABIT_WORDS[new[0]].missed}. {HABIT_WORDS[new[0]].how}"
 
 
-def _remembered(path: Path) -> tuple[set[str], set[str]] | None:
-    """What earlier prompts of the session earned, and what was told; None before its first one. No words of anybody."""
-    try:
-        known = json.loads(path.read_bytes())
-        return set(known["earned"]), set(known["heard"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def looked_at(text: str, *, first: bool) -> Shown:
-    """What a prompt shows and misses, whatever was answered before it, as the embedded judge says."""
+def looked_at(text: str, *, first: bool) -> tuple[list["BooleanName"], list["BooleanName"]]:
+    """What a prompt surely shows and misses, whatever was answered before it, as the embedded judge says."""
     from aggregates.event import Digester
     from aggregates.judging.prompt import LEANS, judge_prompt
     from aggregates.reading.reading import read_prompt
@@ -98,5 +85,5 @@ def looked_at(text: str, *, first: bool) -> Shown:
     rubrics = [judge_prompt(reading, ())] if first else [judge_prompt(reading, [Before(each)]) for each in answers]
     earned = {name: None for rubric in rubrics for name in rubric.earned}
     if not first and reading.shows(*LEANS):
-        return Shown(list(earned), [])
-    return Shown(list(earned), [name for name in rubrics[0].missed if all(name in each.missed for each in rubrics)])
+        return list(earned), []
+    return list(earned), [name for name in rubrics[0].missed if all(name in each.missed for each in rubrics)]

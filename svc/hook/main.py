@@ -46,16 +46,16 @@ def call(arguments: list[str], *, apart: bool = False) -> NoReturn:
 
 def _end_in_time(started: float, late: list[Outbox]) -> None:
     """Whatever the process waits for (a name's address, a disk, a server that drips), it ends."""
+
+    def note() -> None:
+        for outbox in late:
+            outbox.pause()
+        os._exit(0)
+
     time.sleep(max(0, started + EXIT_SECONDS - time.monotonic()))
     with contextlib.suppress(BaseException):
-        _thread.start_new_thread(_note_late, (late,))
+        _thread.start_new_thread(note, ())
         time.sleep(LATE_SECONDS)
-    os._exit(0)
-
-
-def _note_late(late: list[Outbox]) -> None:
-    for outbox in late:
-        outbox.pause()
     os._exit(0)
 
 

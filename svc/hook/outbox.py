@@ -105,19 +105,16 @@ class Outbox:
     def last(self, session: str) -> OpenPrompt | None:
         """The session's last prompt; None where it is not known."""
         try:
-            return OpenPrompt(**json.loads(self._session(session).read_bytes()))
+            return OpenPrompt(**json.loads(session_file(self._sessions, session).read_bytes()))
         except (OSError, ValueError, TypeError):
             return None
 
     def remember(self, session: str, prompt: OpenPrompt) -> None:
         private_folder(self._sessions)
-        replace_file(self._session(session), json.dumps(prompt._asdict()).encode())
+        replace_file(session_file(self._sessions, session), json.dumps(prompt._asdict()).encode())
 
     def forget_old_sessions(self) -> None:
         forget_old(self._sessions)
-
-    def _session(self, session: str) -> Path:
-        return session_file(self._sessions, session)
 
     # --- what is noted for `svc doctor` -------------------------------------------------------------------
 

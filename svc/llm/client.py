@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -76,10 +77,9 @@ class Gateway:
         data = msgspec.json.encode(leaving(payload)).decode()
         if len(data) > bounds.PAYLOAD_CHARACTERS_MAX:
             raise NoAnswer("too-large")
-        messages = [
-            {"role": "system", "content": _instructions(kind, version, schema)},
-            {"role": "user", "content": data},
-        ]
+        wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
+        instructions = f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
+        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
         reserved = sum(len(each["content"]) for each in messages) // bounds.CHARACTERS_PER_TOKEN_MIN
         with trio.move_on_after(bounds.ASK_SECONDS):
             async with self._turns:
@@ -141,7 +141,7 @@ async def _attempts(endpoint: Endpoint, question: Mapping[str, Any]) -> HttpAnsw
     headers = {"Authorization": f"Bearer {endpoint.key or 'none'}", "Content-Type": "application/json"}
     pause_seconds = bounds.RETRY_PAUSE_SECONDS
     for left in reversed(range(bounds.RETRIES_MAX + 1)):
-        wait_seconds = None
+        wait_seconds = pause_seconds
         try:
             answer = await asked(
                 "POST",
@@ -159,19 +159,13 @@ async def _attempts(endpoint: Endpoint, question: Mapping[str, Any]) -> HttpAnsw
         else:
             if not left or not (answer.status in _AGAIN or answer.status >= 500):
                 return answer
-            wait_seconds = _wait_seconds(answer.headers.get("Retry-After"))
-        await trio.sleep(pause_seconds if wait_seconds is None else wait_seconds)
+            with suppress(ValueError):
+                wanted_seconds = float(answer.headers.get("Retry-After", ""))
+                followed = 0 < wanted_seconds <= bounds.RETRY_WAIT_SECONDS_MAX
+                wait_seconds = wanted_seconds if followed else pause_seconds
+        await trio.sleep(wait_seconds)
         pause_seconds *= 2
     raise AssertionError("the last attempt returns or raises")
-
-
-def _wait_seconds(wanted: str | None) -> float | None:
-    """What `Retry-After` asks for; None where it asks for nothing that is followed."""
-    try:
-        seconds = float(wanted or "")
-    except ValueError:
-        return None
-    return seconds if 0 < seconds <= bounds.RETRY_WAIT_SECONDS_MAX else None
 
 
 def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:
@@ -179,11 +173,6 @@ def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:
         return {"max_tokens": bounds.ANSWER_TOKENS_MAX, "temperature": 0}
     form = {"type": "json_schema", "json_schema": {"name": kind, "schema": schema_document(schema)}}
     return {"max_completion_tokens": bounds.ANSWER_TOKENS_MAX, "response_format": form}
-
-
-def _instructions(kind: str, version: int, schema: type[Any]) -> str:
-    wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
-    return f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
 
 
 @cache

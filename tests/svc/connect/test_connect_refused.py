@@ -146,7 +146,7 @@ def test_what_whoever_runs_the_machine_has_set_is_told(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Managed settings outrank every other."""
-    monkeypatch.setattr("svc.connect.elsewhere.MANAGED", tmp_path)
+    monkeypatch.setattr("svc.connect.surroundings.MANAGED", tmp_path)
     for agent, name, text in [
         ("claude-code", "claude-code/managed-settings.json", '{"env": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}}'),
         (

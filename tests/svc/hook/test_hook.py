@@ -18,7 +18,6 @@ from svc.hook.captures import (
     OpenPrompt,
     captured,
     happening,
-    last_message,
 )
 from svc.hook.machine import Connection, load_connection
 from svc.hook.main import keep
@@ -271,32 +270,6 @@ def strings(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from strings(each)
-
-
-# --- transcripts ------------------------------------------------------------------------------------------
-
-
-def test_the_last_message_is_read_from_the_transcripts_end(tmp_path: Path) -> None:
-    """Over several lines of one message, past tool results; not the one before it, not a sub-agent's."""
-    lines: list[Any] = [
-        {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "first"}]}},
-        {"type": "user", "message": {"content": [{"type": "tool_result", "content": "ok"}]}},
-        {"type": "assistant", "message": {"id": "m2", "content": [{"type": "text", "text": "All "}]}},
-        {"type": "assistant", "message": {"id": "m2", "content": [{"type": "text", "text": "done"}]}},
-        {"type": "assistant", "isSidechain": True, "message": {"id": "m3", "content": "aside"}},
-        {"type": "system"},
-    ]
-    path = tmp_path / "t.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines) + '{"torn')
-    assert last_message(str(path)) == "All done"
-
-
-@pytest.mark.parametrize("text", ["", "no json\n", '{"type": "user", "message": {"content": "hi"}}\n', "[1]\n"])
-def test_a_transcript_without_an_answer_gives_none(tmp_path: Path, text: str) -> None:
-    """Nor does one that is not there."""
-    (tmp_path / "t.jsonl").write_text(text)
-    assert last_message(str(tmp_path / "t.jsonl")) is None
-    assert last_message(str(tmp_path / "gone.jsonl")) is None
 
 
 # --- a session --------------------------------------------------------------------------------------------
