@@ -17,7 +17,7 @@ from svc.cli.common import Shown, data_options, organization_option, run, show_f
 from svc.connect.connecting import known_key
 from svc.connect.server import Server, checked_url
 from svc.importing.elsewhere import Elsewhere
-from svc.importing.importer import FORMATS, ImportReport, Progress, import_into
+from svc.importing.importer import FORMATS, ImportReport, Progress, import_into, import_transcripts
 from svc.log.folder import SOCKET
 from svc.settings import Settings
 
@@ -122,7 +122,6 @@ async def _import(
 ) -> ImportReport:
     from aggregates.event import Scope
     from svc.cli.access import reach
-    from svc.importing.importer import import_transcripts
     from svc.log.opening import open_log
 
     async with reach(settings) as access:
