@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from svc import __version__
 from svc.cli import main
-from tests.support import chats, rollouts
 from tests.support.process import init, serving, svc
 from tests.support.transcripts import said, user
 
@@ -139,19 +138,3 @@ def test_a_start_that_cannot_be_is_one_sentence_that_says_what_to_do(
             assert done.returncode == 1
             assert sentence in done.stderr
             assert "Traceback" not in done.stderr
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("agent", ["codex", "gemini"])
-def test_importing_another_agents_sessions_twice(tmp_path: Path, agent: str) -> None:
-    """As Claude Code's: the second time everything is known."""
-    init(tmp_path / "var")
-    if agent == "codex":
-        rollouts.write(tmp_path / "kept", [rollouts.meta(), *rollouts.turn(10), b"{torn\n"])
-    else:
-        chats.write(tmp_path / "kept", chats.lines(*chats.exchange(10), b"{torn\n"))
-    arguments = ("import", agent, tmp_path / "kept", "--var", tmp_path / "var", "--json")
-    first = msgspec.json.decode(svc(*arguments).stdout)
-    assert (first["prompts"], first["requests"], first["tool_calls"], len(first["torn"])) == (1, 3, 2, 1)
-    second = msgspec.json.decode(svc(*arguments).stdout)
-    assert (second["created"], second["known"]) == (0, first["created"])

@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from aggregates.capture.events import PromptCaptured, RecordsCaptured
-from aggregates.event import Digester, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.cli.sample import write_transcripts
-from svc.importing.claude_code import CLAUDE_CODE, TranscriptReader
+from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
-from svc.importing.importer import ImportReport, import_transcripts
-from tests.support.captures import Actor
-from tests.support.log import ANA, named
 
 WEDNESDAY_NOON = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
@@ -52,15 +47,6 @@ def in_time(found: list[Exchange]) -> list[str]:
 def records(folder: Path) -> list[Record]:
     """Every record under a folder."""
     return [draft.record for exchange in exchanges(folder) for draft in exchange.drafts]
-
-
-async def imported(folder: Path, actor: Actor) -> ImportReport:
-    """The sample through the import."""
-    scope, now_us = Scope(named("acme"), ANA), microseconds(WEDNESDAY_NOON)
-    digester = Digester(b"key")
-    return await import_transcripts(
-        CLAUDE_CODE, folder, actor.send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
-    )
 
 
 def test_it_is_a_few_weeks_of_two_developers(tmp_path: Path) -> None:
@@ -130,30 +116,3 @@ def test_sessions_that_are_moved_stay_apart_and_in_their_order(tmp_path: Path) -
     planned = exchanges(written(tmp_path / "planned", MONDAY + timedelta(days=6))["Ben"])
     assert max(each.last_us for each in moved) < microseconds(MONDAY)
     assert in_time(moved) == in_time(planned)
-
-
-async def test_it_imports_without_a_word(tmp_path: Path) -> None:
-    """Nothing is refused, torn or left; a second import adds nothing."""
-    actor = Actor()
-    folder = written(tmp_path)["Ana"]
-    report = await imported(folder, actor)
-    assert (report.refused, report.torn, report.unfinished) == ([], [], 0)
-    prompts = [event for event in actor.events if isinstance(event, PromptCaptured)]
-    assert report.prompts == len(prompts) == 27
-    assert report.responses > 20
-    side = [each for event in actor.events if isinstance(event, RecordsCaptured) for each in event.records]
-    assert {record.prompt_id is not None for record in side if record.sidechain} == {True}
-    again = await imported(folder, actor)
-    assert again.created == 0
-
-
-def test_what_is_finished_stays_as_it_is_however_far_a_file_is_read(tmp_path: Path) -> None:
-    """Every prefix of a sample gives the exchanges of the whole file, as far as they are finished."""
-    written(tmp_path)
-    for file in tmp_path.rglob("*.jsonl"):
-        lines = file.read_bytes().splitlines(keepends=True)
-        whole = list(TranscriptReader(Path(), "", Memory()).read(lines))
-        for length in range(0, len(lines), 3):
-            part = list(TranscriptReader(Path(), "", Memory()).read(lines[:length]))
-            done = [exchange for exchange in part if exchange.finished]
-            assert done == whole[: len(done)]

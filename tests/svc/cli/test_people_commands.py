@@ -66,32 +66,10 @@ def look_after_people(svc: Svc) -> str:
     return key
 
 
-def leave(svc: Svc) -> None:
-    """The key ends, then the membership; Kim may come back."""
-    (listed,) = svc("key", "list", "--developer", "Kim", "--json")
-    assert "revoked" in svc("key", "revoke", listed["key_id"])
-    assert "no longer a member" in svc("member", "remove", "Kim")
-    assert svc("member", "add", "Kim", "--json")["active"] is True
-
-
-@pytest.mark.process
-@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
-def test_people_on_a_folder_that_nobody_holds(tmp_path: Path) -> None:
-    """The commands go through the very routes that a server has."""
-    var = tmp_path / "var"
-    init(var)
-    svc = commands(var)
-    look_after_people(svc)
-    leave(svc)
-    found = svc("status", "--json")
-    assert (found["state"], found["intake"], found["uptime_seconds"]) == ("stopped", None, None)
-    assert [each["display_name"] for each in found["developers"]] == ["Owner", "Kim"]
-
-
 @pytest.mark.process
 @pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
 def test_every_act_is_told_from_the_oldest_on(tmp_path: Path) -> None:
-    """As lines of JSON and as a table; using a key, and reading this, are no acts."""
+    """As lines of JSON and as a table, on a folder that no server holds. Using a key, and reading this, are no acts."""
     var = tmp_path / "var"
     init(var)
     commands(var)("developer", "create", "Kim")
@@ -104,6 +82,9 @@ def test_every_act_is_told_from_the_oldest_on(tmp_path: Path) -> None:
     table = CliRunner().invoke(main, ["audit", "--format", "csv", "--var", str(var)])
     assert table.stdout.startswith("position,at,by,")
     assert len(table.stdout.splitlines()) == len(found) + 1
+    status = commands(var)("status", "--json")
+    assert (status["state"], status["intake"], status["uptime_seconds"]) == ("stopped", None, None)
+    assert [each["display_name"] for each in status["developers"]] == ["Owner", "Kim"]
 
 
 @pytest.mark.process
@@ -144,7 +125,10 @@ def test_people_through_a_running_server(tmp_path: Path) -> None:
         assert all(found["disk_bytes"][part] > 0 for part in ("log", "views", "keys"))
         shown = CliRunner().invoke(main, ["status", "--var", str(var)], env={"COLUMNS": "120"}).stdout
         assert all(word in shown for word in ("serving", "level with the log", "Kim", "prompt.captured", "revision"))
-        leave(svc)
+        (listed,) = svc("key", "list", "--developer", "Kim", "--json")
+        assert "revoked" in svc("key", "revoke", listed["key_id"])
+        assert "no longer a member" in svc("member", "remove", "Kim")
+        assert svc("member", "add", "Kim", "--json")["active"] is True
         assert httpx.post(f"{server.intake_url}/v1/prompts", json=prompt, headers=headers).status_code == 401
         for arguments, told in REFUSED:
             assert told in refused(var, *arguments)

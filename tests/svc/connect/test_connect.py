@@ -91,11 +91,15 @@ def mode_of(path: Path) -> int:
 @pytest.mark.parametrize("agent", BEFORE)
 @pytest.mark.parametrize("mode", [0o644, 0o600])
 def test_files_come_back_byte_for_byte_with_their_rights(home: Path, agent: str, mode: int) -> None:
-    """Whatever was in them."""
+    """Whatever was in them, and however often it was connected: a second time nothing changes."""
     files = lay_out(home, agent, mode)
     connect(agent)
-    assert all(path.read_text() != text for path, text in files.items())
-    disconnect(agent)
+    once = {path: path.read_text() for path in files}
+    assert all(once[path] != text for path, text in files.items())
+    assert "nothing changes" in connect(agent).output
+    assert {path: path.read_text() for path in files} == once
+    said, folder = disconnect(agent).output, home / ".local/state/svc" / agent / "backups"
+    assert not files or f"copies of the files lie in {folder}\n" in said
     assert {path: path.read_text() for path in files} == files
     assert {mode_of(path) for path in files} <= {mode}
 
@@ -108,18 +112,6 @@ def test_files_that_were_not_there_go_again(home: Path, agent: str) -> None:
     assert all(path.exists() for path in files)
     disconnect(agent)
     assert [path for path in files if path.exists()] == []
-
-
-@pytest.mark.parametrize("agent", BEFORE)
-def test_connecting_twice_is_connecting_once(home: Path, agent: str) -> None:
-    """The same bytes, and the first state is still what comes back."""
-    files = lay_out(home, agent)
-    connect(agent)
-    once = {path: path.read_text() for path in files}
-    assert "nothing changes" in connect(agent).output
-    assert {path: path.read_text() for path in files} == once
-    disconnect(agent)
-    assert {path: path.read_text() for path in files} == files
 
 
 BEARER, HEADER = f"Bearer {KEY}", f"X-API-Key={KEY}"
@@ -261,15 +253,6 @@ def test_copilot_is_refused_where_the_shell_says_otherwise(
     refused = run("connect", "copilot", "--key", KEY, "--offline")
     assert (refused.exit_code, f"{name} is set in the shell" in refused.output) == (1, True)
     assert not (home / ".copilot").exists()
-
-
-def test_a_disconnect_names_the_folder_in_which_the_copies_lie(home: Path) -> None:
-    """Not the one above it, which holds the outbox."""
-    lay_out(home, "claude-code")
-    connect("claude-code")
-    folder = home / ".local/state/svc/claude-code/backups"
-    assert f"copies of the files lie in {folder}\n" in disconnect("claude-code").output
-    assert list(folder.iterdir())
 
 
 def test_a_reader_that_is_gone_is_no_error_of_a_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

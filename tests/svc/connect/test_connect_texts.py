@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec import UNSET
 
 from svc.connect import changes as switched
 from svc.connect.changes import Append, Change, Document, EnvText, JsonText, Put, TomlText, Unreadable
@@ -40,18 +39,12 @@ TOML_CHANGES = (Put(("otel", "log_user_prompt"), True), Put(("otel", "exporter")
 ENV_CHANGES = (Put(("OTEL_EXPORTER_OTLP_HEADERS",), "Authorization=Bearer%20k"),)
 
 JSON_TEXTS = {
-    "empty object": "{}",
-    "with a line end": "{}\n",
-    "two blanks": '{\n  "model": "opus",\n  "env": {\n    "A": "1"\n  }\n}\n',
     "tabs and no line end": '{\n\t"env": {},\n\t"hooks": {\n\t\t"Stop": []\n\t}\n}',
     "carriage returns": '{\r\n  "model": "opus"\r\n}\r\n',
-    "one line": '{"model": "opus", "hooks": {"Stop": [{"hooks": []}]}}',
     "odd numbers": '{"n": 1.50e+05, "big": 123456789012345678901234567890}\n',
     "odd escapes and blanks": '{"u": "\\u00e9\\/", "é": [1,2 ,3]}\n',
     "another's telemetry": '{"env": {"OTEL_LOGS_EXPORTER": "console", "OTEL_LOG_USER_PROMPTS": "1"}}\n',
-    "others' hooks": json.dumps(
-        {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}, indent=4
-    ),
+    "a null, which is not missing": '{"env": {"OTEL_LOGS_EXPORTER": null}}\n',
 }
 TOML_TEXTS = {
     "empty": "",
@@ -85,31 +78,17 @@ def _cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("document", "text", "changes"), _cases())
-def test_every_change_stands_in_the_text_afterwards(document: Kind, text: str, changes: tuple[Change, ...]) -> None:
-    """And a second time there is nothing to do."""
+def test_every_change_stands_in_the_text_and_is_undone_by_keys(
+    document: Kind, text: str, changes: tuple[Change, ...]
+) -> None:
+    """Once: a second time there is nothing to do. An untouched file gets its bytes back from its copy."""
     new = apply(document, text, changes)
     for change in changes:
         found = document(new).get(change.path)
         assert change.value in found if isinstance(change, Append) else found == change.value
     assert apply(document, new, changes) == new
-
-
-@pytest.mark.parametrize(("document", "text", "changes"), _cases())
-def test_undone_the_values_are_what_they_were(document: Kind, text: str, changes: tuple[Change, ...]) -> None:
-    """By keys, as in a file that was edited since; an untouched one gets its bytes back from its copy."""
-    back, left = undo(document, apply(document, text, changes), changes, text)
-    assert left == []
-    assert _values(document, back) == _values(document, text)
-
-
-ODD_JSON_TEXTS = ("one line", "odd numbers", "odd escapes and blanks", "another's telemetry")
-PLAIN_JSON_TEXTS = {name: text for name, text in JSON_TEXTS.items() if name not in ODD_JSON_TEXTS}
-
-
-@pytest.mark.parametrize("text", PLAIN_JSON_TEXTS.values(), ids=PLAIN_JSON_TEXTS.keys())
-def test_json_keeps_every_byte_around_what_was_put_in(text: str) -> None:
-    """Undone by keys alone, a JSON text is the same to the byte, unless it was laid out in a way of its own."""
-    assert undo(JsonText, apply(JsonText, text, JSON_CHANGES), JSON_CHANGES, text)[0] == text
+    back, left = undo(document, new, changes, text)
+    assert (_values(document, back), left) == (_values(document, text), [])
 
 
 def test_toml_keeps_comments() -> None:
@@ -122,9 +101,6 @@ def test_toml_keeps_comments() -> None:
     ("document", "text", "reason"),
     [
         (JsonText, '{\n  // mine\n  "a": 1\n}', "line 2"),
-        (JsonText, '{"a": 1,}', "not plain JSON"),
-        (JsonText, '{"a": 1', "not plain JSON"),
-        (JsonText, "\ufeff{}", "not plain JSON"),
         (JsonText, "[]", "no JSON object"),
         (JsonText, '{"a": 1, "a": 2}', "twice"),
         (JsonText, '{"a": NaN}', "NaN"),
@@ -144,27 +120,14 @@ def test_what_cannot_be_read_surely_is_not_touched(document: Kind, text: str, re
 
 
 def test_what_a_person_changed_since_stays() -> None:
-    """And is named; the rest goes."""
-    new = apply(JsonText, "{}", JSON_CHANGES)
-    edited = new.replace('"OTEL_LOGS_EXPORTER": "otlp"', '"OTEL_LOGS_EXPORTER": "console"')
-    back, left = undo(JsonText, edited, JSON_CHANGES, "{}")
+    """And is named. The rest goes, but what stood there before; what they took out themselves is not missed."""
+    before = json.dumps({"env": {"OTEL_LOG_USER_PROMPTS": "0"}, "hooks": {"SessionStart": [HOOK]}})
+    known = json.loads(apply(JsonText, before, JSON_CHANGES))
+    known["env"]["OTEL_LOGS_EXPORTER"] = "console"
+    del known["env"]["OTEL_LOG_USER_PROMPTS"], known["hooks"]["Stop"]
+    back, left = undo(JsonText, json.dumps(known), JSON_CHANGES, before)
     assert left == ["env.OTEL_LOGS_EXPORTER"]
-    assert json.loads(back) == {"env": {"OTEL_LOGS_EXPORTER": "console"}}
-
-
-def test_what_a_person_took_out_since_is_not_missed() -> None:
-    """Nothing is left of ours then either."""
-    known = json.loads(apply(JsonText, '{"a": 1}', JSON_CHANGES))
-    del known["env"]["OTEL_LOGS_EXPORTER"], known["hooks"]["Stop"]
-    assert json.loads(undo(JsonText, json.dumps(known), JSON_CHANGES, '{"a": 1}')[0]) == {"a": 1}
-
-
-def test_a_value_that_was_there_before_is_given_back() -> None:
-    """Another collector's settings return."""
-    text = JSON_TEXTS["another's telemetry"]
-    new = apply(JsonText, text, JSON_CHANGES)
-    assert JsonText(new).get(("env", "OTEL_LOGS_EXPORTER")) == "otlp"
-    assert json.loads(undo(JsonText, new, JSON_CHANGES, text)[0]) == json.loads(text)
+    assert json.loads(back) == {"env": {"OTEL_LOGS_EXPORTER": "console"}, "hooks": {"SessionStart": [HOOK]}}
 
 
 def test_what_says_it_all_already_is_not_written_anew() -> None:
@@ -230,9 +193,3 @@ def _values(document: Kind, text: str) -> Any:
     if document is TomlText:
         return tomllib.loads(text)
     return text if text.endswith("\n") or not text else text + "\n"
-
-
-def test_missing_is_not_null() -> None:
-    """A null is somebody's value."""
-    assert JsonText('{"a": null}').get(("a",)) is None
-    assert JsonText('{"a": null}').get(("b",)) is UNSET

@@ -2,14 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from svc.hook.captures import (
     TEXT_BYTES_MAX,
@@ -241,35 +238,6 @@ def test_a_tools_large_input_is_cut_and_marked() -> None:
     )
     assert sent["file_path"] == "/a.py"
     assert sent["content"].endswith("…[cut]")
-
-
-_ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
-    max_leaves=6,
-)
-_NAMES = st.sampled_from(
-    ["session_id", "prompt", "prompt_id", "cwd", "tool_input", "duration_ms", "source", "reason", "timestamp"]
-)
-_EVENTS = st.sampled_from(["UserPromptSubmit", "Stop", "SessionStart", "SessionEnd", "PostToolUse", "Nothing", ""])
-
-
-@given(_EVENTS, st.dictionaries(_NAMES, _ANYTHING))
-def test_whatever_an_agent_tells_what_is_sent_is_text(event: str, fields: dict[str, Any]) -> None:
-    """Nothing breaks, and no half of a character or NUL leaves."""
-    found = happening("claude-code", {"session_id": "s", **fields, "hook_event_name": event})
-    if found is not None:
-        letter, _ = captured(CONNECTION, found, OpenPrompt(str(UUID(int=1)), AT), AT)
-        if letter is not None:
-            assert all("\0" not in text and text.encode() is not None for text in strings(letter.body))
-
-
-def strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from strings(each)
 
 
 # --- a session --------------------------------------------------------------------------------------------

@@ -2,13 +2,10 @@
 
 import json
 import os
-import socket
 import ssl
 import time
-from contextlib import suppress
 from http.client import BadStatusLine
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -214,52 +211,3 @@ def test_one_sends_at_a_time(tmp_path: Path) -> None:
     with intake() as server, outbox.sending() as ours:
         sent(server.url, outbox)
         assert (ours, server.received) == (True, [])
-
-
-# --- answers ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("answer", "left"),
-    [
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}", 0),
-        (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", 0),
-        (b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 0),
-        (b"HTTP/1.1 204 No Content\r\n\r\n", 0),
-        (b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n", 1),
-        (b"HTTP/1.1 2000 OK\r\n\r\n", 1),
-        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", 1),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" * 9, 1),
-        (b"x" * 70_000, 1),
-        (b"", 1),
-    ],
-    ids=lambda each: repr(each)[:24],
-)
-def test_every_answer_is_taken_for_what_it_is(tmp_path: Path, answer: bytes, left: int) -> None:
-    """A capture goes away after a success only."""
-    outbox = box(tmp_path, 1)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            connection, _ = server.accept()
-            with connection, suppress(OSError):
-                connection.recv(65_536)
-                connection.sendall(answer)
-                connection.shutdown(socket.SHUT_WR)
-                while connection.recv(65_536):  # closed on what was not read, it would break off its own answer
-                    pass
-
-        thread = Thread(target=serve)
-        thread.start()
-        sent(f"http://127.0.0.1:{server.getsockname()[1]}", outbox)
-        thread.join()
-    assert len(outbox.waiting()) == left
-
-
-def test_a_key_that_breaks_the_line_is_sent_to_nobody(tmp_path: Path) -> None:
-    """It would be a header of its own."""
-    outbox = box(tmp_path)
-    with intake() as server:
-        send(CONNECTION._replace(url=server.url, key="a\r\nX-Org-Id: b"), outbox, time.monotonic() + 5)
-        assert server.received == []
-    assert len(outbox.waiting()) == 3

@@ -1,7 +1,6 @@
 """The real hook command: against a real server, against servers that are none, killed, and many at once."""
 
 import json
-import random
 import signal
 import subprocess
 import sys
@@ -180,33 +179,6 @@ def test_ten_hooks_at_once_keep_the_outbox_whole(home: Path) -> None:
         assert received(server.received)[:10] == waiting
 
 
-def test_a_killed_hook_loses_nothing_that_was_accepted_and_doubles_nothing(home: Path) -> None:
-    """kill -9 at any moment, while it keeps and while it sends."""
-    chance = random.Random(7)
-    accepted: list[str] = []
-    with intake(503) as server:
-        outbox = connect(server.url)
-        usual = call(prompt(0), patient=True)
-        for number in range(1, 14):
-            _killed(start(prompt(number), patient=True), usual * chance.uniform(0.4, 1.2))
-            waiting = texts(outbox)
-            assert waiting[: len(accepted)] == accepted
-            accepted = waiting
-        assert accepted
-        server.status, server.received = 204, []
-        number = 100
-        while outbox.waiting():
-            number += 1
-            _killed(start(prompt(number), patient=True), usual * chance.uniform(0.4, 1.2))
-            if number % 5 == 0:
-                call(json.dumps({"hook_event_name": "SessionStart", "session_id": "s2"}), patient=True)
-    prompts = [body for body in server.received if "prompt_text" in body]
-    assert received(prompts)[: len(accepted)] == accepted
-    ids: dict[str, str] = {}
-    for body in prompts:
-        assert ids.setdefault(body["prompt_text"], body["client_event_id"]) == body["client_event_id"]
-
-
 @pytest.mark.parametrize(
     ("moment", "nth", "accepted"),
     [
@@ -245,14 +217,6 @@ main()
         assert received(server.received) == ([first, second] if accepted else [second])
         assert len({body["client_event_id"] for body in server.received}) == 1 + accepted
         assert outbox.waiting() == []
-
-
-def _killed(process: subprocess.Popen[bytes], seconds: float) -> None:
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-    process.communicate()
 
 
 # --- in nobody's way ----------------------------------------------------------------------------------------
