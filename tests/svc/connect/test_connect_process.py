@@ -22,14 +22,9 @@ SETTINGS = '{\n  "model": "opus",\n  "env": {"EDITOR": "vi"}\n}\n'
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder that nobody else knows, with settings of somebody."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("CLAUDE_CONFIG_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / ".claude").mkdir()
-    (tmp_path / ".claude/settings.json").write_text(SETTINGS)
-    return tmp_path
+def settled(home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_text(SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import pytest
 
 from svc.connect.changes import Put, Refused
 from svc.connect.connecting import connected, write
-from tests.svc.connect.test_connect import KEY, URL, home, lay_out, run
+from tests.svc.connect.test_connect import KEY, URL, lay_out, run
 
-__all__ = ["home"]
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.mark.parametrize(

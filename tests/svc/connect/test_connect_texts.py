@@ -162,7 +162,7 @@ _STRINGS = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
 _GROUPS = st.dictionaries(st.sampled_from(["Stop", "SessionStart", "Other"]), st.lists(_VALUES, max_size=2), max_size=3)
 _SETTINGS = st.builds(
     lambda free, env, hooks: {**free, **({"env": env} if env else {}), **({"hooks": hooks} if hooks else {})},
-    st.dictionaries(st.text(max_size=5), _VALUES, max_size=4),
+    st.dictionaries(st.text(max_size=5).filter(lambda key: key not in ("env", "hooks")), _VALUES, max_size=4),
     _STRINGS,
     _GROUPS,
 )

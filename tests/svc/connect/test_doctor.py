@@ -23,7 +23,6 @@ from tests.support.listening import Handler, listening
 from tests.support.process import ROOT
 
 TOLERANCE_SECONDS = 10.0
-HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 
 class OneRecord:
@@ -77,15 +76,6 @@ def test_a_clock_that_is_off_does_not_make_the_server_look_broken(ahead: float) 
 
 
 URL, KEY = "http://127.0.0.1:9", "svc_" + "k" * 43
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", HEADERS):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def connected(agent: str, *more: str) -> StoredConnection:
