@@ -32,85 +32,78 @@ _HEADS = {
 }
 
 
-def _add_command(agent: str) -> None:
+@click.command("of-an-agent")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--developer", metavar="WHO", help="Whose sessions, by name or id; may be left out while there is only one member."
+)
+@organization_option
+@click.option("--url", help="Another machine's intake, as for `svc connect`.")
+@click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]")
+@data_options
+@click.pass_context
+def _any(
+    context: click.Context,
+    settings: Settings,
+    as_json: bool,
+    path: Path | None,
+    developer: str | None,
+    organization: str | None,
+    url: str | None,
+    key: str | None,
+) -> None:
+    import trio
+
+    from svc.log.opening import holds_data
+
+    agent = str(context.command.name)
     transcripts = FORMATS[agent]
+    found = path.expanduser() if path else transcripts.folder
     following = (
         f"name another folder or a file, as in `svc import {agent} PATH`, or use the agent first. "
         f"`svc connect {agent}` has it send what it does from now on"
     )
+    if not found.exists():
+        raise click.ClickException(f"there is no {found}; {following}")
+    if url is None and not (holds_data(settings.place) or (settings.var_path / SOCKET).exists()):
+        raise click.ClickException(
+            f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on this "
+            f"machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its intake and "
+            f"your key: svc import {agent} --url http://HOST:4318 --key KEY"
+        )
+    named = context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
+    if url is not None and (developer or organization or named):
+        raise click.UsageError(
+            "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
+            "--developer and --organization"
+        )
+    what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
+    with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
 
-    @import_.command(
-        agent,
-        cls=Command,
-        help=f"""Import {transcripts.what}: a folder, or one file. Running it again adds nothing.
+        def progress(now: Progress) -> None:
+            heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
 
-        Without PATH the agent's own folder is read: {transcripts.place}
-
-        The sessions go into the folder of a server on this machine (--var), or to another machine's (--url), where the
-        key says whose they are.
-        """,
-        example=f"svc import {agent} --url http://svc.example:4318 --key KEY",
-    )
-    @click.argument("path", type=click.Path(path_type=Path), required=False)
-    @click.option(
-        "--developer",
-        metavar="WHO",
-        help="Whose sessions, by name or id; may be left out while there is only one member.",
-    )
-    @organization_option
-    @click.option("--url", help="Another machine's intake, as for `svc connect`.")
-    @click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]")
-    @data_options
-    @click.pass_context
-    def command(
-        context: click.Context,
-        settings: Settings,
-        as_json: bool,
-        path: Path | None,
-        developer: str | None,
-        organization: str | None,
-        url: str | None,
-        key: str | None,
-    ) -> None:
-        import trio
-
-        from svc.log.opening import holds_data
-
-        found = path.expanduser() if path else transcripts.folder
-        if not found.exists():
-            raise click.ClickException(f"there is no {found}; {following}")
-        if url is None and not (holds_data(settings.place) or (settings.var_path / SOCKET).exists()):
-            raise click.ClickException(
-                f"there is no server's data in {settings.var_path}, and no other server was named. Where svc runs on "
-                f"this machine, name its folder: svc import {agent} --var DIR. Where it runs on another, name its "
-                f"intake and your key: svc import {agent} --url http://HOST:4318 --key KEY"
+        if url is None:
+            report = run(_import, settings, agent, found, (developer, organization), progress)
+        else:
+            destination, now_us = (
+                Elsewhere(Server(checked_url(url), key or known_key(url)), agent),
+                time.time_ns() // 1_000,
             )
-        if url is not None and (
-            developer or organization or context.get_parameter_source("settings") is ParameterSource.COMMANDLINE
-        ):
-            raise click.UsageError(
-                "--url names another machine's server, and the key says whose sessions they are: leave out --var, "
-                "--developer and --organization"
-            )
-        what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
-        with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
-
-            def progress(now: Progress) -> None:
-                heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
-
-            if url is None:
-                report = run(_import, settings, agent, found, (developer, organization), progress)
-            else:
-                destination, now_us = (
-                    Elsewhere(Server(checked_url(url), key or known_key(url)), agent),
-                    time.time_ns() // 1_000,
-                )
-                report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
-        tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
+            report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
+    tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
 
-for _agent in FORMATS:
-    _add_command(_agent)
+for _agent, _transcripts in FORMATS.items():
+    _about = f"""Import {_transcripts.what}: a folder, or one file. Running it again adds nothing.
+
+    Without PATH the agent's own folder is read: {_transcripts.place}
+
+    The sessions go into the folder of a server on this machine (--var), or to another machine's (--url), where the
+    key says whose they are.
+    """
+    _example = f"svc import {_agent} --url http://svc.example:4318 --key KEY"
+    import_.add_command(Command(name=_agent, callback=_any.callback, params=_any.params, help=_about, example=_example))
 
 
 async def _import(
