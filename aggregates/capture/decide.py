@@ -1,7 +1,8 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
+from functools import cache
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
@@ -55,13 +56,12 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
             answer = AnswerState(event.content_digest, event.cost_catalog_revision, event.cost_kind)
             return replace(state, answer=answer)
         case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
-            revision, kind = state.answer.cost_catalog_revision, state.answer.cost_kind
-            filled = replace(
-                state.answer,
-                cost_catalog_revision=event.cost_catalog_revision if revision is None else revision,
-                cost_kind=event.cost_kind if kind is None else kind,
+            answer = state.answer
+            revision = (
+                event.cost_catalog_revision if answer.cost_catalog_revision is None else answer.cost_catalog_revision
             )
-            return replace(state, answer=filled)
+            kind = event.cost_kind if answer.cost_kind is None else answer.cost_kind
+            return replace(state, answer=AnswerState(answer.content_digest, revision, kind))
     return None
 
 
@@ -129,53 +129,34 @@ def _claim(command: Command, session_id: str | None, streams: Streams, context: 
 
 def _captured(command: CapturePrompt | CaptureRecords | CaptureMetrics, context: Context) -> Event:
     match command:
-        case CapturePrompt():
-            return _prompt_captured(command, context)
         case CaptureRecords():
             kind = events.TracesCaptured if command.signal == "traces" else events.RecordsCaptured
-            return kind(
-                **origin(command, context.now_us),
-                agent_session_id=command.agent_session_id,
-                source=command.source,
-                decoder_version=command.decoder_version,
-                records=command.records,
-                words=Words(command.words),
-                redactions=command.redactions,
-                raw=None if command.raw is None else Words(command.raw),
-            )
+            raw = None if command.raw is None else Words(command.raw)
+            return kind(**_told(kind, command, context, words=Words(command.words), raw=raw))
         case CaptureMetrics():
-            return events.MetricsCaptured(
-                **origin(command, context.now_us),
-                agent_session_id=command.agent_session_id,
-                source=command.source,
-                decoder_version=command.decoder_version,
-                points=command.points,
-                redactions=command.redactions,
-                raw=Words(command.raw),
-            )
-
-
-def _prompt_captured(command: CapturePrompt, context: Context) -> Event:
+            return events.MetricsCaptured(**_told(events.MetricsCaptured, command, context, raw=Words(command.raw)))
     text, redactions = cleaned(command.text, context)
     cwd, metadata = command.cwd, command.metadata_json
-    return events.PromptCaptured(
-        **origin(command, context.now_us),
-        prompt_id=command.prompt_id,
-        agent_session_id=command.agent_session_id,
-        source=command.source,
-        prompt=Words(text),
-        prompt_digest=context.digester.digest(command.text),
-        redactions=redactions,
-        client_event_id=command.client_event_id,
-        host_prompt_id=command.host_prompt_id,
-        submitted_at_us=command.submitted_at_us,
-        cwd=None if cwd is None else Words(cleaned(cwd, context).text),
-        cwd_digest=None if cwd is None else context.digester.number(cwd),
-        metadata=None if metadata is None else Words(cleaned(metadata, context).text),
-        original_char_count=command.original_char_count,
-        untruncated_sha256=command.untruncated_sha256,
-        truncated=command.truncated,
-    )
+    sealed = {
+        "prompt": Words(text),
+        "prompt_digest": context.digester.digest(command.text),
+        "redactions": redactions,
+        "cwd": None if cwd is None else Words(cleaned(cwd, context).text),
+        "cwd_digest": None if cwd is None else context.digester.number(cwd),
+        "metadata": None if metadata is None else Words(cleaned(metadata, context).text),
+    }
+    return events.PromptCaptured(**_told(events.PromptCaptured, command, context, **sealed))
+
+
+def _told(kind: type[Event], command: Command, context: Context, **other: Any) -> dict[str, Any]:
+    """What an event has from its command, by the same names, and what it has otherwise."""
+    shared = {name: getattr(command, name) for name in _shared(kind, type(command))}
+    return shared | origin(command, context.now_us) | other
+
+
+@cache
+def _shared(kind: type[msgspec.Struct], told_by: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name in told_by.__struct_fields__)
 
 
 def _decide_response(command: CaptureResponse, streams: Streams, context: Context) -> Decision:
@@ -217,26 +198,17 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
 
 
 def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:
-    content = command.content
+    content, kind = command.content, events.PromptAnswered
     text, redactions = (None, {}) if content.response_text is None else cleaned(content.response_text, context)
-    return events.PromptAnswered(
-        **origin(command, context.now_us),
-        prompt_id=command.prompt_id,
+    figures = {name: getattr(content, name) for name in _shared(kind, ResponseContent)}
+    figures["elapsed_ms"] = None if content.elapsed_ms is None else round(content.elapsed_ms)
+    return kind(
+        **_told(kind, command, context, **figures),
         agent_session_id=prompt.agent_session_id,
-        response_operation_id=command.response_operation_id,
         response=None if text is None else Words(text),
         content_digest=digest,
         redactions=redactions,
-        responded_at_us=command.responded_at_us,
-        elapsed_ms=None if content.elapsed_ms is None else round(content.elapsed_ms),
-        input_tokens=content.input_tokens,
-        output_tokens=content.output_tokens,
-        cache_read_tokens=content.cache_read_tokens,
-        cache_creation_tokens=content.cache_creation_tokens,
-        model=content.model,
         cost_usd_nano=None if content.cost_usd is None else round(content.cost_usd * 1_000_000_000),
-        cost_catalog_revision=command.cost_catalog_revision,
-        cost_kind=command.cost_kind,
     )
 
 
