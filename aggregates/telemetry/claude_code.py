@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from aggregates.records.tools import ToolInput, bounded_command, tool_effect, tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, said
-from aggregates.telemetry.otlp import Attributes, count, flag, identifier, json_object, name, text, usd_nano
+from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text, usd_nano
 from aggregates.telemetry.outcomes import tool_outcome
 
 PREFIX = "claude_code."
@@ -21,10 +21,22 @@ _MAIN = ("repl_main_thread", "sdk", "main")
 _USERS_DECISIONS = (None, "user_reject", "user_abort")
 
 
-def _prompt(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _is_sidechain(attributes: Attributes) -> bool:
+    """Whether a request was a sub-agent's, or one of the agent's own chores: a title, a summary."""
+    source = text(attributes, "query_source")
+    return source is not None and not source.startswith(_MAIN)
+
+
+def _asked(event: SourceEvent, **more: str) -> dict[str, Any]:
+    """Which request an event is about."""
+    told = event.told(model="model", request_id="request_id", **more)
+    return told | {"model": None if told["model"] == SYNTHETIC_MODEL else told["model"]}
+
+
+def _prompt(event: SourceEvent) -> list[RecordDraft]:
     """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
     drafts = event.prompt("prompt", "prompt_text")
-    match (name(attributes, "command_name") or "").removeprefix("/"):
+    match (name(event.attributes, "command_name") or "").removeprefix("/"):
         case "clear" | "reset" | "new":
             drafts += event.only("session_start", suffix="#clear", source="clear")
         case "exit" | "quit":
@@ -33,67 +45,41 @@ def _prompt(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
     return drafts
 
 
-def _is_sidechain(attributes: Attributes) -> bool:
-    """Whether a request was a sub-agent's, or one of the agent's own chores: a title, a summary."""
-    source = text(attributes, "query_source")
-    return source is not None and not source.startswith(_MAIN)
-
-
-def _model(attributes: Attributes) -> str | None:
-    model = name(attributes, "model")
-    return None if model == SYNTHETIC_MODEL else model
-
-
-def _request(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _request(event: SourceEvent) -> list[RecordDraft]:
     # The dollars are exact; the micro-dollars beside them are rounded for each request.
-    cost, micros = usd_nano(attributes, "cost_usd"), count(attributes, "cost_usd_micros")
-    return event.only(
-        "request",
-        model=_model(attributes),
-        input_tokens=count(attributes, "input_tokens"),
-        output_tokens=count(attributes, "output_tokens"),
-        cache_read_tokens=count(attributes, "cache_read_tokens"),
-        cache_write_tokens=count(attributes, "cache_creation_tokens"),
-        cost_usd_nano=micros * _NANO_PER_MICRO if cost is None and micros is not None else cost,
-        request_id=identifier(attributes, "request_id"),
-        duration_ms=count(attributes, "duration_ms"),
-        sidechain=_is_sidechain(attributes),
+    cost, micros = usd_nano(event.attributes, "cost_usd"), count(event.attributes, "cost_usd_micros")
+    told = _asked(
+        event,
+        duration_ms="duration_ms",
+        input_tokens="input_tokens",
+        output_tokens="output_tokens",
+        cache_read_tokens="cache_read_tokens",
+        cache_write_tokens="cache_creation_tokens",
     )
+    cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
+    return event.only("request", cost_usd_nano=cost, sidechain=_is_sidechain(event.attributes), **told)
 
 
-def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    return event.error(
-        text(attributes, "error", "error.message"),
-        count(attributes, "status_code", "http.status_code"),
-        model=_model(attributes),
-        request_id=identifier(attributes, "request_id"),
-        duration_ms=count(attributes, "duration_ms"),
-        sidechain=_is_sidechain(attributes),
-    )
+def _error(event: SourceEvent) -> list[RecordDraft]:
+    told = _asked(event, duration_ms="duration_ms") | {"sidechain": _is_sidechain(event.attributes)}
+    return event.error(text(event.attributes, "error", "error.message"), event.status_code, **told)
 
 
-def _refusal(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _refusal(event: SourceEvent) -> list[RecordDraft]:
     """The model refused; unless another one was asked instead, that ends the request."""
-    fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
-    if flag(attributes, "server_fallback_hop"):
-        return event.other(**fields)
-    return event.only("error", sidechain=_is_sidechain(attributes), **fields)
+    if flag(event.attributes, "server_fallback_hop"):
+        return event.other(**_asked(event))
+    return event.only("error", sidechain=_is_sidechain(event.attributes), **_asked(event))
 
 
-def tool_result(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def tool_result(event: SourceEvent) -> list[RecordDraft]:
     """One finished tool call, with what it was called with where that is switched on."""
+    attributes = event.attributes
     tool = name(attributes, "tool_name") or ""
     said = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
     outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
-    return event.tool(
-        tool,
-        outcome.ok,
-        _tool_input(tool, attributes),
-        call_id=identifier(attributes, "tool_use_id"),
-        duration_ms=count(attributes, "duration_ms"),
-        sidechain=_is_sidechain(attributes),
-        stopped=outcome.stopped,
-    )
+    told = event.told(call_id="tool_use_id", duration_ms="duration_ms")
+    return event.tool(tool, outcome, _tool_input(tool, attributes), sidechain=_is_sidechain(attributes), **told)
 
 
 def _tool_input(tool: str, attributes: Attributes) -> ToolInput:
@@ -109,31 +95,26 @@ def _tool_input(tool: str, attributes: Attributes) -> ToolInput:
     return replace(known, command=command)
 
 
-def _decision(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _decision(event: SourceEvent) -> list[RecordDraft]:
     """Only a person's refusal is one; what settings or a hook forbid says nothing about the work."""
-    source = text(attributes, "source")
-    fields: dict[str, Any] = {"tool": name(attributes, "tool_name"), "call_id": identifier(attributes, "tool_use_id")}
-    if text(attributes, "decision") != "reject" or source not in _USERS_DECISIONS:
-        return event.other(**fields)
-    return event.rejection(interrupts=source == "user_abort", **fields)
+    source = text(event.attributes, "source")
+    told = event.told(tool="tool_name", call_id="tool_use_id")
+    if text(event.attributes, "decision") != "reject" or source not in _USERS_DECISIONS:
+        return event.other(**told)
+    return event.rejection(interrupts=source == "user_abort", **told)
 
 
-def _compaction(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    ok = flag(attributes, "success")
-    return event.only(
-        "other" if ok is False else "compaction",
-        ok=ok,
-        duration_ms=count(attributes, "duration_ms"),
-        source=name(attributes, "trigger"),
-    )
+def _compaction(event: SourceEvent) -> list[RecordDraft]:
+    ok = flag(event.attributes, "success")
+    told = event.told(duration_ms="duration_ms", source="trigger")
+    return event.only("other" if ok is False else "compaction", ok=ok, **told)
 
 
-def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _response(event: SourceEvent) -> list[RecordDraft]:
     """The last one of a turn is the agent's answer; a sub-agent's is none."""
-    fields: dict[str, Any] = {"model": _model(attributes), "request_id": identifier(attributes, "request_id")}
-    if _is_sidechain(attributes):
-        return event.other(**fields)
-    return event.only("response", words=said(attributes, "response"), **fields)
+    if _is_sidechain(event.attributes):
+        return event.other(**_asked(event))
+    return event.only("response", words=said(event.attributes, "response"), **_asked(event))
 
 
 READERS: dict[str, Reader] = {
@@ -145,10 +126,8 @@ READERS: dict[str, Reader] = {
     "tool_result": tool_result,
     "tool_decision": _decision,
     "compaction": _compaction,
-    "subagent_completed": lambda event, attributes: event.only(
+    "subagent_completed": lambda event: event.only(
         "subagent",
-        source=name(attributes, "agent_type", "agent.name"),
-        model=name(attributes, "final_model", "model"),
-        duration_ms=count(attributes, "duration_ms"),
+        **event.told(source=("agent_type", "agent.name"), model=("final_model", "model"), duration_ms="duration_ms"),
     ),
 }

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
-from aggregates.telemetry.otlp import Attributes, count, name, text
+from aggregates.telemetry.otlp import Attributes, count, identifier, name, text
+from aggregates.telemetry.outcomes import ToolOutcome
 
 REDACTED = ("<REDACTED>", "[REDACTED]")
 
@@ -25,6 +26,18 @@ class RecordDraft(msgspec.Struct, frozen=True):
     input_key: Label | None = None  # equal for two calls of one tool with the same input
     more: Annotated[tuple[ChangedFile, ...], msgspec.Meta(max_length=PATCHED_FILES_MAX)] = ()
     """What the call changed beside `path`."""
+
+
+_READ: dict[str, Callable[..., object]] = {
+    **dict.fromkeys(("model", "tool", "source"), name),
+    **dict.fromkeys(("request_id", "call_id"), identifier),
+}
+
+
+def request_tokens(whole: int | None, cached: int | None, output: int | None) -> dict[str, Any]:
+    """Of an agent whose input includes what was cached; unknown where the counts contradict each other."""
+    uncached = whole if whole is None or cached is None else whole - cached if whole >= cached else None
+    return {"input_tokens": uncached, "output_tokens": output, "cache_read_tokens": cached}
 
 
 def tool_draft(record: Record, ok: bool | None, known: ToolInput, lines: Changed | None = None) -> RecordDraft:
@@ -73,18 +86,11 @@ class SourceEvent(msgspec.Struct):
         return self.only("prompt", words=said(self.attributes, *keys))
 
     def tool(
-        self,
-        tool: str,
-        ok: bool | None,
-        known: ToolInput,
-        *,
-        lines: Changed | None = None,
-        stopped: bool = False,
-        **fields: Any,
+        self, tool: str, outcome: ToolOutcome, known: ToolInput, *, lines: Changed | None = None, **fields: Any
     ) -> list[RecordDraft]:
-        """`stopped`: whether a person stopped the agent in the middle of it."""
-        drafts = [tool_draft(self.record("tool", tool=tool or None, **fields), ok, known, lines)]
-        return [*drafts, *self.only("interruption", suffix="#interruption")] if stopped else drafts
+        """A finished call, and that a person stopped the agent in the middle of it."""
+        drafts = [tool_draft(self.record("tool", tool=tool or None, **fields), outcome.ok, known, lines)]
+        return [*drafts, *self.only("interruption", suffix="#interruption")] if outcome.stopped else drafts
 
     def error(self, message: str | None, status: int | None, **fields: Any) -> list[RecordDraft]:
         """A failed request; the status is looked for in the message where it is not told."""
@@ -102,14 +108,25 @@ class SourceEvent(msgspec.Struct):
         fields.setdefault("model", name(self.attributes, "model"))
         return self.only("other", **fields)
 
+    def told(self, **keys: str | tuple[str, ...]) -> dict[str, Any]:
+        """Fields of a record, each by the first of these attributes that is there: names, ids, else counts."""
+        return {
+            field: _READ.get(field, count)(self.attributes, *((told,) if isinstance(told, str) else told))
+            for field, told in keys.items()
+        }
+
+    @property
+    def status_code(self) -> int | None:
+        return count(self.attributes, "status_code", "http.status_code")
+
     @property
     def span_ms(self) -> int | None:
         end_us = self.end_us
         return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
 
 
-Reader = Callable[[SourceEvent, Attributes], list[RecordDraft]]
-"""Reads events of one name: the event, and its attributes again."""
+Reader = Callable[[SourceEvent], list[RecordDraft]]
+"""Reads events of one name."""
 
 
 def said(attributes: Attributes, *keys: str) -> str | None:

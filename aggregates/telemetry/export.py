@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from aggregates.records.record import LABEL_CHARACTERS_MAX, OF_SUB_AGENT, Point
-from aggregates.telemetry import ai_sdk, claude_code, codex, copilot, gemini, otlp
+from aggregates.telemetry import claude_code, codex, gemini, otlp, spans
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import (
@@ -34,14 +34,13 @@ class _Vocabulary(NamedTuple):
 
 
 _OWN: dict[str, Reader] = {
-    "session_start": lambda event, attributes: event.only(
-        "session_start", source=otlp.name(attributes, "source"), model=otlp.name(attributes, "model")
-    ),
-    "session_end": lambda event, attributes: event.only("session_end", source=otlp.name(attributes, "reason")),
+    "session_start": lambda event: event.only("session_start", **event.told(source="source", model="model")),
+    "session_end": lambda event: event.only("session_end", **event.told(source="reason")),
     "tool_result": claude_code.tool_result,
-    "interruption": lambda event, _: event.only("interruption"),
-    "stop_failure": lambda event, attributes: event.error(
-        otlp.text(attributes, "error.message", "error"), claude_code.STATUSES.get(otlp.text(attributes, "error") or "")
+    "interruption": lambda event: event.only("interruption"),
+    "stop_failure": lambda event: event.error(
+        otlp.text(event.attributes, "error.message", "error"),
+        claude_code.STATUSES.get(otlp.text(event.attributes, "error") or ""),
     ),
 }
 """What `svc hook` reports: how a session began and ended, what stopped an answer, and tool details that an agent's own
@@ -52,9 +51,9 @@ _SPOKEN: dict[Agent, _Vocabulary] = {
     "gemini": _Vocabulary("gemini_cli.", gemini.READERS, "prompt_id", ("session.id", "gen_ai.conversation.id")),
     "svc": _Vocabulary("svc.", _OWN, "prompt.id", ("session.id",)),
     "copilot": _Vocabulary("copilot_chat.", {}, None, ("gen_ai.conversation.id", "session.id")),
-    "opencode": _Vocabulary("opencode.", {}, None, ("session.id", ai_sdk.SESSION)),
+    "opencode": _Vocabulary("opencode.", {}, None, ("session.id", spans.SDK_SESSION)),
 }
-_UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id", ai_sdk.SESSION))
+_UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id", spans.SDK_SESSION))
 
 
 def _agent_of_log(context: SectionContext, *names: str | None) -> Agent:
@@ -75,14 +74,14 @@ def _agent_of_span(context: SectionContext, attributes: otlp.Attributes) -> Agen
 
 def _follows_conventions(agent: Agent, attributes: otlp.Attributes) -> bool:
     """Whether a span is read by the conventions for generative AI: Copilot's, or that of an agent without logs."""
-    return agent == "copilot" or (agent == "unknown" and copilot.operation(attributes) in copilot.OPERATIONS)
+    return agent == "copilot" or (agent == "unknown" and spans.operation(attributes) in spans.OPERATIONS)
 
 
 def _span_reader(agent: Agent, attributes: otlp.Attributes) -> Callable[[SourceEvent], list[RecordDraft]] | None:
     """None: the span is kept only. The logs of agents that send them are the truth."""
-    if agent in ("opencode", "unknown") and ai_sdk.speaks(attributes):
-        return ai_sdk.read
-    return copilot.gen_ai if _follows_conventions(agent, attributes) else None
+    if agent in ("opencode", "unknown") and spans.of_sdk(attributes):
+        return spans.ai_sdk
+    return spans.gen_ai if _follows_conventions(agent, attributes) else None
 
 
 def _session_of(agent: Agent, attributes: otlp.Attributes, resource: otlp.Attributes) -> str | None:
@@ -108,58 +107,13 @@ def _log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
         return event.other()
     event.prompt_id = event.trace_id if spoken.prompt is None else otlp.identifier(event.attributes, spoken.prompt)
     reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
-    return event.other() if reader is None else reader(event, event.attributes)
+    return event.other() if reader is None else reader(event)
 
 
 def _sub_agent(event: SourceEvent) -> list[RecordDraft]:
     """The session that a call started is an agent's, told in that session."""
     start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
     return [RecordDraft(msgspec.structs.replace(start, origin=None, prompt_id=None))]
-
-
-STEPS_MAX = 64  # how far up a span's parents are followed
-
-
-class SpanLink(msgspec.Struct, frozen=True):
-    """How a span hangs together with others of its export."""
-
-    trace_id: str | None
-    span_id: str | None
-    parent_id: str | None
-    session: str | None
-    operation: str | None
-
-
-class SpanTree:
-    """The spans of one export, by their traces."""
-
-    def __init__(self, spans: Iterable[SpanLink]) -> None:
-        self._spans: dict[tuple[str | None, str], SpanLink] = {}
-        self._sessions: dict[str, set[str]] = {}
-        self._outer: set[tuple[str | None, str]] = set()  # requests that another request is a part of
-        for span in spans:
-            if span.span_id is not None:
-                self._spans[span.trace_id, span.span_id] = span
-            if span.trace_id is not None and span.session is not None:
-                self._sessions.setdefault(span.trace_id, set()).add(span.session)
-            if span.operation in copilot.REQUESTS and span.parent_id is not None:
-                self._outer.add((span.trace_id, span.parent_id))
-
-    def is_leaf(self, span: SpanLink) -> bool:
-        """Whether no other request is directly a part of this one."""
-        return span.span_id is None or (span.trace_id, span.span_id) not in self._outer
-
-    def session_of(self, span: SpanLink) -> str | None:
-        """Its own, else that of its nearest parent here, else the only one of its trace."""
-        each: SpanLink | None = span
-        for _ in range(STEPS_MAX):
-            if each is None:
-                break
-            if each.session is not None:
-                return each.session
-            each = None if each.parent_id is None else self._spans.get((each.trace_id, each.parent_id))
-        known = self._sessions.get(span.trace_id or "", set())
-        return next(iter(known)) if len(known) == 1 else None
 
 
 T = TypeVar("T")
@@ -213,7 +167,7 @@ class Export:
         if self.signal == "metrics":
             points: Batches[Point] = Batches(size_bytes)
             return [metrics_command(part, means) for part in self._parts(points, records, self._point)]
-        reader = self._log if self.signal == "logs" else partial(self._span, SpanTree(_links(records)))
+        reader = self._log if self.signal == "logs" else partial(self._span, spans.SpanTree(_links(records)))
         drafts: Batches[RecordDraft] = Batches(size_bytes)
         return [records_command(part, means, self.signal) for part in self._parts(drafts, records, reader)]
 
@@ -272,7 +226,7 @@ class Export:
         if child is not None:
             child.add(context, raw.data, _sub_agent(event))
 
-    def _span(self, spans: SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
+    def _span(self, tree: spans.SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
         span = otlp.SPAN.decode(raw.data)
         for each in span.events or ():
@@ -280,7 +234,7 @@ class Export:
         attributes = otlp.attributes_of(span.attributes)
         agent = _agent_of_span(context, attributes)
         link = _link(span, attributes, context)
-        part = batches.room(spans.session_of(link), agent, context, len(raw.data))
+        part = batches.room(tree.session_of(link), agent, context, len(raw.data))
         start_us = (span.start_time_unix_nano or 0) // otlp.NANOS_PER_US
         end_us = (span.end_time_unix_nano or 0) // otlp.NANOS_PER_US
         event = SourceEvent(
@@ -293,11 +247,11 @@ class Export:
             end_us=end_us or None,
             failed=span.status is not None and span.status.code == _ERROR_CODE,
             root=link.parent_id is None,
-            leaf=spans.is_leaf(link),
+            leaf=tree.is_leaf(link),
             message=span.status.message if span.status is not None else None,
         )
         reader = _span_reader(agent, attributes)
-        helped = ai_sdk.helped_in(attributes) if reader is ai_sdk.read else None
+        helped = spans.helped_in(attributes) if reader is spans.ai_sdk else None
         child = None if helped is None else batches.room(helped, agent, context, len(raw.data))
         self._heard(agent, context, follows=reader is not None)
         part.add(context, raw.data, reader(event) if reader else event.other(duration_ms=event.span_ms))
@@ -328,7 +282,7 @@ def _size_bytes(sections: Sequence[Section]) -> int:
     )
 
 
-def _links(records: Iterable[_Raw]) -> Iterator[SpanLink]:
+def _links(records: Iterable[_Raw]) -> Iterator[spans.SpanLink]:
     for record in records:
         with suppress(*_UNUSABLE):
             span = otlp.SPAN.decode(record.data)
@@ -356,12 +310,12 @@ def _time_of(record: otlp.LogRecord, attributes: otlp.Attributes) -> int | None:
         return None
 
 
-def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionContext) -> SpanLink:
+def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionContext) -> spans.SpanLink:
     agent = _agent_of_span(context, attributes)
-    return SpanLink(
+    return spans.SpanLink(
         trace_id=str(span.trace_id) if span.trace_id else None,
         span_id=str(span.span_id) if span.span_id else None,
         parent_id=str(span.parent_span_id) if span.parent_span_id else None,
         session=_session_of(agent, attributes, context.resource),
-        operation=copilot.operation(attributes) if _follows_conventions(agent, attributes) else None,
+        operation=spans.operation(attributes) if _follows_conventions(agent, attributes) else None,
     )

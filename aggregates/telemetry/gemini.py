@@ -9,8 +9,7 @@ import re
 from typing import Any
 
 from aggregates.records.tools import NOT_OBSERVED, Changed, tool_input
-from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
 from aggregates.telemetry.otlp import Attributes, count, flag, json_object, name, text
 from aggregates.telemetry.outcomes import tool_outcome
 
@@ -25,54 +24,37 @@ def _is_sidechain(attributes: Attributes) -> bool:
     return text(attributes, "role") not in (None, "main")
 
 
-def _response(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
-    status = count(attributes, "status_code", "http.status_code")
+def _response(event: SourceEvent) -> list[RecordDraft]:
+    attributes, status = event.attributes, event.status_code
     if status is not None and status >= _FAILED_FROM:
-        return _error(event, attributes)
-    cached = count(attributes, "cached_content_token_count")
-    output = count(attributes, "output_token_count")
-    thoughts = count(attributes, "thoughts_token_count")
-    return event.only(
-        "request",
-        model=name(attributes, "model"),
-        input_tokens=uncached(count(attributes, "input_token_count"), cached),
-        output_tokens=output if output is None else output + (thoughts or 0),
-        cache_read_tokens=cached,
-        duration_ms=count(attributes, "duration_ms"),
-        status_code=status,
-        sidechain=_is_sidechain(attributes),
-    )
+        return _error(event)
+    whole, cached = count(attributes, "input_token_count"), count(attributes, "cached_content_token_count")
+    output, thoughts = count(attributes, "output_token_count"), count(attributes, "thoughts_token_count")
+    told = request_tokens(whole, cached, output if output is None else output + (thoughts or 0))
+    told |= event.told(model="model", duration_ms="duration_ms")
+    return event.only("request", status_code=status, sidechain=_is_sidechain(attributes), **told)
 
 
-def _error(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _error(event: SourceEvent) -> list[RecordDraft]:
     """Who presses Esc aborts the request: it failed for nobody. A helper's is given up with it."""
+    attributes = event.attributes
     message = text(attributes, "error.message", "error")
     if text(attributes, "error.type", "error_type") == _ABORTED or _ABORTED_MESSAGE.search((message or "")[:200]):
         return event.other() if _is_sidechain(attributes) else event.only("interruption")
-    return event.error(
-        message,
-        count(attributes, "status_code", "http.status_code"),
-        model=name(attributes, "model", "model_name"),
-        duration_ms=count(attributes, "duration_ms", "duration"),
-        sidechain=_is_sidechain(attributes),
-    )
+    told = event.told(model=("model", "model_name"), duration_ms=("duration_ms", "duration"))
+    return event.error(message, event.status_code, sidechain=_is_sidechain(attributes), **told)
 
 
-def _tool(event: SourceEvent, attributes: Attributes) -> list[RecordDraft]:
+def _tool(event: SourceEvent) -> list[RecordDraft]:
+    attributes = event.attributes
     tool = name(attributes, "function_name") or ""
     if text(attributes, "decision") == "reject":
         return event.only("rejection", tool=tool or None)
     metadata = json_object(attributes.get("metadata"))
     said = {"error": text(attributes, "error"), **metadata}
     outcome = tool_outcome("gemini", said, flag(attributes, "success"))
-    return event.tool(
-        tool,
-        outcome.ok,
-        tool_input(tool, json_object(attributes.get("function_args"))),
-        lines=counted_lines(metadata),
-        duration_ms=count(attributes, "duration_ms"),
-        stopped=outcome.stopped,
-    )
+    known = tool_input(tool, json_object(attributes.get("function_args")))
+    return event.tool(tool, outcome, known, lines=counted_lines(metadata), **event.told(duration_ms="duration_ms"))
 
 
 def counted_lines(stat: dict[str, Any]) -> Changed | None:
@@ -88,16 +70,14 @@ def _sum(stat: dict[str, Any], *keys: str) -> int | None:
 
 
 READERS: dict[str, Reader] = {
-    "config": lambda event, attributes: event.only("session_start", model=name(attributes, "model")),
-    "slash_command": lambda event, attributes: (
-        event.only("session_start", source="clear") if text(attributes, "command") == "clear" else event.other()
+    "config": lambda event: event.only("session_start", **event.told(model="model")),
+    "slash_command": lambda event: (
+        event.only("session_start", source="clear") if text(event.attributes, "command") == "clear" else event.other()
     ),
-    "user_prompt": lambda event, _: event.prompt("prompt"),
+    "user_prompt": lambda event: event.prompt("prompt"),
     "api_response": _response,
     "api_error": _error,
     "tool_call": _tool,
-    "chat_compression": lambda event, _: event.only("compaction"),
-    "agent.finish": lambda event, attributes: event.only(
-        "subagent", source=name(attributes, "agent_name"), duration_ms=count(attributes, "duration_ms")
-    ),
+    "chat_compression": lambda event: event.only("compaction"),
+    "agent.finish": lambda event: event.only("subagent", **event.told(source="agent_name", duration_ms="duration_ms")),
 }

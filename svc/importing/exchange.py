@@ -21,8 +21,7 @@ import msgspec
 from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput
-from aggregates.telemetry.codex import uncached
-from aggregates.telemetry.draft import RecordDraft, tool_draft
+from aggregates.telemetry.draft import RecordDraft, request_tokens, tool_draft
 from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
 from aggregates.telemetry.otlp import repaired
 
@@ -54,8 +53,7 @@ def note(kind: RecordKind, name: str, at_us: int, text: str | None = None, **fie
 
 def request(name: str, at_us: int, told: int | None, cached: int | None, output: int | None, **fields: Any) -> Note:
     """One answered request; of the input that its agent told, a part was cached."""
-    fields |= {"input_tokens": uncached(told, cached), "output_tokens": output, "cache_read_tokens": cached}
-    return note("request", name, at_us, **fields)
+    return note("request", name, at_us, **fields, **request_tokens(told, cached, output))
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,258 @@
+"""Spans: Copilot's, those of any agent that follows the conventions for generative AI, and those of the AI SDK.
+
+Copilot and the conventions: a trace is a prompt, whose root span `invoke_agent` says what was asked and, at its end,
+what was answered. Parents repeat the sums of their children, so only `chat` spans count as requests, and of those only
+the innermost. A root `chat` without an agent around it is prompt and request in one. `github.copilot.cost` counts
+credits, which are no dollars.
+
+The AI SDK, which opencode and many other programs ask their models with: a call (`ai.streamText`, `ai.generateText`)
+says what was asked and answered, and repeats the sums of its requests (`….doStream`, `….doGenerate`). Tool calls stand
+beside them. opencode makes a call for each step of an answer: only one that ends with a user's words asks anything.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from aggregates.reading.authors import TITLE, maker_of
+from aggregates.records.tools import tool_input
+from aggregates.telemetry.draft import RecordDraft, SourceEvent, request_tokens
+from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text
+from aggregates.telemetry.outcomes import tool_outcome
+
+OPERATIONS = ("invoke_agent", "execute_tool", "chat", "text_completion", "generate_content")
+REQUESTS = ("chat", "text_completion", "generate_content")
+SDK_SESSION = "ai.telemetry.metadata.sessionId"  # where programs that know sessions name them, besides `session.id`
+_SDK_CALLS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+_SDK_REQUESTS = {f"{call}.{ask}" for call in _SDK_CALLS for ask in ("doGenerate", "doStream")}
+_SDK_TOOL = "ai.toolCall"
+_ON_THE_WAY = ("tool-calls", "tool_calls")  # the reason why an answer stopped that is none yet
+_DELEGATES = "task"  # opencode's tool that has a helper work, in a session of its own
+
+
+class _Names(NamedTuple):
+    """The attributes that tell the same."""
+
+    model: tuple[str, ...]
+    request_id: tuple[str, ...]
+    input: tuple[str, ...]
+    cached: tuple[str, ...]
+    output: tuple[str, ...]
+    cache_writes: tuple[str, ...]
+    tool: str
+    call_id: tuple[str, ...]
+    arguments: str
+
+
+_CONVENTIONS = _Names(
+    model=("gen_ai.response.model", "gen_ai.request.model"),
+    request_id=("gen_ai.response.id",),
+    input=("gen_ai.usage.input_tokens",),
+    cached=("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
+    output=("gen_ai.usage.output_tokens",),
+    cache_writes=("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
+    tool="gen_ai.tool.name",
+    call_id=("gen_ai.tool.call.id", "gen_ai.tool.call_id"),
+    arguments="gen_ai.tool.call.arguments",
+)
+_SDK = _Names(
+    model=("ai.response.model", "gen_ai.response.model", "ai.model.id", "gen_ai.request.model"),
+    request_id=("ai.response.id", "gen_ai.response.id"),
+    input=("ai.usage.inputTokens", "ai.usage.promptTokens", "gen_ai.usage.input_tokens"),
+    cached=("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
+    output=("ai.usage.outputTokens", "ai.usage.completionTokens", "gen_ai.usage.output_tokens"),
+    cache_writes=("ai.usage.inputTokenDetails.cacheWriteTokens",),
+    tool="ai.toolCall.name",
+    call_id=("ai.toolCall.id",),
+    arguments="ai.toolCall.args",
+)
+
+
+def _request(event: SourceEvent, names: _Names, *, sidechain: bool = False) -> list[RecordDraft]:
+    attributes = event.attributes
+    told = event.told(model=names.model, request_id=names.request_id)
+    told |= {"duration_ms": event.span_ms, "sidechain": sidechain}
+    if event.failed:
+        message = event.message or text(attributes, "error.message", "error.type")
+        return event.error(message, count(attributes, "http.response.status_code"), **told)
+    tokens = request_tokens(*(count(attributes, *keys) for keys in (names.input, names.cached, names.output)))
+    return event.only("request", **event.told(cache_write_tokens=names.cache_writes), **told, **tokens)
+
+
+def _tool(event: SourceEvent, names: _Names, agent: str, said: object, *, ok: bool) -> list[RecordDraft]:
+    tool = name(event.attributes, names.tool) or ""
+    known = tool_input(tool, json_object(event.attributes.get(names.arguments)))
+    told = event.told(call_id=names.call_id) | {"duration_ms": event.span_ms}
+    return event.tool(tool, tool_outcome(agent, said, ok), known, **told)
+
+
+def _answer(event: SourceEvent, words: str | None) -> list[RecordDraft]:
+    at_us = event.at_us if event.end_us is None else max(event.at_us, event.end_us)
+    return [] if words is None else event.only("response", suffix="#response", at_us=at_us, words=words)
+
+
+def operation(attributes: Attributes) -> str | None:
+    return text(attributes, "gen_ai.operation.name")
+
+
+def gen_ai(event: SourceEvent) -> list[RecordDraft]:
+    """The records of a span that follows the conventions."""
+    event.prompt_id, attributes = event.trace_id, event.attributes
+    asked = _last_text(attributes.get("gen_ai.input.messages"), "user")
+    answered = _last_text(attributes.get("gen_ai.output.messages"), "assistant", "model")
+    match operation(attributes):
+        case "invoke_agent" if event.root:
+            return [*event.only("prompt", words=asked), *_answer(event, answered)]
+        case "invoke_agent":
+            return event.only("subagent", **event.told(source="gen_ai.agent.name"), duration_ms=event.span_ms)
+        case "execute_tool":
+            code = count(attributes, "process.exit.code")
+            said = attributes.get("gen_ai.tool.call.result") if code is None else {"exit_code": code}
+            ok = not (event.failed or text(attributes, "error.type"))
+            return _tool(event, _CONVENTIONS, "copilot", said, ok=ok)
+        case "chat" | "text_completion" | "generate_content" if event.leaf:
+            request = _request(event, _CONVENTIONS)
+            if not event.root:
+                return request
+            prompt = [] if asked is None else event.only("prompt", suffix="#prompt", words=asked)
+            return [*request, *prompt, *_answer(event, answered)]
+        case _:
+            return event.other(**event.told(model=_CONVENTIONS.model), duration_ms=event.span_ms)
+
+
+def _last_text(messages: object, *roles: str) -> str | None:
+    if isinstance(messages, str) and len(messages) <= JSON_CHARACTERS_MAX:
+        try:
+            messages = msgspec.json.decode(messages)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+    if not isinstance(messages, list):
+        return None
+    spoken = (each for each in reversed(messages) if isinstance(each, dict) and each.get("role") in roles)
+    return next((found for each in spoken if (found := _text_of(each))), None)
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    parts = message.get("parts", message.get("content"))
+    if not isinstance(parts, list):
+        return parts if isinstance(parts, str) else ""
+    told = (part for part in parts if isinstance(part, dict) and part.get("type", "text") == "text")
+    texts = (part.get("content", part.get("text")) for part in told)
+    return "\n".join(each for each in texts if isinstance(each, str) and each)
+
+
+class _Message(msgspec.Struct):
+    role: str = ""
+    content: str | list[dict[str, object]] = ""
+
+    @property
+    def text(self) -> str:
+        return _text_of({"content": self.content})
+
+
+class _Prompt(msgspec.Struct):
+    prompt: str | list[_Message] | None = None
+    messages: list[_Message] = []
+
+
+_PROMPT = msgspec.json.Decoder(_Prompt)
+_MESSAGES = msgspec.json.Decoder(list[_Message])
+
+
+def of_sdk(attributes: Attributes) -> bool:
+    said = text(attributes, "ai.operationId")
+    return said in _SDK_CALLS or said in _SDK_REQUESTS or said == _SDK_TOOL
+
+
+def ai_sdk(event: SourceEvent) -> list[RecordDraft]:
+    """The records of a span for which `of_sdk` holds."""
+    attributes, said = event.attributes, text(event.attributes, "ai.operationId")
+    if said == _SDK_TOOL:
+        result = attributes.get("ai.toolCall.result")
+        return _tool(event, _SDK, "opencode", json_object(result) or result, ok=not event.failed)
+    if said in _SDK_REQUESTS:
+        return _request(event, _SDK, sidechain=_for_a_title(_messages(attributes.get("ai.prompt.messages"))))
+    messages, drafts = _messages(attributes.get("ai.prompt")), []
+    if not _for_a_title(messages):
+        if messages and messages[-1].role == "user" and messages[-1].text:
+            drafts += event.only("prompt", words=messages[-1].text)
+        if text(attributes, "ai.response.finishReason") not in _ON_THE_WAY:
+            drafts += _answer(event, text(attributes, "ai.response.text", "ai.response.object"))
+    return drafts or event.other(duration_ms=event.span_ms)
+
+
+def helped_in(attributes: Attributes) -> str | None:
+    """The session of a helper that a call of opencode's started: what is asked there, an agent asks."""
+    if text(attributes, "ai.operationId") != _SDK_TOOL or text(attributes, "ai.toolCall.name") != _DELEGATES:
+        return None
+    told = json_object(attributes.get("ai.toolCall.result")).get("metadata")
+    return identifier(told, "sessionId") if isinstance(told, dict) else None
+
+
+def _messages(told: Plain) -> list[_Message]:
+    """Of a call's prompt, or a request's; none where they cannot be read."""
+    if not isinstance(told, str):
+        return []
+    try:
+        if told.lstrip()[:1] == "[":
+            return _MESSAGES.decode(told)
+        found = _PROMPT.decode(told)
+    except (msgspec.DecodeError, RecursionError):
+        return []
+    if isinstance(found.prompt, str):
+        return [_Message("user", found.prompt)]
+    return found.messages or found.prompt or []
+
+
+def _for_a_title(messages: Sequence[_Message]) -> bool:
+    """Whether the agent itself asks, to name the session; what a person wrote may follow."""
+    begun = len(messages)
+    while begun and messages[begun - 1].role == "user":
+        begun -= 1
+    return begun < len(messages) and maker_of(messages[begun].text) == TITLE
+
+
+STEPS_MAX = 64  # how far up a span's parents are followed
+
+
+class SpanLink(msgspec.Struct, frozen=True):
+    """How a span hangs together with others of its export."""
+
+    trace_id: str | None
+    span_id: str | None
+    parent_id: str | None
+    session: str | None
+    operation: str | None
+
+
+class SpanTree:
+    """The spans of one export, by their traces."""
+
+    def __init__(self, spans: Iterable[SpanLink]) -> None:
+        self._spans: dict[tuple[str | None, str], SpanLink] = {}
+        self._sessions: dict[str, set[str]] = {}
+        self._outer: set[tuple[str | None, str]] = set()  # requests that another request is a part of
+        for span in spans:
+            if span.span_id is not None:
+                self._spans[span.trace_id, span.span_id] = span
+            if span.trace_id is not None and span.session is not None:
+                self._sessions.setdefault(span.trace_id, set()).add(span.session)
+            if span.operation in REQUESTS and span.parent_id is not None:
+                self._outer.add((span.trace_id, span.parent_id))
+
+    def is_leaf(self, span: SpanLink) -> bool:
+        """Whether no other request is directly a part of this one."""
+        return span.span_id is None or (span.trace_id, span.span_id) not in self._outer
+
+    def session_of(self, span: SpanLink) -> str | None:
+        """Its own, else that of its nearest parent here, else the only one of its trace."""
+        each: SpanLink | None = span
+        for _ in range(STEPS_MAX):
+            if each is None:
+                break
+            if each.session is not None:
+                return each.session
+            each = None if each.parent_id is None else self._spans.get((each.trace_id, each.parent_id))
+        known = self._sessions.get(span.trace_id or "", set())
+        return next(iter(known)) if len(known) == 1 else None
