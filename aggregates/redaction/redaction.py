@@ -9,7 +9,7 @@ names, calls, look-ups, types, hashes, ids and encoded images stay.
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from pkgutil import get_data
@@ -145,34 +145,27 @@ _AWS_SECRET = re.compile(
 """The secret that goes with an AWS key and follows it, in a table, a file or a line of its own."""
 
 
-_RUN_MIN = 15
-_RUN_CHARACTERS = _LETTERS_AND_DIGITS + "_.~+/-"
-_RUNS = bytes(each if chr(each) in _RUN_CHARACTERS else ord(" ") for each in range(256))
+_LONG_RUN = re.compile(r"[A-Za-z0-9_.~+/-]{15,}")
 _DIGITS = bytes(ord("0" if chr(each).isascii() and chr(each).isdigit() else " ") for each in range(256))
 
 
 def _long_runs(text: str) -> str:
     """What of a text may hold a token; most texts have next to nothing of it, so many forms cost little."""
-    runs = text.encode("ascii", "replace").translate(_RUNS).split()
-    return b" ".join(run for run in runs if len(run) >= _RUN_MIN and _has_digit(run.decode())).decode()
+    return " ".join(filter(_has_digit, _LONG_RUN.findall(text)))
 
 
-_BEGINNING = re.compile("[A-Za-z0-9]{1,2}")
-_RUN_WORDS = str.maketrans(dict.fromkeys(set(_RUN_CHARACTERS) - set(_LETTERS_AND_DIGITS), " "))
-_BEGUN = [
-    (part, begun[0], form)
-    for part, group in _RUN_FORMS.items()
-    for form in group
-    if (begun := _BEGINNING.match(form.start))
-]
-"""Each form with what its group holds, and with its first letters and digits, at most two."""
-assert len(_BEGUN) == sum(map(len, _RUN_FORMS.values()))
+_BEGINNINGS = re.compile("(?<![A-Za-z0-9])[A-Za-z0-9]{1,2}")
+_OF_RUNS = [(part, form) for part, group in _RUN_FORMS.items() for form in group]
+_BEGUN = defaultdict[str, list[int]](list)
+"""Places in `_OF_RUNS` under the first letters and digits of the form, at most two."""
+for _place, (_, _form) in enumerate(_OF_RUNS):
+    _BEGUN[_BEGINNINGS.findall(_form.start)[0]].append(_place)
 
 
 def _run_forms(runs: str) -> list[_Form]:
     """The forms that may be in runs. No token begins within a word, so the beginnings of words leave few of them."""
-    beginnings = {word[:2] for word in runs.translate(_RUN_WORDS).split()}
-    return [form for part, begun, form in _BEGUN if begun in beginnings and part in runs]
+    places = sorted(chain.from_iterable(_BEGUN[each] for each in _BEGUN.keys() & set(_BEGINNINGS.findall(runs))))
+    return [form for part, form in map(_OF_RUNS.__getitem__, places) if part in runs]
 
 
 def _formed(form: _Form, text: str) -> Iterator[Finding]:
