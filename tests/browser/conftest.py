@@ -31,7 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
-    """Each test runs in that thread."""
     names = signature(pyfuncitem.obj).parameters
     there(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
     return True

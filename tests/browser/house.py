@@ -68,21 +68,18 @@ def _administration(running: Running) -> httpx.Client:
 
 
 def come_in(page: Page, link: str) -> None:
-    """Follow a link, and press its button."""
     page.goto(link)
     with page.expect_navigation():
         page.get_by_role("button").click()
 
 
 def operator_link(running: Running) -> str:
-    """What `svc open --operator` prints."""
     with _administration(running) as admin:
         path: str = admin.post("/operator-links").json()["path"]
     return running.api + path
 
 
 def form_team(running: Running) -> None:
-    """With the owner in it."""
     with _administration(running) as admin:
         (owner,) = admin.get("/memberships").json()
         team = admin.post("/teams", json={"organization_id": owner["organization_id"], "name": "Core"}).json()

@@ -72,17 +72,14 @@ def house() -> House:
 
 @pytest.fixture
 def intake(house: House) -> Caller:
-    """Ana's agents at the public listener."""
     return Caller(_begun_anew(_intake()), bearer())
 
 
 @pytest.fixture
 def api(house: House) -> Caller:
-    """Ana at the private listener."""
     return Caller(_begun_anew(_api()), bearer())
 
 
 @pytest.fixture
 def admin(house: House) -> Caller:
-    """Whoever holds the internal secret."""
     return Caller(_begun_anew(_api()), internal())

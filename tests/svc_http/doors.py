@@ -72,7 +72,6 @@ class Door(NamedTuple):
 
     @property
     def cost(self) -> str:
-        """Of one request, at most."""
         if self.route.path in COST:
             return COST[self.route.path]
         if self.route.path in STREAMS:

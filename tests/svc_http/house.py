@@ -125,20 +125,16 @@ class House(Service):
         """Only other nodes tell of positions, and there are none."""
 
     def now_us(self) -> int:
-        """The time that the test has set."""
         return self.clock_us
 
     def digester(self, scope: Scope) -> Digester:
-        """One for everybody."""
         return DIGESTER
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
-        """Read from the operation's stream."""
         state = self._streams.get(operation_stream(scope.developer_id, response_operation_id))
         return state.prompt_id if isinstance(state, OperationClaimed) else None
 
     async def send(self, command: AnyCommand) -> Reply:
-        """Decide, append, project, reply."""
         self._fail()
         context = Context(now_us=self.clock_us, digester=DIGESTER, redaction=True)
         decision = decide(command, self._streams, context)
@@ -148,12 +144,10 @@ class House(Service):
         return decision.reply
 
     def passes(self, to_us: int) -> None:
-        """Nothing happens until then."""
         self.clock_us = to_us
         self._append(TimePassed(received_at_us=to_us))
 
     def has_seen(self, log: Log) -> None:
-        """These facts stand in the log."""
         for fact in log.facts:
             self._append(fact.event)
 
@@ -166,7 +160,6 @@ class House(Service):
         self.changed = trio.Event()
 
     async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
-        """Decide and apply."""
         self._fail()
         decided, reply = decide_people(command, self.directory, self.clock_us, by)
         for stream_id, event in decided:
@@ -175,12 +168,10 @@ class House(Service):
         return reply
 
     async def acts(self) -> Sequence[Act]:
-        """Of those that came by the routes."""
         self._fail()
         return acts(self.administered, self.directory)
 
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
-        """On views that hold every event."""
         self._fail()
         return query(Reader(self._views, self._fetch))
 
@@ -196,12 +187,10 @@ class House(Service):
         return self.followed
 
     def stop_following(self) -> None:
-        """The server is asked to stop."""
         self.followed = False
         self.changed.set()
 
     async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
-        """Decide and append."""
         self._fail()
         running = next((each for each in self.filling if each.organization_id == asked.organization_id), None)
         chosen = decide_backfill(asked, running)
@@ -213,7 +202,6 @@ class House(Service):
         return show_backfill(chosen, "running")
 
     async def backfills(self) -> Sequence[BackfillRecord]:
-        """The newest first."""
         return [show_backfill(each, "running") for each in reversed(self.filling)]
 
     async def team_spending(self, scope: Scope, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
@@ -222,11 +210,9 @@ class House(Service):
         return [Reading(each.spent, coverage) for each, coverage in zip(found, self.coverage, strict=True)]
 
     def narrates(self, organization_id: UUID) -> bool:
-        """Where the test has set a narrative."""
         return self.narrative is not None
 
     async def narrate(self, wanted: NarrativeRequest) -> Narration:
-        """As the test has set it."""
         self.narrations.append(wanted)
         return Narration("off") if self.narrative is None else Narration("written", self.narrative)
 
@@ -240,11 +226,9 @@ class House(Service):
             raise Unavailable(self.refuses)
 
     async def activation(self) -> Mapping[UUID, Activation]:
-        """As the test has set it."""
         return self.states
 
     async def store_is_writable(self) -> bool:
-        """As the test has set it."""
         return self.writable
 
     def catalog(self) -> Served | None:
@@ -252,7 +236,6 @@ class House(Service):
         return self.prices
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
-        """Decide and serve."""
         self._fail()
         newest = None if self.prices is None else self.prices.snapshot
         revision = 0 if newest is None else newest.catalog_revision
@@ -274,13 +257,11 @@ class House(Service):
         return reply
 
     async def catalog_revisions(self, limit: int) -> Sequence[RevisionRecord]:
-        """What was published here."""
         published = [event.snapshot for event in self.events if isinstance(event, CatalogPublished)]
         newest_first = [each.catalog_revision for each in reversed(published)]
         return [RevisionRecord(catalog_revision=revision, valid=True) for revision in newest_first[:limit]]
 
     async def status(self, *, by_kind: bool = True) -> Status:
-        """Nobody listens, and nothing lies on disk."""
         head = len(self.events)
         views = ViewsShown(file="memory", rules_version=2, position=head, lag_events=0, level=True, failed_events=0)
         return Status(
@@ -302,7 +283,6 @@ class House(Service):
         )
 
     def metrics(self, accept: str) -> tuple[bytes, str]:
-        """The requests that were seen."""
         lines = [f'requests{{route="{route}"}} {count}' for route, count in self.observed.items()]
         return "\n".join(lines).encode(), "text/plain; version=0.0.4; charset=utf-8"
 
@@ -322,13 +302,10 @@ class House(Service):
         return ClientSetup(wheel, [Pasted("codex", "~/.codex/config.toml", "[otel]\n")])
 
     def replay_status(self) -> ReplayStatus:
-        """The newest replay."""
         return self.replay
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came back."""
-
     status: int
     headers: Headers
     body: bytes
@@ -351,18 +328,14 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Caller:
-    """Talks to one listener as one caller."""
-
     def __init__(self, app: QuartTrio, headers: Mapping[str, str]) -> None:
         self._app = app
         self.headers = dict(headers)
 
     def using(self, headers: Mapping[str, str]) -> "Caller":
-        """The same listener with other credentials."""
         return Caller(self._app, headers)
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """GET, the query in the path."""
         return await self.call("GET", path, headers=headers)
 
     async def post(self, path: str, value: object, headers: Mapping[str, str] | None = None) -> Answer:
@@ -383,15 +356,12 @@ class Caller:
 
 
 def bearer(key: str = ANA_KEY) -> dict[str, str]:
-    """The headers of a developer."""
     return {"Authorization": f"Bearer {key}"}
 
 
 def internal() -> dict[str, str]:
-    """The headers of an internal caller."""
     return {"X-Internal-Secret": SECRET}
 
 
 def prompt(text: str = "Fix the crash in src/parser.py when the file is empty.", **fields: object) -> dict[str, Any]:
-    """The body of a capture."""
     return {"prompt_text": text, "tool_session_id": "session-1", **fields}

@@ -42,15 +42,12 @@ class Cell(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """All of them."""
-
     cells: list[Cell]
     shown: Counter[str]
     """Routes by whether their answer to the developer tells of them, so that silence to others means something."""
 
     @property
     def faults(self) -> list[str]:
-        """Every fault with its place."""
         return [f"{each.row.name}, {each.caller}: {fault}" for each in self.cells for fault in each.faults]
 
 

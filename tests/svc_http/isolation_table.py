@@ -255,8 +255,6 @@ pages, an override
 
 
 class Row(NamedTuple):
-    """One route."""
-
     kind: str
     listener: str
     method: str
@@ -265,13 +263,10 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the tables show it."""
         return f"{self.listener} {self.method} {self.path}"
 
 
 class Wanted(NamedTuple):
-    """What one cell must give."""
-
     status: int
     let_in: bool
     """Whether the request is carried out."""
@@ -280,13 +275,11 @@ class Wanted(NamedTuple):
 
 
 def callers() -> dict[str, str]:
-    """Column → who that is."""
     lines = (line.split(maxsplit=1) for line in CALLERS.strip().splitlines())
     return {name: meaning for name, meaning in lines}
 
 
 def rows() -> list[Row]:
-    """Every route of the table."""
     found, kind = list[Row](), ""
     for line in ROUTES.strip().splitlines():
         if not line.startswith(" "):
@@ -307,7 +300,6 @@ def expected() -> dict[str, dict[str, str]]:
 
 
 def wanted(row: Row, cell: str) -> Wanted:
-    """A cell for one route."""
     bare = cell.removesuffix("*")
     status = row.ok if bare == "ok" else 200 if bare == "none" else int(bare)
     return Wanted(status, bare == "ok", cell.endswith("*"))

@@ -100,11 +100,9 @@ class Elsewhere:
     name = "Elsewhere"
 
     async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser goes."""
         return "https://login.example/"
 
     async def account(self, redirect_uri: str, code: str, nonce: str, verifier: str) -> Account:
-        """None."""
         raise NotProven("nobody")
 
 
@@ -127,16 +125,12 @@ UNKNOWN = Ids("session-of-nobody", *[str(NOBODYS)] * 9)
 
 
 class Ask(NamedTuple):
-    """One request, but for who sends it."""
-
     path: str
     body: object = None
     headers: Mapping[str, str] = {}
 
 
 class World:
-    """The service, and what is Ben's."""
-
     def __init__(self) -> None:
         self.house = Workshop()
         self.house.provider = Elsewhere()
@@ -299,7 +293,6 @@ def _people() -> list[PeopleAct]:
 
 
 def _endings() -> list[PeopleAct]:
-    """They were signed in before."""
     return [
         RevokeKey(credential_id=named(key_of("ben's old one"))),
         EndMembership(membership_id=membership_stream(ACME, DAN)),
@@ -390,7 +383,6 @@ def _path_id(path: str, ids: Ids) -> str:
 
 
 def _body(row: Row, ids: Ids) -> object:
-    """Null where the route takes none."""
     if row.method not in ("POST", "PATCH"):
         return None
     at = (NOW_US - HOUR) * 1_000

@@ -77,7 +77,6 @@ async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:
 
 @pytest.mark.parametrize("names", [ARRIVALS_MAX + 9])
 def test_no_sender_makes_it_grow(names: int) -> None:
-    """The oldest is forgotten."""
     arrivals = Arrivals(0)
     for number in range(names):
         arrivals.took(ANA, f"agent{number}", "logs", number)

@@ -151,7 +151,6 @@ async def test_a_wrong_secret(api: Caller) -> None:
 
 
 async def test_a_key_beside_the_secret(api: Caller) -> None:
-    """Two different credentials: 401."""
     answer = await api.using(internal() | bearer()).get("/v1/admin/keys")
     assert (answer.status, "two different credentials" in answer.message) == (401, True)
 

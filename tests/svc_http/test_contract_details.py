@@ -15,7 +15,6 @@ V3 = "/v1/score_v3"
 ADMIN = "/v1/admin"
 ASK = "Make src/parser.py return an empty list for an empty file, and run the tests."
 OTHER = "Put the changelog in order."
-MIDNIGHT = MONDAY + 15 * HOUR
 
 
 def at(at_us: int, name: str, session: str = "s", **attributes: Any) -> dict[str, Any]:
@@ -83,90 +82,7 @@ def agent(house: House, intake: Caller) -> Agent:
 
 
 async def rows(api: Caller) -> dict[str, Any]:
-    """The newest sub-session of each agent session."""
     return {row["agent_session_id"]: row for row in (await api.get(f"{V3}/realtime/sub-sessions")).json}
-
-
-async def evidence(api: Caller, session: str = "s") -> set[str]:
-    """What speaks against the goal of a session."""
-    name = (await rows(api))[session]["sub_session_id"]
-    outcome = (await api.get(f"{V3}/sub-sessions/{name}/explain")).json["outcome"]
-    return {piece["what"] for piece in outcome["evidence_against"]}
-
-
-# --- where a goal ends ------------------------------------------------------------------------------------------
-
-LATER = MONDAY + 90 * MINUTE
-
-
-@pytest.mark.parametrize("then", ["nothing", "a prompt", "a title", "a failed request of a helper"])
-async def test_a_goal_ends_with_the_agents_last_deed(agent: Agent, house: House, api: Caller, then: str) -> None:
-    """Time to crush and durations end there, whatever came an hour and a half later without an answer."""
-    name = await agent.prompts(MONDAY, ASK)
-    await agent.logs(edited(MONDAY + MINUTE, "src/parser.py"), ran(MONDAY + 2 * MINUTE, "pytest -q"))
-    await agent.answers(MONDAY + 3 * MINUTE, name)
-    if then == "a prompt":
-        await agent.prompts(LATER, "and the parser's tests?")
-    elif then == "a title":
-        await agent.logs(asked(LATER, query_source="generate_session_title"))
-    elif then == "a failed request of a helper":
-        await agent.logs(failed(LATER, query_source="generate_session_title"))
-    house.passes(MONDAY + 12 * HOUR)
-    (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
-    assert row["ended_at"] == iso(MONDAY + 3 * MINUTE)
-    said = {"field": "completion", "action": "mark_complete"}
-    assert (await api.post(f"/v1/sub-sessions/{row['sub_session_id']}/override", said)).status < 300
-    assert (await api.get(f"{V3}/speed")).json["ttc_median_seconds"] == 180
-    (shown,) = (await api.get(f"{V3}/speed/sessions")).json
-    assert shown["duration_seconds"] == 180
-
-
-# --- taking back concerns the files that are named ----------------------------------------------------------------
-
-
-# --- throttling ---------------------------------------------------------------------------------------------------
-
-IMPACT = "/v1/intelligence/throttle"
-EVE, MORROW = "from=2026-01-05&to=2026-01-05", "from=2026-01-06&to=2026-01-06"
-BURST = [MIDNIGHT - 40 * SECOND, MIDNIGHT - 20 * SECOND, MIDNIGHT + 10 * SECOND, MIDNIGHT + 30 * SECOND]
-
-
-@pytest.mark.parametrize(
-    ("records", "found"),
-    [
-        ([failed(MIDNIGHT - MINUTE), asked(MIDNIGHT + 5 * MINUTE)], ("rate_limit", 360)),
-        ([*(failed(at_us, 400) for at_us in BURST), asked(MIDNIGHT + MINUTE)], ("error_burst", 100)),
-    ],
-    ids=["a delay", "a burst"],
-)
-async def test_what_crosses_midnight_counts_where_it_began(
-    agent: Agent, api: Caller, records: list[dict[str, Any]], found: tuple[str, int]
-) -> None:
-    """With all that it cost; no sentence says that nothing followed, and the next day has none of it."""
-    await agent.logs(*records)
-    events = (await api.get(f"{IMPACT}?{EVE}")).json["events"]
-    assert (events[0]["detector"], sum(each["estimatedDelaySecs"] for each in events)) == found
-    assert not [each for each in events if "No other request" in each["details"]]
-    assert (await api.get(f"{IMPACT}?{MORROW}")).json["events"] == []
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        {"retry_after": 20},
-        {"retry_after_ms": 20_000},
-        {"http.response.header.retry-after": "20"},
-        {"error": "Rate limit reached. Please try again in 20s."},
-        {"error": '429 {"error": {"details": [{"retryDelay": "20s"}]}}'},
-    ],
-    ids=str,
-)
-async def test_a_wait_is_an_attribute_or_named_in_the_message(agent: Agent, api: Caller, told: dict[str, Any]) -> None:
-    """A minute was lost; the twenty seconds that were asked for are said to be so, and counted once."""
-    await agent.logs(failed(MONDAY, **told), asked(MONDAY + MINUTE))
-    events = {each["detector"]: each for each in (await api.get(f"{IMPACT}?{EVE}")).json["events"]}
-    assert set(events) == {"rate_limit", "retry_after"}
-    assert "20" in events["retry_after"]["details"]
 
 
 # --- what response captures alone tell ----------------------------------------------------------------------------
@@ -233,31 +149,6 @@ async def test_who_leaves_and_comes_back(agent: Agent, house: House, api: Caller
     assert (found["rollup"]["requestCount"], found["rollup"]["costUsd"]) == (1, 0.01)
 
 
-# --- what is asked of a day, a zone, a time -----------------------------------------------------------------------
-
-
-ZONES = ["localtime", "posixrules", "Factory", "right/UTC", "posix/Europe/Berlin"]
-
-
-@pytest.mark.parametrize("zone", ZONES)
-async def test_a_zone_is_an_iana_name(api: Caller, admin: Caller, zone: str) -> None:
-    """400 wherever one is taken, also into a profile."""
-    for path in (f"{V3}/today-summary?timezone={zone}", f"{V3}/task-time?date=2026-01-05&timezone={zone}"):
-        answer = await api.get(path)
-        assert (answer.status, "IANA" in answer.message) == (400, True), path
-    assert (await admin.call("PATCH", f"{ADMIN}/developers/{ANA}", {"timezone": zone})).status == 400
-    assert (await admin.post(f"{ADMIN}/developers", {"display_name": "Kim", "timezone": zone})).status == 400
-
-
-async def test_a_time_may_have_a_small_z(agent: Agent, api: Caller) -> None:
-    """In a body as in a query."""
-    agent.house.clock_us = MONDAY + HOUR
-    body = prompt(ASK, submitted_at="2026-01-05t09:00:00z")
-    assert (await agent.intake.post("/v1/prompts", body)).status == 201
-    (row,) = (await api.get(f"{V3}/realtime/sub-sessions?from=2026-01-05t09:00:00z")).json
-    assert row["started_at"] == iso(MONDAY)
-
-
 # --- counts and sums ----------------------------------------------------------------------------------------------
 
 
@@ -310,12 +201,6 @@ async def test_bounds_of_counts_and_costs_are_one(
     row = (await rows(api))["b"]
     told = (row["total_tokens"], row["unpriced_requests"])
     assert told == {"input_tokens": (most + 40, 0), "output_tokens": (most + 200, 0), "cost_usd": (240, 1)}[field]
-
-
-# --- reports and prose --------------------------------------------------------------------------------------------
-
-
-# --- what nothing was answered between ----------------------------------------------------------------------------
 
 
 # --- what is missing ----------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ def api(house: House, api: Caller) -> Caller:
 
 
 async def press(api: Caller, path: str, **fields: str) -> str:
-    """Where the button leads."""
     answer = await api.call("POST", path, urlencode(fields).encode(), FORM)
     assert answer.status == 303, answer
     return str(answer.headers["Location"])
@@ -39,7 +38,6 @@ def words(answer: Answer) -> str:
 
 
 def works(house: House, turns: int) -> None:
-    """One goal of yesterday."""
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US - DAY
     for place in range(turns):
@@ -53,7 +51,6 @@ def works(house: House, turns: int) -> None:
 
 
 async def goals_of(api: Caller) -> list[str]:
-    """Their addresses, the newest first."""
     return re.findall(r"/goals/[0-9a-f-]{36}", (await api.get("/goals")).body.decode())
 
 

@@ -30,7 +30,6 @@ REQUEST: Told = (
     {"model": "claude-sonnet-4-5", "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01},
 )
 ERROR: Told = ("api_error", {"model": "claude-sonnet-4-5", "status_code": "529", "error": "overloaded"})
-ABORT: Told = ("tool_decision", {"decision": "reject", "source": "user_abort", "tool_name": "Bash"})
 
 
 def call(tool: str, **arguments: str) -> Told:
@@ -41,7 +40,6 @@ def call(tool: str, **arguments: str) -> Told:
 EDIT = call("Edit", file_path="src/parser.py", old_string="return rows[0]", new_string="return rows[:1]")
 CHECK = call("Bash", command="pytest -q")
 COMMIT = call("Bash", command="git commit -am 'Empty input'")
-TAKE_BACK = call("Bash", command="git checkout -- src/parser.py")
 
 
 async def sends(house: House, intake: Caller, *course: Told, prompt_id: str = "p1", start_us: int = NOW_US) -> None:
@@ -60,14 +58,12 @@ async def sends(house: House, intake: Caller, *course: Told, prompt_id: str = "p
 
 
 async def only(api: Caller) -> dict[str, Any]:
-    """The one sub-session there is."""
     (row,) = (await api.get(f"{V3}/realtime/sub-sessions")).json
     assert not row["is_preview"]
     return dict(row)
 
 
 async def against(api: Caller, row: dict[str, Any]) -> list[str]:
-    """What speaks against its completion."""
     shown = (await api.get(f"{V3}/sub-sessions/{row['sub_session_id']}/explain")).json
     return [piece["what"] for piece in shown["outcome"]["evidence_against"]]
 
@@ -116,11 +112,7 @@ async def test_a_failure_that_a_hook_tells_speaks_against_the_goal_and_adds_no_r
 @pytest.mark.parametrize(
     ("zone", "first", "last", "hours"),
     [
-        ("Europe/Berlin", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z", 23),
         ("Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z", 25),
-        ("America/New_York", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z", 23),
-        ("America/New_York", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z", 25),
-        ("Australia/Lord_Howe", "2026-04-04T13:00:00Z", "2026-04-05T13:30:00Z", 24.5),
         ("Australia/Lord_Howe", "2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z", 23.5),
     ],
 )
@@ -157,7 +149,6 @@ async def test_a_day_on_which_the_clocks_change_ends_at_its_own_midnight(
 
 
 async def tokens_of(api: Caller) -> tuple[int, int]:
-    """Input and output of the day."""
     found = (await api.get(f"{V3}/tokens?window=daily")).json["breakdown"]
     return found["input"], found["output"]
 

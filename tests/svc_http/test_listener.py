@@ -42,7 +42,6 @@ async def test_the_path_of_another_method_is_no_report(api: Caller, method: str,
 
 
 async def test_head_is_answered_on_a_fixed_path(api: Caller) -> None:
-    """As GET is."""
     assert (await api.call("HEAD", "/v1/score_v3/report/pending")).status == 200
 
 
@@ -136,7 +135,6 @@ CONTRACT_INTAKE = {
 
 
 def served(app: QuartTrio) -> set[str]:
-    """Method and path of every route."""
     return {
         f"{method} {rule.rule}"
         for rule in app.url_map.iter_rules()
@@ -151,7 +149,6 @@ async def test_intake_serves_the_contract_and_no_more(house: House) -> None:
 
 
 async def test_head_is_answered_where_get_is(api: Caller) -> None:
-    """Probes use it."""
     assert (await api.call("HEAD", "/health")).status == 200
 
 

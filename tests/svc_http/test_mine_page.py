@@ -21,7 +21,6 @@ FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form
 
 @pytest.fixture(autouse=True)
 def _signed_in(house: House) -> None:
-    """Ben is a member, Ana an owner."""
     for developer_id, cookie in ((BEN, "ben's"), (ANA, "ana's")):
         sign_in = OpenSignIn(
             sign_in_id=sign_in_stream(digest_of(cookie)), organization_id=ACME, developer_id=developer_id
@@ -113,6 +112,5 @@ async def test_a_newcomer_reads_both_ways_to_begin(api: Caller) -> None:
 
 
 async def test_the_operators_pages_listen_to_no_developers_events(api: Caller) -> None:
-    """They would be refused."""
     assert "live." not in (await api.using(OPERATORS).get("/operator/people")).body.decode()
     assert "live." in (await api.using(ANAS).get("/operator/people")).body.decode()

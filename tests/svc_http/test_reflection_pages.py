@@ -61,7 +61,6 @@ async def page(api: Caller, path: str) -> Answer:
 
 
 async def press(api: Caller, path: str, **fields: str) -> Answer:
-    """A button of a form."""
     return await api.call("POST", path, urlencode(fields).encode(), FORM)
 
 
@@ -73,7 +72,6 @@ def words(answer: Answer) -> str:
 
 
 def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) -> None:
-    """Goals of yesterday, one an hour."""
     for scope in scopes:
         log = Log(scope)
         log.now_us = NOW_US - DAY

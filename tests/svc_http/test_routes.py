@@ -15,8 +15,6 @@ SOME_ID = "00000000-0000-4000-8000-000000000000"
 
 
 class Listed(NamedTuple):
-    """One route at one listener."""
-
     method: str
     path: str
     listener: str

@@ -70,7 +70,6 @@ class Place:
 
 @pytest.fixture
 async def opening(nursery: trio.Nursery) -> AsyncIterator[Opening]:
-    """Serves an application."""
     places = []
 
     async def open_place(app: ASGIFramework) -> Place:
@@ -93,7 +92,6 @@ class Giving:
         """Whether an answer was taken, or given up."""
 
     async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """As hypercorn calls it."""
         assert scope["type"] == "http", "the server takes this for an application without a beginning and an end"
         headers = [(b"content-length", b"%d" % len(LARGE))]
         await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": False})

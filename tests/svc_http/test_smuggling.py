@@ -289,7 +289,6 @@ class Page(HTMLParser):
         self.targets: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what could act."""
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
         self.targets |= {value or "" for name, value in attrs if name in ("href", "src", "action")}

@@ -26,7 +26,6 @@ _CHUNKED = "Transfer-Encoding: chunked"
 
 @pytest.fixture
 async def address(house: House, nursery: trio.Nursery) -> AsyncIterator[tuple[str, int]]:
-    """Where the public listener really listens."""
     async with listening(house, nursery) as found:
         yield found
 
@@ -116,7 +115,6 @@ async def test_a_connection_serves_one_request_after_the_other(house: House, add
 
 
 async def _to_the_end(address: tuple[str, int], sent: bytes) -> bytes:
-    """Everything until the server closes the connection."""
     stream = await trio.open_tcp_stream(*address)
     async with stream:
         await stream.send_all(sent)
@@ -212,7 +210,6 @@ async def test_a_request_whose_end_is_in_doubt_ends_the_connection(
 
 
 async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> None:
-    """As HTTP wants it."""
     body = b'{"plugin_version":"0.6.0"}'
     head = f"POST /v1/setup-complete HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\nConnection: close\r\n"
     usual = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

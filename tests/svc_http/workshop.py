@@ -46,7 +46,6 @@ class Workshop(House):
         return reply
 
     async def works(self) -> None:
-        """Make all that is to be made."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.jobs.run)
             while await self.read_all(lambda reader: open_reports(reader, 1)):

@@ -39,7 +39,6 @@ _METADATA: dict[str, tuple[object, bool]] = {
 
 @pytest.mark.parametrize(("metadata", "taken"), _METADATA.values(), ids=_METADATA)
 async def test_metadata_is_what_is_described(intake: Caller, metadata: object, taken: bool) -> None:
-    """At any depth."""
     body = prompt(metadata=metadata)
     assert _described("/components/schemas/PromptBody", body) == taken
     assert (await intake.post("/v1/prompts", body)).status == (201 if taken else 400)
@@ -60,7 +59,6 @@ async def test_a_whole_number_may_be_written_with_a_fraction(intake: Caller) -> 
 
 
 async def test_what_is_unknown_may_hold_anything(intake: Caller) -> None:
-    """It is not kept."""
     body = prompt() | {"later\0": {"x": "\0"}}
     assert (await intake.post("/v1/prompts", body)).status == 201
 

@@ -82,7 +82,6 @@ def _encoded() -> list[tuple[str, str]]:
 
 @pytest.fixture(autouse=True)
 def _team(house: House) -> None:
-    """Ana's team, since a month ago."""
     for command in (
         CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"),
         AddTeamMember(team_membership_id=named("ana in core"), team_id=TEAM, developer_id=ANA),
@@ -95,12 +94,10 @@ async def nothing(house: House, intake: Caller, folder: Path) -> None:
 
 
 async def one_open_prompt(house: House, intake: Caller, folder: Path) -> None:
-    """A plugin's capture, without an answer."""
     await intake.post("/v1/prompts", prompt())
 
 
 async def one_settled_prompt(house: House, intake: Caller, folder: Path) -> None:
-    """The same, an hour later."""
     await one_open_prompt(house, intake, folder)
     house.passes(house.clock_us + HOUR)
 

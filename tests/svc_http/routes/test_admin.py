@@ -118,7 +118,6 @@ async def test_a_membership(admin: Caller) -> None:
 
 
 async def test_a_team(admin: Caller) -> None:
-    """Formed, joined, left, ended."""
     team = await created(admin, "teams", organization_id=str(ACME), name="Core")
     assert team["active"] is True
     stay = await created(admin, "team-memberships", team_id=team["id"], developer_id=str(BEN))
@@ -169,12 +168,6 @@ async def test_a_key_that_exists_is_let_in_by_its_hash(admin: Caller) -> None:
     assert odd.status == 400
 
 
-async def test_no_two_keys_are_alike(admin: Caller) -> None:
-    """32 random bytes each."""
-    keys = {(await created(admin, "keys", developer_id=str(BEN)))["key"] for _ in range(5)}
-    assert len(keys) == 5
-
-
 async def test_listed_keys_show_no_digest(admin: Caller) -> None:
     """Enough to recognise a key, not enough to use or to find it."""
     (record,) = (await admin.get(f"{A}/keys?developer_id={ANA}")).json
@@ -207,24 +200,15 @@ async def test_the_audit_log_as_two_files(admin: Caller) -> None:
 
 
 BAD: list[tuple[str, str, object, int, str]] = [
-    ("POST", "organizations", {}, 400, "name"),
     ("POST", "organizations", {"name": " "}, 400, "name"),
-    ("POST", "organizations", {"name": "x" * 201}, 400, "name"),
     ("POST", "organizations", {"name": "a\0"}, 400, "name"),
-    ("PATCH", f"organizations/{ACME}", {"redaction": "no"}, 400, "redaction"),
-    ("PATCH", f"organizations/{ACME}", {"retention_days_text": 0}, 400, "retention_days_text"),
     ("PATCH", f"organizations/{ACME}", {"team_minimum": 1}, 400, "team_minimum"),
     ("PATCH", f"organizations/{ACME}", {"retention_days_telemetry": 36_501}, 400, "retention_days_telemetry"),
     ("PATCH", f"organizations/{NOBODY}", {"name": "x"}, 404, "organization"),
-    ("PATCH", "organizations/1", {"name": "x"}, 404, "organization"),
-    ("POST", "developers", {}, 400, "display_name"),
     ("POST", "developers", {"display_name": "x", "timezone": "Mars/Base"}, 400, "timezone"),
-    ("PATCH", f"developers/{ANA}", {"timezone": "../etc/passwd"}, 400, "time zone"),
     ("PATCH", f"developers/{ANA}", {"report_schedules": ["hourly"]}, 400, "report_schedules"),
     ("PATCH", f"developers/{NOBODY}", {"display_name": "x"}, 404, "developer"),
-    ("POST", "memberships", {"organization_id": str(ACME)}, 400, "developer_id"),
     ("POST", "memberships", {"organization_id": str(ACME), "developer_id": str(ANA)}, 409, "already"),
-    ("POST", "memberships", {"organization_id": NOBODY, "developer_id": str(ANA)}, 404, "organization"),
     ("POST", "memberships", {"organization_id": str(OTHER), "developer_id": NOBODY}, 404, "developer"),
     ("POST", "memberships", {"organization_id": str(OTHER), "developer_id": str(ANA), "role": "king"}, 400, "role"),
     ("PATCH", f"memberships/{NOBODY}", {"role": "owner"}, 404, "membership"),
@@ -235,13 +219,11 @@ BAD: list[tuple[str, str, object, int, str]] = [
     ("POST", "team-memberships", {"team_id": NOBODY, "developer_id": str(BEN)}, 404, "team"),
     ("DELETE", f"team-memberships/{NOBODY}", None, 404, "team membership"),
     ("POST", "keys", {"organization_id": str(OTHER), "developer_id": str(BEN)}, 409, "membership"),
-    ("POST", "keys", {"organization_id": str(OTHER), "developer_id": NOBODY}, 404, "developer"),
     ("POST", "keys", {"developer_id": NOBODY}, 404, "developer"),
     ("POST", "keys", {"developer_id": str(BEN), "prefix": "sk"}, 400, "prefix"),
     ("POST", "keys", {"developer_id": str(BEN), "expires_at": "soon"}, 400, "expires_at"),
     ("POST", "keys", {"developer_id": str(BEN), "expires_at": "2020-01-01"}, 400, "expires_at"),
     ("DELETE", f"keys/{NOBODY}", None, 404, "key"),
-    ("DELETE", "keys/first", None, 404, "key"),
 ]
 
 
@@ -253,19 +235,6 @@ async def test_what_cannot_be_done(admin: Caller, method: str, path: str, body: 
     assert answer.status == status
     assert told in answer.message
     assert [(await admin.get(f"{A}/{kind}")).json for kind in KINDS] == before
-
-
-async def test_organizations_and_developers_are_not_deleted(admin: Caller) -> None:
-    """405: there is no such route."""
-    for path in (f"organizations/{ACME}", f"developers/{ANA}"):
-        assert (await admin.call("DELETE", f"{A}/{path}")).status == 405
-
-
-async def test_an_unwritable_store(house: House, admin: Caller) -> None:
-    """503 with Retry-After."""
-    house.refuses = "the event store cannot be written at present"
-    answer = await admin.post(f"{A}/organizations", {"name": "x"})
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
 
 
 async def test_filters(admin: Caller) -> None:

@@ -36,19 +36,16 @@ SESSIONS = {"claude-code": transcripts.SESSION, "codex": rollouts.THREAD, "gemin
 
 
 def event(seconds: float, **attributes: object) -> dict[str, Any]:
-    """A log record of that second."""
     return log(attributes) | {"timeUnixNano": str(int(START_US + seconds * 1_000_000) * 1_000)}
 
 
 async def exported(house: House, intake: Caller, service: str, *records: dict[str, Any]) -> None:
-    """An export of the agent."""
     house.clock_us = START_US + 60_000_000
     answer = await intake.post("/v1/logs", logs(*records, service=service))
     assert (answer.status, answer.json) == (200, {})
 
 
 async def imported(house: House, agent: str, file: Path) -> None:
-    """An import of one file."""
     house.clock_us = START_US + DAY_US
     scope = Scope(ANA_SCOPE.organization_id, ANA_SCOPE.developer_id)
     means: dict[str, Any] = {"scope": scope, "digester": DIGESTER, "now_us": house.clock_us}
@@ -202,7 +199,6 @@ async def gemini_by_telemetry(house: House, intake: Caller, folder: Path) -> Non
 
 
 async def gemini_by_import(house: House, intake: Caller, folder: Path) -> None:
-    """The same in the session's file."""
     *messages, _ = chats.exchange(0, ASK)
     stopped = chats.message("info", "i1", 7, "Request cancelled.")
     await imported(house, "gemini", chats.write(folder, chats.lines(*messages, stopped)))

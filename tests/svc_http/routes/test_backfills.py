@@ -56,7 +56,6 @@ async def test_one_may_be_about_one_developer(house: House, api: Caller, tmp_pat
 
 
 async def test_only_owners_may(api: Caller) -> None:
-    """A member is 403."""
     answer = await api.using(bearer(BEN_KEY)).post(OWNER, AUGUST)
     assert answer.status == 403
     assert "owner" in answer.message

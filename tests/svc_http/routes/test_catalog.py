@@ -17,7 +17,6 @@ CONTROL = "/v1/admin/control/catalog"
 
 
 def body(*entries: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A document to publish."""
     return {"document": {"exact_lookups": list(entries or (lookup(),)), **fields}, "source": "prices.json"}
 
 
@@ -124,7 +123,6 @@ async def test_repricing(house: House, admin: Caller) -> None:
 async def test_an_order_to_reprice_that_makes_no_sense(
     admin: Caller, fields: dict[str, Any], status: int, why: str
 ) -> None:
-    """The field is named."""
     await admin.post(CONTROL, body())
     order = {"organization_id": str(ACME), "from": "2026-08-01", "to": "2026-09-01", **fields}
     answer = await admin.post(f"{CONTROL}/reprice", order)

@@ -54,7 +54,6 @@ class Client:
         self.over = trio.Event()
 
     async def run(self) -> None:
-        """Until the application is done."""
         scope: HTTPScope = {
             "type": "http",
             "asgi": {"spec_version": "2.1", "version": "3.0"},
@@ -76,7 +75,6 @@ class Client:
         self.over.set()
 
     def hang_up(self) -> None:
-        """As a closed tab does."""
         self._put.send_nowait({"type": "http.disconnect"})
 
     async def _send(self, message: ASGISendEvent) -> None:
@@ -93,7 +91,6 @@ class Client:
 
 @pytest.fixture
 async def opened(house: House, nursery: trio.Nursery) -> AsyncIterator[Callable[..., Client]]:
-    """Opens streams of events that go on."""
     house.followed = True
 
     def open_one(**options: Any) -> Client:

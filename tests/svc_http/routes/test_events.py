@@ -16,7 +16,6 @@ START = NOW_US - 3 * HOUR
 
 
 def worked(log: Log, session: str, at_us: int, path: str = "src/parser.py") -> None:
-    """One goal: asked, edited, checked; four facts."""
     log.now_us = max(log.now_us, START)
     log.prompt(session, ASK, at_us, cwd_digest=7)
     log.records(session, request(at_us + 10 * SECOND), edit(at_us + 20 * SECOND, path=path))
@@ -70,6 +69,5 @@ async def test_head_opens_no_stream(house: House, api: Caller) -> None:
 
 
 async def test_there_is_none_while_the_views_are_being_built(house: House, api: Caller) -> None:
-    """503, as every read."""
     house.refuses = "the views are being built from the log"
     assert (await api.get(PATH)).status == 503

@@ -18,7 +18,6 @@ FIELDS = {
 
 
 async def explained(api: Caller, session: str) -> dict[str, Any]:
-    """The newest sub-session of an agent session."""
     rows = (await api.get(f"{V3}/realtime/sub-sessions?agent_session_id={session}")).json
     shown = (await api.get(f"{V3}/sub-sessions/{rows[0]['score_v3_sub_session_id']}/explain")).json
     assert isinstance(shown, dict)
@@ -26,7 +25,6 @@ async def explained(api: Caller, session: str) -> dict[str, Any]:
 
 
 def whats(pieces: list[dict[str, Any]]) -> list[str]:
-    """The fixed phrases of some evidence."""
     return [piece["what"] for piece in pieces]
 
 

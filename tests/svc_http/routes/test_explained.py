@@ -24,7 +24,6 @@ JUDGED = ("boundary", "rubric", "outcome")
 
 
 async def explanations(api: Caller) -> list[dict[str, Any]]:
-    """Of every sub-session that the caller has."""
     rows = (await api.get(f"{V3}/realtime/sub-sessions?limit=500")).json
     return [(await api.get(f"{V3}/sub-sessions/{row['sub_session_id']}/explain")).json for row in rows]
 
@@ -64,7 +63,6 @@ def quotes_a_prompt(events: list[Event], pieces: Iterable[dict[str, Any]]) -> bo
 
 
 def check(events: list[Event], shown: dict[str, Any]) -> None:
-    """One explanation against the log."""
     for name in JUDGED:
         part = shown[name]
         pieces = pieces_of(part)

@@ -2,11 +2,10 @@
 
 import pytest
 
-from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso
 from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log
-from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, NOW_US, carry_out
-from tests.svc_http.house import Caller, House, bearer, prompt
+from tests.support.people import ANA_SCOPE, NOW_US
+from tests.svc_http.house import Caller, House
 
 ROUTE = "/v1/score_v3/integrity"
 KINDS = [
@@ -29,7 +28,6 @@ def retries(house: House, at_us: int) -> None:
 
 
 def tiny_prompts(house: House, at_us: int) -> None:
-    """Five of them within two minutes."""
     log = Log(ANA_SCOPE)
     log.now_us = at_us
     for number, text in enumerate(("go", "on", "yes", "well", "next")):
@@ -83,18 +81,6 @@ async def test_rows_page_by_page(house: House, api: Caller) -> None:
     assert len((await api.get(f"{ROUTE}/recent?from=2026-07-01")).json) == 4
 
 
-async def test_a_foreign_session_is_flagged_for_who_tried(intake: Caller, api: Caller) -> None:
-    """Refused, and flagged once however often it is tried; whose session it is sees nothing of it."""
-    assert (await intake.post("/v1/prompts", prompt(tool_session_id="anas"))).status == 201
-    for _ in range(2):
-        refused = await intake.using(bearer(BEN_KEY)).post("/v1/prompts", prompt(tool_session_id="anas"))
-        assert refused.status == 409
-    (row,) = (await api.using(bearer(BEN_KEY)).get(f"{ROUTE}/recent")).json
-    assert (row["kind"], row["agent_session_id"], row["count"]) == ("foreign_session", "anas", 1)
-    assert (row["detected_at"], row["score_v3_sub_session_id"]) == (iso(NOW_US), None)
-    assert (await api.get(f"{ROUTE}/recent")).json == []
-
-
 async def test_a_trend_has_every_period(house: House, api: Caller) -> None:
     """Empty ones too, with every kind at 0; the last is cut by nothing."""
     retries(house, NOW_US - HOUR)
@@ -111,16 +97,3 @@ async def test_a_trend_has_every_period(house: House, api: Caller) -> None:
         [0, 0, 0, 0, 0, 0],
         [1, 0, 0, 0, 0, 0],
     ]
-
-
-async def test_periods_are_those_of_the_callers_zone(house: House, api: Caller) -> None:
-    """An evening in UTC is the next day, and the next month, in Tokyo."""
-    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
-    retries(house, NOW_US - 20 * HOUR)
-    found = (await api.get(f"{ROUTE}/trend?from=2026-07-31&to=2026-08-01")).json
-    assert [(point["period_start"], point["total"]) for point in found["points"]] == [
-        ("2026-07-30T15:00:00Z", 0),
-        ("2026-07-31T15:00:00Z", 1),
-    ]
-    months = (await api.get(f"{ROUTE}/trend?from=2026-07-31&to=2026-08-01&period=month")).json["points"]
-    assert [point["total"] for point in months] == [0, 1]

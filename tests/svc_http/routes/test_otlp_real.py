@@ -24,7 +24,6 @@ def bodies(pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def route(body: bytes) -> str:
-    """By what stands in the body."""
     for member, path in (
         (b'"resourceLogs"', "logs"),
         (b'"resourceSpans"', "traces"),

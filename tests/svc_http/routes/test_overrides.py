@@ -24,7 +24,6 @@ async def rows(api: Caller) -> list[dict[str, Any]]:
 
 
 async def said(api: Caller, sub_session_id: str, field: str, action: str, **payload: object) -> Answer:
-    """A person overrides something."""
     body = {"field": field, "action": action, "payload": payload}
     return await api.post(f"/v1/sub-sessions/{sub_session_id}/override", body)
 
@@ -64,13 +63,11 @@ def busy(house: House) -> House:
 
 
 async def names(api: Caller) -> tuple[str, str]:
-    """The ids of the two goals."""
     first, second = await rows(api)
     return first["sub_session_id"], second["sub_session_id"]
 
 
 async def score(api: Caller) -> dict[str, Any]:
-    """The score of the week."""
     shown = (await api.get(f"{V3}/score")).json
     assert isinstance(shown, dict)
     return shown

@@ -6,7 +6,7 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
-from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, prompt_name, request, shell
+from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import Caller, House
@@ -33,7 +33,6 @@ def figures(found: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _team(house: House) -> None:
-    """Ana's team."""
     carry_out(house.directory, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
     _joins(house, ANA_SCOPE)
 
@@ -45,7 +44,6 @@ def _joins(house: House, scope: Scope) -> None:
 
 
 def peer(house: House, name: str) -> Scope:
-    """Somebody in Ana's team."""
     scope = Scope(ACME, named(name))
     for command in (
         CreateDeveloper(developer_id=scope.developer_id, display_name=f"Secret {name}"),
@@ -90,18 +88,6 @@ async def test_four_scored_peers(house: House, api: Caller) -> None:
     }
 
 
-async def test_what_was_judged_counts_and_not_what_people_say(house: House, api: Caller) -> None:
-    """Ana says that she did not reach her goal: her score follows her, the comparison does not."""
-    works(house, ANA_SCOPE, NOW_US - HOUR, True)
-    asked_us, session = NOW_US - HOUR, f"{ANA}-{NOW_US - HOUR}"
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US - MINUTE
-    log.corrects_goal(session, prompt_name(session, ASK.format(f"module{asked_us}"), asked_us), False)
-    house.has_seen(log)
-    assert (await api.get("/v1/score_v3/score")).json["svc_score"] == 0.0
-    assert (await api.get(ROUTE)).json["myScore"] == 100.0
-
-
 async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
     """Six noons and a late evening in UTC; in Tokyo the evening joins the next day, and six are too few."""
     for back in range(7, 1, -1):
@@ -112,28 +98,3 @@ async def test_days_are_those_of_the_zone(house: House, api: Caller) -> None:
     carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Asia/Tokyo"))
     assert (await api.get(ROUTE)).json["basis"] == "insufficient"
     assert (await api.get(f"{ROUTE}?tz=UTC")).json["basis"] == "selfHistory"
-
-
-async def test_the_last_28_days_by_default(house: House, api: Caller) -> None:
-    """What is older takes a range of its own; bare dates are days of the zone."""
-    works(house, ANA_SCOPE, NOW_US - 29 * DAY, False)
-    works(house, ANA_SCOPE, NOW_US - 27 * DAY, True)
-    assert (await api.get(ROUTE)).json["myScore"] == 100.0
-    assert (await api.get(f"{ROUTE}?from=2026-07-01&to=2026-08-01")).json["myScore"] == 50.0
-    assert (await api.get(f"{ROUTE}?from=2026-07-03&to=2026-07-03")).json["myScore"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("from=2026-07-01", "from and to go together"),
-        ("from=2026-07-02&to=2026-07-01", "to must lie after from"),
-        ("from=yesterday&to=2026-07-01", "from must be an ISO 8601 time or date"),
-        ("tz=Mars", "tz: a time zone must be an IANA name"),
-    ],
-)
-async def test_a_wrong_query(api: Caller, query: str, said: str) -> None:
-    """400 that says which parameter."""
-    answer = await api.get(f"{ROUTE}?{query}")
-    assert answer.status == 400
-    assert answer.message.startswith(said)

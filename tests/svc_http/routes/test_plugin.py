@@ -42,7 +42,6 @@ async def test_the_end_of_the_setup(house: House, intake: Caller) -> None:
 
 
 async def test_a_setup_without_a_key_prefix(intake: Caller) -> None:
-    """It is optional."""
     assert (await intake.post("/v1/setup-complete", {"plugin_version": "0.6.0"})).status == 204
 
 
@@ -55,5 +54,4 @@ async def test_a_setup_without_a_version(house: House, intake: Caller, value: ob
 
 
 async def test_the_stub(intake: Caller) -> None:
-    """Its shape is fixed."""
     assert (await intake.get("/v1/intelligence/prism")).json == {"scores": [], "total": 0}

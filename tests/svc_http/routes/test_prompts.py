@@ -57,23 +57,6 @@ async def test_every_field_is_kept(house: House, intake: Caller) -> None:
     assert msgspec.json.decode(event.metadata.text) == fields["metadata"]
 
 
-async def test_null_is_absent(intake: Caller) -> None:
-    """A client that writes null for what it does not know is as good as one that leaves it out."""
-    optional = (
-        "source",
-        "cwd",
-        "metadata",
-        "client_event_id",
-        "host_prompt_id",
-        "submitted_at",
-        "original_char_count",
-        "untruncated_sha256",
-        "truncated",
-    )
-    body = prompt() | dict.fromkeys(optional)
-    assert (await intake.post("/v1/prompts", body)).status == 201
-
-
 async def test_the_same_capture_again(house: House, intake: Caller) -> None:
     """200 with the same id, and nothing is stored twice."""
     first = await intake.post("/v1/prompts", prompt(client_event_id=EVENT_ID))
@@ -87,19 +70,6 @@ async def test_without_a_client_event_id_every_capture_is_new(house: House, inta
     """Nothing says that it is a retry."""
     ids = {(await intake.post("/v1/prompts", prompt())).json["id"] for _ in range(2)}
     assert len(ids) == len(captured(house)) == 2
-
-
-@pytest.mark.parametrize(
-    "changed", [{"prompt_text": "Something else."}, {"tool_session_id": "session-2"}, {"source": "codex"}]
-)
-async def test_another_capture_under_a_used_event_id(house: House, intake: Caller, changed: Any) -> None:
-    """409, and the first capture stays."""
-    body = prompt(client_event_id=EVENT_ID)
-    await intake.post("/v1/prompts", body)
-    answer = await intake.post("/v1/prompts", body | changed)
-    assert answer.status == 409
-    assert "client_event_id" in answer.message
-    assert len(captured(house)) == 1
 
 
 async def test_event_ids_belong_to_one_developer(house: House, intake: Caller) -> None:
@@ -130,11 +100,8 @@ BAD_BODIES: dict[str, tuple[bytes, str]] = {
     "more than one value": (b'{"prompt_text":"x","tool_session_id":"s"} {}', "JSON"),
     "not an object": (b"[]", "object"),
     "not utf-8": (b'{"prompt_text":"\xff","tool_session_id":"s"}', "UTF-8"),
-    "no prompt_text": (b'{"tool_session_id":"s"}', "prompt_text"),
-    "prompt_text null": (b'{"prompt_text":null,"tool_session_id":"s"}', "prompt_text"),
     "prompt_text empty": (b'{"prompt_text":"","tool_session_id":"s"}', "prompt_text"),
     "prompt_text blank": (b'{"prompt_text":" \\n\\t\\u3000","tool_session_id":"s"}', "prompt_text"),
-    "prompt_text a number": (b'{"prompt_text":5,"tool_session_id":"s"}', "prompt_text"),
     "NUL in prompt_text": (b'{"prompt_text":"a\\u0000b","tool_session_id":"s"}', "prompt_text"),
     "NUL in tool_session_id": (b'{"prompt_text":"a","tool_session_id":"s\\u0000"}', "tool_session_id"),
     "NUL in metadata": (b'{"prompt_text":"a","tool_session_id":"s","metadata":{"x":["\\u0000"]}}', "metadata"),
@@ -142,32 +109,16 @@ BAD_BODIES: dict[str, tuple[bytes, str]] = {
     "a lone low surrogate": (b'{"prompt_text":"a\\ude00b","tool_session_id":"s"}', "prompt_text"),
     "a surrogate in cwd": (b'{"prompt_text":"a","tool_session_id":"s","cwd":"/\\ud800/x"}', "cwd"),
     "a surrogate in metadata": (b'{"prompt_text":"a","tool_session_id":"s","metadata":{"k":"\\udc00"}}', "metadata"),
-    "no tool_session_id": (b'{"prompt_text":"x"}', "tool_session_id"),
-    "tool_session_id empty": (b'{"prompt_text":"x","tool_session_id":""}', "tool_session_id"),
     "tool_session_id blank": (b'{"prompt_text":"x","tool_session_id":"  "}', "tool_session_id"),
-    "metadata a list": (b'{"prompt_text":"x","tool_session_id":"s","metadata":[]}', "metadata"),
     "metadata bottomless": (
         b'{"prompt_text":"x","tool_session_id":"s","metadata":' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}",
         "nested",
     ),
-    "client_event_id no uuid": (b'{"prompt_text":"x","tool_session_id":"s","client_event_id":"1"}', "client_event_id"),
-    "host_prompt_id empty": (b'{"prompt_text":"x","tool_session_id":"s","host_prompt_id":""}', "host_prompt_id"),
-    "host_prompt_id too long": (
-        b'{"prompt_text":"x","tool_session_id":"s","host_prompt_id":"' + b"p" * 1025 + b'"}',
-        "host_prompt_id",
-    ),
     "submitted_at no time": (b'{"prompt_text":"x","tool_session_id":"s","submitted_at":"noon"}', "submitted_at"),
-    "submitted_at a number": (b'{"prompt_text":"x","tool_session_id":"s","submitted_at":5}', "submitted_at"),
-    "count negative": (b'{"prompt_text":"x","tool_session_id":"s","original_char_count":-1}', "original_char_count"),
     "count huge": (
         b'{"prompt_text":"x","tool_session_id":"s","original_char_count":1' + b"0" * 400 + b"}",
         "original_char_count",
     ),
-    "hash not hex": (
-        b'{"prompt_text":"x","tool_session_id":"s","untruncated_sha256":"' + b"g" * 64 + b'"}',
-        "untruncated_sha256",
-    ),
-    "truncated a text": (b'{"prompt_text":"x","tool_session_id":"s","truncated":"yes"}', "truncated"),
 }
 
 

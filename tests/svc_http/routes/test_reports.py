@@ -32,7 +32,6 @@ def shop() -> Workshop:
 
 @pytest.fixture
 def ana(shop: Workshop) -> Caller:
-    """Ana at the private listener."""
     return Caller(build_api(shop), bearer())
 
 
@@ -51,7 +50,6 @@ async def asked(ana: Caller, **wanted: Any) -> str:
 
 
 async def record(ana: Caller, report_id: str) -> Any:
-    """One report, as it is described."""
     return described(await ana.get(f"{REPORT}/{report_id}"), "GET", f"{REPORT}/{report_id}")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aggregates.capture.events import PromptAnswered, ProvenanceFilled
+from aggregates.capture.events import PromptAnswered
 from aggregates.times import parse_instant
 from tests.support.people import BEN_KEY
 from tests.svc_http.house import Caller, House, bearer, prompt
@@ -17,12 +17,10 @@ LEGACY_END_US = parse_instant("2026-08-16T00:00:00Z")
 
 
 def answered(house: House) -> list[PromptAnswered]:
-    """The responses that were kept."""
     return [event for event in house.events if isinstance(event, PromptAnswered)]
 
 
 async def capture(intake: Caller, text: str = "Add a test.", session: str = "session-1") -> str:
-    """A prompt, and its id."""
     answer = await intake.post("/v1/prompts", prompt(text, tool_session_id=session))
     assert answer.status == 201
     prompt_id = answer.json["id"]
@@ -31,7 +29,6 @@ async def capture(intake: Caller, text: str = "Add a test.", session: str = "ses
 
 
 def response(prompt_id: str, text: str = "Done.", operation: str = "op-1", **fields: object) -> dict[str, Any]:
-    """The body of a response."""
     return {"prompt_id": prompt_id, "response_operation_id": operation, "response_text": text, **fields}
 
 
@@ -69,14 +66,6 @@ async def test_an_identical_retry(house: House, intake: Caller) -> None:
     assert len(answered(house)) == 1
 
 
-async def test_the_same_content_under_a_new_operation(house: House, intake: Caller) -> None:
-    """An idempotent no-op as well: what counts is the content."""
-    prompt_id = await capture(intake)
-    await intake.post(RESPONSE, response(prompt_id))
-    assert (await intake.post(RESPONSE, response(prompt_id, operation="op-2"))).status == 204
-    assert len(answered(house)) == 1
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -103,39 +92,10 @@ async def test_different_content_for_an_answered_prompt(house: House, intake: Ca
     assert len(answered(house)) == 1
 
 
-async def test_an_operation_id_of_another_prompt(house: House, intake: Caller) -> None:
-    """409: an operation belongs to one prompt for ever."""
-    first, second = await capture(intake, "One."), await capture(intake, "Two.")
-    await intake.post(RESPONSE, response(first))
-    answer = await intake.post(RESPONSE, response(second))
-    assert answer.status == 409
-    assert "response_operation_id" in answer.message
-    assert len(answered(house)) == 1
-
-
-async def test_provenance_is_filled_by_a_later_retry(house: House, intake: Caller) -> None:
-    """What was missing is taken; what is there already stays, and both are 204."""
-    prompt_id = await capture(intake)
-    await intake.post(RESPONSE, response(prompt_id, cost_usd=1))
-    for kind in ("reported", "public_list_price_estimate"):
-        assert (await intake.post(RESPONSE, response(prompt_id, cost_usd=1, cost_kind=kind))).status == 204
-    (filled,) = [event for event in house.events if isinstance(event, ProvenanceFilled)]
-    assert filled.cost_kind == "reported"
-
-
 async def test_an_unknown_prompt(house: House, intake: Caller) -> None:
-    """404."""
     answer = await intake.post(RESPONSE, response(UNKNOWN))
     assert answer.status == 404
     assert UNKNOWN in answer.message
-
-
-async def test_a_prompt_of_another_developer(house: House, intake: Caller) -> None:
-    """404, just as if it were not there."""
-    prompt_id = await capture(intake)
-    answer = await intake.using(bearer(BEN_KEY)).post(RESPONSE, response(prompt_id))
-    assert answer.status == 404
-    assert answered(house) == []
 
 
 CONTENT = {
@@ -176,27 +136,14 @@ async def test_a_hash_of_something_else(house: House, intake: Caller) -> None:
 
 BAD_FIELDS: list[tuple[str, object]] = [
     ("prompt_id", "1"),
-    ("prompt_id", 1),
     ("response_operation_id", None),
-    ("response_operation_id", ""),
     ("response_operation_id", "o" * 129),
-    ("response_operation_id", 7),
-    ("response_text", 5),
     ("response_text", "a\0b"),
     ("elapsed_ms", -1),
-    ("elapsed_ms", "5"),
-    ("input_tokens", -1),
     ("input_tokens", 1.5),
-    ("input_tokens", True),
     ("input_tokens", 2**53),
-    ("output_tokens", -1),
-    ("cache_read_tokens", -1),
-    ("cache_creation_tokens", -1),
-    ("model", 4),
     ("cost_usd", -0.1),
-    ("cost_usd", "free"),
     ("cost_usd", 1e300),
-    ("cost_catalog_revision", "a"),
     ("cost_kind", "guessed"),
     ("responded_at", "yesterday"),
     ("response_content_hash", "abc"),
@@ -224,7 +171,6 @@ async def test_nothing_is_selected(intake: Caller) -> None:
 
 
 def legacy(text: str = "Done.", **fields: object) -> dict[str, Any]:
-    """A response that names its session only."""
     return {"tool_session_id": "session-1", "response_text": text, **fields}
 
 

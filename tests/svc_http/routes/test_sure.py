@@ -145,23 +145,6 @@ async def test_the_ranges_before_are_of_equal_length(judged: House, api: Caller)
 
 
 @pytest.mark.parametrize("path", RANGED)
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "from=2026-08-01",
-        "to=2026-08-01",
-        "window=range",
-        "window=weekly&from=2026-07-01&to=2026-08-01",
-        "from=2026-08-02&to=2026-08-01",
-        "window=yearly",
-    ],
-)
-async def test_a_range_that_is_none(api: Caller, path: str, asked: str) -> None:
-    """Half a pair, both forms at once, an empty one: 400."""
-    assert (await api.get(f"{V3}/{path}?{asked}")).status == 400
-
-
-@pytest.mark.parametrize("path", RANGED)
 async def test_a_range_may_begin_with_time_itself(api: Caller, path: str) -> None:
     """What would lie before 1970 is empty."""
     answer = await api.get(f"{V3}/{path}?from=1970-01-01T00:00:00Z&to=9998-12-31T00:00:00Z")

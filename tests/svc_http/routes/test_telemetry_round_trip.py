@@ -32,13 +32,11 @@ def house(house: House) -> House:
 
 
 async def sent(intake: Caller, signal: str, export: dict[str, Any]) -> None:
-    """The export was taken whole."""
     answer = await intake.post(f"/v1/{signal}", export)
     assert (answer.status, answer.json) == (200, {})
 
 
 async def records(api: Caller, signal: str, query: str = "") -> list[dict[str, Any]]:
-    """What is read back."""
     found: list[dict[str, Any]] = (await api.get(f"{V1}/{signal}?{query}")).json["records"]
     return found
 
@@ -84,7 +82,6 @@ async def test_an_export_sent_twice_is_shown_once(intake: Caller, api: Caller) -
 
 
 async def test_secrets_are_not_read_back(intake: Caller, api: Caller) -> None:
-    """They were never stored."""
     secret = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
     await sent(intake, "logs", otlp.logs(otlp.claude("user_prompt", {"prompt": f"use {secret} here"})))
     (shown,) = await records(api, "logs")

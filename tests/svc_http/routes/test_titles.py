@@ -91,10 +91,3 @@ async def test_bad_input_is_refused(house: House, intake: Caller, api: Caller, c
     assert answer.status == 400
     assert field in answer.message
     assert len(house.events) == known
-
-
-@pytest.mark.parametrize("wanted", ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300])
-async def test_an_unknown_id(api: Caller, wanted: str) -> None:
-    """404, whether it could be an id or not."""
-    answer = await api.call("PATCH", f"{PATH}/{wanted}", {"title": "x"})
-    assert (answer.status, "sub-session" in answer.message) == (404, True)

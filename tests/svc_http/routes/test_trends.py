@@ -39,7 +39,6 @@ async def test_each_point_is_compared_with_the_window_before_it(house: House, ap
 
 @pytest.mark.parametrize(("asked", "shown"), [("1", 1), ("52", 52), ("53", 52), ("0", 1), ("-7", 1)])
 async def test_how_many_points(api: Caller, asked: str, shown: int) -> None:
-    """Clamped to 1-52."""
     assert len((await api.get(f"{TOKENS}?points={asked}")).json["points"]) == shown
 
 
@@ -77,39 +76,3 @@ async def test_days_are_those_of_the_profiles_zone(house: House, api: Caller) ->
         carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone=zone))
         points = (await api.get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json["points"]
         assert {point["period_start"]: point["total"] for point in points}[day] == 1
-
-
-async def test_weeks_and_months(house: House, api: Caller) -> None:
-    """The last four weeks by default; the first period may begin before the range, and counts what lies in it."""
-    a_days_work(house)
-    weeks = (await api.get(f"{TRIVIA}?period=week")).json
-    assert [point["total"] for point in weeks["points"]] == [0, 0, 0, 0, 1]
-    months = (await api.get(f"{TRIVIA}?period=month&from=2025-12-15&to=2026-01-05")).json
-    assert [(point["period_start"], point["total"]) for point in months["points"]] == [
-        ("2025-12-01T00:00:00Z", 0),
-        ("2026-01-01T00:00:00Z", 1),
-    ]
-    cut = f"{TRIVIA}?period=month&from=2026-01-05T11:00:01Z&to=2026-01-06"
-    assert [point["total"] for point in (await api.get(cut)).json["points"]] == [0]
-
-
-@pytest.mark.parametrize(
-    ("query", "word"),
-    [
-        ("period=hour", "period must be one of day, week, month"),
-        ("period=", "period must be one of"),
-        ("from=2026-01-01", "from and to go together"),
-        ("from=2026-01-02&to=2026-01-01", "to must lie after from"),
-        ("from=1970-01-01&to=2026-01-01", "more than 1000 days"),
-        ("from=1970-01-01&to=9998-01-01&period=month", "more than 1000 months"),
-    ],
-)
-async def test_what_cannot_be_meant_is_refused(api: Caller, query: str, word: str) -> None:
-    """400 that says what to do."""
-    answer = await api.get(f"{TRIVIA}?{query}")
-    assert (answer.status, word in answer.message) == (400, True), answer
-
-
-async def test_a_long_range_of_long_periods(api: Caller) -> None:
-    """Half a century of months fits."""
-    assert len((await api.get(f"{TRIVIA}?from=1970-01-01&to=2026-01-01&period=month")).json["points"]) == 673
