@@ -199,7 +199,7 @@ class Body:
             raise too_large(bytes_max)
         data = bytearray()
         try:
-            with trio.fail_after(BODY_SECONDS_MAX):
+            with trio.move_on_after(BODY_SECONDS_MAX) as arriving:
                 async for piece in self._request.body:
                     data += piece
                     self._count(len(data))
@@ -207,8 +207,8 @@ class Body:
                         raise too_large(bytes_max)
         except RequestEntityTooLarge as error:
             raise too_large(bytes_max) from error
-        except trio.TooSlowError as error:
-            raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s") from error
+        if arriving.cancelled_caught:
+            raise HttpError(408, f"the request body did not arrive within {BODY_SECONDS_MAX} s")
         if self._turns is not None:  # with a whole body, for one that nobody reads piles up uncounted
             await self._turns.acquire_on_behalf_of(self)
             self._has_turn = True

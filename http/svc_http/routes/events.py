@@ -21,19 +21,13 @@ from svc_http.routing import Plain, Routes, caller_of_api
 
 PATH = "/v1/score_v3/events"
 NAME = "svc.score_v3.sub_session.updated"
-
 HEARTBEAT_SECONDS = 15.0
 """How often a client hears a comment, whatever else it hears; the contract's figure. As often, its key is looked up."""
-
 TELL_SECONDS = 1.0  # between two events of one stream: what happens meanwhile is told as one
 LOOK_SECONDS = 0.25  # between two looks whether its key still stands; views move twice a second, so it ends within one
-
 STREAMS_MAX = 256  # in the process: each looks its key up once a second while anything happens
-
 STREAMS_PER_DEVELOPER_MAX = 16  # a dashboard in as many tabs and on as many machines
-
 RECONNECT_MS = 3_000  # when a browser tries again after a stream has ended
-
 _ENCODER = msgspec.json.Encoder()
 _EVENT: Schema = {
     "description": "One event of the stream; what `data` holds is JSON.",

@@ -69,11 +69,8 @@ from svc_http.params import (
 from svc_http.routing import Routes
 
 WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the window asked for
-
 POINTS_MAX = 1000  # of one trend: almost three years of days
-
 OFFSET_MINUTES = (-12 * 60, 14 * 60)  # the zones there are, in minutes east of UTC, both included
-
 RIGHTSIZING_DAYS = 90
 _P = TypeVar("_P")
 _POINTS = clamped("points", 12, 52, "How many windows")
@@ -266,7 +263,6 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
 
 DAYS_DEFAULT = 30
 DAYS_MAX = 366  # the longest range: every prompt of it is looked at
-
 _SCOPE = text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
 _INSIGHTS = "One payload over a range: activity, habits, what went well and wrong; the last 30 days by default."
 _I = TypeVar("_I")
