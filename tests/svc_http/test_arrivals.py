@@ -2,15 +2,13 @@
 
 import pytest
 
-from aggregates.event import Refused, Scope
-from aggregates.ids import sign_in_stream
-from aggregates.people.acts import OpenSignIn
+from aggregates.event import Scope
 from projections.facts.facts import ARRIVALS_MAX
 from svc_http.arrivals import REFUSALS_MAX, Arrivals
-from svc_http.pages.door import digest_of
 from tests.support.facts import Log, edit
 from tests.support.otlp import claude, logs, span, traces
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, NOW_US, carry_out
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, NOW_US
+from tests.svc_http.browsing import signs_in
 from tests.svc_http.house import Caller, House, bearer
 
 CONFIG = "/v1/plugin/config"
@@ -33,8 +31,7 @@ async def test_what_came_is_told_by_agent_and_signal(house: House, intake: Calle
 
 async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
     """The log knows when each signal last came; an import of old work is none, and others' are others'."""
-    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    signs_in(house)
     for scope, source in ((ANA_SCOPE, "codex"), (Scope(ACME, BEN), "gemini")):
         log = Log(scope)
         log.now_us = NOW_US

@@ -5,15 +5,12 @@ import re
 import pytest
 from quart_trio import QuartTrio
 
-from aggregates.event import Refused
-from aggregates.ids import sign_in_stream
-from aggregates.people.acts import OpenSignIn
 from svc_http.app import build_api, build_intake
 from svc_http.asking.over_http import new_routes
 from svc_http.pages.door import digest_of
 from svc_http.params import BySecret
 from svc_http.routing import attach, by_credentials, caller_of_intake
-from tests.support.people import ACME, ANA, NOW_US, carry_out
+from tests.svc_http.browsing import signs_in
 from tests.svc_http.doors import Door, all_doors
 from tests.svc_http.house import Answer, Caller, House, bearer, internal
 
@@ -24,8 +21,7 @@ DOORS = list(all_doors())
 
 @pytest.fixture
 def apps(house: House) -> dict[str, QuartTrio]:
-    command = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    signs_in(house)
     api = build_api(house)
     attach(api, house, by_credentials(caller_of_intake), new_routes(None))
     house.operators.begin(digest_of("theirs"), house.now_us())

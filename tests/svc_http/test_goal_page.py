@@ -1,40 +1,28 @@
 """The page of a goal: what a word would change, the word, and taking it back; its turns by the fifty."""
 
-import html
 import re
-from urllib.parse import urlencode
 
 import pytest
 
-from aggregates.event import Refused
-from aggregates.ids import sign_in_stream
-from aggregates.people.acts import OpenSignIn
-from svc_http.pages.door import digest_of
 from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
-from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
-from tests.svc_http.house import Answer, Caller, House
+from tests.support.people import ANA_SCOPE, NOW_US
+from tests.svc_http.browsing import ANAS, press, signs_in, words_of
+from tests.svc_http.house import Caller, House
 
-FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
 TURNS = ("Add a --json flag to src/cli.py and test it.", "Now sort its keys too.", "And document it in the README.")
 
 
 @pytest.fixture
 def api(house: House, api: Caller) -> Caller:
-    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
-    return api.using({"Cookie": "svc_session=ana's"})
+    signs_in(house)
+    return api.using(ANAS)
 
 
-async def press(api: Caller, path: str, **fields: str) -> str:
-    answer = await api.call("POST", path, urlencode(fields).encode(), FORM)
+async def said(api: Caller, path: str, **fields: str) -> str:
+    """Where the button leads."""
+    answer = await press(api, path, None, **fields)
     assert answer.status == 303, answer
     return str(answer.headers["Location"])
-
-
-def words(answer: Answer) -> str:
-    assert answer.status == 200, answer
-    main = answer.body.decode().partition("<main")[2].partition("</main>")[0]
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
 
 
 def works(house: House, turns: int) -> None:
@@ -58,17 +46,17 @@ async def test_a_split_is_shown_before_it_is_said_and_taken_back_where_it_stands
     works(house, 3)
     (goal,) = await goals_of(api)
     stored = len(house.events)
-    shown = words(await api.get(f"{goal}/say?word=split&turn=2"))
+    shown = words_of(await api.get(f"{goal}/say?word=split&turn=2"))
     assert "It becomes 2 goals: reached, reached. Now it counts as reached." in shown
     assert "Goals reached 1 2" in shown
     assert len(house.events) == stored
 
-    second = await press(api, f"{goal}/say", word="split", turn="2")
+    second = await said(api, f"{goal}/say", word="split", turn="2")
     assert len(await goals_of(api)) == 2
-    page = words(await api.get(second))
+    page = words_of(await api.get(second))
     assert "Another goal begins here from now on" in page
     assert "What you said Another goal begins at this turn" in page
-    await press(api, f"{second.partition('?')[0]}/back", field="boundary")
+    await said(api, f"{second.partition('?')[0]}/back", field="boundary")
     assert await goals_of(api) == [goal]
 
 
@@ -76,17 +64,17 @@ async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> N
     works(house, 1)
     (goal,) = await goals_of(api)
     for word in ("reached", "not-again"):
-        shown = words(await api.get(f"{goal}/say?word={word}"))
+        shown = words_of(await api.get(f"{goal}/say?word={word}"))
         assert "It counts as reached then, as it does now." in shown
         assert "No figure of the last 30 days changes" in shown
-    assert "No figure changes by a title" in words(await api.get(f"{goal}/say?word=rename&title=Another"))
+    assert "No figure changes by a title" in words_of(await api.get(f"{goal}/say?word=rename&title=Another"))
 
 
 async def test_its_page_names_who_said_so(house: House, api: Caller) -> None:
     """Nobody but oneself can, so no person in general did."""
     works(house, 1)
     (goal,) = await goals_of(api)
-    page = words(await api.get(await press(api, f"{goal}/say", word="not-reached")))
+    page = words_of(await api.get(await said(api, f"{goal}/say", word="not-reached")))
     assert "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it." in page
     assert "You said that it was not reached; that counts." in page
     assert "person" not in page

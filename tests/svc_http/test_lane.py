@@ -5,21 +5,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 import trio
 from quart_trio import QuartTrio
 
-from aggregates.event import Refused
-from aggregates.ids import sign_in_stream
-from aggregates.people.acts import OpenSignIn
 from aggregates.people.budgets import Budgets
 from svc_http import lane
 from svc_http.app import build_api
 from svc_http.asking.over_http import with_tools
-from svc_http.pages.door import digest_of
-from tests.support.people import ACME, ANA, NOW_US, carry_out
+from tests.support.people import ANA
+from tests.svc_http.browsing import ANAS, press, signs_in
 from tests.svc_http.house import Answer, Caller, House, bearer
 
 ROOT = Path(__file__).parents[2]
@@ -67,9 +63,7 @@ Grade = Callable[[QuartTrio, str], Awaitable[Answer]]
 
 
 async def _by_page(app: QuartTrio, text: str) -> Answer:
-    form = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
-    caller = Caller(app, {"Cookie": "svc_session=ana's"})
-    return await caller.call("POST", "/habits/grade", urlencode({"prompt": text}).encode(), form)
+    return await press(Caller(app, ANAS), "/habits/grade", prompt=text)
 
 
 async def _by_tool(app: QuartTrio, text: str) -> Answer:
@@ -83,8 +77,7 @@ DOORS = pytest.mark.parametrize("grade", [_by_page, _by_tool])
 
 @pytest.fixture
 async def app(house: House) -> Any:
-    command = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    signs_in(house)
     made = build_api(house)
     async with with_tools(made, house):
         yield made

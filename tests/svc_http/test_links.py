@@ -7,18 +7,18 @@ from uuid import UUID
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.ids import membership_stream, sign_in_stream
-from aggregates.people.acts import CreateDeveloper, OpenSignIn, StartMembership
+from aggregates.ids import membership_stream
+from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Key, Team, TeamMembership
 from aggregates.people.entry import Account
 from svc_http.pages.door import digest_of
 from tests.support.facts import DAY, MINUTE, Log, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out
+from tests.svc_http.browsing import ANAS, FORM, OPERATORS, press, signs_in, words
 from tests.svc_http.house import Answer, Caller, House, bearer
 from tests.svc_http.isolation_table import rows
 from tests.svc_http.isolation_world import World, ask
-from tests.svc_http.test_mine_page import ANAS, FORM, OPERATORS, press, words
 from tests.svc_http.test_people_page import path_in
 
 Cookie = dict[str, str]
@@ -28,8 +28,7 @@ NEWCOMERS = ("nora", "max")
 @pytest.fixture(autouse=True)
 def _people(house: House) -> None:
     """Ana is an owner who is signed in; the operator's browser is open."""
-    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    signs_in(house)
     house.operators.begin(digest_of("operator's"), house.now_us())
 
 

@@ -1,43 +1,19 @@
 """What is one's own: who asks to be forgotten is seen by those who look after people, and may ask no longer."""
 
-import html
-import re
-from urllib.parse import urlencode
-
 import msgspec
 import pytest
 
-from aggregates.event import Refused
-from aggregates.ids import sign_in_stream
-from aggregates.people.acts import OpenSignIn
 from svc_http.pages.door import digest_of
-from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out
-from tests.svc_http.house import Answer, Caller, House
-
-BENS, ANAS = ({"Cookie": f"svc_session={name}"} for name in ("ben's", "ana's"))
-OPERATORS = {"Cookie": "operator_svc_session=operator's"}
-FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+from tests.support.people import BEN
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words
+from tests.svc_http.house import Caller, House
 
 
 @pytest.fixture(autouse=True)
 def _signed_in(house: House) -> None:
-    for developer_id, cookie in ((BEN, "ben's"), (ANA, "ana's")):
-        sign_in = OpenSignIn(
-            sign_in_id=sign_in_stream(digest_of(cookie)), organization_id=ACME, developer_id=developer_id
-        )
-        assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    signs_in(house, BEN, "ben's")
+    signs_in(house)
     house.operators.begin(digest_of("operator's"), house.now_us())
-
-
-async def words(api: Caller, path: str, cookie: dict[str, str]) -> str:
-    answer = await api.using(cookie).get(path)
-    assert answer.status == 200, answer
-    main = answer.body.decode().partition("<main")[2].partition("</main>")[0]
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
-
-
-async def press(api: Caller, path: str, cookie: dict[str, str], **fields: str) -> Answer:
-    return await api.using(cookie).call("POST", path, urlencode(fields).encode(), FORM)
 
 
 async def test_who_asks_to_be_forgotten_is_seen_until_they_take_it_back(api: Caller) -> None:

@@ -7,14 +7,14 @@ from uuid import UUID
 import pytest
 
 from aggregates.event import Refused
-from aggregates.ids import membership_stream, sign_in_stream
-from aggregates.people.acts import CreateDeveloper, OpenSignIn, StartMembership
+from aggregates.ids import membership_stream
+from aggregates.people.acts import CreateDeveloper, StartMembership
 from svc_http.pages.door import digest_of
 from tests.support.facts import DAY
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, BEN_KEY, NOW_US, carry_out, issue, key_of
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words
 from tests.svc_http.house import Answer, Caller, House, bearer
-from tests.svc_http.test_mine_page import ANAS, BENS, OPERATORS, press, words
 
 NORA = named("nora")
 NORA_MEMBER, BEN_MEMBER, ANA_MEMBER = (membership_stream(ACME, each) for each in (NORA, BEN, ANA))
@@ -23,18 +23,11 @@ NORA_MEMBER, BEN_MEMBER, ANA_MEMBER = (membership_stream(ACME, each) for each in
 @pytest.fixture(autouse=True)
 def _people(house: House) -> None:
     """Ana is an owner. Ben is a member who did nothing yet, and Nora is new."""
-    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
     newcomer = CreateDeveloper(developer_id=NORA, display_name="Nora")
-    for command in (sign_in, newcomer, StartMembership(organization_id=ACME, developer_id=NORA)):
+    for command in (newcomer, StartMembership(organization_id=ACME, developer_id=NORA)):
         assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    signs_in(house)
     house.operators.begin(digest_of("operator's"), house.now_us())
-
-
-def signs_in(house: House, developer_id: UUID, cookie: str, key_id: UUID | None = None) -> None:
-    sign_in = OpenSignIn(
-        sign_in_id=sign_in_stream(digest_of(cookie)), organization_id=ACME, developer_id=developer_id, opened_by=key_id
-    )
-    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
 
 
 async def link_for(api: Caller, member: UUID, cookie: dict[str, str]) -> Answer:

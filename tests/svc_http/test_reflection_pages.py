@@ -1,22 +1,17 @@
 """Pages on how one works: own figures only, in words that hold."""
 
-import html
-import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 from msgspec.structs import replace
 
 from aggregates.event import Refused, Scope
-from aggregates.ids import sign_in_stream
 from aggregates.people.acts import (
     AddTeamMember,
     ChangeDeveloper,
     CreateDeveloper,
     CreateTeam,
-    OpenSignIn,
     PeopleAct,
     StartMembership,
 )
@@ -26,17 +21,14 @@ from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from svc_http.app import build_api
 from svc_http.pages import figures
-from svc_http.pages.door import digest_of
 from tests.projections.scores.test_activity import worked
 from tests.projections.scores.test_throttle import failed
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
-from tests.svc_http.house import Answer, Caller, House
+from tests.svc_http.browsing import ANAS, press, signs_in, words_of
+from tests.svc_http.house import Caller, House
 from tests.svc_http.workshop import Workshop
-
-SIGNED_IN = {"Cookie": "svc_session=ana's"}
-FORM = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture
@@ -47,28 +39,12 @@ def house() -> Workshop:
 
 @pytest.fixture
 def api(house: Workshop) -> Caller:
-    return Caller(build_api(house), SIGNED_IN)
+    return Caller(build_api(house), ANAS)
 
 
 @pytest.fixture(autouse=True)
 def _signed_in(house: House) -> None:
-    command = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
-
-
-async def page(api: Caller, path: str) -> Answer:
-    return await api.get(path)
-
-
-async def press(api: Caller, path: str, **fields: str) -> Answer:
-    return await api.call("POST", path, urlencode(fields).encode(), FORM)
-
-
-def words(answer: Answer) -> str:
-    """What is read on a page, on one line."""
-    assert answer.status == 200, answer
-    main = answer.body.decode().partition("<main")[2].partition("</main>")[0]
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
+    signs_in(house)
 
 
 def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) -> None:
@@ -86,8 +62,8 @@ def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) 
 
 async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: Caller) -> None:
     works(house, 3)
-    answer = await page(api, "/habits")
-    text = words(answer)
+    answer = await api.get("/habits")
+    text = words_of(answer)
     assert "It says what should hold afterwards 3 of 3 prompts" in text
     assert "<mark>src/parser.py</mark>" in answer.body.decode()
     assert "Nothing can be told yet" in text
@@ -95,19 +71,19 @@ async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: 
 
 
 async def test_without_work_it_says_what_to_do(api: Caller) -> None:
-    assert "svc import claude-code" in words(await page(api, "/habits"))
+    assert "svc import claude-code" in words_of(await api.get("/habits"))
 
 
 async def test_where_the_time_is_empty_it_names_the_newest_work(house: House, api: Caller) -> None:
     works(house)
     house.passes(NOW_US + 9 * DAY)
-    assert "Your newest work is from" in words(await page(api, "/habits?days=7"))
+    assert "Your newest work is from" in words_of(await api.get("/habits?days=7"))
 
 
 async def test_a_prompt_is_graded_as_on_the_command_line_and_not_stored(house: House, api: Caller) -> None:
     events = len(house.events)
     answer = await press(api, "/habits/grade", prompt="<b>fix</b> the crash in src/a.py; run pytest")
-    assert "Read as a bug fix" in words(answer)
+    assert "Read as a bug fix" in words_of(answer)
     assert "<b>fix" not in answer.body.decode()
     assert answer.headers["Cache-Control"] == "no-store"
     assert len(house.events) == events
@@ -129,7 +105,7 @@ async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> 
     at_us = NOW_US - 3 * HOUR
     log.records("s", failed(at_us, 429), request(at_us + 30 * MINUTE), request(at_us + 31 * MINUTE))
     house.has_seen(log)
-    text = words(await page(api, "/limits"))
+    text = words_of(await api.get("/limits"))
     assert "About 30 min lost to limits and failures. 1 event among 3 requests" in text
     assert "Run fewer agents at once" in text
     assert "rate limit the provider refused a request for being one too many 1 30 min" in text
@@ -145,18 +121,18 @@ async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
     log.now_us = NOW_US
     log.records("s", failed(NOW_US - 3 * HOUR, 429), request(NOW_US - 2 * HOUR), request(NOW_US - HOUR))
     house.has_seen(log)
-    text = words(await page(api, "/limits"))
+    text = words_of(await api.get("/limits"))
     assert "Nothing held you up that svc could see. 2 requests" in text
     assert "Only the newest 2 requests of this time were looked at." in text
 
 
 async def test_without_requests_no_time_is_called_lost_or_saved(house: House, api: Caller) -> None:
-    assert "No request was reported" in words(await page(api, "/limits"))
+    assert "No request was reported" in words_of(await api.get("/limits"))
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
     log.records("s", request(NOW_US - HOUR))
     house.has_seen(log)
-    assert "Nothing held you up that svc could see. 1 request," in words(await page(api, "/limits"))
+    assert "Nothing held you up that svc could see. 1 request," in words_of(await api.get("/limits"))
 
 
 # --- compared -----------------------------------------------------------------------------------------------------
@@ -164,7 +140,7 @@ async def test_without_requests_no_time_is_called_lost_or_saved(house: House, ap
 
 async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Caller) -> None:
     works(house, 3)
-    text = words(await page(api, "/compared"))
+    text = words_of(await api.get("/compared"))
     assert "The 30 days before 0 0 0 –" in text
     assert "You are in no team with others" in text
 
@@ -173,11 +149,11 @@ async def test_looking_again_is_no_further_range(house: House, api: Caller) -> N
     """And where the day's ranges are spent, one's own past is shown all the same."""
     for number in range(PEER_RANGES_MAX + 5):
         house.passes(NOW_US + number)
-        text = words(await page(api, "/compared"))
+        text = words_of(await api.get("/compared"))
     for number in range(PEER_RANGES_MAX - 1):
         assert house.peer_ranges.admits(ANA, Window(number, number + 1), NOW_US)
-    assert "come back after midnight" in words(await page(api, "/compared?days=7"))
-    assert words(await page(api, "/compared")) == text
+    assert "come back after midnight" in words_of(await api.get("/compared?days=7"))
+    assert words_of(await api.get("/compared")) == text
 
 
 async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api: Caller) -> None:
@@ -192,11 +168,11 @@ async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api:
     for command in commands:
         assert not isinstance(carry_out(house.directory, command, NOW_US - 9 * DAY), Refused)
     works(house, scopes=people[:4])
-    assert "with fewer than 4 who have a goal" in words(await page(api, "/compared"))
+    assert "with fewer than 4 who have a goal" in words_of(await api.get("/compared"))
     works(house, scopes=people[4:])
-    answer = await page(api, "/compared")
-    assert "at or above that of 4 of 4 colleagues" in words(answer)
-    assert "give all four rates of the others away" in words(answer)
+    answer = await api.get("/compared")
+    assert "at or above that of 4 of 4 colleagues" in words_of(answer)
+    assert "give all four rates of the others away" in words_of(answer)
     assert not [each for each in people[1:] if str(each.developer_id) in answer.body.decode()]
 
 
@@ -207,18 +183,18 @@ async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api:
     works(house, 3)
     asked = await press(api, "/reports", period="daily", date="2026-07-31")
     at = asked.headers["Location"]
-    waiting = await page(api, at)
-    assert "It is waiting" in words(waiting)
+    waiting = await api.get(at)
+    assert "It is waiting" in words_of(waiting)
     assert 'hx-trigger="every 2s"' in waiting.body.decode()
     await house.works()
-    text = words(await page(api, at))
+    text = words_of(await api.get(at))
     assert "3 of 3 goals reached, too few to tell" in text
     assert "says what should hold afterwards 3 3 0" in text
-    assert "Only you can read it" in words(await page(api, "/reports"))
-    assert "31 July 2026" in words(await page(api, "/reports"))
+    assert "Only you can read it" in words_of(await api.get("/reports"))
+    assert "31 July 2026" in words_of(await api.get("/reports"))
     await press(api, f"{at}/delete")
-    assert "No report yet" in words(await page(api, "/reports"))
-    assert (await page(api, at)).status == 404
+    assert "No report yet" in words_of(await api.get("/reports"))
+    assert (await api.get(at)).status == 404
 
 
 async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(house: Workshop, api: Caller) -> None:
@@ -232,7 +208,7 @@ async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(hous
     house.passes(NOW_US)
     at = (await press(api, "/reports", period="daily", date="2026-07-31")).headers["Location"]
     await house.works()
-    text = words(await page(api, at))
+    text = words_of(await api.get(at))
     assert "bug fix not reached" in text
     assert "question not counted" in text
     assert "not reached, or not counted" not in text
@@ -242,13 +218,13 @@ async def test_a_report_is_cancelled_while_it_waits(house: Workshop, api: Caller
     at = (await press(api, "/reports", period="weekly")).headers["Location"]
     assert (await press(api, f"{at}/delete")).status == 409
     await press(api, f"{at}/cancel")
-    assert "It was cancelled" in words(await page(api, at))
+    assert "It was cancelled" in words_of(await api.get(at))
 
 
 async def test_an_empty_report_says_so(house: Workshop, api: Caller) -> None:
     at = (await press(api, "/reports", period="monthly")).headers["Location"]
     await house.works()
-    assert "No goal counts yet in this time. Prompts No prompt was graded." in words(await page(api, at))
+    assert "No goal counts yet in this time. Prompts No prompt was graded." in words_of(await api.get(at))
 
 
 async def test_reports_come_by_themselves_where_one_wants_them(house: House, api: Caller) -> None:
@@ -256,18 +232,18 @@ async def test_reports_come_by_themselves_where_one_wants_them(house: House, api
     developer = house.directory.get(Developer, ANA)
     assert developer is not None
     assert developer.report_schedules == ("weekly", "monthly")
-    assert (await page(api, "/reports")).body.decode().count(" checked") == 2
+    assert (await api.get("/reports")).body.decode().count(" checked") == 2
     await press(api, "/reports/schedule")
-    assert (await page(api, "/reports")).body.decode().count(" checked") == 0
+    assert (await api.get("/reports")).body.decode().count(" checked") == 0
 
 
 async def test_who_wants_to_be_told_says_so_where_the_server_can(house: House, api: Caller) -> None:
     """Nothing is offered that the server cannot do, and none is chosen at first."""
-    assert "tell me so" not in words(await page(api, "/reports"))
+    assert "tell me so" not in words_of(await api.get("/reports"))
     house.settings = replace(house.settings, channels=("email", "webhook"))
-    shown = await page(api, "/reports")
-    assert "When a report is finished, tell me so by e-mail webhook" in words(shown)
-    assert "your own address, which is not known here yet" in words(shown)
+    shown = await api.get("/reports")
+    assert "When a report is finished, tell me so by e-mail webhook" in words_of(shown)
+    assert "your own address, which is not known here yet" in words_of(shown)
     assert " checked" not in shown.body.decode()
     await press(api, "/reports/schedule", email="yes", weekly="yes")
     developer = house.directory.get(Developer, ANA)
@@ -296,17 +272,17 @@ async def test_a_report_says_what_came_of_telling(house: Workshop, api: Caller) 
     carry_out(house.directory, ChangeDeveloper(developer_id=ANA, report_notices=("email", "webhook")))
     at = (await press(api, "/reports", period="daily", date="2026-07-31")).headers["Location"]
     await house.works()
-    assert "told" not in words(await page(api, at))
+    assert "told" not in words_of(await api.get(at))
     (asked,) = [each for each in house.events if isinstance(each, ReportRequested)]
     about: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "report_id": asked.report_id}
     await house.send(ReportNoticeTried(**about, channel="email"))
     for _ in range(2):
         await house.send(ReportNoticeTried(**about, channel="webhook", problem="refused", status=503))
-    said = words(await page(api, at))
+    said = words_of(await api.get(at))
     assert "You were told by e-mail on Sat 1 Aug 2026, 12:00." in said
     assert "Telling you by webhook failed 2 times; the next try is on Sat 1 Aug 2026, 12:05." in said
     await house.send(ReportNoticeTried(**about, channel="webhook", problem="gone", status=410))
-    assert "Telling you by webhook was given up after 3 tries." in words(await page(api, at))
+    assert "Telling you by webhook was given up after 3 tries." in words_of(await api.get(at))
 
 
 async def test_a_form_that_does_not_fit_says_so(api: Caller) -> None:

@@ -5,21 +5,19 @@ import re
 import pytest
 
 from aggregates.event import Refused, Scope
-from aggregates.ids import sign_in_stream
 from aggregates.people.acts import (
     AddTeamMember,
     ChangeOrganization,
     CreateDeveloper,
     CreateTeam,
-    OpenSignIn,
     PeopleAct,
     RemoveTeamMember,
     StartMembership,
 )
-from svc_http.pages.door import digest_of
 from tests.support.facts import DAY, MINUTE, Log, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, NOW_US, carry_out
+from tests.svc_http.browsing import ANAS, signs_in
 from tests.svc_http.house import Answer, Caller, House
 
 TEAM, CLEO = named("core"), named("cleo")
@@ -38,12 +36,11 @@ def _people(house: House) -> None:
         commands.append(member)
     for command in commands:
         assert not isinstance(carry_out(house.directory, command, NOW_US - 30 * DAY), Refused)
-    sign_in = OpenSignIn(sign_in_id=sign_in_stream(digest_of("ana's")), organization_id=ACME, developer_id=ANA)
-    assert not isinstance(carry_out(house.directory, sign_in, NOW_US), Refused)
+    signs_in(house)
 
 
 async def _page(api: Caller, path: str = "/team") -> Answer:
-    return await api.using({"Cookie": "svc_session=ana's"}).get(path)
+    return await api.using(ANAS).get(path)
 
 
 def _works(house: House, scope: Scope, at_us: int) -> None:
