@@ -142,7 +142,7 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
     rows.touched_times += settle_duplicates(db, rows.touched_duplicates)
     flag_skews(db, rows.skews)
     reprice(db, rows.repricings, rows)
-    detailed = newly_detailed(db, {str(row[0]) for row in rows.edit_details})
+    detailed = newly_detailed(db, set(rows.touched_details))
     rows.touched_times += [(session, BEGINNING_US) for session in detailed]
 
 

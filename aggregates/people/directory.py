@@ -258,7 +258,10 @@ class Directory:
         before = self._records.get(stream_id)
         if isinstance(event, acts.StartMembership) and isinstance(before, Membership):
             self._past[before.id] = before
-            self._void_keys(before.scope, before.ended_at)
+            # The keys of whoever joins again were void since they had left.
+            for key_id, key in self._records.items():
+                if isinstance(key, Key) and not key.revoked and key.scope == before.scope:
+                    self._records[key_id] = msgspec.structs.replace(key, revoked=True, revoked_at=before.ended_at)
         self._records[stream_id] = after = applied(before, event)
         self._versions[stream_id] = self.version(stream_id) + 1
         if isinstance(event, acts.EndMembership) and isinstance(after, Membership):
@@ -278,12 +281,6 @@ class Directory:
             if team is not None and scope == Scope(team.organization_id, stay.developer_id):
                 ended_us = at_us if stay.ended_at is None else min(at_us, parse_instant(stay.ended_at))
                 self._records[stay.id] = msgspec.structs.replace(stay, active=False, ended_at=iso(ended_us))
-
-    def _void_keys(self, scope: Scope, at: str | None) -> None:
-        """The keys of whoever joins again were void since they had left."""
-        for stream_id, record in self._records.items():
-            if isinstance(record, Key) and not record.revoked and record.scope == scope:
-                self._records[stream_id] = msgspec.structs.replace(record, revoked=True, revoked_at=at)
 
     def version(self, stream_id: UUID) -> int:
         """The version of the last event of a stream; 0 where there is none."""

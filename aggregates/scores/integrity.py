@@ -116,22 +116,23 @@ def _bounded(text: str) -> str:
 
 def flags_of_session(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[IntegrityFinding]:
     """Storms, bursts and pasted prompts of one session, whose signs are given in time order."""
-    storms = (run for run in _runs_alike(signs) if len(run) >= STORM_PROMPTS_MIN)
-    tiny = _crowds([sign for sign in signs if sign.tiny], BURST_PROMPTS_MIN, BURST_US)
-    return [
-        *(_counted("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
-        *(_counted("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in tiny),
-        *(found for sign in signs for found in _pasted(agent_session_id, sign)),
-    ]
-
-
-def _runs_alike(signs: Sequence[TurnEvidence]) -> list[list[TurnEvidence]]:
     runs: list[list[TurnEvidence]] = []
     for sign in signs:
         if not runs or not sign.alike:
             runs.append([])
         runs[-1].append(sign)
-    return runs
+    storms = (run for run in runs if len(run) >= STORM_PROMPTS_MIN)
+    tiny = _crowds([sign for sign in signs if sign.tiny], BURST_PROMPTS_MIN, BURST_US)
+    long = ((sign, sign.characters, sign.pasted_characters) for sign in signs if sign.characters is not None)
+    return [
+        *(_counted("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
+        *(_counted("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in tiny),
+        *(
+            _counted("pasted_inflation", agent_session_id, [sign], 1, characters=characters, pasted_characters=pasted)
+            for sign, characters, pasted in long
+            if characters > PASTED_CHARS_OVER and 10 * pasted > PASTED_TENTHS_OVER * characters
+        ),
+    ]
 
 
 def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[Sequence[_T]]:
@@ -167,14 +168,6 @@ def _counted(
     return _finding(kind, agent_session_id, times, least - 1, counted[least - 1].turn_id, **more)
 
 
-def _pasted(agent_session_id: str, sign: TurnEvidence) -> list[IntegrityFinding]:
-    characters, pasted = sign.characters or 0, sign.pasted_characters
-    if characters <= PASTED_CHARS_OVER or 10 * pasted <= PASTED_TENTHS_OVER * characters:
-        return []
-    more = {"characters": characters, "pasted_characters": pasted}
-    return [_counted("pasted_inflation", agent_session_id, [sign], 1, **more)]
-
-
 def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clear]:
     clears: list[Clear] = []
     files: set[int] = set()
@@ -191,21 +184,19 @@ def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:
     """Five clears of a developer within half an hour over the same files; a clear may give a new session id."""
     chains: list[list[Clear]] = []
     for clear in sorted(clears, key=lambda each: (each.at_us, each.agent_session_id, each.turn_id)):
-        chain = next((chain for chain in reversed(chains) if _goes_on(chain[-1], clear)), None)
-        if chain is None:
-            chains.append(chain := [])
-        chain.append(clear)
-    return [_split(crowd) for chain in chains for crowd in _crowds(chain, CLEARS_MIN, CLEARS_US)]
-
-
-def _goes_on(earlier: Clear, later: Clear) -> bool:
-    return later.at_us - earlier.at_us <= CLEARS_US and shares_half(frozenset(earlier.files), frozenset(later.files))
-
-
-def _split(clears: Sequence[Clear]) -> IntegrityFinding:
-    sessions = len({clear.agent_session_id for clear in clears})
-    fired_in = clears[CLEARS_MIN - 1].agent_session_id
-    return _counted("session_splitting", fired_in, clears, CLEARS_MIN, agent_sessions=sessions)
+        for chain in reversed(chains):
+            last, files = chain[-1], frozenset(clear.files)
+            if clear.at_us - last.at_us <= CLEARS_US and shares_half(frozenset(last.files), files):
+                chain.append(clear)
+                break
+        else:
+            chains.append([clear])
+    crowds = [crowd for chain in chains for crowd in _crowds(chain, CLEARS_MIN, CLEARS_US)]
+    sessions = [len({clear.agent_session_id for clear in crowd}) for crowd in crowds]
+    return [
+        _counted("session_splitting", crowd[CLEARS_MIN - 1].agent_session_id, crowd, CLEARS_MIN, agent_sessions=count)
+        for crowd, count in zip(crowds, sessions, strict=True)
+    ]
 
 
 def skew_day(received_us: int) -> int:

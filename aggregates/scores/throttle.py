@@ -51,15 +51,14 @@ class Claims:
         self._taken: list[Wait] = []
 
     def claim(self, wanted: Iterable[Wait]) -> tuple[Wait, ...]:
-        return tuple(piece for interval in merged(wanted) for piece in self._take(interval))
-
-    def _take(self, interval: Wait) -> list[Wait]:
-        start, end = interval
-        first = bisect_left(self._taken, start, key=lambda taken: taken[1])
-        after = bisect_right(self._taken, end, key=lambda taken: taken[0])
-        met = self._taken[first:after]
-        self._taken[first:after] = merged([*met, interval])
-        return list(_delay_gaps(interval, met))
+        free: list[Wait] = []
+        for interval in merged(wanted):
+            first = bisect_left(self._taken, interval[0], key=lambda taken: taken[1])
+            after = bisect_right(self._taken, interval[1], key=lambda taken: taken[0])
+            met = self._taken[first:after]
+            self._taken[first:after] = merged([*met, interval])
+            free += _delay_gaps(interval, met)
+        return tuple(free)
 
 
 def _delay_gaps(interval: Wait, taken: Iterable[Wait]) -> Iterator[Wait]:
@@ -154,8 +153,11 @@ def throttle_events(
     seen = _Seen(sorted(requests, key=attrgetter("at_us", "record_id")))
     outages = [*_outages(seen, sorted(elsewhere_us))]
     in_outage = {request.key for _, members in outages for request in members}
+    failed = [request for request in seen.failed if request.key not in in_outage]
+    chains = bursts([request.at_us for request in failed], BURST_FAILURES_MIN, BURST_US)
     found = [event for event, _ in outages]
-    found += [*_error_bursts(seen, in_outage), *_refusals(seen), *_gaps(seen), *_spikes(seen, earlier)]
+    found += [_burst(seen, "error_burst", failed[chain.start : chain.stop]) for chain in chains]
+    found += [*_refusals(seen), *_gaps(seen), *_spikes(seen, earlier)]
     claims = Claims()
     found.sort(key=lambda event: (_PRECEDENCE[event.detector], event.at_us))
     apart = [msgspec.structs.replace(event, waits=claims.claim(event.waits)) for event in found]
@@ -215,12 +217,6 @@ def _outages(seen: _Seen, elsewhere_us: Sequence[int]) -> Iterator[tuple[Throttl
             meanwhile = bisect_right(seen.times, members[-1].at_us) - bisect_left(seen.times, members[0].at_us)
             confidence, outage_us = len(members) / meanwhile, everybodys[chain.start][0]
             yield msgspec.structs.replace(burst, confidence=confidence, outage_us=outage_us), members
-
-
-def _error_bursts(seen: _Seen, in_outage: set[tuple[int, str]]) -> Iterator[ThrottleEvent]:
-    failed = [request for request in seen.failed if request.key not in in_outage]
-    for chain in bursts([request.at_us for request in failed], BURST_FAILURES_MIN, BURST_US):
-        yield _burst(seen, "error_burst", failed[chain.start : chain.stop])
 
 
 def _burst(seen: _Seen, detector: Detector, members: Sequence[ApiRequest], more: str = "") -> ThrottleEvent:

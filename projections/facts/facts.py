@@ -30,7 +30,6 @@ from aggregates.sub_sessions.sub_session import (
     GoalOverridden,
     IntentOverridden,
     OverrideCleared,
-    OverrideEvent,
     ReworkOverridden,
     TitleEdited,
     override_words_of,
@@ -86,7 +85,7 @@ def _add_arrival(rows: Rows, event: Event) -> None:
 
 
 def _add_said(rows: Rows, position: int, event: Event) -> None:
-    """What people, text models and orders say of captures that are there."""
+    """What people, text models and orders say: the session of a capture is derived again from its turn on."""
     match event:
         case RequestsRepriced():
             organization_id = str(event.organization_id)
@@ -100,9 +99,14 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
             rows.touched_turns.append(str(event.turn_id))
         case JudgeAnswered():
-            _add_judge_answer(rows, position, event)
+            about = event.agent_session_id, str(event.capture_id)
+            rows.judge_answers.append((*about, event.kind, position, pack(event)))
+            rows.touched_captures.append(about[1])
         case GapOverridden() | GoalOverridden() | ReworkOverridden() | IntentOverridden() | OverrideCleared():
-            _add_override(rows, position, event)
+            capture, words = override_words_of(event)
+            about = event.agent_session_id, str(capture)
+            rows.corrections += [(*about, topic, position, word) for topic, word in words]
+            rows.touched_captures.append(about[1])
 
 
 def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
@@ -150,19 +154,6 @@ def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Dige
         )
     )
     rows.touched_captures.append(capture_id)
-
-
-def _add_judge_answer(rows: Rows, position: int, event: JudgeAnswered) -> None:
-    """The row of an answer; the session of its capture is derived again from that capture's turn on."""
-    rows.judge_answers.append((event.agent_session_id, str(event.capture_id), event.kind, position, pack(event)))
-    rows.touched_captures.append(str(event.capture_id))
-
-
-def _add_override(rows: Rows, position: int, event: OverrideEvent) -> None:
-    """The row of a correction; the session of its capture is derived again from that capture's turn on."""
-    capture_id, words = override_words_of(event)
-    rows.corrections += [(event.agent_session_id, str(capture_id), topic, position, word) for topic, word in words]
-    rows.touched_captures.append(str(capture_id))
 
 
 class Fact(Protocol):

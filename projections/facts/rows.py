@@ -19,6 +19,7 @@ from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, fore
 from aggregates.turns.captures import Capture
 from aggregates.turns.observation import SKEW_US
 from projections.reader import owner, pack
+from projections.schema import table_names
 
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62  # before and after every time that can be captured
@@ -43,7 +44,6 @@ class Rows(msgspec.Struct):
     captures: list[Row] = []
     answers: list[Row] = []
     observations: list[Row] = []
-    edit_details: list[Row] = []
     telemetry_records: list[Row] = []
     metric_points: list[Row] = []
     requests: list[Row] = []
@@ -61,6 +61,7 @@ class Rows(msgspec.Struct):
     touched_hosts: list[tuple[str, str]] = []  # (agent session, host prompt id) that something new belongs to
     touched_texts: list[tuple[str, int, int]] = []  # (agent session, text digest, time) of new captures
     touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
+    touched_details: list[str] = []  # agent sessions whose tool calls tell their lines
     touched_turns: list[str] = []  # turns whose sub-session got a new title
     touched_duplicates: list[tuple[str, str]] = []
     """(agent session, key) of what another capture may have reported as well."""
@@ -84,16 +85,7 @@ _MORE_TOKENS = "({}) > ({})".format(
     *(", ".join(f"coalesce({row}{name}, -1)" for name in _COUNTED) for row in ("excluded.", ""))
 )
 _CONFLICTS = {
-    "sessions": None,
-    "captures": None,
-    "answers": None,
-    "telemetry_records": None,
-    "metric_points": None,
-    "titles": None,
-    "setups": None,
     "arrivals": _replacing("last_us", "excluded.last_us > last_us"),
-    "catalogs": None,
-    "skews": None,
     "observations": _replacing("prompt_id position body price twin rank", "excluded.body > body"),
     "requests": _replacing(
         f"{' '.join(_COUNTED)} model cost_usd_nano cost_kind catalog_revision position",
@@ -106,16 +98,16 @@ _CONFLICTS = {
     "report_steps": _replacing("at_us position body", "excluded.position < position"),
     "flags": _replacing("detected_at_us details", "excluded.detected_at_us < detected_at_us"),
 }
-"""What happens to a row whose key is there already, whatever the order of facts; None: the row that is there stays."""
+"""What happens to a row whose key is there already, whatever the order of facts; of any other table it stays."""
 
 
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
     """Write the rows of facts into their tables."""
-    for table, conflict in _CONFLICTS.items():
-        found: list[Row] = getattr(rows, table)
+    for table in table_names():
+        found: list[Row] = getattr(rows, table, [])
         if found:
+            conflict, marks = _CONFLICTS.get(table), ", ".join("?" * len(found[0]))
             insert = "INSERT OR IGNORE" if conflict is None else "INSERT"
-            marks = ", ".join("?" * len(found[0]))
             db.executemany(f"{insert} INTO {table} VALUES ({marks}) {conflict or ''}", found)
 
 

@@ -139,7 +139,7 @@ def _observe(
     if duplicate is not None:
         rows.touched_duplicates.append((session, duplicate))
     if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
-        rows.edit_details.append((session,))
+        rows.touched_details.append(session)
     if record.kind == "prompt":
         capture = Capture(
             capture_id=record_capture_id(session, record.record_id),

@@ -217,10 +217,6 @@ def _failed(
     return at_us
 
 
-def _within(window: Window) -> range:
-    return range(window.start_us, window.end_us)
-
-
 def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> list[tuple[str, int]]:
     """(developer, time) of what failed by the provider's fault in the organization; one more than may be looked at."""
     query = (
@@ -244,7 +240,7 @@ def _events(
     own_id = str(scope.developer_id)
     elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
     found = rules.throttle_events(requests, _timings(db, scope, requests), elsewhere)
-    return [event for event in found if event.at_us in _within(window)]
+    return [event for event in found if window.start_us <= event.at_us < window.end_us]
 
 
 def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest]) -> list[Timing]:

@@ -328,21 +328,18 @@ def _stored_revisions(store: EventStore) -> Iterator[tuple[RevisionRecord, Catal
             return
         below, event = recorded.version, recorded.event
         if isinstance(event, CatalogPublished) and event.snapshot.catalog_revision == below:
-            yield _shown(event), event
+            snapshot, fault = event.snapshot, snapshot_fault(event.snapshot)
+            shown = RevisionRecord(
+                catalog_revision=below,
+                valid=fault is None,
+                fault=fault,
+                source=event.source,
+                published_at=iso(snapshot.published_at_us),
+                stored_at=iso(event.received_at_us),
+                checksum_sha256=snapshot.checksum_sha256,
+                lookups=len(snapshot.exact_lookups),
+            )
+            yield shown, event
         else:
-            fault = "this is not the revision that stands here"
-            yield RevisionRecord(catalog_revision=below, valid=False, fault=fault), None
-
-
-def _shown(event: CatalogPublished) -> RevisionRecord:
-    snapshot, fault = event.snapshot, snapshot_fault(event.snapshot)
-    return RevisionRecord(
-        catalog_revision=snapshot.catalog_revision,
-        valid=fault is None,
-        fault=fault,
-        source=event.source,
-        published_at=iso(snapshot.published_at_us),
-        stored_at=iso(event.received_at_us),
-        checksum_sha256=snapshot.checksum_sha256,
-        lookups=len(snapshot.exact_lookups),
-    )
+            why = "this is not the revision that stands here"
+            yield RevisionRecord(catalog_revision=below, valid=False, fault=why), None
