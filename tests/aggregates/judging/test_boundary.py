@@ -3,12 +3,9 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from aggregates.judging.boundary import (
-    AFTER_COMMIT,
     BEFORE_ANY,
     COMMITTED,
     EXPANDED,
@@ -26,79 +23,10 @@ from aggregates.judging.boundary import (
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import Evidence
 from aggregates.turns.turn import Turn
-from tests.judges.names import SIGNALS
 from tests.support.judging import turn
 from tests.support.stages import MINUTE, SECOND, SPAN, prompt, response, turn_at, worked
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
-
-
-@pytest.mark.parametrize(
-    "text", ["ok", "yes, go ahead", "/compact", "!git diff", "No, that's not what I meant", "It still fails", None]
-)
-def test_navigating_accepting_and_correcting_turns_never_shift(text: str | None) -> None:
-    """However little they share with what came before."""
-    eager = BoundaryModel(bias=10_000, weights={})
-    verdict = topic_shift(OpenArc([FIRST]), turn(text, place=2, files=("docs/other.md",)), eager)
-    assert not verdict.shift
-    assert verdict.evidence
-
-
-def test_nothing_shifts_away_from_a_command_alone() -> None:
-    """The first real prompt belongs to the commands before it."""
-    eager = BoundaryModel(bias=10_000, weights={})
-    assert not topic_shift(
-        OpenArc([turn("/model", answer=None)]), turn("Review the payment module", place=2), eager
-    ).shift
-
-
-def test_another_long_task_on_other_files_says_so() -> None:
-    """The signals name what differs."""
-    later = turn(
-        "Implement the following plan:\n\n# Plan: export invoices as PDF\n\nAdd a renderer to billing/pdf.py and a "
-        "button below the invoice table. Cover totals, taxes, discounts, footers and currencies.",
-        place=2,
-        marks="C",
-        changed=("billing/pdf.py",),
-    )
-    signals = boundary_signals(OpenArc([FIRST]), later)
-    assert {"8 words or more are new", "fresh, and new to the last turns too"} <= set(signals)
-    assert "changes the same files" not in signals
-
-
-def test_a_follow_up_on_the_same_files_says_so() -> None:
-    """It shares words and files."""
-    later = turn("also rename getUsr in the tests of src/user.ts", place=2, marks="C", changed=("src/user.ts",))
-    signals = boundary_signals(OpenArc([FIRST]), later)
-    assert "changes the same files" in signals
-    assert not topic_shift(OpenArc([FIRST]), later).shift
-
-
-@given(st.integers(-5_000, 5_000))
-def test_the_verdict_is_the_sign_of_the_sum(bias: int) -> None:
-    """And its confidence, of an even model, is never below one half."""
-    verdict = topic_shift(
-        OpenArc([FIRST]), turn("Add a chart to the weekly report page", place=2), BoundaryModel(bias, {})
-    )
-    assert verdict.shift is (bias > 0)
-    assert 0.5 <= verdict.confidence <= 1
-
-
-def test_a_commit_lowers_what_a_boundary_needs() -> None:
-    """A turn that neither shifts nor points back does not continue committed work."""
-    doubtful = BoundaryModel(bias=-AFTER_COMMIT + 1, weights={})
-    later = turn("Add a chart to the weekly report page", place=2)
-    assert not topic_shift(OpenArc([FIRST]), later, doubtful).shift
-    assert topic_shift(OpenArc([FIRST]), later, doubtful, after_commit=True).shift
-    assert not topic_shift(OpenArc([FIRST]), turn("thanks, great", place=2), doubtful, after_commit=True).shift
-
-
-def test_signals_come_in_a_fixed_order() -> None:
-    """So evidence never depends on hashing."""
-    signals = boundary_signals(
-        OpenArc([FIRST]), turn("now look at docs/intro.md, it is still wrong about names", place=2)
-    )
-    assert signals == sorted(signals, key=SIGNALS.index)
 
 
 def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
@@ -132,22 +60,6 @@ def test_idle_time_alone_is_no_boundary(text: str, minutes: int) -> None:
     assert not topic_shift(OpenArc([FIRST]), later).shift
     soon = boundary_signals(OpenArc([FIRST]), turn(text, place=2))
     assert boundary_signals(OpenArc([FIRST]), later) == soon
-
-
-def test_a_prompt_that_is_sent_again_never_shifts() -> None:
-    """However long it is, and however eager the model."""
-    text = "Review the payment module for races, then list what you would change first and why, by file and line."
-    eager = BoundaryModel(bias=10_000, weights={})
-    verdict = topic_shift(OpenArc([FIRST, turn(text, place=2)]), turn(text + " Please.", place=900), eager)
-    assert not verdict.shift
-    assert [each.what for each in verdict.evidence] == ["repeats the prompt before"]
-
-
-def test_a_complaint_among_many_words_may_be_of_another_topic() -> None:
-    """A few words that complain are about what came before; a long text, or one that names a new task, may not be."""
-    eager = BoundaryModel(bias=10_000, weights={})
-    assert not topic_shift(OpenArc([FIRST]), turn("the tests are still failing", place=2), eager).shift
-    assert topic_shift(OpenArc([FIRST]), turn("unrelated to this: the tests are still failing", place=2), eager).shift
 
 
 DONE = turn(

@@ -65,13 +65,6 @@ def whats(verdict: OutcomeVerdict) -> tuple[set[str], set[str]]:
     return {each.what for each in verdict.evidence_for}, {each.what for each in verdict.evidence_against}
 
 
-def test_a_checked_change_is_complete_even_in_silence() -> None:
-    """A test that passed after the last change."""
-    verdict = judge(turn(marks="CKa"))
-    assert verdict.goal_complete
-    assert CHECKED in whats(verdict)[0]
-
-
 @pytest.mark.parametrize(
     ("marks", "intent", "complete"),
     [
@@ -99,12 +92,6 @@ def test_an_error_pasted_without_a_word_says_that_it_does_not_work() -> None:
     assert NOT_WORKING in whats(judge(work("Ca"), following=pasted))[1]
 
 
-def test_thanks_complete_a_change() -> None:
-    """Said in the last turn or in the one that follows."""
-    assert ACCEPTED in whats(judge(turn(marks="Ca"), THANKS))[0]
-    assert ACCEPTED in whats(judge(turn(marks="Ca"), following=THANKS))[0]
-
-
 def test_a_go_ahead_after_an_interruption_is_no_thanks() -> None:
     """It lets the work go on; praise is praise all the same."""
     stopped = turn("Add a search to the list", answer=None, marks="CI")
@@ -119,42 +106,25 @@ def test_an_order_to_go_on_is_no_thanks(said: str) -> None:
     assert ACCEPTED in whats(judge(turn(marks="Ca"), turn("ok great", place=2, marks="Ca")))[0]
 
 
-def test_moving_on_without_a_complaint_completes() -> None:
-    """The next turn opens another goal."""
-    verdict = judge(turn(marks="Ca"), following=NEXT_GOAL)
-    assert verdict.goal_complete
-    assert MOVED_ON in whats(verdict)[0]
+ASKING: list[Intent] = ["question", "investigation", "review", "plan"]
+LOOKED = turn(answer="I looked at it.", marks="a", tool_calls=1)
 
 
 @pytest.mark.parametrize(
-    ("said", "what"),
-    [("It still fails with the same error", NOT_WORKING), ("No, that's not what I meant", CORRECTED)],
+    ("asked", "following", "intents", "complete"),
+    [
+        pytest.param(turn(marks="CKa"), None, ["bug_fix"], True, id="a checked change, even in silence"),
+        pytest.param(turn(marks="Ca"), NEXT_GOAL, ["bug_fix"], True, id="a change that was moved on from"),
+        pytest.param(work("a"), None, ASKING, True, id="an answer to what only asks"),
+        pytest.param(LOOKED, None, [each for each in INTENTS if each not in ASKING], False, id="nothing was changed"),
+        pytest.param(turn(answer=None), None, INTENTS, False, id="nothing was answered"),
+    ],
 )
-def test_a_complaint_in_the_next_turn_speaks_against(said: str, what: str) -> None:
-    """And is no moving on."""
-    speaks_for, against = whats(judge(turn(marks="Ca"), following=turn(said, place=9)))
-    assert what in against
-    assert MOVED_ON not in speaks_for
-
-
-@pytest.mark.parametrize("intent", ["question", "investigation", "review", "plan"])
-def test_an_answer_that_stands_unchallenged_completes_what_only_asks(intent: Intent) -> None:
-    """Silence is enough for its floor."""
-    verdict = judge(turn("What does the parser do?", answer="It reads tokens.", marks="a"), intent=intent)
-    assert verdict.goal_complete
-    assert UNCHALLENGED in whats(verdict)[0]
-
-
-@pytest.mark.parametrize("intent", ["small_change", "bug_fix", "feature", "refactor"])
-def test_a_change_that_nothing_speaks_for_is_not_complete_in_silence(intent: Intent) -> None:
-    """Asked for, answered, nothing changed."""
-    assert not judge(turn(answer="I looked at it.", marks="a", tool_calls=1), intent=intent).goal_complete
-
-
-@pytest.mark.parametrize("intent", INTENTS)
-def test_nothing_answered_is_nothing_reached(intent: Intent) -> None:
-    """For every class."""
-    assert not judge(turn(answer=None), intent=intent).goal_complete
+def test_what_the_shipped_judge_calls_complete(
+    asked: Turn, following: Turn | None, intents: list[Intent], complete: bool
+) -> None:
+    for intent in intents:
+        assert bool(judge(asked, intent=intent, following=following).goal_complete) is complete
 
 
 @pytest.mark.parametrize("marks", ["", "a", "Ca", "CKa", "Cka", "CMa", "CaI", "aE", "CRa", "CKMaPa"])
@@ -164,13 +134,6 @@ def test_a_confidence_is_a_rounded_share(marks: str) -> None:
         confidence = judge(turn(marks=marks), intent=intent, following=following).confidence
         assert 0 <= confidence <= 1
         assert confidence == round(confidence, 3)
-
-
-@pytest.mark.parametrize("marks", ["a", "Ca", "CKa", "Cka", "CaI", "CRa"])
-def test_a_further_piece_for_it_never_takes_completion_away(marks: str) -> None:
-    """Silence, then thanks: what held, holds."""
-    if judge(turn(marks=marks)).goal_complete:
-        assert judge(turn(marks=marks), following=THANKS).goal_complete
 
 
 # --- which pieces are there -----------------------------------------------------------------------------------

@@ -34,28 +34,12 @@ from aggregates.reading.verdicts import (
     said_booleans,
 )
 from aggregates.scores.grades import grade_text
-from tests.support.judging import DIGESTER, rubric, turn
+from tests.support.judging import DIGESTER, turn
 
 OWN_WORDS_ONLY = {"goal_explicit", "scope_bounded", "verification_requested", "plan_first"}
 WORDS = (
-    *(
-        "fix",
-        "add",
-        "why",
-        "the",
-        "login",
-        "page",
-        "in",
-        "auth.py",
-        "test",
-        "should",
-        "fails",
-        "plan",
-        "we",
-        "can",
-        "you",
-    ),
-    *("review", "rename", "only", "because", "error", "make", "sure", "it", "still", "and", "extract", "helper"),
+    *("fix", "add", "why", "the", "login", "page", "in", "auth.py", "test", "should", "fails", "plan", "we", "can"),
+    *("you", "review", "rename", "only", "because", "error", "make", "sure", "it", "still", "and", "extract", "helper"),
 )
 PROSE = st.lists(st.sampled_from([*WORDS, ".", "?", "\n"]), min_size=3, max_size=40).map(" ".join)
 RUBRICS = st.one_of(
@@ -269,26 +253,6 @@ def test_pasted_fenced_text_never_changes_what_is_asked_for(prose: str, pasted: 
     before, after = judge(prose), judge(f"{prose}\n```\n{pasted}\n```")
     if before.status == "ok" and len(prose.replace(".", " ").replace("?", " ").split()) > 2:
         assert (after.status, after.intent) == (before.status, before.intent)
-
-
-@given(st.lists(RUBRICS, max_size=6))
-def test_the_intent_of_a_sub_session_is_that_of_its_first_ok_prompt_or_of_a_later_change(rubrics: list[Rubric]) -> None:
-    """A question or an investigation gives way to the first change that is asked for later."""
-    intents = [each.intent for each in rubrics if each.intent is not None]
-    got = sub_session_intent(rubrics)
-    if not intents:
-        assert got is None
-    elif intents[0] in ("question", "investigation"):
-        assert got in intents
-        assert got == intents[0] or got in ("small_change", "bug_fix", "feature", "refactor")
-    else:
-        assert got == intents[0]
-
-
-def test_an_investigation_followed_by_a_review_stays_one() -> None:
-    """Only a request for a change takes over."""
-    assert sub_session_intent([rubric("investigation"), rubric("review")]) == "investigation"
-    assert sub_session_intent([rubric("question"), rubric("plan"), rubric("bug_fix")]) == "bug_fix"
 
 
 @given(st.lists(RUBRICS, max_size=6))

@@ -81,21 +81,6 @@ def test_a_clear_is_told_from_other_commands() -> None:
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("Great. Now add a chart to the report", "add a chart to the report"),
-        ("It's working now, thanks!\n\nThe login is slow on mobile", "The login is slow on mobile"),
-        ("[Image #1] Make both buttons wider", "Make both buttons wider"),
-        ("ok great, thanks", "ok great, thanks"),
-        ("Okapi files are not read", "Okapi files are not read"),
-    ],
-)
-def test_a_title_leaves_out_the_thanks_before_what_is_wanted(text: str, title: str) -> None:
-    """Pictures too; where nothing follows, the thanks are the title."""
-    assert cut(Words(text), read_prompt(text, DIGESTER).title) == title
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
         ("/heavy /forge I would like to add an option to the parser", "add an option to the parser"),
         ("/security:review all of phase 14", "/security:review all of phase 14"),
         ("/do:quick rename the label of the button", "rename the label of the button"),
@@ -105,32 +90,29 @@ def test_a_title_leaves_out_the_thanks_before_what_is_wanted(text: str, title: s
         ("#terminalSelection fix the error in the parser", "fix the error in the parser"),
         ("Can you please check how the parser loads a file?", "check how the parser loads a file?"),
         ("Can you do it?", "Can you do it?"),
-        ("When running:\n$ parse a.txt\nI would expect that it tells the number of lines", None),
+        (
+            "When running:\n$ parse a.txt\nI would expect that it tells the number of lines",
+            "I would expect that it tells the number of lines",
+        ),
+        ("Great. Now add a chart to the report", "add a chart to the report"),
+        ("It's working now, thanks!\n\nThe login is slow on mobile", "The login is slow on mobile"),
+        ("[Image #1] Make both buttons wider", "Make both buttons wider"),
+        ("ok great, thanks", "ok great, thanks"),
+        ("Okapi files are not read", "Okapi files are not read"),
+        ("Implement the following plan:\n\n# Move the parser out\n\nSteps follow.", "Move the parser out"),
+        (
+            "Rename every function of the parser module that begins with an underscore",
+            "Rename every function of the parser module that begins with",
+        ),
         (
             "investigate [https://example.com/discussions/1061/more](https://example.com/discussions/1061/more)",
             "investigate [https://example.com/discussions/1061/more]",
         ),
     ],
 )
-def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str | None) -> None:
-    """Commands before a sentence as well; a link is not cut through, and a bare "when running:" is no title."""
-    found = cut(Words(text), read_prompt(text, DIGESTER).title)
-    assert found == (title or "I would expect that it tells the number of lines")
-
-
-def test_the_title_of_a_handed_plan_is_its_heading() -> None:
-    """The line before it says nothing."""
-    text = "Implement the following plan:\n\n# Move the parser into its own package\n\nSteps follow."
-    assert cut(Words(text), read_prompt(text, DIGESTER).title) == "Move the parser into its own package"
-
-
-def test_a_long_first_line_is_cut_between_words() -> None:
-    """The span itself holds no ellipsis."""
-    text = "Rename every function of the parser module that begins with an underscore and is used elsewhere"
-    title = cut(Words(text), read_prompt(text, DIGESTER).title)
-    assert title is not None
-    assert text.startswith(title)
-    assert text[len(title)] == " "
+def test_a_title_leaves_out_how_a_person_begins_to_ask(text: str, title: str) -> None:
+    """Commands, pictures and thanks, unless nothing follows; a line is cut between words, and through no link."""
+    assert cut(Words(text), read_prompt(text, DIGESTER).title) == title
 
 
 def test_pasted_lines_are_counted_apart_from_own_words() -> None:
@@ -146,28 +128,6 @@ def test_the_same_word_has_the_same_digest_and_no_words_are_kept() -> None:
     one, two = read_prompt("Rename the parser", DIGESTER), read_prompt("the PARSER is slow today", DIGESTER)
     assert len(set(one.tokens) & set(two.tokens)) == 2
     assert "parser" not in repr(one).lower()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Kannst du bitte den Fehler im Login beheben und einen Test dafür schreiben?",
-        "给登录页面添加一个按钮，点击后跳转到首页，并且写测试",
-        "Peux-tu corriger le bug dans la page de connexion et ajouter un test pour ça ?",
-        "ログインページにボタンを追加してテストを書いてください",
-    ],
-)
-def test_another_language_is_noticed(text: str) -> None:
-    """The judges abstain rather than guess."""
-    assert read_prompt(text, DIGESTER).foreign
-
-
-@pytest.mark.parametrize(
-    "text", ["Fix the login bug in auth.py", "refactor parseOrder()", "Rename Größe to Size in the table", "Add OAuth"]
-)
-def test_english_is_not_taken_for_another_language(text: str) -> None:
-    """However short, and with a foreign name in it."""
-    assert not read_prompt(text, DIGESTER).foreign
 
 
 @pytest.mark.parametrize(

@@ -14,36 +14,7 @@ from aggregates.reading.model import (
     class_chances,
     decide_labels,
 )
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, applicable
-
-
-def test_what_is_certain_is_said() -> None:
-    certain: dict[BooleanName, float] = dict.fromkeys(applicable("small_change"), 0.0)
-    certain |= {"goal_explicit": 1.0, "references_concrete": 1.0}
-
-    assert decide_labels([Leaning("small_change", 1.0, certain)]) == (
-        "small_change",
-        ("goal_explicit", "references_concrete"),
-    )
-
-
-def test_a_question_that_might_be_a_bug_report_is_not_given_every_point_of_a_question() -> None:
-    """By itself each boolean of the question is likelier true; but should it be a bug report, 100 would be far off."""
-    question: dict[BooleanName, float] = {"goal_explicit": 0.8, "context_sufficient": 0.7}
-    report: dict[BooleanName, float] = dict.fromkeys(applicable("bug_fix"), 0.1)
-
-    alone = decide_labels([Leaning("question", 1.0, question)])
-    doubtful = decide_labels([Leaning("question", 0.5, question), Leaning("bug_fix", 0.5, report)])
-
-    assert alone == ("question", ("goal_explicit", "context_sufficient"))
-    assert doubtful[1] != alone[1]
-
-
-def test_a_class_that_is_much_less_likely_is_never_said() -> None:
-    even: dict[BooleanName, float] = dict.fromkeys(applicable("feature"), 0.5)
-    sure: dict[BooleanName, float] = dict.fromkeys(applicable("question"), 1.0)
-
-    assert decide_labels([Leaning("question", 0.37, sure), Leaning("feature", 0.63, even)])[0] == "feature"
+from aggregates.reading.verdicts import INTENTS, BooleanName, applicable
 
 
 def test_of_equal_costs_the_earlier_class_is_said() -> None:
@@ -107,11 +78,3 @@ def _cost(leaning: Leaning, said: tuple[BooleanName, ...], leanings: list[Leanin
                 missed += chance * abs(points - 100 * size / len(names))
     wrong = sum(1 - leaning.booleans[name] if name in said else leaning.booleans[name] for name in leaning.booleans)
     return missed + WRONG_BOOLEAN_POINTS * wrong
-
-
-def test_booleans_are_said_in_rubric_order() -> None:
-    likely: dict[BooleanName, float] = {name: 0.9 + place / 100 for place, name in enumerate(applicable("feature"))}
-
-    _, earned = decide_labels([Leaning("feature", 1.0, likely)])
-
-    assert list(earned) == [name for name in BOOLEANS if name in likely]

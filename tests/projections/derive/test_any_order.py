@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -169,30 +170,6 @@ def _work_record(kind: str, at_us: int) -> dict[str, Any]:
             return {"kind": "error", "at_us": at_us, "status_code": 529}
 
 
-def test_a_word_about_a_session_that_proves_to_be_a_sub_agents_leaves_the_same_tables() -> None:
-    """It was a person's for a while, and somebody drew a boundary in it."""
-    story = [
-        ("prompt", "s2", PROMPTS[0], MONDAY, False),
-        ("said", "s2", "gap", 0, False),
-        ("prompt", "s1", PROMPTS[0], MONDAY, False),
-        ("work", "s2", "child", MONDAY, False),
-    ]
-    facts = told(story)
-    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
-
-
-def test_a_word_about_a_sub_agents_session_counts_for_what_is_captured_later() -> None:
-    """The judges' own drawing begins with the word, however much there is to draw by then."""
-    story = [
-        ("prompt", "s1", PROMPTS[0], MONDAY, False),
-        ("work", "s1", "child", MONDAY, False),
-        ("said", "s1", "gap", 0, False),
-        ("prompt", "s2", PROMPTS[0], MONDAY, False),
-    ]
-    facts = told(story)
-    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
-
-
 @examples(80)
 @given(CORRECTED, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
 def test_any_order_any_batches_and_duplicates_give_the_same_tables(story: Any, random: Any, cuts: Any) -> None:
@@ -253,27 +230,56 @@ def test_a_late_first_prompt_takes_its_session_out_of_a_merged_sub_session() -> 
     assert len(live["sub_sessions"]) == 2
 
 
-def test_work_that_named_a_prompt_not_yet_captured_leaves_the_turn_it_was_put_to() -> None:
-    """Telemetry overtakes the plugin: until the prompt is there, its work lies with the turn before it by time."""
+def _prompts(*texts: str | tuple[str, str]) -> Log:
+    """An hour apart, some with the agent's name for them."""
     log = Log()
-    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[-1])):
-        log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
-    log.records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
+    for number, each in enumerate(texts):
+        text, host = each if isinstance(each, tuple) else (each, None)
+        log.prompt("s1", text, MONDAY + number * HOUR, name=f"{number}", host_prompt_id=host, cwd_digest=7)
+    return log
+
+
+def _overtaken() -> Log:
+    """Until a prompt is there, telemetry that names it lies with the turn before by time."""
+    log = _prompts(PROMPTS[0], PROMPTS[3], PROMPTS[-1]).records("s1", edit(MONDAY + 10 * MINUTE, prompt_id="later"))
     log.prompt("s1", PROMPTS[1], MONDAY + 4 * HOUR, host_prompt_id="later", cwd_digest=7)
-    live, replayed = _live_and_replayed(log)
-    assert live == replayed
+    return log
 
 
-def test_work_that_names_an_agents_own_text_stays_with_the_turn_before_it_by_time() -> None:
-    """Two reports of background tasks, the first with the name of work long before it: it is not brought back."""
-    log = Log()
-    for number, text in enumerate((PROMPTS[0], PROMPTS[3], PROMPTS[8], PROMPTS[0])):
-        log.prompt("s1", text, MONDAY + number * HOUR, cwd_digest=7)
+def _named_twice() -> Log:
+    """A name that is used again, much later, takes nothing away from the turn that bore it first."""
+    log = _prompts((PROMPTS[0], "twice"), PROMPTS[3], PROMPTS[-1], (PROMPTS[1], "twice"))
+    return log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"), request(MONDAY + 4 * HOUR))
+
+
+def _reports_of_tasks() -> Log:
+    """Of two reports of background tasks the first has the name of work long before it: it is not brought back."""
+    log = _prompts(PROMPTS[0], PROMPTS[3], PROMPTS[8], PROMPTS[0])
     log.records("s1", edit(MONDAY + MINUTE, prompt_id="task"))
     log.prompt("s1", PROMPTS[6], MONDAY + 3 * HOUR + MINUTE, name="first", host_prompt_id="task", cwd_digest=7)
     log.prompt("s1", PROMPTS[6], MONDAY + 3 * HOUR + 5 * MINUTE, name="second", cwd_digest=7)
-    live, replayed = _live_and_replayed(log)
-    assert live == replayed
+    return log
+
+
+_ASKED = [("prompt", session, PROMPTS[0], MONDAY, False) for session in SESSIONS]
+_CHILD = [("work", session, "child", MONDAY, False) for session in SESSIONS]
+LATE: dict[str, list[Placed]] = {
+    "work that names a prompt not yet captured": _overtaken().facts,
+    "a name that is used twice": _named_twice().facts,
+    "work that names a text of the agent's": _reports_of_tasks().facts,
+    "a word about a session that proves to be a sub-agent's": told(
+        [_ASKED[1], ("said", "s2", "gap", 0, False), _ASKED[0], _CHILD[1]]
+    ),
+    "a word about a sub-agent's session, and a later capture": told(
+        [_ASKED[0], _CHILD[0], ("said", "s1", "gap", 0, False), _ASKED[1]]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_what_comes_late_leaves_the_tables_of_a_replay(case: str) -> None:
+    facts = LATE[case]
+    assert tables(project(facts, range(len(facts)))) == tables(project(facts))
 
 
 def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
@@ -288,19 +294,6 @@ def test_a_sessions_end_counts_by_its_time_whatever_prompt_it_names() -> None:
     live, replayed = _live_and_replayed(log)
     assert live == replayed
     assert "end" in [unpack(row[6], Arc).closed_by for row in live["arcs"]]
-
-
-def test_work_stays_with_the_first_of_two_prompts_of_one_name() -> None:
-    """A name that is used again, much later, takes nothing away from the turn that bore it first."""
-    log = Log()
-    log.prompt("s1", PROMPTS[0], MONDAY, host_prompt_id="twice", cwd_digest=7)
-    log.records("s1", edit(MONDAY + MINUTE, prompt_id="twice"))
-    log.prompt("s1", PROMPTS[3], MONDAY + HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[-1], MONDAY + 2 * HOUR, cwd_digest=7)
-    log.prompt("s1", PROMPTS[1], MONDAY + 3 * HOUR, host_prompt_id="twice", cwd_digest=7)
-    log.records("s1", request(MONDAY + 4 * HOUR))
-    live, replayed = _live_and_replayed(log)
-    assert live == replayed
 
 
 def test_an_answer_reaches_the_turn_that_its_prompt_was_joined_to() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregates.judging.prompt import judge_prompt
-from aggregates.judging.rubric import UNIT_CHARACTERS_MAX, UNIT_PROMPTS_MAX
+from aggregates.judging.rubric import UNIT_CHARACTERS_MAX
 from aggregates.reading.reading import read_prompt
 from aggregates.times import calendar_windows
 from projections.derive.sub_session_rows import PromptDetail
@@ -55,18 +55,6 @@ def test_prompts_that_nothing_was_answered_between_are_judged_as_one_text() -> N
     assert [(status, counted) for status, counted, _ in (first, second)] == [("ok", 1), ("skipped", 0)]
     lead = str(log.facts[1].event.prompt_id)  # type: ignore[attr-defined]
     assert (first[2].unit_prompt_id, second[2].unit_prompt_id) == (None, lead)
-
-
-ANSWERS = [
-    pytest.param(request(0), id="a request"),
-    pytest.param({"kind": "response", "at_us": 0, "text": "Which file?"}, id="an answer"),
-    pytest.param({"kind": "tool", "at_us": 0, "tool": "Read", "ok": True}, id="a tool call"),
-]
-
-
-@pytest.mark.parametrize("between", ANSWERS)
-def test_whatever_was_answered_between_parts_two_prompts(between: dict[str, Any]) -> None:
-    assert [status for status, _, _ in rows(project(told(ASK, between, MORE).facts))] == ["ok", "ok"]
 
 
 NO_ANSWERS = [
@@ -146,11 +134,3 @@ def test_long_prompts_are_read_together_only_as_far_as_they_fit() -> None:
     found = rows(project(told(ASK, long, long, MORE).facts))
     assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{long}", DIGESTER), ())
     assert rows(project(told(long * 3, MORE).facts))[0][2].rubric == judge_prompt(read_prompt(long * 3, DIGESTER), ())
-
-
-def test_of_a_very_long_row_of_prompts_the_first_are_read() -> None:
-    """All belong to one unit; so many of them give it its words."""
-    found = rows(project(told(*(f"Change number{place} of src/app.py." for place in range(20))).facts))
-    text = "\n\n".join(f"Change number{place} of src/app.py." for place in range(UNIT_PROMPTS_MAX))
-    assert found[0][2].rubric == judge_prompt(read_prompt(text, DIGESTER), ())
-    assert [counted for _, counted, _ in found] == [1] + [0] * 19

@@ -10,7 +10,7 @@ from aggregates.reading.verdicts import Bounds
 from aggregates.sub_sessions.arcs import Arc
 from projections.judging.unjudged import unsure_of
 from projections.reader import unpack
-from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, shell, tables
+from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, tables
 
 FIX = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
 MORE = "Also return an empty list in src/parser.py when the file is missing"
@@ -50,27 +50,6 @@ def test_a_model_sees_a_boundary() -> None:
     assert opened.shift.evidence[0].position == len(log.facts)
 
 
-def test_a_model_sees_none() -> None:
-    """Where the embedded judge saw one; the arc keeps what was said."""
-    log = Log()
-    first, second = worked(log, FIX, 0), worked(log, OTHER, 2, "README.md")
-    assert openings(log) == ["start", "topic"]
-    log.answers_gap("s", first, second, boundary=False)
-    (arc,) = arcs(log)
-    assert [(each.judge, each.shift) for each in arc.continuations] == [("model:m", False)]
-
-
-@pytest.mark.parametrize(("boundary", "opened"), [(True, ["start", "commit"]), (False, ["start"])])
-def test_a_model_is_asked_after_a_commit_too(boundary: bool, opened: list[str]) -> None:
-    """Whether the next prompt goes on with what was committed is the same question."""
-    log = Log()
-    first = worked(log, FIX, 0)
-    log.records("s", shell(MONDAY + MINUTE, "git commit -am done"))
-    second = worked(log, OTHER, 2, "README.md")
-    log.answers_gap("s", first, second, boundary=boundary)
-    assert openings(log) == opened
-
-
 def test_an_answer_holds_for_the_gap_that_was_asked_about() -> None:
     """A prompt that comes to light between the two makes another gap of it."""
     log = Log()
@@ -79,40 +58,6 @@ def test_an_answer_holds_for_the_gap_that_was_asked_about() -> None:
     assert openings(log) == ["start", "topic"]
     worked(log, "Also mention the empty file in src/parser.py in the docstring", 2)
     assert openings(log) == ["start"]
-
-
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("said", [True, False])
-def test_a_person_wins(said: bool, late: bool) -> None:
-    """Over a model, whoever speaks last."""
-    log = Log()
-    first, second = worked(log, FIX, 0), worked(log, MORE, 2)
-    if not late:
-        log.corrects_gap("s", second, said)
-    log.answers_gap("s", first, second, boundary=not said)
-    if late:
-        log.corrects_gap("s", second, said)
-    count = project(log.facts).execute("SELECT count(*) FROM sub_sessions").fetchone()[0]
-    assert count == (2 if said else 1)
-
-
-@pytest.mark.parametrize("text", ["/compact", "no, still wrong", FIX])
-def test_what_cannot_shift_stays(text: str) -> None:
-    """A command, a short correction, the same once more: whatever a model makes of it."""
-    log = Log()
-    first, second = worked(log, FIX, 0), worked(log, text, 2)
-    log.answers_gap("s", first, second, boundary=True)
-    assert openings(log) == ["start"]
-
-
-def test_a_clear_is_no_matter_of_opinion() -> None:
-    """What was said goes before what is judged."""
-    log = Log()
-    first = worked(log, FIX, 0)
-    log.records("s", {"kind": "session_start", "source": "clear", "at_us": MONDAY + MINUTE})
-    second = worked(log, MORE, 2)
-    log.answers_gap("s", first, second, boundary=False)
-    assert openings(log) == ["start", "clear"]
 
 
 def test_the_order_of_arrival_is_no_matter() -> None:

@@ -3,8 +3,6 @@
 from typing import Any, Literal
 from uuid import UUID
 
-import pytest
-
 from aggregates.judging.rubric import JudgeAnswered
 from projections.derive.sub_session_rows import Detail, PromptDetail
 from projections.reader import unpack
@@ -42,14 +40,6 @@ def shown(log: Log) -> tuple[str | None, int, Detail, list[PromptDetail]]:
     return intent, complete, unpack(detail, Detail), prompts
 
 
-def test_without_an_answer_the_embedded_judges_speak() -> None:
-    """And name themselves."""
-    log = Log()
-    worked(log)
-    _, _, detail, (prompt,) = shown(log)
-    assert (prompt.rubric.judge, detail.outcome.judge) == ("embedded/2", "embedded/2")
-
-
 def test_a_rubric_of_a_model_counts() -> None:
     """With what it earned, as far as that applies to its intent."""
     log = Log()
@@ -58,23 +48,6 @@ def test_a_rubric_of_a_model_counts() -> None:
     intent, _, _, (prompt,) = shown(log)
     assert intent == "question"
     assert (prompt.rubric.judge, prompt.rubric.earned, prompt.rubric.confidence) == (MODEL, ("goal_explicit",), 0.9)
-
-
-def test_a_model_that_cannot_tell() -> None:
-    """Then the prompt is unclassified."""
-    log = Log()
-    says(log, "rubric", worked(log))
-    intent, _, _, (prompt,) = shown(log)
-    assert (intent, prompt.rubric.status, prompt.rubric.judge) == (None, "unclassified", MODEL)
-
-
-@pytest.mark.parametrize("complete", [True, False])
-def test_an_outcome_of_a_model_counts(complete: bool) -> None:
-    """The evidence stays what was observed."""
-    log = Log()
-    says(log, "outcome", worked(log), complete=complete)
-    _, found, detail, _ = shown(log)
-    assert (found, detail.outcome.judge) == (complete, MODEL)
 
 
 def test_an_outcome_holds_for_just_those_turns() -> None:
@@ -86,29 +59,6 @@ def test_an_outcome_holds_for_just_those_turns() -> None:
     assert shown(log)[2].outcome.judge == "embedded/2"
     says(log, "outcome", first, second, complete=False)
     assert shown(log)[2].outcome.judge == MODEL
-
-
-def test_no_model_talks_a_dead_end_into_success() -> None:
-    """An ending on an API error is never complete."""
-    log = Log()
-    capture_id = log.prompt("s", ASK, MONDAY)
-    log.records("s", request(MONDAY + SECOND), edit(MONDAY + 2 * SECOND))
-    log.records("s", {"kind": "error", "at_us": MONDAY + 3 * SECOND, "status_code": 500})
-    says(log, "outcome", capture_id, complete=True)
-    _, complete, detail, _ = shown(log)
-    assert (complete, detail.outcome.judge) == (False, "embedded/2")
-
-
-def test_a_person_has_the_last_word() -> None:
-    """Over every judge."""
-    log = Log()
-    capture_id = worked(log)
-    log.corrects_goal("s", capture_id, True)
-    log.corrects_intent("s", capture_id, "feature")
-    says(log, "outcome", capture_id, complete=False)
-    says(log, "rubric", capture_id, intent="question")
-    intent, complete, _, _ = shown(log)
-    assert (intent, complete) == ("feature", True)
 
 
 def test_a_command_stays_unjudged() -> None:
