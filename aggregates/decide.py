@@ -6,7 +6,7 @@ that was wrong. The actor then loads `touched_streams` and decides again, now kn
 
 from uuid import UUID
 
-import msgspec
+from msgspec.structs import replace
 
 from aggregates.capture.clear import cleared
 from aggregates.capture.commands import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup
@@ -17,15 +17,15 @@ from aggregates.ids import forget_stream, overrides_stream
 from aggregates.reports.decide import ReportState, decide_report, evolve_report
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
-from aggregates.sub_sessions.sub_session import AnyOverride, EditTitle, OverrideCommand, TitleEdited, overridden
+from aggregates.sub_sessions.sub_session import EditTitle, Override, TitleEdited
 
 
 class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"):
     """Forget a developer: their texts go for good, what was counted stays."""
 
 
-SentCommand = AnyCapture | EditTitle | AnyOverride | CompleteSetup | ForgetDeveloper  # what comes as bytes, too
-AnyCommand = SentCommand | ReportEvent
+SentCommand = AnyCapture | EditTitle | CompleteSetup | ForgetDeveloper  # what comes as bytes, too
+AnyCommand = SentCommand | Override | ReportEvent
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
@@ -55,7 +55,7 @@ def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
     """What follows from a command; what its events tell unsealed is bounded and holds no secrets."""
     decision = _decided(command, streams, context)
     events = tuple((stream, cleared(event, context)) for stream, event in decision.events)
-    return msgspec.structs.replace(decision, events=events)
+    return replace(decision, events=events)
 
 
 def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decision:
@@ -64,10 +64,10 @@ def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decisio
             return decide_capture(command, streams, context)
         case EditTitle():
             return _edit_title(command, context)
-        case OverrideCommand():
-            stream = overrides_stream(command.developer_id)
-            events = overridden(command, context.now_us)
-            return Decision(tuple((stream, event) for event in events), Done(True, command.capture_id))
+        case Override():
+            # Saying the same again is a fact again, and changes nothing.
+            stream, now = overrides_stream(command.developer_id), {"received_at_us": context.now_us}
+            return Decision(tuple((stream, replace(fact, **now)) for fact in command.facts), Done(True))
         case CompleteSetup():
             by, key_prefix = origin(command, context.now_us), command.key_prefix
             completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Command, DeveloperEvent, Words, origin
+from aggregates.event import Command, DeveloperEvent, Words
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.floor import Floor, substance
 from aggregates.judging.outcome import judge_outcome
@@ -48,38 +48,10 @@ class EditTitle(Command, frozen=True, kw_only=True, tag="edit-title"):
     summary: str | None = None
 
 
-class OverrideCommand(Command, frozen=True, kw_only=True):
-    """A person says how it was, against what was judged, of the sub-session that holds the turn of this capture."""
+class Override(Command, frozen=True, kw_only=True, tag="override"):
+    """A person says how it was, against what was judged: these facts, but for the time of receipt."""
 
-    agent_session_id: str
-    capture_id: UUID
-
-
-class OverrideGap(OverrideCommand, frozen=True, kw_only=True, tag="correct-gap"):
-    boundary: bool  # whether there is a boundary before this capture's turn
-    more: tuple[tuple[str, UUID], ...] = ()  # further captures of which the same holds, each after its agent session
-
-
-class OverrideGoal(OverrideCommand, frozen=True, kw_only=True, tag="correct-goal"):
-    complete: bool
-
-
-class OverrideRework(OverrideCommand, frozen=True, kw_only=True, tag="correct-rework"):
-    rework: bool
-
-
-class OverrideIntent(OverrideCommand, frozen=True, kw_only=True, tag="correct-intent"):
-    intent_class: Intent
-
-
-class ClearOverride(OverrideCommand, frozen=True, kw_only=True, tag="clear-override"):
-    """A person takes back what they said in one field; the judges' word counts again."""
-
-    field: "OverrideField"
-    more: tuple[tuple[str, UUID], ...] = ()  # further captures that something was said of, each after its agent session
-
-
-AnyOverride = OverrideGap | OverrideGoal | OverrideRework | OverrideIntent | ClearOverride
+    facts: tuple["OverrideEvent", ...]
 
 
 # Events about a sub-session: its title, and overrides of what was judged.
@@ -168,29 +140,6 @@ class Overrides(msgspec.Struct, frozen=True):
     complete: bool | None = None
     rework: bool | None = None
     intent: Intent | None = None
-
-
-def overridden(command: AnyOverride, now_us: int) -> list[OverrideEvent]:
-    """The facts that a correction becomes. Saying the same again is a fact again, and changes nothing."""
-    by, session, capture = origin(command, now_us), command.agent_session_id, command.capture_id
-    match command:
-        case OverrideGap():
-            return [
-                GapOverridden(**by, agent_session_id=name, before_capture=each, boundary=command.boundary)
-                for name, each in ((session, capture), *command.more)
-            ]
-        case OverrideGoal():
-            return [GoalOverridden(**by, agent_session_id=session, capture_id=capture, complete=command.complete)]
-        case OverrideRework():
-            return [ReworkOverridden(**by, agent_session_id=session, capture_id=capture, rework=command.rework)]
-        case OverrideIntent():
-            intent = command.intent_class
-            return [IntentOverridden(**by, agent_session_id=session, capture_id=capture, intent_class=intent)]
-        case ClearOverride():
-            return [
-                OverrideCleared(**by, agent_session_id=name, capture_id=each, field=command.field)
-                for name, each in ((session, capture), *command.more)
-            ]
 
 
 def override_words_of(event: OverrideEvent) -> tuple[UUID, list[tuple[OverrideTopic, str]]]:

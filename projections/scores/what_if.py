@@ -9,7 +9,7 @@ import msgspec
 from aggregates.event import Digester, Scope
 from aggregates.scores.grades import Tally
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US
-from aggregates.sub_sessions.sub_session import AnyOverride, overridden, override_words_of
+from aggregates.sub_sessions.sub_session import Override, override_words_of
 from aggregates.times import US_PER_DAY, Window
 from projections.derive.developers import PromptTexts, rebuild_sub_sessions
 from projections.derive.sessions import recut_session
@@ -36,7 +36,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
     then: Tally
 
 
-def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, command: AnyOverride, window: Window) -> WhatIf | None:
+def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, command: Override, window: Window) -> WhatIf | None:
     """None where the developer has no such sub-session."""
     row = find(reader, scope, sub_session_id)
     if row is None:
@@ -64,10 +64,10 @@ _HOLDING = (
 )
 
 
-def _take(trial: Reader, scope: Scope, command: AnyOverride) -> None:
+def _take(trial: Reader, scope: Scope, command: Override) -> None:
     """The word becomes rows, and what hangs on them is derived again."""
     touched: dict[str, int] = {}
-    for event in overridden(command, 0):
+    for event in command.facts:
         capture_id, words = override_words_of(event)
         session, at = event.agent_session_id, (event.agent_session_id, str(capture_id))
         rows = [(*at, topic, 2**62, said) for topic, said in words]  # behind every position of a log
@@ -84,11 +84,11 @@ _TURN_OF = (
 )
 
 
-def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: AnyOverride, copy: sqlite3.Connection) -> None:
+def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: Override, copy: sqlite3.Connection) -> None:
     """What the goals within reach of a time are derived from, and all of the sessions that are cut again."""
     copy.executescript(";".join(statement for (statement,) in reader.db.execute(_SCHEMA)))
     reach = Window(at_us - _REACH_US, at_us + _REACH_US)
-    recut = json_array(sorted({event.agent_session_id for event in overridden(command, 0)}))
+    recut = json_array(sorted({fact.agent_session_id for fact in command.facts}))
     named = bound(scope, reach, at=at_us, limit=NEIGHBOURS_MAX)
     near = [name for (name,) in reader.db.execute(_NEAR, named)]
     close = list(dict.fromkeys((*near[:BORDERING], *(n for (n,) in reader.db.execute(_RECUT, (recut,))))))

@@ -19,7 +19,7 @@ from aggregates.capture.commands import (
 from aggregates.decide import AnyCommand
 from aggregates.event import Reply
 from aggregates.records.record import Point
-from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap, OverrideGoal, OverrideIntent, OverrideRework
+from aggregates.sub_sessions.sub_session import EditTitle
 from tests.fuzz.mill import Mill
 from tests.fuzz.odd import examples
 from tests.fuzz.test_intake import MILL
@@ -28,7 +28,6 @@ from tests.support.people import ACME, ANA, NOW_US
 
 KINDS: tuple[type[AnyCommand], ...] = (
     *(CapturePrompt, CaptureResponse, CaptureRecords, CaptureRecords, CaptureMetrics, EditTitle, CompleteSetup),
-    *(OverrideGap, OverrideGoal, OverrideRework, OverrideIntent),
 )
 _MSGPACK = {"Content-Type": "application/msgpack"}
 _HOUR_US = 3_600_000_000

@@ -11,7 +11,7 @@ from quart import Response
 
 from aggregates.characters import plain
 from aggregates.reading.verdicts import BooleanName, Intent
-from aggregates.sub_sessions.sub_session import EditTitle, OverrideGap
+from aggregates.sub_sessions.sub_session import EditTitle, GapOverridden, Override
 from projections.explain.explain import explanation
 from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
@@ -256,6 +256,7 @@ async def take_word(call: BySignIn, goal_id: UUID) -> Response:
     _, command = await command_of(call, body, str(goal_id))
     said = await override(call, body, str(goal_id))
     # What was said of a gap stands with the goal that begins there.
-    shown = command.capture_id if word == "split" and isinstance(command, OverrideGap) else said.sub_session_id
+    gap = command.facts[0] if word == "split" and isinstance(command, Override) else None
+    shown = gap.before_capture if isinstance(gap, GapOverridden) else said.sub_session_id
     told = {"said": {"rename": "named", "split": "split"}.get(word, "counts")}
     return rendering.redirect(f"/goals/{shown}?{urlencode(told)}")

@@ -10,14 +10,14 @@ from msgspec.structs import asdict
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.sub_session import (
-    AnyOverride,
-    ClearOverride,
     EditTitle,
+    GapOverridden,
+    GoalOverridden,
+    IntentOverridden,
+    Override,
+    OverrideCleared,
     OverrideField,
-    OverrideGap,
-    OverrideGoal,
-    OverrideIntent,
-    OverrideRework,
+    ReworkOverridden,
 )
 from aggregates.times import US_PER_DAY, Window
 from projections.explain.explain import Explanation, explanation
@@ -176,9 +176,7 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
     return Overridden(current or known.sub_session_id, body.field, body.action)
 
 
-async def command_of(
-    call: ByKey, body: OverrideBody, sub_session_id: str
-) -> tuple[Overridable, AnyOverride | EditTitle]:
+async def command_of(call: ByKey, body: OverrideBody, sub_session_id: str) -> tuple[Overridable, Override | EditTitle]:
     """What it is said about, and the command. Raises `HttpError` 400."""
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
@@ -198,40 +196,42 @@ async def command_of(
 
 def _command(
     scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]
-) -> AnyOverride | EditTitle:
+) -> Override | EditTitle:
     """What a legal action asks for. Raises `HttpError` 400."""
-    about = asdict(scope) | asdict(known.turns[0])
+    by: dict[str, Any] = {"received_at_us": 0, **asdict(scope)}
+    about = by | asdict(known.turns[0])
+    boundary: tuple[TurnPlace, ...] = ()
     match action:
-        case "clear":
-            first, *more = (known.spoken if field == "boundary" else ()) or known.turns[:1]
-            places = tuple((place.agent_session_id, place.capture_id) for place in more)
-            return ClearOverride(
-                **asdict(scope), **asdict(first), field=msgspec.convert(field, OverrideField), more=places
-            )
-        case "keep_together":
-            first, *more = [_split_at(known, payload)] if "split_turn_idx" in payload else _asked_of(known)
-            places = tuple((place.agent_session_id, place.capture_id) for place in more)
-            return OverrideGap(**asdict(scope), **asdict(first), boundary=False, more=places)
-        case "split_at_turn":
-            return OverrideGap(**asdict(scope), **asdict(_split_at(known, payload)), boundary=True)
-        case "merge_with_previous":
-            if known.joins_at is None:
-                raise HttpError(400, "there is no earlier sub-session of yours to merge with")
-            return OverrideGap(**asdict(scope), **asdict(known.joins_at), boundary=False)
-        case "mark_complete" | "mark_incomplete":
-            return OverrideGoal(**about, complete=action == "mark_complete")
-        case "mark_rework" | "mark_not_rework":
-            return OverrideRework(**about, rework=action == "mark_rework")
-        case "set_intent":
-            return OverrideIntent(**about, intent_class=_payload(payload, _SetIntent).intent_class)
-        case _:
+        case "rename":
             label = _payload(payload, _Rename).new_label
             if not label.strip():
                 raise HttpError(400, "payload.new_label is blank; send 1 to 60 characters")
-            named = known.turns[0].capture_id
-            return EditTitle(
-                organization_id=scope.organization_id, developer_id=scope.developer_id, turn_id=named, title=label
+            return EditTitle(**asdict(scope), turn_id=known.turns[0].capture_id, title=label)
+        case "clear":
+            places = (known.spoken if field == "boundary" else ()) or known.turns[:1]
+            cleared = msgspec.convert(field, OverrideField)
+            return Override(
+                **asdict(scope), facts=tuple(OverrideCleared(**by, **asdict(each), field=cleared) for each in places)
             )
+        case "keep_together":
+            boundary = (_split_at(known, payload),) if "split_turn_idx" in payload else _asked_of(known)
+        case "split_at_turn":
+            boundary = (_split_at(known, payload),)
+        case "merge_with_previous":
+            if known.joins_at is None:
+                raise HttpError(400, "there is no earlier sub-session of yours to merge with")
+            boundary = (known.joins_at,)
+        case "mark_complete" | "mark_incomplete":
+            return Override(**asdict(scope), facts=(GoalOverridden(**about, complete=action == "mark_complete"),))
+        case "mark_rework" | "mark_not_rework":
+            return Override(**asdict(scope), facts=(ReworkOverridden(**about, rework=action == "mark_rework"),))
+        case _:
+            intent = _payload(payload, _SetIntent).intent_class
+            return Override(**asdict(scope), facts=(IntentOverridden(**about, intent_class=intent),))
+    splits = action == "split_at_turn"
+    gaps = [(each.agent_session_id, each.capture_id) for each in boundary]
+    facts = [GapOverridden(**by, agent_session_id=name, before_capture=each, boundary=splits) for name, each in gaps]
+    return Override(**asdict(scope), facts=tuple(facts))
 
 
 def _asked_of(known: Overridable) -> tuple[TurnPlace, ...]:

@@ -4,22 +4,18 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from aggregates.decide import decide, evolve, required_streams, touched_streams
-from aggregates.event import Context, Digester, Done
+from aggregates.event import Context, Decision, Digester, Done
 from aggregates.ids import overrides_stream
 from aggregates.sub_sessions.sub_session import (
-    AnyOverride,
-    ClearOverride,
     GapOverridden,
     GoalOverridden,
     IntentOverridden,
+    Override,
     OverrideCleared,
     OverrideEvent,
-    OverrideGap,
-    OverrideGoal,
-    OverrideIntent,
-    OverrideRework,
     Overrides,
     OverrideWord,
     ReworkOverridden,
@@ -30,33 +26,25 @@ from aggregates.sub_sessions.sub_session import (
 from tests.support.log import named
 
 _ANA, _CAPTURE, _TURN = named("ana"), named("capture"), named("turn")
-_OWNED: dict[str, Any] = {"organization_id": named("acme"), "developer_id": _ANA, "agent_session_id": "s1"}
+_BY: dict[str, Any] = {"organization_id": named("acme"), "developer_id": _ANA}
 _CONTEXT = Context(now_us=7, digester=Digester(b"a fixed key"), redaction=True)
+_FACT: dict[str, Any] = _BY | {"received_at_us": 0, "agent_session_id": "s1"}
 
-_ABOUT: dict[str, Any] = _OWNED | {"capture_id": _CAPTURE}
-_GAP = OverrideGap(**_ABOUT, boundary=True)
-_GOAL = OverrideGoal(**_ABOUT, complete=False)
-_REWORK = OverrideRework(**_ABOUT, rework=True)
-_INTENT = OverrideIntent(**_ABOUT, intent_class="refactor")
-_FACT: dict[str, Any] = _OWNED | {"received_at_us": 7}
-
-DECIDED: dict[str, tuple[AnyOverride, OverrideEvent, str]] = {
-    "a boundary": (_GAP, GapOverridden(**_FACT, before_capture=_CAPTURE, boundary=True), "yes"),
-    "a goal": (_GOAL, GoalOverridden(**_FACT, capture_id=_CAPTURE, complete=False), "no"),
-    "rework": (_REWORK, ReworkOverridden(**_FACT, capture_id=_CAPTURE, rework=True), "yes"),
-    "an intent": (_INTENT, IntentOverridden(**_FACT, capture_id=_CAPTURE, intent_class="refactor"), "refactor"),
+SAID: dict[str, tuple[OverrideEvent, str]] = {
+    "a boundary": (GapOverridden(**_FACT, before_capture=_CAPTURE, boundary=True), "yes"),
+    "a goal": (GoalOverridden(**_FACT, capture_id=_CAPTURE, complete=False), "no"),
+    "rework": (ReworkOverridden(**_FACT, capture_id=_CAPTURE, rework=True), "yes"),
+    "an intent": (IntentOverridden(**_FACT, capture_id=_CAPTURE, intent_class="refactor"), "refactor"),
 }
 
 
-@pytest.mark.parametrize("case", DECIDED)
+@pytest.mark.parametrize("case", SAID)
 def test_a_correction_is_a_fact_about_a_capture(case: str) -> None:
-    """In the developer's stream of corrections; said again, it is a fact again."""
-    command, fact, word = DECIDED[case]
-    stream = overrides_stream(_ANA)
-    for known in ({}, {stream: evolve(None, fact)}):
-        decision = decide(command, known, _CONTEXT)
-        assert decision.events == ((stream, fact),)
-        assert decision.reply == Done(True, _CAPTURE)
+    """In the developer's stream of corrections, as of now; said again, it is a fact again."""
+    fact, word = SAID[case]
+    command, stream, taken = Override(**_BY, facts=(fact,)), overrides_stream(_ANA), replace(fact, received_at_us=7)
+    for known in ({}, {stream: evolve(None, taken)}):
+        assert decide(command, known, _CONTEXT) == Decision(((stream, taken),), Done(True))
     assert override_words_of(fact)[0] == _CAPTURE
     assert [said for _, said in override_words_of(fact)[1]] == [word]
     assert touched_streams(command) == required_streams(command) == (stream,)
@@ -112,12 +100,5 @@ def test_whose_end_a_person_drew_is_drawn_without_an_override() -> None:
 
 
 def test_clearing_a_label_takes_the_class_and_the_title_back() -> None:
-    """For each capture that the command names a fact."""
-    command = ClearOverride(**_ABOUT, field="label", more=(("s2", _TURN),))
-    facts = [fact for _, fact in decide(command, {}, _CONTEXT).events]
-    assert [
-        (fact.agent_session_id, override_words_of(fact)) for fact in facts if isinstance(fact, OverrideCleared)
-    ] == [
-        ("s1", (_CAPTURE, [("intent", "cleared"), ("title", "cleared")])),
-        ("s2", (_TURN, [("intent", "cleared"), ("title", "cleared")])),
-    ]
+    fact = OverrideCleared(**_FACT, capture_id=_CAPTURE, field="label")
+    assert override_words_of(fact) == (_CAPTURE, [("intent", "cleared"), ("title", "cleared")])

@@ -8,13 +8,13 @@ import pytest
 
 from aggregates.scores.grades import Tally
 from aggregates.sub_sessions.sub_session import (
-    AnyOverride,
-    ClearOverride,
-    OverrideGap,
-    OverrideGoal,
-    OverrideIntent,
-    OverrideRework,
-    overridden,
+    GapOverridden,
+    GoalOverridden,
+    IntentOverridden,
+    Override,
+    OverrideCleared,
+    OverrideEvent,
+    ReworkOverridden,
 )
 from aggregates.times import Window
 from projections.reader import Reader, json_array
@@ -72,22 +72,34 @@ class Week:
         return reader(project(self.log.facts), self.log.facts)
 
 
+_BY: dict[str, Any] = {"organization_id": ANA.organization_id, "developer_id": ANA.developer_id}
+_SAID = _BY | {"received_at_us": END_US}
+
+
 def _said(session: str, capture_id: UUID) -> dict[str, Any]:
-    scope = {"organization_id": ANA.organization_id, "developer_id": ANA.developer_id}
-    return {**scope, "agent_session_id": session, "capture_id": capture_id}
+    return {**_SAID, "agent_session_id": session, "capture_id": capture_id}
 
 
-WORDS: dict[str, Callable[[Week], tuple[UUID, AnyOverride]]] = {
-    "reached": lambda w: (w.mailer, OverrideGoal(**_said("a", w.mailer), complete=True)),
-    "not reached": lambda w: (w.parser, OverrideGoal(**_said("a", w.parser), complete=False)),
-    "not done again": lambda w: (w.again, OverrideRework(**_said("c", w.again), rework=False)),
-    "done again": lambda w: (w.first, OverrideRework(**_said("b", w.first), rework=True)),
-    "another kind": lambda w: (w.first, OverrideIntent(**_said("b", w.first), intent_class="question")),
-    "split": lambda w: (w.first, OverrideGap(**_said("b", w.third), boundary=True)),
-    "join": lambda w: (w.mailer, OverrideGap(**_said("a", w.mailer), boundary=False)),
-    "together": lambda w: (w.first, OverrideGap(**_said("b", w.second), boundary=False)),
-    "taken back": lambda w: (w.first, ClearOverride(**_said("b", w.third), field="boundary")),
+def _gap(session: str, capture_id: UUID, boundary: bool) -> OverrideEvent:
+    return GapOverridden(**_SAID, agent_session_id=session, before_capture=capture_id, boundary=boundary)
+
+
+WORDS: dict[str, Callable[[Week], tuple[UUID, OverrideEvent]]] = {
+    "reached": lambda w: (w.mailer, GoalOverridden(**_said("a", w.mailer), complete=True)),
+    "not reached": lambda w: (w.parser, GoalOverridden(**_said("a", w.parser), complete=False)),
+    "not done again": lambda w: (w.again, ReworkOverridden(**_said("c", w.again), rework=False)),
+    "done again": lambda w: (w.first, ReworkOverridden(**_said("b", w.first), rework=True)),
+    "another kind": lambda w: (w.first, IntentOverridden(**_said("b", w.first), intent_class="question")),
+    "split": lambda w: (w.first, _gap("b", w.third, True)),
+    "join": lambda w: (w.mailer, _gap("a", w.mailer, False)),
+    "together": lambda w: (w.first, _gap("b", w.second, False)),
+    "taken back": lambda w: (w.first, OverrideCleared(**_said("b", w.third), field="boundary")),
 }
+
+
+def _command(week: Week, word: str) -> tuple[UUID, Override]:
+    goal, fact = WORDS[word](week)
+    return goal, Override(**_BY, facts=(fact,))
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -97,14 +109,12 @@ def test_what_would_come_is_what_comes(word: str) -> None:
     if word == "taken back":
         week.log.corrects_gap("b", week.third, True)
         week.log.passes(END_US)
-    goal, command = WORDS[word](week)
+    goal, command = _command(week, word)
     before = week.reader
     found = what_if(before, ANA, goal, command, MONTH)
     assert found is not None
     assert found.now == tally(before, ANA, MONTH)
-    week.log.facts += [
-        Placed(len(week.log.facts) + place, event) for place, event in enumerate(overridden(command, END_US), 1)
-    ]
+    week.log.facts.append(Placed(len(week.log.facts) + 1, command.facts[0]))
     assert found.then == tally(week.reader, ANA, MONTH)
     assert (found.before, found.after) == (_outcomes(before, before, goal)[0], _outcomes(week.reader, before, goal))
 
@@ -129,7 +139,7 @@ def test_a_word_moves_what_it_should() -> None:
 
 
 def _then(week: Week, word: str) -> Tally:
-    goal, command = WORDS[word](week)
+    goal, command = _command(week, word)
     found = what_if(week.reader, ANA, goal, command, MONTH)
     assert found is not None
     return found.then
@@ -137,7 +147,7 @@ def _then(week: Week, word: str) -> Tally:
 
 def test_a_range_without_the_goal_stays_as_it_is() -> None:
     week = Week()
-    goal, command = WORDS["join"](week)
+    goal, command = _command(week, "join")
     found = what_if(week.reader, ANA, goal, command, Window(MONDAY - DAY, MONDAY))
     assert found is not None
     assert found.now == found.then
@@ -145,5 +155,5 @@ def test_a_range_without_the_goal_stays_as_it_is() -> None:
 
 def test_a_goal_of_somebody_else_is_none() -> None:
     week = Week()
-    goal, command = WORDS["join"](week)
+    goal, command = _command(week, "join")
     assert what_if(week.reader, BEN, goal, command, MONTH) is None
