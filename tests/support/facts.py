@@ -39,6 +39,8 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 MONDAY = 1_767_603_600 * SECOND  # Monday 2026-01-05, 09:00 UTC
+FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+ADD = "Add a --json flag to src/cli.py and a test for it"
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,15 @@ class Log:
             records=tuple(records),
             words=Words(table.words),
         )
+
+    def works(
+        self, session: str, at_us: int, ask: str = FIX, path: str | None = None, *, ok: bool = True, **asked: Any
+    ) -> UUID:
+        """A goal of one minute: asked, edited, checked. Its capture."""
+        capture_id = self.prompt(session, ask, at_us, cwd_digest=7)
+        done = edit(at_us + 20 * SECOND, path or f"src/{session}.py"), shell(at_us + MINUTE, "pytest -q", ok)
+        self.records(session, request(at_us + 10 * SECOND, **asked), *done)
+        return capture_id
 
     def lines(
         self, session: str, at_us: int, value: float, meaning: PointMeaning = "lines_added", **fields: Any

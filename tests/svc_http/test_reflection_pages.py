@@ -21,7 +21,6 @@ from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
 from svc_http.app import build_api
 from svc_http.pages import figures
-from tests.projections.scores.test_activity import worked
 from tests.projections.scores.test_throttle import failed
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
 from tests.support.log import named
@@ -52,7 +51,7 @@ def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) 
         log = Log(scope)
         log.now_us = NOW_US - DAY
         for number in range(goals):
-            worked(log, f"{scope.developer_id} {number}", NOW_US - DAY + number * HOUR)
+            log.works(f"{scope.developer_id} {number}", NOW_US - DAY + number * HOUR)
         house.has_seen(log)
     house.passes(NOW_US)
 

@@ -8,6 +8,7 @@ from projections.sub_sessions.listing import rubric_items
 from tests.support.facts import (
     ANA,
     DAY,
+    FIX,
     HOUR,
     MINUTE,
     MONDAY,
@@ -16,20 +17,12 @@ from tests.support.facts import (
     edit,
     project,
     reader,
-    request,
     shell,
     tables,
 )
 
-ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+PARSER = "src/parser.py"
 FLAG = "Add a --json flag to the list command in src/cli.py and a test for it"
-
-
-def worked(log: Log, session: str, at_us: int, ask: str = ASK, path: str = "src/parser.py") -> UUID:
-    capture_id = log.prompt(session, ask, at_us, cwd_digest=7)
-    log.records(session, request(at_us + 10 * SECOND), edit(at_us + 20 * SECOND, path=path))
-    log.records(session, shell(at_us + MINUTE, "pytest -q"))
-    return capture_id
 
 
 def select(log: Log, columns: str) -> list[tuple[Any, ...]]:
@@ -42,7 +35,7 @@ def select(log: Log, columns: str) -> list[tuple[Any, ...]]:
 def test_whether_a_later_one_is_rework_follows_what_is_said_of_the_earlier() -> None:
     """An earlier goal that was not reached after all is not worked over again; what was judged stays beside it."""
     log = Log()
-    first = worked(log, "a", MONDAY)
+    first = log.works("a", MONDAY, path=PARSER)
     log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
     log.prompt("b", "Undo the change to the parser, please revert that again", MONDAY + DAY)
     log.records("b", shell(MONDAY + DAY + SECOND, "git revert --no-edit HEAD"))
@@ -59,9 +52,9 @@ def test_whether_a_later_one_is_rework_follows_what_is_said_of_the_earlier() -> 
 def test_a_word_about_rework_names_the_earlier_one_that_the_rule_finds() -> None:
     """Said to be none, it is none; said to be one, it is of the one that was found."""
     log = Log()
-    worked(log, "a", MONDAY)
+    log.works("a", MONDAY, path=PARSER)
     log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
-    again = worked(log, "b", MONDAY + DAY)
+    again = log.works("b", MONDAY + DAY, path=PARSER)
     found, judged = select(log, "rework_of, judged_rework_of")[1]
     assert found == judged is not None
     log.corrects_rework("b", again, rework=False)
@@ -73,8 +66,8 @@ def test_a_word_about_rework_names_the_earlier_one_that_the_rule_finds() -> None
 def test_two_sessions_at_once_are_merged_in_the_order_of_their_prompts() -> None:
     """It goes on for as long as either does, and the prompts of both are one row of turns."""
     log = Log()
-    worked(log, "a", MONDAY)
-    other = worked(log, "b", MONDAY + 5 * MINUTE, FLAG, "src/cli.py")
+    log.works("a", MONDAY, path=PARSER)
+    other = log.works("b", MONDAY + 5 * MINUTE, FLAG, "src/cli.py")
     log.records("b", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 7 * MINUTE})
     log.prompt("a", "Also return an empty list in src/parser.py when the file is missing", MONDAY + 10 * MINUTE)
     log.corrects_gap("b", other, boundary=False)
@@ -91,20 +84,20 @@ def test_two_sessions_at_once_are_merged_in_the_order_of_their_prompts() -> None
 def test_a_late_session_between_takes_the_place_of_the_one_before() -> None:
     """What was said is that there is no boundary before this prompt, whatever comes before it."""
     log = Log()
-    worked(log, "a", MONDAY)
-    last = worked(log, "c", MONDAY + 2 * HOUR, FLAG, "src/cli.py")
+    log.works("a", MONDAY, path=PARSER)
+    last = log.works("c", MONDAY + 2 * HOUR, FLAG, "src/cli.py")
     log.corrects_gap("c", last, boundary=False)
     assert select(log, "turns, agent_session_id") == [(2, "a")]
-    worked(log, "b", MONDAY + HOUR, "Write a README section about the new export command", "README.md")
+    log.works("b", MONDAY + HOUR, "Write a README section about the new export command", "README.md")
     assert select(log, "turns, agent_session_id") == [(1, "a"), (2, "b")]
 
 
 def test_a_split_stands_where_the_merge_rule_would_join_again() -> None:
     """Same folder, same files, within ten minutes: a person's word goes before it."""
     log = Log()
-    worked(log, "a", MONDAY)
+    log.works("a", MONDAY, path=PARSER)
     log.records("a", {"kind": "session_end", "source": "exit", "at_us": MONDAY + 2 * MINUTE})
-    second = worked(log, "a2", MONDAY + 5 * MINUTE, "Now also handle a header without rows in src/parser.py")
+    second = log.works("a2", MONDAY + 5 * MINUTE, "Now also handle a header without rows in src/parser.py", path=PARSER)
     assert select(log, "turns") == [(2,)]
     log.corrects_gap("a2", second, boundary=True)
     assert select(log, "turns, overridden") == [(1, 0), (1, 1)]
@@ -113,12 +106,12 @@ def test_a_split_stands_where_the_merge_rule_would_join_again() -> None:
 def test_what_was_said_of_a_log_record_holds_for_the_plugins_capture_of_the_same_prompt() -> None:
     """The plugin delivers later; the turn is one, under another id, and the word is about it."""
     log = Log().claim("a")
-    worked(log, "z", MONDAY - DAY, FLAG, "src/cli.py")
-    log.records("a", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": ASK, "record_id": "r1"})
+    log.works("z", MONDAY - DAY, FLAG, "src/cli.py")
+    log.records("a", {"kind": "prompt", "at_us": MONDAY + 2 * SECOND, "text": FIX, "record_id": "r1"})
     log.records("a", edit(MONDAY + MINUTE))
     seen = UUID(project(log.facts).execute("SELECT capture_id FROM captures WHERE by_plugin = 0").fetchone()[0])
     log.corrects_goal("a", seen, complete=True).corrects_intent("a", seen, "feature").renames(seen, "Mine")
-    log.prompt("a", ASK, MONDAY, host_prompt_id="p1", cwd_digest=7)
+    log.prompt("a", FIX, MONDAY, host_prompt_id="p1", cwd_digest=7)
     assert select(log, "goal_complete, intent, overridden")[1] == (1, "feature", 2 + 8)
 
 

@@ -6,33 +6,25 @@ from aggregates.times import Window
 from projections.prices.spending import dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.reader import Reader
 from tests.support.facts import (
+    ADD,
     ANA,
     BEN,
     DAY,
+    FIX,
     HOUR,
-    MINUTE,
     MONDAY,
-    SECOND,
     Log,
-    edit,
     project,
     reader,
-    request,
-    shell,
 )
 
-FIX = "Fix the crash in src/parser.py when the file is empty; run pytest before you stop."
-ADD = "Add a --json flag to src/cli.py and a test for it."
 DOLLAR = 10**9
 DAYS = [Window(MONDAY + day * DAY, MONDAY + (day + 1) * DAY) for day in range(3)]
 WEEK = Window(MONDAY, MONDAY + 7 * DAY)
 
 
 def goal(log: Log, session: str, text: str, at_us: int, cost_usd_nano: int | None, model: str, *, ok: bool) -> None:
-    capture_id = log.prompt(session, text, at_us)
-    asked = request(at_us + SECOND, model=model, cost_usd_nano=cost_usd_nano)
-    log.records(session, asked, edit(at_us + 2 * SECOND, f"src/{session}.py"), shell(at_us + MINUTE, "pytest", ok=ok))
-    log.corrects_goal(session, capture_id, ok)
+    log.corrects_goal(session, log.works(session, at_us, text, ok=ok, model=model, cost_usd_nano=cost_usd_nano), ok)
 
 
 @pytest.fixture(scope="module")

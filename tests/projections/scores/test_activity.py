@@ -10,12 +10,13 @@ from aggregates.times import Window, iso
 from projections.reader import Reader
 from projections.scores.activity import TaskTimes, TouchedFile, files, task_time
 from tests.support.facts import (
+    ADD,
     ANA,
     DAY,
+    FIX,
     HOUR,
     MINUTE,
     MONDAY,
-    SECOND,
     Log,
     Placed,
     edit,
@@ -26,19 +27,6 @@ from tests.support.facts import (
 )
 
 TODAY = Window(MONDAY, MONDAY + 12 * HOUR)
-FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
-ADD = "Add a --json flag to src/cli.py and a test for it"
-
-
-def worked(log: Log, session: str, at_us: int, ask: str = FIX, *, ok: bool = True) -> None:
-    """One goal within a minute: asked, edited, checked; done or not."""
-    log.prompt(session, ask, at_us, cwd_digest=7)
-    log.records(
-        session,
-        request(at_us + 10 * SECOND),
-        edit(at_us + 20 * SECOND, path=f"src/{session}.py"),
-        shell(at_us + MINUTE, "pytest -q", ok=ok),
-    )
 
 
 def seen(log: Log) -> Reader:
@@ -197,7 +185,7 @@ def test_the_total_is_that_of_the_range_and_not_of_the_page() -> None:
 
 def test_a_task_that_still_goes_on_has_no_end_and_no_verdict() -> None:
     log = Log()
-    worked(log, "a", MONDAY)
+    log.works("a", MONDAY)
     (task,) = times_of(log).items
     assert (task.ended_at, task.crushed, task.intent_class) == (None, None, "bug_fix")
     log.passes(MONDAY + HOUR)

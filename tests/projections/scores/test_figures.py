@@ -1,5 +1,6 @@
 """Figures against hand-computed ones: what counts, what does not, and in which window."""
 
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -9,9 +10,11 @@ from projections.scores.score import score, speed, tokens
 from projections.scores.skill import insight_summary, skill
 from projections.sub_sessions.listing import realtime, rubric_items, trivia
 from tests.support.facts import (
+    ADD,
     ANA,
     BEN,
     DAY,
+    FIX,
     HOUR,
     MINUTE,
     MONDAY,
@@ -20,40 +23,14 @@ from tests.support.facts import (
     edit,
     project,
     reader,
-    request,
     shell,
     tables,
 )
 
 UTC = ZoneInfo("UTC")
-ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
+RENAME = "Rename the storage module to src/store.py and update imports"
+CACHED: dict[str, Any] = {"cache_read_tokens": 1000, "cache_write_tokens": 50}
 WEEK = calendar_windows("weekly", UTC, MONDAY + 2 * DAY, 4)
-
-
-def worked(
-    log: Log,
-    session: str,
-    at_us: int,
-    *,
-    ok: bool = True,
-    ask: str = ASK,
-    cost: int | None = 10_000_000,
-    output: int | None = 20,
-) -> None:
-    log.prompt(session, ask, at_us, cwd_digest=7)
-    log.records(
-        session,
-        request(
-            at_us + 10 * SECOND,
-            cost_usd_nano=cost,
-            output_tokens=output,
-            cache_read_tokens=1000,
-            cache_write_tokens=50,
-        ),
-        edit(at_us + 20 * SECOND, path=f"src/{session}.py"),
-        shell(at_us + 60 * SECOND, "pytest -q", ok=ok),
-        {"kind": "session_end", "source": "exit", "at_us": at_us + 61 * SECOND},
-    )
 
 
 def test_an_empty_history_has_no_figures() -> None:
@@ -71,9 +48,9 @@ def test_an_empty_history_has_no_figures() -> None:
 def test_the_completion_rate_counts_settled_qualifying_goals() -> None:
     """Two goals whose check passed, one whose check failed, one question that is trivia: 2 of 3."""
     log = Log()
-    worked(log, "a", MONDAY)
-    worked(log, "b", MONDAY + HOUR, ask="Add a --json flag to src/cli.py and a test for it")
-    worked(log, "c", MONDAY + 2 * HOUR, ok=False, ask="Rename the storage module to src/store.py and update imports")
+    log.works("a", MONDAY)
+    log.works("b", MONDAY + HOUR, ADD)
+    log.works("c", MONDAY + 2 * HOUR, RENAME, ok=False)
     log.prompt("d", "what does src/app.py do?", MONDAY + 3 * HOUR)
     log.passes(MONDAY + 4 * HOUR)
     read = reader(project(log.facts), log.facts)
@@ -88,7 +65,7 @@ def test_the_completion_rate_counts_settled_qualifying_goals() -> None:
 def test_a_goal_that_still_goes_on_counts_nowhere() -> None:
     """An open sub-session is a preview until thirty quiet minutes have passed, said by a fact of the log."""
     log = Log()
-    log.prompt("a", ASK, MONDAY)
+    log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + MINUTE), shell(MONDAY + 2 * MINUTE, "pytest"))
     open_still = reader(project(log.facts), log.facts)
     assert score(open_still, ANA, "weekly", WEEK).total_count == 0
@@ -103,8 +80,8 @@ def test_a_goal_that_still_goes_on_counts_nowhere() -> None:
 def test_tokens_are_sums_of_requests_and_cost_is_known_or_null() -> None:
     """1,170 tokens a goal; a goal with an unpriced request has no cost, and does not lower the median."""
     log = Log()
-    worked(log, "a", MONDAY)
-    worked(log, "b", MONDAY + HOUR, ask="Add a --json flag to src/cli.py and a test for it", cost=None)
+    log.works("a", MONDAY, **CACHED)
+    log.works("b", MONDAY + HOUR, ADD, cost_usd_nano=None, **CACHED)
     log.passes(MONDAY + 2 * HOUR)
     read = reader(project(log.facts), log.facts)
     shown = tokens(read, ANA, "weekly", WEEK)
@@ -119,9 +96,9 @@ def test_tokens_are_sums_of_requests_and_cost_is_known_or_null() -> None:
 def test_a_median_of_nothing_stands_beside_a_count_of_nothing() -> None:
     """By the contract it is 0; what it is over, and what was left out of it, tells that from a figure."""
     log = Log()
-    worked(log, "a", MONDAY - 7 * DAY, cost=None)
-    worked(log, "b", MONDAY, ask="Add a --json flag to src/cli.py and a test for it", cost=None)
-    third = log.prompt("c", "Rename the storage module to src/store.py and update imports", MONDAY + HOUR)
+    log.works("a", MONDAY - 7 * DAY, cost_usd_nano=None, **CACHED)
+    log.works("b", MONDAY, ADD, cost_usd_nano=None, **CACHED)
+    third = log.prompt("c", RENAME, MONDAY + HOUR)
     log.records("c", edit(MONDAY + HOUR + SECOND, path="src/store.py"))
     log.corrects_goal("c", third, True).passes(MONDAY + 3 * HOUR)
     read = reader(project(log.facts), log.facts)
@@ -139,7 +116,7 @@ def test_a_median_of_nothing_stands_beside_a_count_of_nothing() -> None:
 def test_a_cost_that_may_be_higher_is_counted_beside_the_median() -> None:
     """Of the only goal that was reached nobody told the output: what it cost at least is no cost."""
     log = Log().publishes(1)
-    worked(log, "a", MONDAY, cost=None, output=None)
+    log.works("a", MONDAY, cost_usd_nano=None, output_tokens=None)
     log.passes(MONDAY + 2 * HOUR)
     shown = tokens(reader(project(log.facts), log.facts), ANA, "weekly", WEEK)
     assert (shown.crushed_count, shown.cpcs_estimate, shown.cpcs_count) == (1, 0.0, 0)
@@ -149,9 +126,9 @@ def test_a_cost_that_may_be_higher_is_counted_beside_the_median() -> None:
 def test_a_window_holds_what_started_in_it() -> None:
     """Last week's goal is last week's, for the score, the delta and the sparkline."""
     log = Log()
-    worked(log, "old", MONDAY - 3 * DAY)
-    worked(log, "a", MONDAY, ask="Add a --json flag to src/cli.py and a test for it")
-    worked(log, "b", MONDAY + HOUR, ask="Rename the storage module to src/store.py and update imports")
+    log.works("old", MONDAY - 3 * DAY)
+    log.works("a", MONDAY, ADD)
+    log.works("b", MONDAY + HOUR, RENAME)
     log.passes(MONDAY + 2 * HOUR)
     read = reader(project(log.facts), log.facts)
     shown = speed(read, ANA, "weekly", WEEK)
@@ -163,7 +140,7 @@ def test_a_window_holds_what_started_in_it() -> None:
 def test_a_response_that_took_longer_than_there_was_time_counts_on_receipt() -> None:
     """Prompt time and elapsed time far ahead of the server's clock: else the goal would never settle."""
     log = Log()
-    prompt_id = log.prompt("s1", ASK, MONDAY)
+    prompt_id = log.prompt("s1", FIX, MONDAY)
     log.records("s1", edit(MONDAY + MINUTE))
     answered = {"elapsed_ms": 400 * DAY // 1000, "responded_at_us": None}
     log.answer("s1", prompt_id, "Done.", MONDAY + 2 * MINUTE, **answered).passes(MONDAY + HOUR)
@@ -174,19 +151,19 @@ def test_a_response_that_took_longer_than_there_was_time_counts_on_receipt() -> 
 def test_one_prompt_seen_by_telemetry_alone_is_scored() -> None:
     """No plugin: the agent's own log of the prompt is a turn, with its title from the log's words."""
     log = Log().claim("t")
-    log.records("t", {"kind": "prompt", "at_us": MONDAY, "text": ASK, "prompt_id": "p1"}, edit(MONDAY + SECOND))
+    log.records("t", {"kind": "prompt", "at_us": MONDAY, "text": FIX, "prompt_id": "p1"}, edit(MONDAY + SECOND))
     log.records("t", {"kind": "session_end", "source": "exit", "at_us": MONDAY + MINUTE})
     read = reader(project(log.facts), log.facts)
     item = rubric_items(read, ANA, 50, 0)[0]
     assert item.judge_status == "ok"
     assert item.title is not None
-    assert item.title in ASK
+    assert item.title in FIX
 
 
 def test_no_text_lies_in_the_views() -> None:
     """Rows hold numbers, digests and references; a prompt's and a path's words are only in the log."""
     log = Log()
-    worked(log, "a", MONDAY)
+    log.works("a", MONDAY)
     everything = repr(tables(project(log.facts)))
     assert "src/a.py" not in everything
     assert "crash" not in everything

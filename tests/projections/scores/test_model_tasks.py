@@ -3,8 +3,8 @@
 import pytest
 
 from projections.scores.activity import ModelTask, model_task
-from tests.projections.scores.test_activity import FIX, TODAY, seen, worked
-from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
+from tests.projections.scores.test_activity import TODAY, seen
+from tests.support.facts import ANA, FIX, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
 
 ASK = "what does src/app.py do?"
 SONNET, HAIKU = "claude-sonnet-4-5", "claude-haiku-4-5"
@@ -18,8 +18,8 @@ def pairs_of(log: Log) -> dict[tuple[str | None, str], ModelTask]:
 def test_a_pair_of_model_and_intent() -> None:
     """Two fixes of which one worked, and a question: rates over what qualifies, sums of the model's own requests."""
     log = Log()
-    worked(log, "a", MONDAY)
-    worked(log, "b", MONDAY + HOUR, FIX.replace("parser", "reader"), ok=False)
+    log.works("a", MONDAY)
+    log.works("b", MONDAY + HOUR, FIX.replace("parser", "reader"), ok=False)
     log.prompt("c", ASK, MONDAY + 2 * HOUR)
     log.records("c", request(MONDAY + 2 * HOUR + SECOND, model=HAIKU))
     log.passes(MONDAY + 5 * HOUR)

@@ -4,8 +4,8 @@ from aggregates.capture.events import PromptCaptured
 from aggregates.reading.verdicts import BOTH_WAYS
 from aggregates.times import iso
 from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, skill, top_prompts
-from tests.projections.scores.test_activity import FIX, TODAY, seen, worked
-from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader
+from tests.projections.scores.test_activity import TODAY, seen
+from tests.support.facts import ANA, FIX, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader
 
 FIX_SCORE = 100 * 4 / 5
 """Of what is sure, all but the cause is in it."""
@@ -18,8 +18,8 @@ def top_of(log: Log) -> list[TopPrompt]:
 def test_the_best_prompt_comes_first() -> None:
     """By standing score; its grade is the letter of that score."""
     log = Log()
-    worked(log, "good", MONDAY)
-    worked(log, "poor", MONDAY + HOUR, "the parser is broken, please fix it")
+    log.works("good", MONDAY)
+    log.works("poor", MONDAY + HOUR, "the parser is broken, please fix it")
     log.passes(MONDAY + 3 * HOUR)
     best, worst = top_of(log)
     assert (best.agent_session_id, best.preview, best.submitted_at) == ("good", FIX, iso(MONDAY))
@@ -32,7 +32,7 @@ def test_the_best_prompt_comes_first() -> None:
 def test_a_habit_that_can_be_said_on_one_side_only_has_no_rate() -> None:
     """It was surely shown, but the embedded judge could not have said that it was missing; so it is in no figure."""
     log = Log()
-    worked(log, "good", MONDAY)
+    log.works("good", MONDAY)
     log.passes(MONDAY + HOUR)
     found = skill(seen(log), ANA, "range", [TODAY])
     assert "references_concrete" not in BOTH_WAYS
@@ -59,7 +59,7 @@ def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
 def test_of_equal_scores_the_newer_sub_session_comes_first() -> None:
     log = Log()
     for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
-        worked(log, session, at_us)
+        log.works(session, at_us)
         log.prompt(session, "Also handle a header without rows in src/parser.py", at_us + 2 * MINUTE)
         log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
     found = [(prompt.score, prompt.own_score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]

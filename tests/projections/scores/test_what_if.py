@@ -29,14 +29,10 @@ from tests.support.facts import (
     HOUR,
     MINUTE,
     MONDAY,
-    SECOND,
     Log,
     Placed,
-    edit,
     project,
     reader,
-    request,
-    shell,
 )
 
 MONTH = Window(MONDAY - DAY, MONDAY + 20 * DAY)
@@ -45,26 +41,18 @@ PARSER = "Fix the crash in src/parser.py when the file is empty; run pytest befo
 MAILER = "Write a mailer in src/mailer.py that sends the weekly report to every subscriber."
 
 
-def turn(log: Log, session: str, text: str, at_us: int, path: str, *, ok: bool = True) -> UUID:
-    capture_id = log.prompt(session, text, at_us)
-    log.records(
-        session, request(at_us), edit(at_us + SECOND, path), shell(at_us + MINUTE, "pytest -q", ok), request(at_us + 90)
-    )
-    return capture_id
-
-
 class Week:
     """Work of a week: one session of two goals, one of three turns on a goal, the same done again, another's work."""
 
     def __init__(self) -> None:
         self.log = log = Log()
-        self.parser = turn(log, "a", PARSER, MONDAY, "src/parser.py")
-        self.mailer = turn(log, "a", MAILER, MONDAY + 20 * MINUTE, "src/mailer.py", ok=False)
+        self.parser = log.works("a", MONDAY, PARSER, "src/parser.py")
+        self.mailer = log.works("a", MONDAY + 20 * MINUTE, MAILER, "src/mailer.py", ok=False)
         log.corrects_gap("a", self.mailer, True)
-        self.first = turn(log, "b", "Add a --json flag to src/cli.py and test it.", MONDAY + 3 * HOUR, "src/cli.py")
-        self.second = turn(log, "b", "Now sort its keys too.", MONDAY + 3 * HOUR + 4 * MINUTE, "src/cli.py")
-        self.third = turn(log, "b", "And document it in the README.", MONDAY + 3 * HOUR + 8 * MINUTE, "README.md")
-        self.again = turn(log, "c", PARSER, MONDAY + DAY, "src/parser.py")
+        self.first = log.works("b", MONDAY + 3 * HOUR, "Add a --json flag to src/cli.py and test it.", "src/cli.py")
+        self.second = log.works("b", MONDAY + 3 * HOUR + 4 * MINUTE, "Now sort its keys too.", "src/cli.py")
+        self.third = log.works("b", MONDAY + 3 * HOUR + 8 * MINUTE, "And document it in the README.", "README.md")
+        self.again = log.works("c", MONDAY + DAY, PARSER, "src/parser.py")
         log.passes(END_US)
 
     @property
