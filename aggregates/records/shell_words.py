@@ -1,7 +1,7 @@
 """Cutting a shell line into its simple commands, without running or expanding anything.
 
-One pass over the characters. A command substitution becomes a simple command of its own, since it runs too. Text that
-no shell would accept is cut as far as it goes.
+One pass over the text. A command substitution becomes a simple command of its own, since it runs too. Text that no
+shell would accept is cut as far as it goes.
 """
 
 import re
@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "nul", "$null"})
-_SEPARATORS = frozenset(";|&\n()`")
+_ESCAPE, _SUBSTITUTION = r"\\(?P<escaped>.?)", r"(?P<arithmetic>\$\(\()|(?P<opens>\$\()|(?P<backquote>`)"
+_QUOTED = re.compile(rf"{_ESCAPE}|{_SUBSTITUTION}|(?P<quote>\")|(?P<text>[^\\\"$`]++|\$)", re.DOTALL)
+_PLAIN = re.compile(
+    rf"{_ESCAPE}|{_SUBSTITUTION}|(?P<quote>\")|'(?P<single>[^']*+)'?|(?P<runs>[<>]\()"
+    r"|(?P<redirection>(?:&>|[<>])[<>&|]*+)|(?P<separator>[;|&\n()])|(?P<space>[ \t\r]++)|(?P<comment>#)"
+    r"|(?P<text>[^\\\"'`$<>;|&\n() \t\r#]++|\$)",
+    re.DOTALL,
+)
 
 
 @dataclass(slots=True)
@@ -48,7 +55,7 @@ def _code_lines(lines: list[str]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Open:
-    """A command being read, and what surrounds it."""
+    """A command that has begun, and the word at which it stands."""
 
     command: SimpleCommand = field(default_factory=SimpleCommand)
     word: list[str] | None = None
@@ -66,95 +73,64 @@ class _Scanner:
 
     def run(self) -> None:
         while self._at < len(self._text):
-            self._step(self._text[self._at])
+            found = (_QUOTED if self._stack[-1].quoted else _PLAIN).match(self._text, self._at)
+            assert found is not None, "every character begins something"
+            self._at = found.end()
+            self._take(found.lastgroup or "", found[found.lastgroup or 0], found[0])
         while self._stack:
             self._end_command()
             self._stack.pop()
 
-    def _step(self, char: str) -> None:
-        quoted = self._stack[-1].quoted
-        if char == "\\":
-            escaped = self._text[self._at + 1 : self._at + 2]
-            self._add(escaped if quoted else escaped.replace("\n", ""))
-            self._at += 2
-        elif char == '"':
-            self._add("")
-            self._stack[-1].quoted = not quoted
-            self._at += 1
-        elif self._text.startswith("$(", self._at):
-            self._substitution()
-        elif char == "`":
-            self._backquote()
-        elif quoted:
-            self._add(char)
-            self._at += 1
-        else:
-            self._plain(char)
+    def _take(self, kind: str, inside: str, whole: str) -> None:
+        top = self._stack[-1]
+        match kind:
+            case "text" | "single":
+                self._add(inside)
+            case "escaped":
+                self._add(inside if top.quoted else inside.replace("\n", ""))
+            case "quote":
+                self._add("")
+                top.quoted = not top.quoted
+            case "space":
+                self._end_word()
+            case "comment" if top.word is None:
+                self._skip_to("\n")
+            case "comment":
+                self._add(whole)
+            case "redirection":
+                self._redirect(whole)
+            case _:
+                self._nest(kind, whole)
 
-    def _plain(self, char: str) -> None:
-        if char == "'":
-            self._single_quoted()
-        elif self._text.startswith(("<(", ">("), self._at):
-            self._substitution()
-        elif char in "<>" or self._text.startswith("&>", self._at):
-            self._redirection()
-        elif char in _SEPARATORS:
-            self._separator(char)
-        elif char in " \t\r":
-            self._end_word()
-            self._at += 1
-        elif char == "#" and self._stack[-1].word is None:
-            self._skip_to("\n")
-        else:
-            self._add(char)
-            self._at += 1
-
-    def _single_quoted(self) -> None:
-        end = self._text.find("'", self._at + 1)
-        end = len(self._text) if end < 0 else end
-        self._add(self._text[self._at + 1 : end])
-        self._at = end + 1
-
-    def _substitution(self) -> None:
-        if self._text.startswith("$((", self._at):
+    def _nest(self, kind: str, whole: str) -> None:
+        """Begin or end a command within another, or after it."""
+        top = self._stack[-1]
+        if kind == "arithmetic":
             self._skip_to("))")
             self._at += 2
             self._add("0")
-            return
-        self._add("$")
-        self._stack.append(_Open())
-        self._at += 2
-
-    def _backquote(self) -> None:
-        self._at += 1
-        if self._stack[-1].backquoted:
+        elif kind == "separator":
+            self._end_command()
+            if whole == ")" and len(self._stack) > 1 and not top.backquoted:
+                self._stack.pop()
+            elif whole == "(":
+                self._stack.append(_Open())
+        elif kind == "backquote" and top.backquoted:
             self._end_command()
             self._stack.pop()
         else:
             self._add("$")
-            self._stack.append(_Open(backquoted=True))
+            self._stack.append(_Open(backquoted=kind == "backquote"))
 
-    def _separator(self, char: str) -> None:
-        self._end_command()
-        self._at += 1
-        if char == ")" and len(self._stack) > 1 and not self._stack[-1].backquoted:
-            self._stack.pop()
-        elif char == "(":
-            self._stack.append(_Open())
-
-    def _redirection(self) -> None:
+    def _redirect(self, operator: str) -> None:
         """`>`, `>>`, `&>`, `2>` write into the next word; `>&1` copies a descriptor; `<` only reads."""
         top = self._stack[-1]
         if top.word is not None and "".join(top.word).isdigit():
             top.word = None
         self._end_word()
-        start = self._at
-        while self._at < len(self._text) and self._text[self._at] in "<>&|":
-            self._at += 1
-        operator = self._text[start : self._at]
+        follows = self._text[self._at : self._at + 1]
         if operator.startswith("<") and not operator.startswith("<>"):
             return
-        follows = self._text[self._at : self._at + 1]
         if operator.endswith("&") and (follows.isdigit() or follows == "-"):
             self._at += 1  # `>&2` and `>&-` copy or close; `>&file` writes
         else:
