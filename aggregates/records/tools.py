@@ -22,51 +22,41 @@ Changed = tuple[int | None, int | None]  # lines added and removed; None where t
 NOT_OBSERVED: Changed = (None, None)
 
 
-def changed_lines(tool: str, arguments: dict[str, Any], result: object) -> Changed:
+def changed_lines(tool: str, arguments: dict[str, Any], result: object = None) -> Changed:
+    """By what the call brought, where it tells that; else by what was asked for."""
     outcome = result if isinstance(result, dict) else {}
     hunks = outcome.get("structuredPatch")
     if isinstance(hunks, list) and hunks:  # that of a new file is empty
         kept = [hunk.get("lines") for hunk in hunks if isinstance(hunk, dict)]
         return _signed(each for lines in kept if isinstance(lines, list) for each in lines if isinstance(each, str))
-    match tool:
-        case "Edit" | "MultiEdit":
-            return _edited(arguments)
-        case "Write":
-            return _written(arguments, outcome)
-        case "NotebookEdit":
-            return _cell(arguments)
-        case _:
+    if tool in ("Edit", "MultiEdit"):
+        edits = arguments.get("edits", [arguments])
+        told = [each for each in edits if isinstance(each, dict)] if isinstance(edits, list) else None
+        counts = [_replaced(edit.get("old_string"), edit.get("new_string")) for edit in told or ()]
+        return NOT_OBSERVED if told is None else (sum(count[0] for count in counts), sum(count[1] for count in counts))
+    if tool == "NotebookEdit":
+        mode, source = arguments.get("edit_mode"), arguments.get("new_source")
+        if mode == "delete" or not isinstance(source, str):
             return NOT_OBSERVED
+        return len(source.splitlines()), 0 if mode == "insert" else None
+    if (patch := _patch(arguments)) is not None:
+        signed = _signed(patch.splitlines())
+        return signed if any(signed) else NOT_OBSERVED
+    old, new = _first(arguments, _OLD), _first(arguments, _NEW)
+    if old is not None and new is not None:
+        return _replaced(old, new)
+    content = arguments.get("content", arguments.get("file_text"))
+    if tool_effect(tool) != "write" or not isinstance(content, str):
+        return NOT_OBSERVED
+    before, kind = outcome.get("originalFile"), outcome.get("type")
+    if kind == "update" and isinstance(before, str):
+        return _replaced(before, content)
+    return len(content.splitlines()), 0 if kind == "create" else None
 
 
 def _signed(lines: Iterable[str]) -> tuple[int, int]:
     signs = Counter(line[:1] for line in lines)
     return signs["+"], signs["-"]
-
-
-def _edited(arguments: dict[str, Any]) -> Changed:
-    edits = arguments.get("edits", [arguments])
-    if not isinstance(edits, list):
-        return NOT_OBSERVED
-    counts = [_replaced(edit.get("old_string"), edit.get("new_string")) for edit in edits if isinstance(edit, dict)]
-    return sum(added for added, _ in counts), sum(removed for _, removed in counts)
-
-
-def _written(arguments: dict[str, Any], outcome: dict[str, Any]) -> Changed:
-    content = arguments.get("content")
-    if not isinstance(content, str):
-        return NOT_OBSERVED
-    before = outcome.get("originalFile")
-    if outcome.get("type") == "update" and isinstance(before, str):
-        return _replaced(before, content)
-    return len(content.splitlines()), 0 if outcome.get("type") == "create" else None
-
-
-def _cell(arguments: dict[str, Any]) -> Changed:
-    source = arguments.get("new_source")
-    if arguments.get("edit_mode") == "delete" or not isinstance(source, str):
-        return NOT_OBSERVED
-    return len(source.splitlines()), 0 if arguments.get("edit_mode") == "insert" else None
 
 
 def _replaced(old: object, new: object) -> tuple[int, int]:
@@ -141,23 +131,19 @@ def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False) 
     whole = whole or not any(isinstance(value, str) and _CUT.search(value) for value in arguments.values())
     effect = tool_effect(tool)
     known = dict(arguments)
-    patched = _patched(_patch(known) or "") if whole and effect == "edit" else []
+    patch = _patch(known) or ""
+    patched = _patched(patch) if whole and effect == "edit" else []
+    path = _first(known, _PATHS)
+    if path is None and (named := _PATCHED_FILE.search(patch)):
+        path = named.group(1).strip()
     return ToolInput(
-        path=_path(known) if effect in ("edit", "write", "read") else None,
+        path=path or None if effect in ("edit", "write", "read") else None,
         command=_command(known) if effect == "shell" else None,
         key=input_key(tool, known) if whole else None,
-        lines=_lines(tool, known) if whole and effect in ("edit", "write") else NOT_OBSERVED,
+        lines=changed_lines(tool, known) if whole and effect in ("edit", "write") else NOT_OBSERVED,
         background=effect == "shell" and (known.get("run_in_background") or known.get("background")) is True,
         more=tuple(patched[1:]),
     )
-
-
-def _path(arguments: dict[str, Any]) -> str | None:
-    found = _first(arguments, _PATHS)
-    if found is None:
-        patched = _PATCHED_FILE.search(_patch(arguments) or "")
-        found = patched and patched.group(1).strip()
-    return found or None
 
 
 def _command(arguments: dict[str, Any]) -> str | None:
@@ -180,22 +166,6 @@ def _patched(patch: str) -> list[ChangedFile]:
     ends = [each.start() for each in found[1:]] + [len(patch)]
     parts = [(each.group(1).strip(), patch[each.end() : end]) for each, end in zip(found, ends, strict=False)]
     return [ChangedFile(path, *_signed(part.splitlines())) for path, part in parts]
-
-
-def _lines(tool: str, arguments: dict[str, Any]) -> Changed:
-    known = changed_lines(tool, arguments, None)
-    if known != NOT_OBSERVED:
-        return known
-    patch = _patch(arguments)
-    if patch is not None:
-        signed = _signed(patch.splitlines())
-        return signed if any(signed) else NOT_OBSERVED
-    old, new = _first(arguments, _OLD), _first(arguments, _NEW)
-    if old is not None and new is not None:
-        return changed_lines("Edit", {"old_string": old, "new_string": new}, None)
-    if tool_effect(tool) != "write":
-        return NOT_OBSERVED
-    return changed_lines("Write", {"content": arguments.get("file_text"), **arguments}, None)
 
 
 def _first(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
