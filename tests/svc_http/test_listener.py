@@ -8,7 +8,6 @@ import pytest
 import structlog
 import trio
 import trio.testing
-from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
 from svc_http.listener import Pace
@@ -111,45 +110,6 @@ async def test_ids_in_paths_are_counted_as_their_route(house: House, api: Caller
     """So that there are only so many of them."""
     await api.call("PATCH", "/v1/score_v3/sub-sessions/some-id", {"title": "x"})
     assert house.observed == {"api PATCH /v1/score_v3/sub-sessions/<sub_session_id> 404": 1}
-
-
-CONTRACT_INTAKE = {
-    "GET /health",
-    "POST /v1/prompts",
-    "POST /v1/prompts/response",
-    "POST /v1/import",
-    "GET /v1/plugin/config",
-    "POST /v1/setup-complete",
-    "GET /v1/intelligence/prism",
-    "GET /v1/score_v3/realtime/sub-sessions",
-    "POST /v1/logs",
-    "POST /v1/metrics",
-    "POST /v1/traces",
-    "GET /v1/telemetry/logs",
-    "GET /v1/insights/report",
-    "POST /v1/insights/report/generate",
-    "POST /v1/insights/report/quick",
-    "GET /v1/model-catalog",
-    "GET /v1/score_v3/today-summary",
-}
-
-
-def served(app: QuartTrio) -> set[str]:
-    return {
-        f"{method} {rule.rule}"
-        for rule in app.url_map.iter_rules()
-        for method in rule.methods or ()
-        if method != "HEAD"
-    }
-
-
-async def test_intake_serves_the_contract_and_no_more(house: House) -> None:
-    """The public listener is exactly the routes that the contract puts there."""
-    assert served(build_intake(house)) == CONTRACT_INTAKE
-
-
-async def test_head_is_answered_where_get_is(api: Caller) -> None:
-    assert (await api.call("HEAD", "/health")).status == 200
 
 
 _CONTROL = "/v1/admin/control/catalog"

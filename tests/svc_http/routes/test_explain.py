@@ -11,10 +11,6 @@ from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 
 ADD = "Add a --json flag to src/parser.py and a test for it"
 PARTS = ("boundary", "floor", "rubric", "outcome", "rework")
-FIELDS = {
-    "score_v3_sub_session_id", "agent_session_ids", "is_preview", *PARTS, "overrides", "rules_version", "judges",
-    "positions", "verdict", "unsure_gaps", "details",
-}  # fmt: skip
 
 
 async def explained(api: Caller, session: str) -> dict[str, Any]:
@@ -32,7 +28,6 @@ async def test_every_part_names_facts_of_the_log(house: House, api: Caller) -> N
     """Those of the developer's own captures of this sub-session; the rule set and the judges are named."""
     a_days_work(house)
     shown = await explained(api, "a")
-    assert set(shown) == FIELDS
     assert (shown["rules_version"], shown["judges"], shown["overrides"]) == (2, ["embedded/2"], [])
     for part in PARTS:
         assert shown[part]["positions"], part

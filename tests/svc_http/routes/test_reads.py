@@ -16,39 +16,6 @@ COUNTS = {
     *("total_count", "crushed_count", "decided_count", "undecided_count", "decided_rate"),
     *("unclassified_count", "overridden_count"),
 }
-TOKEN_FIGURES = {
-    *(
-        "crush_weight",
-        "crush_weight_count",
-        "tet",
-        "tet_count",
-        "tpt",
-        "request_count",
-        "unmeasured_requests",
-        "breakdown",
-    ),
-    *("cpcs_estimate", "cpcs_count", "cpcs_lower_bound_count", "cpcs_unpriced_count"),
-}
-BOOLEANS = {
-    "goal_explicit",
-    "scope_bounded",
-    "references_concrete",
-    "context_sufficient",
-    "verification_requested",
-    "root_cause_oriented",
-    "plan_first",
-}
-ITEM = {
-    "score_v3_sub_session_id", "intent_class", "letter_grade", "confidence", "applicability", "judge_status",
-    "title", "summary", "title_source", "unsure_count", "judge_reason", *BOOLEANS,
-}  # fmt: skip
-ROW = {
-    "sub_session_id", "score_v3_sub_session_id", "agent_session_id", "is_preview", "substance_floor_passed",
-    "letter_grade", "prompt_grade", "intent_class", "goal_complete", "rework", "crushed", "title", "summary",
-    "title_source", "started_at", "ended_at", "turns", "total_tokens", "cost_usd",
-    "unpriced_requests", "unmeasured_requests", "lower_bound_requests",
-    "unsure_count", "judge_reason", "undecided_reason",
-}  # fmt: skip
 
 
 def a_days_work(house: House) -> None:
@@ -81,13 +48,9 @@ async def test_a_goal_reached(house: House, api: Caller) -> None:
     tokens = (await api.get(f"{V3}/tokens")).json
     assert tokens["breakdown"] == {"input": 100, "output": 20, "cache_read": 1000, "cache_write": 50}
     skill = (await api.get(f"{V3}/skill")).json
-    assert set(skill["per_boolean"]) == BOOLEANS
-    assert set(skill["per_boolean_counts"]) == BOOLEANS
     assert skill["delta_apg"] is None
     summary = (await api.get(f"{V3}/insight/summary")).json
     assert len(summary["points"]) == 4
-    assert set(summary["points"][0]) == {"period_start", "apg", "interval", "sample_count"}
-    assert set(summary["grade_distribution"][0]) == {"grade", "count"}
 
 
 async def test_windows_follow_the_profiles_zone(house: House, api: Caller) -> None:
@@ -118,7 +81,6 @@ async def test_a_capture_shows_at_once(intake: Caller, api: Caller) -> None:
     """The realtime snapshot, on both listeners, holds what was just acknowledged."""
     await intake.post("/v1/prompts", prompt(tool_session_id="s1"))
     (row,) = (await intake.get(f"{V3}/realtime/sub-sessions")).json
-    assert set(row) == ROW
     assert (row["agent_session_id"], row["is_preview"], row["turns"]) == ("s1", True, 1)
     assert (row["goal_complete"], row["crushed"], row["ended_at"]) == (None, None, None)
     assert (await api.get(f"{V3}/realtime/sub-sessions")).json == [row]
@@ -149,9 +111,7 @@ async def test_rubric_items(house: House, api: Caller) -> None:
     """One for each settled sub-session above the floor; booleans that do not apply are null."""
     a_days_work(house)
     (item,) = (await api.get(f"{V3}/insight/sessions")).json
-    assert set(item) == ITEM
-    assert set(item["applicability"]) == BOOLEANS
-    for name in BOOLEANS:
+    for name in item["applicability"]:
         assert (item[name] is not None) == (item["applicability"][name] == "applies")
     assert (item["judge_status"], item["title_source"]) == ("ok", "rubric")
 
@@ -160,7 +120,6 @@ async def test_trivia(house: House, api: Caller) -> None:
     """What fell below the floor in the window, and why."""
     a_days_work(house)
     (item,) = (await api.get(f"{V3}/trivia")).json
-    assert set(item) == {"score_v3_sub_session_id", "reason", "created_at", "title", "summary"}
     assert (item["reason"], item["created_at"]) == ("too_few_turns", iso(MONDAY + 2 * HOUR))
     house.clock_us += 7 * DAY
     assert (await api.get(f"{V3}/trivia")).json == []

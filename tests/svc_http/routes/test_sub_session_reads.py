@@ -7,23 +7,8 @@ from projections.sub_sessions import detail as prompt_rows
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House, prompt
-from tests.svc_http.routes.test_reads import ASK, BOOLEANS, V3, a_days_work
+from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
 
-ROW = BOOLEANS | {
-    "score_v3_sub_session_id", "agent_session_id", "title", "intent_class", "started_at", "ended_at",
-    "duration_seconds", "turns", "total_tokens", "cost_usd", "goal_complete", "outcome_confidence", "rework",
-    "rework_of", "crushed", "letter_grade", "unpriced_requests", "unmeasured_requests", "lower_bound_requests",
-    "unsure_count", "undecided_reason",
-}  # fmt: skip
-DETAIL = ROW | {
-    "summary", "title_source", "floor", "agent_session_ids", "files", "models", "is_preview", "judge_status",
-    "unsure_gaps",
-}  # fmt: skip
-PROMPT = {
-    "prompt_id", "score_v3_sub_session_id", "submitted_at", "prompt_text", "response_text", "elapsed_ms", "tokens",
-    "model", "cost_usd", "unpriced_requests", "unmeasured_requests", "judge_status", "rubric", "standing_score",
-    "unit_prompt_id", "judge_reason",
-}  # fmt: skip
 UNKNOWN_IDS = ["00000000-0000-4000-8000-000000000000", "1", "%F0%9F%98%80", "x" * 300]
 
 
@@ -39,7 +24,6 @@ async def test_the_scored_sub_sessions_of_a_window(house: House, api: Caller) ->
     """One row for each that qualifies, as many as the completion rate counts; trivia is no row."""
     a_days_work(house)
     (row,) = (await api.get(f"{V3}/speed/sessions")).json
-    assert set(row) == ROW
     score = (await api.get(f"{V3}/score")).json
     assert (score["total_count"], score["crushed_count"]) == (1, 1)
     assert (row["agent_session_id"], row["turns"], row["duration_seconds"]) == ("a", 1, 60.0)
@@ -55,8 +39,7 @@ async def test_a_sub_session_in_full(house: House, api: Caller) -> None:
     a_days_work(house)
     (row,) = (await api.get(f"{V3}/speed/sessions")).json
     shown = (await api.get(f"{V3}/sub-sessions/{row['score_v3_sub_session_id']}")).json
-    assert set(shown) == DETAIL
-    assert {name: shown[name] for name in ROW} == row
+    assert {name: shown[name] for name in row} == row
     assert shown["floor"] == {"passed": True, "turns": 1, "lines": 13, "mutating_calls": 1, "reason": None}
     assert shown["files"] == [{"path": "src/parser.py", "edits": 1, "lines_added": 12, "lines_removed": 1}]
     assert shown["models"] == [
@@ -76,7 +59,6 @@ async def test_an_open_one_has_no_verdict_yet(intake: Caller, api: Caller) -> No
     """What is judged at settling, and what nobody told, is null."""
     await intake.post("/v1/prompts", prompt(ASK))
     shown = (await api.get(f"{V3}/sub-sessions/{await newest(api)}")).json
-    assert set(shown) == DETAIL
     for name in ("ended_at", "duration_seconds", "goal_complete", "outcome_confidence", "rework", "rework_of"):
         assert shown[name] is None, name
     assert (shown["crushed"], shown["total_tokens"], shown["cost_usd"]) == (None, None, None)
@@ -108,7 +90,6 @@ async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: C
     await intake.post("/v1/prompts", prompt("ok", tool_session_id="s1"))
     name = await newest(api)
     first, second = (await api.get(f"{V3}/sub-sessions/{name}/prompts")).json
-    assert set(first) == set(second) == PROMPT
     assert (first["prompt_id"], first["score_v3_sub_session_id"]) == (sent.json["id"], name)
     assert (first["prompt_text"], first["response_text"]) == (ASK, "Fixed; pytest passes.")
     assert (first["elapsed_ms"], first["tokens"], first["model"], first["cost_usd"]) == (
@@ -117,10 +98,6 @@ async def test_the_prompts_of_a_sub_session(house: House, intake: Caller, api: C
         "claude-sonnet-4-5",
         0.25,
     )
-    assert set(first["rubric"]) == BOOLEANS | {
-        "intent_class", "confidence", "score", "letter_grade", "applicability", "judge_status", "judge",
-        "unsure_count",
-    }  # fmt: skip
     assert (first["judge_status"], first["rubric"]["judge"]) == ("ok", "embedded/2")
     assert first["standing_score"] == first["rubric"]["score"]
     assert (second["prompt_text"], second["judge_status"], second["rubric"]) == ("ok", "skipped", None)

@@ -16,10 +16,6 @@ BEN_SCOPE = Scope(ACME, BEN)
 MIDNIGHT = NOW_US - 12 * HOUR  # it is Saturday noon
 COST = f"/v1/team/cost?team_id={TEAM}"
 CENT = 10_000_000
-FIELDS = {
-    "isPartial", "prevIsPartial", "readCoverage", "prevReadCoverage", "costRankingAvailable", "rollup", "members",
-    "pricingCoverage", "prevCostUsd",
-}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +47,6 @@ async def test_what_a_team_spent(house: House, api: Caller) -> None:
     spends(house, BEN_SCOPE, NOW_US - 2 * DAY, cost_usd_nano=3 * CENT)
     spends(house, ANA_SCOPE, NOW_US - 7 * DAY, cost_usd_nano=8 * CENT)
     found = (await api.get(COST)).json
-    assert set(found) == FIELDS
     assert found["rollup"] == {
         "costUsd": 0.04,
         "lowerBoundCostUsd": None,

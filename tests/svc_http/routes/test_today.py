@@ -9,17 +9,11 @@ from tests.svc_http.house import Caller, House
 from tests.svc_http.routes.test_reads import ASK, COUNTS, V3, a_days_work
 
 PATH = f"{V3}/today-summary"
-FIELDS = COUNTS | {
-    "date", "timezone", "svc_score", "trivia_count", "apg", "sample_count", "prompts", "tokens",
-    "unreported_sub_sessions", "cost_usd", "unpriced_requests", "lower_bound_requests", "active_seconds",
-    "throttle_hours", "narrative", "narrative_status", "interval", "apg_interval", "unsure_count", "unknown_agents",
-}  # fmt: skip
 
 
 async def test_a_day_without_anything(intake: Caller, api: Caller) -> None:
     """Zeros are exact; an average of nothing is null; both listeners tell the same."""
     shown = (await intake.get(PATH)).json
-    assert set(shown) == FIELDS
     assert (shown["date"], shown["timezone"], shown["apg"], shown["narrative"]) == ("2026-08-01", "UTC", None, None)
     zeros = ("svc_score", "prompts", "tokens", "cost_usd", "active_seconds", "throttle_hours", "trivia_count")
     assert {shown[name] for name in zeros} == {0}
