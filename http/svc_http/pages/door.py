@@ -33,7 +33,6 @@ COOKIE_CHARACTERS_MAX = 64
 FORM_BYTES_MAX = 256 * 1024  # a form holds names, dates and at most one prompt
 FORM_FIELDS_MAX = 32
 SIGN_IN = "/sign-in"
-BROWSER_CHARACTERS_MAX = 60
 
 
 class BySignIn(ByKey, frozen=True):

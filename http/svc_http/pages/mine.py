@@ -52,22 +52,15 @@ def _own_sign_ins(call: BySignIn) -> list[SignIn]:
     return sign_ins_of(call.service.directory, call.scope, call.service.now_us())
 
 
-class Question(NamedTuple):
-    """What came by another member's link: is it one's own?"""
+def questions(call: BySignIn, *, at_home: bool = False) -> list[tuple[Access, str | None]]:
+    """What came by another member's link, and whose: is it one's own?
 
-    access: Access
-    maker: str | None
-
-
-def questions(call: BySignIn, *, at_home: bool = False) -> list[Question]:
-    """`at_home`: without what this very browser was told is one's own."""
+    `at_home`: without what this very browser was told is one's own.
+    """
     directory, this = call.service.directory, call.sign_in.id
     told = {each.id for each in directory.all(Claim) if at_home and each.only_in == this}
-    return [
-        Question(each, maker(directory, each.came_by))
-        for each in let_in(directory, call.scope, call.service.now_us())
-        if each.id not in told
-    ]
+    asked = let_in(directory, call.scope, call.service.now_us())
+    return [(each, maker(directory, each.came_by)) for each in asked if each.id not in told]
 
 
 class Stay(NamedTuple):
@@ -82,14 +75,14 @@ class Stay(NamedTuple):
 
 def stays(call: BySignIn) -> list[Stay]:
     directory, scope = call.service.directory, call.scope
-    found, by_whom, periods = [], inviters(directory), directory.all(TeamMembership)
+    found, by_whom = [], inviters(directory)
     for team in directory.teams_of(scope):
-        inside = (each for each in periods if each.active and each.team_id == team.id)
-        members = {each.developer_id: each for each in inside}
-        own = members.pop(scope.developer_id)
-        came = ((each, by_whom.get(Scope(scope.organization_id, each))) for each in members)
+        inside = [each for each in directory.all(TeamMembership) if each.active and each.team_id == team.id]
+        own = next(each for each in inside if each.developer_id == scope.developer_id)
+        others = [each.developer_id for each in inside if each is not own]
+        came = ((each, by_whom.get(Scope(scope.organization_id, each))) for each in others)
         guests = [(directory.name_of(each), by) for each, by in came if by is not None]
-        found.append(Stay(own, team, directory.name_of(own.by), len(members), guests))
+        found.append(Stay(own, team, directory.name_of(own.by), len(others), guests))
     return found
 
 
@@ -203,11 +196,10 @@ async def end_access(call: BySignIn, access_id: UUID) -> Response:
 
 
 def _asked_about(call: BySignIn, access_id: UUID) -> Access:
-    found = (each.access for each in questions(call) if each.access.id == access_id)
-    access = next(found, None)
-    if access is None:
-        raise HttpError(404, "nothing of this address is asked about")
-    return access
+    for access, _ in questions(call):
+        if access.id == access_id:
+            return access
+    raise HttpError(404, "nothing of this address is asked about")
 
 
 @routes("POST /mine/team-memberships/<team_membership_id>/end", "Leave a team.")

@@ -273,6 +273,8 @@ def _id_sent(text: str) -> UUID:
         raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
 
 
+# --- how the server is, and every act of administration ------------------------------------------------------
+
 ACTS_SHOWN = 100  # the newest; the files have all
 SERVER = OPERATOR_NAV[0][0]
 

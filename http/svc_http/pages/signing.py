@@ -120,6 +120,11 @@ async def static(call: Call, name: str) -> Response:
     return rendering.static_file(name)
 
 
+# --- by the organization's own provider --------------------------------------------------------------------------
+# A browser goes there, and comes back with a code that works once. It keeps a random text in a cookie of its own. What
+# goes to the provider is made of it by a one-way function, so only the browser that went can come back, to whichever
+# node. Nothing is kept here meanwhile.
+
 ERRAND_SECONDS = 600  # how long somebody may take to sign in there
 TO_CHARACTERS_MAX = 512
 BACK = f"{SIGN_IN}/back"
@@ -143,13 +148,13 @@ class Errand(NamedTuple):
 @routes(f"POST {SIGN_IN}/provider", "Go to the provider to sign in.")
 async def go(call: Call) -> Response:
     fields = await form_of(call)
-    return await _sent_away(call, Errand(_random(), "", local_path(fields.get("next"))))
+    return await _sent_away(call, Errand(secrets.token_urlsafe(COOKIE_BYTES), "", local_path(fields.get("next"))))
 
 
 @routes("POST /mine/provider", "Go to the provider to link one's account there.")
 async def go_and_link(call: BySignIn) -> Response:
     _provider(call)
-    link = _random()
+    link = secrets.token_urlsafe(COOKIE_BYTES)
     offer = OfferLink(
         link_id=link_stream(digest_of(link)),
         organization_id=call.scope.organization_id,
@@ -158,7 +163,7 @@ async def go_and_link(call: BySignIn) -> Response:
         came_by=root_of(call.service.directory, call.sign_in),
     )
     await call.act(offer)
-    return await _sent_away(call, Errand(_random(), link, "/mine?said=saved"))
+    return await _sent_away(call, Errand(secrets.token_urlsafe(COOKIE_BYTES), link, "/mine?said=saved"))
 
 
 async def _sent_away(call: Call, errand: Errand) -> Response:
@@ -168,10 +173,7 @@ async def _sent_away(call: Call, errand: Errand) -> Response:
     response = await rendering.going_on(address, f"To {provider.name}")
     to = errand.to if len(errand.to) <= TO_CHARACTERS_MAX else "/"
     kept = f"{errand.text}.{errand.link}.{quote(to, safe='')}"
-    response.set_cookie(
-        _cookie(request), kept, ERRAND_SECONDS, path=SIGN_IN, httponly=True, secure=is_secure(request), samesite="Lax"
-    )
-    return response
+    return _keep(request, response, _cookie(request), kept, ERRAND_SECONDS, SIGN_IN, "Lax")
 
 
 @routes(f"GET {BACK}", "Where the provider sends a browser back to.")
@@ -248,10 +250,6 @@ def _errand(request: Request) -> Errand | None:
     return Errand(text, link, local_path(unquote(to)))
 
 
-def _random() -> str:
-    return secrets.token_urlsafe(COOKIE_BYTES)
-
-
 # --- how a browser is let in -----------------------------------------------------------------------------------
 
 
@@ -260,11 +258,7 @@ async def open_operator(service: Service, request: Request) -> Response:
     text = secrets.token_urlsafe(COOKIE_BYTES)
     service.operators.begin(digest_of(text), service.now_us())
     response = await _let_in(request, OPERATOR_NAV[0][0])
-    name, secure = f"operator_{cookie_name(request)}", is_secure(request)
-    response.set_cookie(
-        name, text, OPERATOR_HOURS * 3_600, path="/operator", httponly=True, secure=secure, samesite="Strict"
-    )
-    return response
+    return _keep(request, response, f"operator_{cookie_name(request)}", text, OPERATOR_HOURS * 3_600, "/operator")
 
 
 async def open_sign_in(
@@ -285,15 +279,7 @@ async def open_sign_in(
     )
     accepted(await service.administer(command))
     response = await _let_in(request, to)
-    response.set_cookie(
-        cookie_name(request),
-        text,
-        max_age=SIGN_IN_IDLE_DAYS * 24 * 3_600,
-        httponly=True,
-        secure=is_secure(request),
-        samesite="Strict",
-    )
-    return response
+    return _keep(request, response, cookie_name(request), text, SIGN_IN_IDLE_DAYS * 24 * 3_600)
 
 
 async def _let_in(request: Request, to: str) -> Response:
@@ -313,6 +299,14 @@ async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> b
     return developer_id not in await service.activation()
 
 
+def _keep(
+    request: Request, response: Response, name: str, text: str, seconds: int, path: str = "/", samesite: str = "Strict"
+) -> Response:
+    secure = is_secure(request)
+    response.set_cookie(name, text, seconds, path=path, httponly=True, secure=secure, samesite=samesite)
+    return response
+
+
 def forget_cookie(request: Request, response: Response) -> Response:
     response.delete_cookie(cookie_name(request), httponly=True, secure=is_secure(request), samesite="Strict")
     return response
@@ -321,10 +315,10 @@ def forget_cookie(request: Request, response: Response) -> Response:
 def _browser(request: Request) -> str:
     """Enough to recognise it by: the program and the system that it names."""
     agent = request.headers.get("User-Agent", "")
-    programs = (("Edg/", "Edge"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
-    systems = (("Android", "Android"), ("iPhone", "iPhone"), ("Windows", "Windows"), ("Mac OS", "macOS"))
-    program = next((name for mark, name in programs if mark in agent), "a browser")
-    system = next((name for mark, name in (*systems, ("Linux", "Linux")) if mark in agent), "")
+    programs = {"Edg/": "Edge", "Firefox/": "Firefox", "Chrome/": "Chrome", "Safari/": "Safari"}
+    systems = {"Android": "Android", "iPhone": "iPhone", "Windows": "Windows", "Mac OS": "macOS", "Linux": "Linux"}
+    program = next((name for mark, name in programs.items() if mark in agent), "a browser")
+    system = next((name for mark, name in systems.items() if mark in agent), "")
     return f"{program} on {system}" if system else program
 
 

@@ -280,6 +280,9 @@ async def prism(call: ByKey) -> PrismScores:
     return PrismScores()
 
 
+# --- what `svc import --url` has read on another machine -------------------------------------------------------
+# The exchanges become the same commands as in an import beside the log, so a second run of either finds them known.
+
 EXCHANGES_MAX = 1_000
 _MOST = {"at_us": INSTANT_MAX_US - 1, "cost_usd_nano": USD_MAX * 10**9, "status_code": 999}
 """Of figures that are no counts."""

@@ -261,6 +261,8 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
     raise HttpError(404, f"no team {wanted} of yours")
 
 
+# --- ranges of days: files, best prompts, time per task, models per kind of task -----------------------------
+
 DAYS_DEFAULT = 30
 DAYS_MAX = 366  # the longest range: every prompt of it is looked at
 _SCOPE = text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
