@@ -109,6 +109,7 @@ class Principal(msgspec.Struct, frozen=True):
 
     scope: Scope
     role: Role
+    key: Key | None = None
 
 
 class KeyRefusal(Enum):
@@ -124,7 +125,8 @@ def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principa
         return KeyRefusal.UNKNOWN
     if not _opens(key, now_us):
         return KeyRefusal.VOID
-    return principal(directory, key.scope) or KeyRefusal.NOT_A_MEMBER
+    membership = directory.membership(key.scope)
+    return KeyRefusal.NOT_A_MEMBER if membership is None else Principal(key.scope, membership.role, key)
 
 
 SIGN_IN_IDLE_DAYS = 14  # a browser that was not seen for longer signs in again

@@ -19,9 +19,7 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
-from aggregates.ids import credential_stream
 from aggregates.people.budgets import ADDRESS, BYTES_PER_MEGABYTE, CAPTURES, DEVELOPER, WRONG_KEYS
-from aggregates.people.directory import Key
 from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
 from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, no_content, unauthorized
@@ -267,13 +265,12 @@ def developer_of(service: Service, key: str) -> Principal:
     """Whose key it is. Raises `HttpError` 401."""
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
-    directory, digest, now_us = service.directory, sha256(key.encode()).hexdigest(), service.now_us()
-    found = authenticate(directory, digest, now_us)
+    now_us = service.now_us()
+    found = authenticate(service.directory, sha256(key.encode()).hexdigest(), now_us)
     if isinstance(found, KeyRefusal):
         raise unauthorized(_WHY_NOT[found])
-    known = directory.get(Key, credential_stream(digest))
-    assert known is not None, "a key that opens is known"
-    service.uses.note(known.id, now_us)
+    assert found.key is not None, "it was shown"
+    service.uses.note(found.key.id, now_us)
     return found
 
 

@@ -10,9 +10,9 @@ from uuid import UUID
 from quart import Request, Response
 
 from aggregates.event import Refused
-from aggregates.ids import credential_stream, link_stream, sign_in_stream
+from aggregates.ids import link_stream, sign_in_stream
 from aggregates.people.acts import EndSignIn, LinkIdentity, OfferLink, OpenSignIn, UseLink
-from aggregates.people.directory import Developer, Identity, Key, Link
+from aggregates.people.directory import Developer, Identity, Link
 from aggregates.people.entry import (
     OPERATOR_HOURS,
     SIGN_IN_IDLE_DAYS,
@@ -68,9 +68,7 @@ async def sign_in(call: Call) -> Response:
     except HttpError as error:
         await note_wrong(call.service, call.request, [key], error)
         return await sign_in_page(call, to, error.message, error.status)
-    known = call.service.directory.get(Key, credential_stream(sha256(key.encode()).hexdigest()))
-    assert known is not None, "a key that opens is known"
-    return await open_sign_in(call.service, call.request, to, who, root_of(call.service.directory, known), known)
+    return await open_sign_in(call.service, call.request, to, who, root_of(call.service.directory, who.key))
 
 
 @routes("GET /open/<token>", "Whose pages a link opens, and the button that opens them.")
@@ -261,9 +259,7 @@ async def open_operator(service: Service, request: Request) -> Response:
     return _keep(request, response, f"operator_{cookie_name(request)}", text, OPERATOR_HOURS * 3_600, "/operator")
 
 
-async def open_sign_in(
-    service: Service, request: Request, to: str, who: Principal, came_by: UUID | None, key: Key | None = None
-) -> Response:
+async def open_sign_in(service: Service, request: Request, to: str, who: Principal, came_by: UUID | None) -> Response:
     """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose.
 
     `came_by`: the link of another member, if it began with one.
@@ -273,7 +269,7 @@ async def open_sign_in(
         sign_in_id=sign_in_stream(digest_of(text)),
         organization_id=who.scope.organization_id,
         developer_id=who.scope.developer_id,
-        opened_by=None if key is None else key.id,
+        opened_by=None if who.key is None else who.key.id,
         browser=_browser(request),
         came_by=came_by,
     )

@@ -75,7 +75,8 @@ def _two_owners() -> Directory:
 
 
 def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> Principal | KeyRefusal:
-    return authenticate(directory, sha256(key.encode()).hexdigest(), now_us)
+    found = authenticate(directory, sha256(key.encode()).hexdigest(), now_us)
+    return msgspec.structs.replace(found, key=None) if isinstance(found, Principal) else found
 
 
 # --- keys ---------------------------------------------------------------------------------------------------
