@@ -189,22 +189,18 @@ def _open_ended(answer: ResponseReading) -> bool:
 
 def _fresh_start(last: Turn, prompt: PromptReading, *, fresh: bool) -> dict[str, bool]:
     """What a prompt of hardly any known words does, and what one does after work that was finished."""
+    answer, before = last.response, last.prompt
+    left_open = INTERRUPTED in last.work.marks or (answer is not None and _open_ended(answer))
+    shipped = COMMIT in last.work.marks or (before is not None and before.shows("asks to commit or merge"))
+    finished = shipped or (answer is not None and (answer.closes or answer.reports_done))
     asks = prompt.shows("wants or reports something")
     tied = prompt.shows("leans on what was said") or not prompt.shows("words over 3")
     return {
         "fresh, and points back at nothing": fresh and not tied,
         "fresh, and asks for something": fresh and asks,
         "fresh, and asks a question": fresh and prompt.shows("begins:question"),
-        "asks for something after finished work": asks and _finished(last),
+        "asks for something after finished work": asks and finished and not left_open,
     }
-
-
-def _finished(last: Turn) -> bool:
-    answer, before = last.response, last.prompt
-    if INTERRUPTED in last.work.marks or (answer is not None and _open_ended(answer)):
-        return False
-    shipped = COMMIT in last.work.marks or (before is not None and before.shows("asks to commit or merge"))
-    return shipped or (answer is not None and (answer.closes or answer.reports_done))
 
 
 def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> dict[str, bool]:
@@ -248,10 +244,6 @@ class BoundaryModel(msgspec.Struct, frozen=True):
     """The logit of the chance at which a sum is 0: a missed boundary costs as much as a false one, and few gaps are
     boundaries, so a gap is taken for one long before it is more likely one than not."""
 
-    def logit(self, signals: Sequence[str]) -> int:
-        """Above 0: another topic."""
-        return self.bias + sum(self.weights.get(name, 0) for name in signals)
-
     def chance(self, logit: int) -> float:
         """That experts see another topic at such a sum, 0-1, rounded to 3 digits."""
         return round(1 / (1 + math.exp(-max(-20_000, min(logit + self.even, 20_000)) / 1000)), 3)
@@ -294,7 +286,7 @@ def contributions(
 ) -> list[tuple[str, int]]:
     """The weights of a turn that can shift, the heaviest first; their sum decides."""
     found = [(name, model.weights.get(name, 0)) for name in boundary_signals(arc, turn)]
-    found += [(BEFORE_ANY, model.bias)] + ([(COMMITTED, AFTER_COMMIT)] if after_commit else [])
+    found += [(BEFORE_ANY, model.bias), (COMMITTED, AFTER_COMMIT if after_commit else 0)]
     return sorted((each for each in found if each[1]), key=lambda each: (-abs(each[1]), each[0]))
 
 

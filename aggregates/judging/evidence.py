@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from aggregates.characters import plain
-from aggregates.event import Span
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 
 
@@ -61,8 +60,12 @@ def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[Boo
             found[name] = Evidence(_UNSURE, None if span is None else position, span)
         elif each.value:
             found[name] = Evidence(_AS_A_WHOLE if span is None else HABIT_WORDS[name].earned, position, span)
+        elif (nearest := HABIT_WORDS[name].nearest) is None or (span is None and not shown.foreign):
+            found[name] = Evidence(HABIT_WORDS[name].missed)
+        elif span is None:
+            found[name] = Evidence(_UNSEARCHED)
         else:
-            found[name] = _missed(name, position, span, searched=not shown.foreign)
+            found[name] = Evidence(f"no words of its own count as {nearest}; these come nearest", position, span)
     return found
 
 
@@ -91,15 +94,6 @@ def first_sentence(text: str) -> str:
     if ended.endswith(":"):
         return ""
     return f"{ended} …" if stop is None and len(first) < len(line) else ended.rstrip(" .!?;,")
-
-
-def _missed(name: BooleanName, position: int, span: Span | None, *, searched: bool) -> Evidence:
-    words = HABIT_WORDS[name]
-    if words.nearest is None or (span is None and searched):
-        return Evidence(words.missed)
-    if span is None:
-        return Evidence(_UNSEARCHED)
-    return Evidence(f"no words of its own count as {words.nearest}; these come nearest", position, span)
 
 
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.

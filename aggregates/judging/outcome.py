@@ -130,7 +130,11 @@ def judge_outcome(
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
     if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
         said = None
-    why = None if said is not None else _undecided(course, evidence_against)
+    why: UndecidedReason | None = None
+    if said is None and course.last.response is None:
+        why = "unseen"
+    elif said is None:
+        why = "balanced" if evidence_against else "unchecked"
     return OutcomeVerdict(
         said, chance if forced else round(1 - chance, 3), evidence_for, evidence_against, undecided=why, forced=forced
     )
@@ -143,13 +147,6 @@ def _commands_only(turn: Turn) -> bool:
     if turn.prompt.shows("sets up the session"):
         return True
     return turn.response is None and not turn.work.tool_calls
-
-
-def _undecided(course: _Course, against: Sequence[Evidence]) -> UndecidedReason:
-    """Why nothing is said of an outcome whose chance lies between the bounds."""
-    if course.last.response is None:
-        return "unseen"
-    return "balanced" if against else "unchecked"
 
 
 def _marks(turns: Sequence[Turn]) -> str:
@@ -184,7 +181,9 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     ahead = [*turns[:-1][-1:], *([turns[-1]] if following is not None else [])]
     nods = (turn for turn, before in zip(later, ahead, strict=True) if accepts(turn, before))
     accepting, response = next(nods, None), last.response
-    shipping = next((turn for turn in (*_last_said(turns), *later) if ships(turn)), None)
+    # The last prompt that does more than navigate; short ones that follow ask for nothing new.
+    said = [turn for turn in turns[1:] if turn.prompt is not None and turn.prompt.navigational is None][-1:]
+    shipping = next((turn for turn in (*said, *later) if ships(turn)), None)
     unchallenged = course.intent in ASKING_INTENTS and last.answered and INTERRUPTED not in last.work.marks[-2:]
     done = response is not None and response.reports_done and not response.breaks_off and not _waits(last)
     moved_on = following is not None and not course.unsure_end and complaint(following, turns) is None
@@ -201,11 +200,6 @@ def _speaks_for(course: _Course) -> tuple[Evidence, ...]:
     return tuple(Evidence(what, position) for what, holds, position in pieces if holds)
 
 
-def _last_said(turns: Sequence[Turn]) -> list[Turn]:
-    """The last prompt after the first that does more than navigate; short ones that follow ask for nothing new."""
-    return [turn for turn in turns[1:] if turn.prompt is not None and turn.prompt.navigational is None][-1:]
-
-
 def ships(turn: Turn) -> bool:
     return turn.prompt is not None and turn.prompt.shows("asks to commit or merge")
 
@@ -218,14 +212,18 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     answer, silent = last.response, course.following is None or course.unsure_end
     unsettled = answer is not None and answer.reports_failure and not answer.reports_done
     broke_off = silent and answer is not None and answer.breaks_off
-    reports, taken_over = _reports_failure(course), _taken_over(course)
+    reports, later = _reports_failure(course), [*turns[1:][-1:], *([course.following] if course.following else [])]
+    taken_over = next((turn for turn in later if turn.prompt is not None and turn.prompt.shows("takes it over")), None)
+    # A revert after a change, and no change after it.
+    change, revert = marks.find(CHANGE), marks.rfind(REVERT)
+    taken_back = 0 <= change < revert and marks.rfind(CHANGE) < revert
     unchanged = CHANGE not in marks and COMMIT not in marks and _all_seen(turns) and not tells_of_work(turns)
     pieces = (
         (ENDED_ON_ERROR, marks.rfind(API_ERROR) > marks.rfind(ANSWERED), last.position),
         (CANCELLED_LOOPING, cancelled and last.work.repeats_before_stop >= LOOP_CALLS_MIN, last.position),
         (INTERRUPTED_LAST, cancelled, last.position),
         (CHECK_FAILS, marks.rfind(CHECK_FAILED) > marks.rfind(CHECK_OK), last.position),
-        (REVERTED, _taken_back(marks) or _undone(turns), last.position),
+        (REVERTED, taken_back or _undone(turns), last.position),
         (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
         (NO_CHANGE, change_asked and unchanged, None),
@@ -277,11 +275,6 @@ def _reports_failure(course: _Course) -> bool:
         return False
     reports = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
     return reports or _fails(prompt)
-
-
-def _taken_over(course: _Course) -> Turn | None:
-    later = [*course.turns[1:][-1:], *([course.following] if course.following is not None else [])]
-    return next((turn for turn in later if turn.prompt is not None and turn.prompt.shows("takes it over")), None)
 
 
 def _standing_complaint(course: _Course) -> Evidence | None:
@@ -339,13 +332,6 @@ def accepts(turn: Turn, before: Turn | None = None) -> bool:
         return False
     stopped = before is not None and before.work.marks.rfind(INTERRUPTED) > before.work.marks.rfind(ANSWERED)
     return before is None or not (_waits(before) or stopped)
-
-
-def _taken_back(marks: str) -> bool:
-    """A revert after a change, and no change after it."""
-    change = marks.find(CHANGE)
-    revert = marks.rfind(REVERT)
-    return 0 <= change < revert and marks.rfind(CHANGE) < revert
 
 
 def _undone(turns: Sequence[Turn]) -> bool:

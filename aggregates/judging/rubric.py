@@ -209,13 +209,10 @@ def sub_session_standing(rubrics: Iterable[Rubric], intent: Intent | None) -> St
 
 
 def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
-    for each in rubric.booleans:
-        so_far[each.name] = each.value if each.name not in so_far else _either(so_far[each.name], each.value)
-
-
-def _either(one: bool | None, other: bool | None) -> bool | None:
     """True where any is; else unsure where any is."""
-    return True if one or other else None if one is None or other is None else False
+    for each in rubric.booleans:
+        both = each.value, so_far.get(each.name, each.value)
+        so_far[each.name] = True if any(both) else None if None in both else False
 
 
 def _standing(applies: Iterable[BooleanName], stands: Mapping[BooleanName, bool | None]) -> Standing:

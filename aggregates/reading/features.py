@@ -89,13 +89,12 @@ def sentences_of(own: str) -> list[RawSentence]:
     text = text.replace("? ", f" ?{_MARK}").replace("?\n", f" ?{_MARK}").replace("\n", _MARK)
     text = text.replace(". ", _MARK).replace("! ", _MARK).replace(": ", _MARK)
     text = text.replace(",", " , ").replace("?", " ? ").replace("'", "").replace("’", "").replace("´", "")
-    return [_sentence(tokens) for tokens in _TOKENS.cut(text, _MARK) if tokens]
-
-
-def _sentence(tokens: list[str]) -> RawSentence:
-    asks = "?" in tokens
-    words = [token for token in tokens if token not in _NO_WORDS] if asks or "," in tokens else tokens
-    return tokens, words, asks
+    found: list[RawSentence] = []
+    for tokens in filter(None, _TOKENS.cut(text, _MARK)):
+        asks = "?" in tokens
+        words = [token for token in tokens if token not in _NO_WORDS] if asks or "," in tokens else tokens
+        found.append((tokens, words, asks))
+    return found
 
 
 _SEVERAL = {

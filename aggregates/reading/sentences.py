@@ -111,11 +111,10 @@ class Cutter:
         """The pieces of each part between two marks, which are `kept`; without a mark, of the whole text."""
         spaced = text.encode("utf-8", "surrogatepass").translate(self._spaces).decode("utf-8", "surrogatepass")
         parts = [part.split() for part in (spaced.split(mark) if mark else (spaced,))]
-        return parts if text.isascii() else [self._found(part) for part in parts]
-
-    def _found(self, pieces: list[str]) -> list[str]:
+        if text.isascii():
+            return parts
         find = self._pattern.findall
-        return [found for piece in pieces for found in ((piece,) if piece.isascii() else find(piece))]
+        return [[each for piece in part for each in ((piece,) if piece.isascii() else find(piece))] for part in parts]
 
 
 class Sentence(NamedTuple):

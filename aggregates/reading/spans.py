@@ -80,13 +80,10 @@ def _clause(looked: PromptText, patterns: Iterable[re.Pattern[str]]) -> Span | N
     if not clauses:
         return None
     start, end = min(clauses, key=lambda clause: _weakness(own, *clause))
-    return looked.span(*(_below(own, end) if _weakness(own, start, end) == _LEADS_UP else None) or (start, end))
-
-
-def _below(own: str, end: int) -> tuple[int, int] | None:
-    """The first point of what a clause leads up to."""
-    line = _POINT.match(own, end)
-    return None if line is None else (line.start(1), cut_end(own, line.start(1), line.end(1), EVIDENCE_CHARS_MAX))
+    # The first point of what a clause leads up to.
+    if _weakness(own, start, end) == _LEADS_UP and (point := _POINT.match(own, end)):
+        start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
+    return looked.span(start, end)
 
 
 _POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")

@@ -46,14 +46,11 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
     asks = _BEFORE["asks for"].match(source, start, end)
     if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:
         start = asks.end()
-    return _placed(looked, source, start, _title_end(source, start, end)), summary
-
-
-def _title_end(source: str, start: int, end: int) -> int:
-    """Where a title is cut: at a sentence's end that is not too early, else between words, and within no link."""
+    # At a sentence's end that is not too early, else between words, and within no link.
     cut = cut_end(source, start, end, TITLE_CHARS_MAX, _TITLE_SENTENCE_MIN)
     link = source.rfind("](", start, cut)
-    return link + 1 if link > start + TITLE_CHARS_MAX // 2 else cut
+    end = link + 1 if link > start + TITLE_CHARS_MAX // 2 else cut
+    return _placed(looked, source, start, end), summary
 
 
 def _after_thanks(source: str, start: int, end: int) -> tuple[int, int]:

@@ -273,7 +273,9 @@ def conclude(
     judged = answered_outcome(judge_outcome(turns, judged_intent, following, unsure_end=unsure_end), answers.outcome)
     meant = judged if intent == judged_intent else judge_outcome(turns, intent, following, unsure_end=unsure_end)
     asked = None if goal is None else goal.reading
-    reverts = _reverts(turns, asked)
+    # A person who asks to undo, or an agent whose first lasting act is a git revert.
+    lasting = (mark for turn in turns for mark in turn.work.marks if mark in (REVERT, CHANGE))
+    reverts = (asked is not None and asked.asks_to_revert) or next(lasting, None) == REVERT
     named = [turn.work.reverted for turn in turns if turn.work.reverted is not None]
     usage = [row for turn in turns for row in turn.work.usage]
     last = max(reversed(arcs), key=lambda arc: arc.settles_at_us)
@@ -317,11 +319,3 @@ def _prompts(
         found.append(JudgedPrompt(lead, rubric, stands, joined=joined.get(lead.turn_id)))
         found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, lead) for turn in later]
     return tuple(sorted(found, key=lambda each: (each.turn.started_us, each.turn.turn_id)))
-
-
-def _reverts(turns: Sequence[Turn], asked: PromptReading | None) -> bool:
-    """A person who asks to undo, or an agent whose first lasting act is a git revert."""
-    if asked is not None and asked.asks_to_revert:
-        return True
-    marks = "".join(turn.work.marks for turn in turns)
-    return next((mark for mark in marks if mark in (REVERT, CHANGE)), None) == REVERT

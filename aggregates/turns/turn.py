@@ -11,7 +11,7 @@ import msgspec
 from aggregates.event import Span
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.times import US_PER_SECOND
-from aggregates.turns.observation import CapturedResponse, Observation, Parts, ToolUse
+from aggregates.turns.observation import CapturedResponse, Observation, Parts
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
@@ -191,21 +191,19 @@ def tokens_of(told: Observation | CapturedResponse) -> tuple[int | None, ...]:
 def _files(placed: Iterable[Placed]) -> tuple[FileWork, ...]:
     files: dict[int, FileWork] = {}
     for position, tool in ((position, each.tool) for position, each in placed if each.tool is not None):
+        if tool.file_digest is None or tool.path is None:
+            continue
+        own_added = tool.lines_added - sum(file[2] for file in tool.more)
+        own_removed = tool.lines_removed - sum(file[3] for file in tool.more)
+        own = (tool.file_digest, tool.path, max(0, own_added), max(0, own_removed))
         changed = tool.effect == "edit" and tool.ok is not False
-        for (digest, path, added, removed), parts in zip(_files_of(tool), chain(tool.parts, repeat(())), strict=False):
+        touched = zip((own, *tool.more), chain(tool.parts, repeat(())), strict=False)
+        for (digest, path, added, removed), parts in touched:
             known = files.setdefault(digest, FileWork(digest, position, path, 0, 0, 0, parts))
             if changed:
                 lines = known.lines_added + added, known.lines_removed + removed
                 files[digest] = FileWork(digest, known.position, known.path, known.edits + 1, *lines, parts)
     return tuple(files[digest] for digest in sorted(files)[:FILES_MAX])
-
-
-def _files_of(tool: ToolUse) -> Iterable[tuple[int, Span, int, int]]:
-    if tool.file_digest is None or tool.path is None:
-        return ()
-    added = tool.lines_added - sum(file[2] for file in tool.more)
-    removed = tool.lines_removed - sum(file[3] for file in tool.more)
-    return ((tool.file_digest, tool.path, max(0, added), max(0, removed)), *tool.more)
 
 
 def covered(files: Iterable[Parts], taken: Iterable[Parts]) -> int:
