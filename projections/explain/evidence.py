@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pkgutil import get_data
-from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +19,7 @@ from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, neighbour, response_ref
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, bodies, unpack
-from projections.sub_sessions.rows import SubSessionRow
+from projections.sub_sessions.rows import SubSessionRow, judged_turns
 
 QUOTE_CHARS_MAX = 240
 FORGOTTEN = "observed, and forgotten since"
@@ -42,25 +41,12 @@ class ExplainedPart(msgspec.Struct, frozen=True, kw_only=True):
     positions: list[int]
 
 
-class PromptEvidence(NamedTuple):
-    turn: Turn
-    body: PromptDetail
-    standing_score: float | None
-
-
 class SubSessionEvidence:
     def __init__(self, reader: Reader, row: SubSessionRow) -> None:
         self.reader, self.row, self.arcs = reader, row, arcs_of(reader.db, row.sub_session_id)
-        query = (
-            "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-            "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id"
-        )
-        rows = reader.db.execute(query, (row.sub_session_id,)).fetchall()
-        self.turns = as_typed([unpack(turn, Turn) for turn, _, _ in rows])
-        self.prompts = [
-            PromptEvidence(turn, unpack(body, PromptDetail), score)
-            for turn, (_, body, score) in zip(self.turns, rows, strict=True)
-        ]
+        judged = list(judged_turns(reader.db, row.sub_session_id))
+        self.turns = as_typed([each.turn for each in judged])
+        self.prompts = [each._replace(turn=turn) for each, turn in zip(judged, self.turns, strict=True)]
         self.following = neighbour(reader.db, self.turns[-1], ">")
 
     @cached_property

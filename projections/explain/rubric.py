@@ -19,13 +19,12 @@ from projections.explain.evidence import (
     SENTENCES,
     EvidencePiece,
     ExplainedPart,
-    PromptEvidence,
     SubSessionEvidence,
     ascending,
     counted,
     one_line,
 )
-from projections.sub_sessions.rows import UNCLASSIFIED
+from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn
 
 PROMPTS_MAX = 200  # a sub-session of more prompts is explained by its first ones
 _NEVER = "asked of none of its prompts: it does not apply to what each was judged as"
@@ -181,7 +180,7 @@ def _applies(name: BooleanName, own: Rubric) -> bool:
     return own.intent is not None and name in applicable(own.intent)
 
 
-def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplained:
+def _prompt(facts: SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
     turn, own, text = prompt.turn, prompt.body.rubric, facts.text(prompt.body.prompt)
     intent = facts.row.intent
     wanted = () if own.intent is None or intent is None else applicable(intent)
@@ -213,7 +212,7 @@ def _prompt(facts: SubSessionEvidence, prompt: PromptEvidence) -> PromptExplaine
     )
 
 
-def _booleans(facts: SubSessionEvidence, prompt: PromptEvidence) -> dict[BooleanName, BooleanExplained]:
+def _booleans(facts: SubSessionEvidence, prompt: JudgedTurn) -> dict[BooleanName, BooleanExplained]:
     """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
     unit = [prompt, *(each for each in facts.prompts if each.body.unit_prompt_id == prompt_id(prompt.turn))]
     unit = unit[: len(joined_turns([each.turn for each in unit]))]

@@ -10,18 +10,19 @@ from aggregates.judging.rubric import own_standing
 from aggregates.reading.verdicts import Intent, Rubric
 from aggregates.times import iso
 from aggregates.turns import turn as marks
-from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals, Turn
+from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
-from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.listing import Booleans, SpeedRow
 from projections.sub_sessions.rows import (
     NANO,
     TITLE_CHARS_MAX,
     Applicabilities,
+    JudgedTurn,
     applicability,
     booleans,
     find,
+    judged_turns,
     letter,
     one_line,
     resolve,
@@ -212,13 +213,9 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
         return None
     rows: list[PromptRow] = []
     characters = 0
-    query = (
-        "SELECT p.at_us, p.standing_score, p.body, t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
-        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id LIMIT ? OFFSET ?"
-    )
     # One at a time, so that no more texts are held than are shown.
-    for at_us, score, body, turn in reader.db.execute(query, (str(current), limit, offset)):
-        row = _prompt(reader, str(current), at_us, score, unpack(body, PromptDetail), unpack(turn, Turn))
+    for each in judged_turns(reader.db, str(current), limit, offset):
+        row = _prompt(reader, str(current), each)
         rows.append(row)
         characters += len(row.prompt_text or "") + len(row.response_text or "")
         if characters > PAGE_CHARS_MAX:
@@ -226,20 +223,19 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     return rows
 
 
-def _prompt(
-    reader: Reader, sub_session_id: str, at_us: int, score: float | None, body: PromptDetail, turn: Turn
-) -> PromptRow:
-    usage, refs = body.usage, (body.prompt, response_ref(reader.db, turn))
+def _prompt(reader: Reader, sub_session_id: str, judged: JudgedTurn) -> PromptRow:
+    turn, body, usage = judged.turn, judged.body, judged.body.usage
+    refs = (body.prompt, response_ref(reader.db, turn))
     texts = reader.texts(refs)
     prompt, response = (None if ref is None else texts[ref] for ref in refs)
-    tokens = sum(each.tokens for each in usage)
-    unpriced = sum(each.unpriced_requests for each in usage)
-    unmeasured = sum(each.unmeasured_requests for each in usage)
+    tokens, unpriced, unmeasured = (
+        sum(getattr(each, name) for each in usage) for name in ("tokens", "unpriced_requests", "unmeasured_requests")
+    )
     named = [each for each in usage if each.model != UNKNOWN_MODEL]
     return PromptRow(
         prompt_id=prompt_id(turn),
         score_v3_sub_session_id=sub_session_id,
-        submitted_at=iso(at_us),
+        submitted_at=iso(turn.started_us),
         prompt_text=prompt,
         response_text=response,
         elapsed_ms=body.elapsed_ms,
@@ -251,7 +247,7 @@ def _prompt(
         judge_status=body.rubric.status,
         judge_reason=body.rubric.reason,
         rubric=_own_rubric(body.rubric),
-        standing_score=score,
+        standing_score=judged.standing_score,
         unit_prompt_id=body.unit_prompt_id,
     )
 

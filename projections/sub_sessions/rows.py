@@ -1,7 +1,8 @@
 """Rows of sub-sessions at the time of the newest fact, and the SQL that queries over a range share."""
 
 import sqlite3
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -13,8 +14,8 @@ from aggregates.reading.verdicts import BOOLEANS, Applicability, BooleanName, In
 from aggregates.scores.grades import rubric_letter
 from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.turn import Turn
-from projections.derive.sub_session_rows import Detail, unmask
-from projections.reader import Reader, TextRef, bodies, bound, unpack
+from projections.derive.sub_session_rows import Detail, PromptDetail, unmask
+from projections.reader import Reader, TextRef, bound, unpack
 
 TITLE_CHARS_MAX = 60
 SUMMARY_CHARS_MAX = 240
@@ -261,9 +262,21 @@ def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
     return None if row is None else UUID(row[0])
 
 
-def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
+class JudgedTurn(NamedTuple):
+    turn: Turn
+    body: PromptDetail
+    standing_score: float | None
+
+
+def judged_turns(db: sqlite3.Connection, sub_session_id: str, limit: int = -1, offset: int = 0) -> Iterator[JudgedTurn]:
+    """In time order."""
     query = (
-        "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ? "
-        "ORDER BY p.at_us, p.turn_id"
+        "SELECT t.body, p.body, p.standing_score FROM prompts p JOIN turns t ON t.turn_id = p.turn_id "
+        "WHERE p.sub_session_id = ? ORDER BY p.at_us, p.turn_id LIMIT ? OFFSET ?"
     )
-    return bodies(db, Turn, query, (sub_session_id,))
+    for turn, body, score in db.execute(query, (sub_session_id, limit, offset)):
+        yield JudgedTurn(unpack(turn, Turn), unpack(body, PromptDetail), score)
+
+
+def turns_in(db: sqlite3.Connection, sub_session_id: str) -> list[Turn]:
+    return [each.turn for each in judged_turns(db, sub_session_id)]
