@@ -91,7 +91,6 @@ def test_a_route_may_have_a_default_range_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5"])
 def test_a_zone_is_named_as_the_tz_database_names_it(name: str) -> None:
-    """Also names of three parts, and those with a sign."""
     assert zone_named(name).key == name
 
 

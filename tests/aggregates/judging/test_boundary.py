@@ -30,7 +30,6 @@ FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src
 
 
 def test_an_arc_that_grew_turn_by_turn_is_judged_like_its_turns() -> None:
-    """What is remembered of it is all that counts."""
     turns = [
         turn(text, place=place, marks="C", changed=(f"src/{place % 3}.py",), files=("docs/a.md",))
         for place, text in enumerate(
@@ -149,7 +148,6 @@ def test_a_gap_is_unsure_from_the_bound_on(chance: float, unsure: bool) -> None:
     ],
 )
 def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str | None) -> None:
-    """And how sure that is."""
     arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, said)
     assert cannot_shift(arc, later) == why
     verdict = topic_shift(arc, later, BoundaryModel(10_000, {}))
@@ -167,7 +165,6 @@ def test_nothing_stays_away_from_a_topic_that_was_never_said() -> None:
 
 
 def test_a_command_that_is_worked_on_may_open_another_topic() -> None:
-    """One that only sets something cannot."""
     arc, command = OpenArc([turn_at(0, prompt(words="a"))]), prompt(navigational="command")
     assert cannot_shift(arc, turn_at(1, command)) == "only navigates"
     assert cannot_shift(arc, turn_at(1, command, answer=response(characters=19))) == "only navigates"
@@ -209,7 +206,6 @@ AT_ONCE = 1 + 4 * SECOND / MINUTE
     ],
 )
 def test_the_text_of_a_command_is_no_prompt_of_a_person(before: Turn, later: Turn, made: bool) -> None:
-    """And never parted from its command."""
     assert expands(before, later) is made
     assert (cannot_shift(OpenArc([turn_at(0, prompt(words="z")), before]), later) == EXPANSION) is made
     (_, text) = as_typed([before, later])

@@ -13,7 +13,6 @@ WORDS = tuple("abcdefghijklmnop")
 
 
 def word(count: int, start: int = 0) -> str:
-    """So many different words."""
     return " ".join(WORDS[start : start + count])
 
 
@@ -53,13 +52,11 @@ def test_a_plain_turn_shows_nothing_and_so_does_one_that_was_not_captured() -> N
     [("has report", "says what is wrong"), ("path", "names a file"), ("words over 6", "over 6 words")],
 )
 def test_what_the_prompt_says_is_a_signal(flag: str, signal: str) -> None:
-    """One for each of these features."""
     assert shown(prompt("words over 10", flag)) == [signal]
 
 
 @pytest.mark.parametrize("opening", OPENS)
 def test_some_openings_are_signals(opening: str) -> None:
-    """By their own names."""
     assert shown(prompt("words over 10", opens=(opening,))) == [opening]
 
 
@@ -68,7 +65,6 @@ def test_some_openings_are_signals(opening: str) -> None:
     ["picks from a list", "links back at once", "rates a severity", "pastes a failure", "passes on a comment"],
 )
 def test_other_openings_only_tie_a_prompt_to_what_came_before(opening: str) -> None:
-    """Of themselves they say nothing."""
     assert shown(prompt("words over 10", opens=(opening,))) == []
 
 
@@ -125,7 +121,6 @@ def test_the_share_of_known_words_is_smoothed(said: str, answer: str | None, kno
     ("known", "of"), [(word(5), []), (word(4), [40]), (word(3), [40, 30]), (word(2), [40, 30]), ("", [40, 30])]
 )
 def test_words_of_earlier_turns_count_apart(known: str, of: list[int]) -> None:
-    """Of ten words."""
     arc = OpenArc([turn_at(0, prompt(topic=known)), ANSWERED])
     found = boundary_signals(arc, turn_at(1, prompt(topic=word(10))))
     earlier = [name for name in found if name.endswith("are of the last turns")]
@@ -136,7 +131,6 @@ NEW_ANSWER, FRESH = "its answer has no words of the turn before", "fresh, and ne
 
 
 def test_an_answer_in_other_words_is_a_signal() -> None:
-    """Of eight words none is known."""
     before = turn_at(0, prompt("words over 10", topic=word(1, start=9)), answer=response())
     assert NEW_ANSWER in shown(PLAIN, before, answer=response(word(8)))
     assert NEW_ANSWER not in shown(PLAIN, before, answer=response(word(8, start=9)))
@@ -162,7 +156,6 @@ def test_a_prompt_of_unknown_words_is_fresh(flags: tuple[str, ...], opens: tuple
 
 
 def test_what_was_said_earlier_is_not_new_to_the_last_turns() -> None:
-    """Though it is fresh after the last one."""
     topic = word(8)
     found = shown(prompt("words over 3", topic=topic), turn_at(0, prompt(topic=topic)), ANSWERED)
     assert "fresh, and points back at nothing" in found
@@ -179,7 +172,6 @@ def test_what_was_said_earlier_is_not_new_to_the_last_turns() -> None:
     ],
 )
 def test_the_same_files_say_that_it_goes_on(before: Work, work: Work, signals: list[str]) -> None:
-    """Changed both before and now."""
     assert shown(PLAIN, turn_at(0, PLAIN, answer=response(), work=before), work=work) == signals
 
 
@@ -303,7 +295,6 @@ def test_time_counts_from_the_turn_before_where_a_prompt_stands_apart(after_us: 
 
 
 def apart(said: PromptReading, *before: Turn, after_us: int = 2 * HOUR) -> list[str]:
-    """The signals of standing apart."""
     return [signal for signal in shown(said, *before, after_us=after_us) if signal.startswith("stands apart")]
 
 
@@ -381,7 +372,6 @@ def test_only_the_last_two_real_prompts_are_repeated() -> None:
 
 
 def test_signals_are_told_in_the_order_of_their_list() -> None:
-    """Every signal that can be shown together."""
     before = turn_at(
         0, prompt("phrase:review_asked", "prose", topic=word(4)), answer=response(word(3)), work=worked("MC")
     )

@@ -32,7 +32,6 @@ def worked(text: str | None = ASKED, *, answer: str | None = "Here it is.", **wo
     ],
 )
 def test_which_turns_count(text: str | None, counts: bool) -> None:
-    """Turns that only navigate do not."""
     assert countable(turn(text)) is counts
 
 
@@ -91,7 +90,6 @@ def test_what_passes(turns: list[Turn], passed: bool) -> None:
 
 
 def test_what_was_counted_is_told() -> None:
-    """Turns, lines and calls, beside the verdict."""
     counted = [worked(lines_added=1, lines_removed=2), worked("ok", lines_added=4)]
     floor = substance(counted, counted)
     assert (floor.countable_turns, floor.changed_lines, floor.mutating_calls) == (1, 7, 0)
@@ -129,5 +127,4 @@ CANCELLED = worked(answer=None, marks="I")
     ],
 )
 def test_the_reason_is_the_first_that_holds(turns: list[Turn], reason: TriviaReason) -> None:
-    """In the order of the specification."""
     assert substance(turns, turns).reason == reason

@@ -22,7 +22,6 @@ def of_kinds(*kinds: str) -> list[str]:
 
 
 def test_there_are_ten_prompts_of_each_of_ten_kinds() -> None:
-    """No two are equal."""
     assert [len(texts) for texts in KINDS.values()] == [10] * 10
     assert len(set(of_kinds(*KINDS))) == 100
 
@@ -41,7 +40,6 @@ def test_a_dangerous_prompt_bounds_nothing(text: str) -> None:
 
 @pytest.mark.parametrize("text", of_kinds("excellent"))
 def test_an_excellent_prompt_is_a_b_plus_at_least(text: str) -> None:
-    """Its goal is earned too."""
     graded = grade_text(text)
     assert graded.letter in {"B+", "A-", "A", "A+"}
     assert "goal_explicit" in earned(graded)
@@ -49,14 +47,12 @@ def test_an_excellent_prompt_is_a_b_plus_at_least(text: str) -> None:
 
 @pytest.mark.parametrize("text", of_kinds("foreign"))
 def test_another_language_is_not_judged(text: str) -> None:
-    """However good the prompt is."""
     graded = grade_text(text)
     assert (graded.status, graded.reason, graded.score, graded.habits) == ("unclassified", "language", None, ())
 
 
 @pytest.mark.parametrize("text", of_kinds("tiny"))
 def test_a_tiny_prompt_is_no_prompt(text: str) -> None:
-    """It only navigates."""
     assert grade_text(text).status == "skipped"
 
 

@@ -51,7 +51,6 @@ THANKS = turn("Great, it works now, thank you!", place=8)
 
 
 def judge(*turns: Turn, intent: Intent | None = "bug_fix", following: Turn | None = None) -> OutcomeVerdict:
-    """Judge the turns as one sub-session."""
     return judge_outcome(turns, intent, following)
 
 
@@ -61,7 +60,6 @@ def work(marks: str = "", *, text: str | None = "Add a flag that prints the vers
 
 
 def whats(verdict: OutcomeVerdict) -> tuple[set[str], set[str]]:
-    """The phrases for and against."""
     return {each.what for each in verdict.evidence_for}, {each.what for each in verdict.evidence_against}
 
 
@@ -87,7 +85,6 @@ def test_where_the_next_prompt_may_go_on_with_the_goal_something_must_show_it(
 
 
 def test_an_error_pasted_without_a_word_says_that_it_does_not_work() -> None:
-    """It is of the work before it."""
     pasted = turn("Traceback (most recent call last):\n  File \"a.py\", line 3, in run\nKeyError: 'x'", place=9)
     assert NOT_WORKING in whats(judge(work("Ca"), following=pasted))[1]
 
@@ -202,7 +199,6 @@ GO = "yes, go ahead"
 def test_which_pieces_are_there(
     turns: list[Turn], intent: Intent | None, following: Turn | None, pieces: set[str]
 ) -> None:
-    """Each of them alone, as far as it can be."""
     assert set.union(*whats(judge(*turns, intent=intent, following=following))) == pieces
 
 
@@ -282,7 +278,6 @@ def test_an_outcome_is_said_or_undecided(
     ],
 )
 def test_what_is_never_complete(marks: str, repeats: int, never: bool) -> None:
-    """Whatever speaks for it."""
     verdict = judge(work(marks, repeats=repeats, answer=DONE), intent=None, following=THANKS)
     assert never_complete(verdict) is never
     assert (verdict.goal_complete is False) is never
@@ -434,7 +429,6 @@ def unknown(calls: int) -> Turn:
     ],
 )
 def test_when_a_piece_is_there(piece: str, turns: list[Turn], intent: Intent | None, there: bool) -> None:
-    """On both sides of each condition."""
     verdict = judge(*turns, intent=intent)
     assert (piece in set.union(*whats(verdict))) is there
 
@@ -472,12 +466,10 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
     ],
 )
 def test_the_leading_piece_against(verdict: OutcomeVerdict, leading: str | None) -> None:
-    """The one that weighs most."""
     assert leading_against(verdict) == leading
 
 
 def test_a_piece_that_the_judge_does_not_know_leads_nothing() -> None:
-    """A text model may have said it."""
     assert leading_against(OutcomeVerdict(False, 0.9, (), (Evidence("something else"),))) is None
 
 

@@ -55,18 +55,15 @@ RUBRICS = st.one_of(
 
 
 def judge(text: str) -> Rubric:
-    """The own rubric of a first prompt."""
     return judge_prompt(read_prompt(text, DIGESTER), ())
 
 
 @pytest.mark.parametrize("text", ["ok", "/compact", "!ls -l", "yes, go ahead"])
 def test_a_navigating_prompt_is_skipped(text: str) -> None:
-    """It has no intent and no booleans."""
     assert judge(text) == Rubric("skipped")
 
 
 def test_a_prompt_that_was_not_captured_is_skipped() -> None:
-    """Its turn counts all the same."""
     assert judge_prompt(None, ()).status == "skipped"
 
 
@@ -79,7 +76,6 @@ def test_a_prompt_that_was_not_captured_is_skipped() -> None:
     ],
 )
 def test_the_judge_abstains_where_its_signals_do_not_hold(text: str, reason: UnclassifiedReason | None) -> None:
-    """Another language, a picture alone."""
     assert judge(text) == Rubric("unclassified", reason=reason)
 
 
@@ -106,7 +102,6 @@ def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -
 
 
 def test_a_command_that_is_to_be_run_at_the_end_is_a_check() -> None:
-    """It need not be called a test."""
     verdict = judge("Replace the deprecated calls in src/jobs/sync.py. Run pytest before you stop.")
     assert "verification_requested" in verdict.earned
 
@@ -124,7 +119,6 @@ def test_a_command_that_is_to_be_run_at_the_end_is_a_check() -> None:
     ["it crashes on start", "Fix the login in auth.py", "why is the import so slow?", "add a search to the list"],
 )
 def test_orders_to_the_judge_change_nothing(text: str, order: str) -> None:
-    """Neither before what is asked nor after it."""
     plain = judge(text)
     for told in (judge(f"{text}\n{order}"), judge(f"{order}\n{text}")):
         assert (told.intent, told.earned) == (plain.intent, plain.earned)
@@ -145,7 +139,6 @@ def test_every_applicable_boolean_has_its_evidence() -> None:
 
 
 def test_a_check_that_is_asked_for_is_earned_by_its_words() -> None:
-    """The words are quoted back."""
     graded = grade_text("Rename getUsr to getUser in src/user.ts and make sure npm test passes")
     habit = next(habit for habit in graded.habits if habit.boolean == "verification_requested")
     assert (habit.earned, habit.unsure) == (True, False)

@@ -37,7 +37,6 @@ TEXT = st.lists(PIECES, max_size=40).map(" ".join)
 
 @given(TEXT)
 def test_a_reading_holds_what_the_features_weigh_that_a_model_is_trained_on(text: str) -> None:
-    """So a judge and its trainer see the same."""
     names = features_of(text)
     reading = read_prompt(text, DIGESTER)
     assert names <= set(FEATURES)
@@ -60,7 +59,6 @@ def weights_of_the_file() -> dict[str, Any]:
 
 @given(TEXT)
 def test_what_a_text_weighs_is_the_sum_of_what_its_features_weigh(text: str) -> None:
-    """In every class and boolean, beside the bias."""
     names = features_of(text)
     weights, pasted = weights_of_the_file(), {name for name in names if name in PASTED}
     own = [weights["intents"].get(name, [0] * 8) for name in names - pasted]
@@ -91,7 +89,6 @@ def test_every_known_pair_of_neighbours_is_found(text: str) -> None:
 
 @given(TEXT | st.text())
 def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
-    """Whatever characters it has."""
     pattern = re.compile(r"\w+")
     assert Cutter(pattern).cut(text) == [pattern.findall(text)]
 
@@ -125,7 +122,6 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
 
 
 def test_a_text_of_plain_words_names_nothing() -> None:
-    """Not even where they are capitalised or end a sentence."""
     active: set[str] = set()
     assert find_references("Please fix It, now.", "Please fix It, now.", active) is False
     assert active == set()
@@ -133,7 +129,6 @@ def test_a_text_of_plain_words_names_nothing() -> None:
 
 @given(st.lists(st.integers(0, 2**63 - 1)))
 def test_digests_come_back_as_they_were_packed(numbers: list[int]) -> None:
-    """However many."""
     assert unpacked(packed(numbers)) == tuple(numbers)
 
 

@@ -60,7 +60,6 @@ ENGLISH = [
 
 @pytest.mark.parametrize(("language", "text"), [(name, text) for name, texts in SURELY.items() for text in texts])
 def test_a_prompt_of_another_language_has_no_figure(language: str, text: str) -> None:
-    """It is told why."""
     graded = grade_text(text)
     assert (language, graded.status, graded.reason, graded.letter) == (language, "unclassified", "language", None)
     assert graded.verdict == NOT_JUDGED["language"]

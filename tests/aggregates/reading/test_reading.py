@@ -30,7 +30,6 @@ def test_any_string_is_read_and_its_spans_lie_within_it(text: str) -> None:
 @example("#\xa0")
 @given(st.text(st.characters(codec="utf-8"), max_size=400).filter(lambda text: text.strip() != ""))
 def test_a_prompt_that_is_not_blank_has_a_title(text: str) -> None:
-    """And a summary."""
     reading = read_prompt(text, DIGESTER)
     assert reading.title.end > reading.title.start
     assert reading.summary.end > reading.summary.start
@@ -72,7 +71,6 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
 
 
 def test_a_clear_is_told_from_other_commands() -> None:
-    """With or without what the agent wraps around it."""
     assert read_prompt(" /clear ", DIGESTER).clears
     assert read_prompt("<command-name>/clear</command-name>", DIGESTER).clears
     assert not read_prompt("/clearance", DIGESTER).clears
@@ -209,13 +207,11 @@ def test_to_ask_for_a_commit_or_a_merge_is_told_from_what_names_one(text: str, a
     ],
 )
 def test_what_a_pasted_run_came_to_stands_at_its_end(end: str, fails: bool) -> None:
-    """However long it is."""
     run = "```\n" + "collecting tests of the suite\n" * 90 + end + "\n```"
     assert read_prompt(run, DIGESTER).shows("pastes a failure") is fails
 
 
 def test_a_response_says_whether_it_is_done_fails_or_asks() -> None:
-    """Its end decides."""
     done = read_response("I changed the parser. All tests pass.", DIGESTER)
     failing = read_response("I could not find the file.", DIGESTER)
     asking = read_response("There are two ways. Which one would you like?", DIGESTER)

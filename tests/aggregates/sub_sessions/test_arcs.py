@@ -53,7 +53,6 @@ def test_no_goal_is_followed_for_longer_than_so_many_turns() -> None:
 
 
 def shape(arcs: Sequence[Arc]) -> list[tuple[BoundaryKind, list[int]]]:
-    """Why each arc opened, and the minutes of its turns."""
     return [(arc.opened_by, [turn_id.int for turn_id in arc.turn_ids]) for arc in arcs]
 
 
@@ -61,7 +60,6 @@ WHOLE: list[tuple[BoundaryKind, list[int]]] = [("start", [0, 9])]
 
 
 def parted(kind: BoundaryKind) -> list[tuple[BoundaryKind, list[int]]]:
-    """Two arcs of one turn each."""
     return [("start", [0]), (kind, [9])]
 
 
@@ -224,7 +222,6 @@ def test_a_persons_word_goes_before_every_boundary(
 def test_an_arc_closes_where_that_was_said_else_with_the_next_one(
     turns: list[Turn], closings: list[tuple[BoundaryKind | None, int | None]]
 ) -> None:
-    """In minutes."""
     cut = cut_arcs(turns, "start", None)
     assert [(arc.closed_by, None if arc.closed_us is None else arc.closed_us // MINUTE) for arc in cut] == closings
 
@@ -263,7 +260,6 @@ def test_an_arc_holds_what_its_turns_amount_to() -> None:
     ],
 )
 def test_an_arc_settles_at_its_boundary_or_after_thirty_quiet_minutes(arc: Arc, settles_us: int) -> None:
-    """Whichever comes first."""
     assert arc.settles_at_us == settles_us
 
 

@@ -51,7 +51,6 @@ def test_a_correction_is_a_fact_about_a_capture(case: str) -> None:
 
 
 def test_nothing_said_leaves_everything_as_judged() -> None:
-    """No word is no verdict."""
     assert overrides_of([]) == Overrides(boundary=False, complete=None, rework=None, intent=None)
     assert gap_overrides([]) == {}
 
@@ -74,7 +73,6 @@ def test_the_later_word_in_the_log_wins_in_whatever_order_they_are_read(order: t
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_what_was_taken_back_counts_no_more(order: tuple[int, ...]) -> None:
-    """Until something is said again."""
     words = [
         OverrideWord(_TURN, "goal", "no", 3),
         OverrideWord(_TURN, "gap", "yes", 4),
@@ -88,7 +86,6 @@ def test_what_was_taken_back_counts_no_more(order: tuple[int, ...]) -> None:
 
 
 def test_a_word_that_a_turn_goes_on_is_an_override_only_where_a_boundary_was_seen() -> None:
-    """Else it confirms what was judged."""
     words = [OverrideWord(_TURN, "gap", "no", 3)]
     assert overrides_of(words) == Overrides(boundary=False, gaps_reviewed=True)
     assert overrides_of(words, {_TURN}) == Overrides(boundary=True, drawn=True, gaps_reviewed=True)

@@ -16,7 +16,6 @@ def closed(
     cwd: int | None = HOME,
     touched: tuple[int, ...] = (1, 2),
 ) -> Arc:
-    """The earlier arc."""
     return arc_of(1, closed_by=by, closed_us=at_us, cwd=cwd, touched=touched)
 
 
@@ -28,7 +27,6 @@ def opened(
     said: bool | None = None,
     session: str = "another",
 ) -> Arc:
-    """The arc that opens so long after the close."""
     return arc_of(2, session=session, started_us=CLOSED_US + after_us, cwd=cwd, touched=touched, said=said)
 
 
@@ -80,7 +78,6 @@ def test_a_clear_or_an_end_is_bridged_by_time_place_and_files(earlier: Arc, late
     ],
 )
 def test_half_of_the_smaller_set_is_enough(one: set[int], other: set[int], shares: bool) -> None:
-    """Counted on the smaller non-empty set."""
     assert shares_half(frozenset(one), frozenset(other)) is shares
 
 

@@ -27,7 +27,6 @@ OTHER_GOAL = replace(REPEATS, goal_tokens=(11, 12, 13))
 
 
 def earlier(**fields: Any) -> ReworkView:
-    """The earlier sub-session, but for these fields."""
     return replace(EARLIER, **fields)
 
 

@@ -18,7 +18,6 @@ def turn_of(
     reports: Sequence[PlacedObservation] = (),
     answers: Mapping[UUID, CapturedResponse] | None = None,
 ) -> Turn:
-    """The one turn of a whole session."""
     (turn,), _ = build_turns("session", captures, answers or {}, reports, openings={})
     return turn
 
@@ -91,7 +90,6 @@ def test_a_turn_is_active_until_its_last_report_or_answer(
 def test_a_turn_is_answered_by_a_response_or_a_request(
     reports: list[PlacedObservation], given: CapturedResponse | None, answered: bool
 ) -> None:
-    """A response capture, a response in telemetry, or a request that succeeded."""
     turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
     assert turn.answered is answered
 
@@ -122,7 +120,6 @@ FIRST, SECOND_ANSWER = response("first"), response("second")
 def test_the_captured_response_is_read_before_a_reported_one(
     reports: list[PlacedObservation], given: CapturedResponse | None, read: tuple[ResponseReading | None, int | None]
 ) -> None:
-    """And of reported ones the last."""
     turn = turn_of([capture(1)], reports, {} if given is None else {uuid(1): given})
     assert (turn.response, turn.response_position) == read
 

@@ -21,12 +21,10 @@ CLEAR = prompt(navigational="command", clears=True)
 
 
 def turns_of(captures: Sequence[Capture], reports: Sequence[PlacedObservation] = ()) -> list[Turn]:
-    """The turns of a whole session."""
     return build_turns(SESSION, captures, {}, reports, openings={})[0]
 
 
 def groups(captures: Sequence[Capture], taken: frozenset[str] = frozenset()) -> list[list[int]]:
-    """The numbers of the captures that are one prompt."""
     return [[each.position for each in group.captures] for group in join_captures(captures, taken)]
 
 
@@ -127,7 +125,6 @@ def test_a_prompt_that_is_typed_while_the_agent_works_counts_once(own: str | Non
 
 
 def test_what_goes_on_for_the_first_of_two_prompts_stays_with_it() -> None:
-    """The second one, once it has a name of its own, takes nothing from the first."""
     captures = [
         capture(1, host="p", text="one"),
         capture(2, host="p", text="two", at_us=5 * SECOND),
@@ -190,7 +187,6 @@ def test_what_an_agent_asks_for_itself_before_the_first_prompt_is_not_its_work()
 
 
 def test_prompts_of_one_moment_are_ordered_by_the_id_of_the_capture_that_is_read() -> None:
-    """A plugin's before a log's within one prompt."""
     assert groups([capture(1, "log"), capture(5, text="a"), capture(9)]) == [[5], [1, 9]]
 
 
@@ -225,12 +221,10 @@ def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
 
 
 def test_reports_without_any_prompt_make_no_turn() -> None:
-    """A turn needs a prompt."""
     assert build_turns(SESSION, [], {}, [seen("tool", 0, tool=tool())], openings={}) == ([], [])
 
 
 def test_a_sub_agents_session_has_no_turns() -> None:
-    """Whenever it is told that it is one."""
     reports = [seen("tool", SECOND, tool=tool()), seen("session_start", DAY, source="subagent")]
     assert build_turns(SESSION, [capture(1)], {}, reports, openings={}) == ([], [])
 
@@ -258,7 +252,6 @@ NAMED, UNNAMED = turn_id_from_host(SESSION, "p"), turn_id_from_capture(uuid(1))
 def test_a_turns_id_is_the_hosts_name_for_it_else_that_of_its_capture(
     captures: list[Capture], taken: tuple[str, ...], ids: list[UUID], names: list[str | None]
 ) -> None:
-    """Each name serves one turn."""
     turns, aliases = build_turns(SESSION, captures, {}, [], openings={}, taken_names=frozenset(taken))
     assert [turn.turn_id for turn in turns] == ids
     assert [(alias.turn_id, alias.host_prompt_id) for alias in aliases] == list(zip(ids, names, strict=True))
@@ -272,7 +265,6 @@ def test_a_turn_answers_to_all_its_captures_whichever_names_it() -> None:
 
 
 def test_turns_of_one_moment_are_ordered_by_their_ids() -> None:
-    """So the order never depends on arrival."""
     ids = [turn.turn_id for turn in turns_of([capture(n, text=str(n)) for n in range(6)])]
     assert ids == sorted(turn_id_from_capture(uuid(n)) for n in range(6))
 

@@ -25,12 +25,10 @@ from tests.support.stages import DIGESTER, MINUTE, SPAN, file_work, tool, turn_a
 
 
 def used(call: ToolUse | None) -> Observation:
-    """A finished tool call."""
     return Observation("tool", tool=call)
 
 
 def work_of(*observations: Observation) -> Work:
-    """The work of a turn with these observations, at the positions from 1 on."""
     return sum_work(list(enumerate(observations, 1)))
 
 
@@ -81,7 +79,6 @@ def test_the_course_of_a_turn_is_a_string_of_marks(observations: list[Observatio
     ],
 )
 def test_of_a_longer_course_the_end_is_kept(calls: int, marks: str) -> None:
-    """The end of a turn decides its outcome."""
     assert work_of(*((ANSWER, ERROR)[n % 2] for n in range(calls))).marks == marks
 
 
@@ -96,7 +93,6 @@ def test_of_a_longer_course_the_end_is_kept(calls: int, marks: str) -> None:
 def test_a_turn_is_observed_if_anything_beside_its_prompt_was_seen(
     observations: list[Observation], observed: bool
 ) -> None:
-    """Else nothing is known to be zero."""
     assert work_of(*observations) == Work(observed=observed)
 
 
@@ -122,7 +118,6 @@ def test_calls_errors_edits_and_lines_are_counted(observation: Observation, coun
 
 
 def counted(work: Work) -> tuple[int, ...]:
-    """The counts of a turn's work."""
     return (
         work.tool_calls,
         work.tool_errors,
@@ -147,7 +142,6 @@ def counted(work: Work) -> tuple[int, ...]:
     ],
 )
 def test_the_run_of_identical_calls_at_the_end_is_counted(inputs: list[int | None], repeats: int) -> None:
-    """By the digest of tool and input."""
     assert work_of(*(used(tool(input_digest=each)) for each in inputs), ANSWER).repeats_before_stop == repeats
 
 
@@ -190,14 +184,12 @@ def test_what_happened_to_each_file_is_summed(calls: Sequence[ToolUse], files: l
 
 
 def test_a_file_lies_where_its_first_call_said() -> None:
-    """A later call may have told its path elsewhere."""
     first, later = tool("read", file=5), replace(tool(file=5), path=Span(9, 20))
     assert [file.path for file in work_of(used(first), used(later)).files] == [SPAN]
 
 
 @pytest.mark.parametrize("unknown", ["file_digest", "path"])
 def test_a_call_without_the_path_or_its_digest_is_of_no_file(unknown: str) -> None:
-    """Both are needed to tell it."""
     assert work_of(used(replace(tool(file=5), **{unknown: None}))).files == ()
 
 
@@ -213,7 +205,6 @@ PATH, COMMIT = Span(0, 11), Span(12, 27)
 
 
 def observed(kind: RecordKind = "tool", words: Words = TEXT, **told: Any) -> Observation:
-    """The observation of a record."""
     return observe(Record(record_id="r", at_us=1, kind=kind, **told), words, DIGESTER)
 
 
@@ -236,7 +227,6 @@ def observed(kind: RecordKind = "tool", words: Words = TEXT, **told: Any) -> Obs
 def test_a_call_is_mutating_by_its_tool_else_by_its_command(
     name: str | None, command: str | None, effect: ToolEffect, mutating: bool
 ) -> None:
-    """Reads, searches and listings are not; what was not observed is."""
     words = Words(command or "")
     call = observed(words=words, tool=name, command=None if command is None else Span(0, len(command))).tool
     assert call is not None
@@ -304,7 +294,6 @@ def test_a_record_is_reduced_to_what_its_kind_needs(kind: RecordKind, prompt_id:
 
 
 def test_a_request_tells_its_numbers() -> None:
-    """As they were told, None where they were not."""
     told: dict[str, Any] = {
         "model": "opus",
         "input_tokens": 1,
@@ -324,7 +313,6 @@ def test_white_space_makes_no_other_text() -> None:
 
 
 def turn_of(minutes: float, *files: FileWork, usage: Sequence[ModelUsage] = (), lasts_us: int = 0) -> Turn:
-    """A turn with this work."""
     return turn_at(minutes, work=Work(files=files, usage=tuple(usage), observed=True), lasts_us=lasts_us)
 
 
@@ -376,5 +364,4 @@ def test_a_model_reported_its_tokens_if_each_turn_counts_one(tokens: list[int], 
 
 
 def test_without_a_known_request_nothing_was_reported_of_nobody() -> None:
-    """One row without a name."""
     assert model_totals([turn_of(1)]) == [ModelTotals(None, 0, 0, False)]

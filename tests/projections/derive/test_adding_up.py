@@ -53,7 +53,6 @@ def windows_of(cuts: Iterable[int]) -> list[Window]:
 
 
 def rows(found: Reader, query: str, *bound: object) -> list[Row]:
-    """By column."""
     cursor = found.db.execute(query, bound)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, values, strict=True)) for values in cursor]
@@ -70,13 +69,11 @@ def sub_sessions(found: Reader, window: Window) -> list[Row]:
 
 
 def prompts(found: Reader, window: Window) -> list[Row]:
-    """The graded ones."""
     query = "SELECT * FROM prompts WHERE counted AND at_us >= ? AND at_us < ? ORDER BY at_us, turn_id"
     return rows(found, query, *msgspec.structs.astuple(window))
 
 
 def turns(found: Reader, sub_session_id: str) -> list[Turn]:
-    """Of one sub-session, in time order."""
     query = (
         "SELECT t.body FROM prompts p JOIN turns t ON t.turn_id = p.turn_id WHERE p.sub_session_id = ? "
         "ORDER BY t.started_us, t.turn_id"
@@ -94,7 +91,6 @@ def moments(found: Reader, turn: Turn) -> Iterator[int]:
 
 
 def whole_tokens(row: Row) -> int:
-    """Of all four kinds."""
     return sum(row[f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write"))
 
 
@@ -110,7 +106,6 @@ def test_figures_are_those_of_the_rows_that_they_are_made_of(story: list[Step], 
 
 
 def figures_are_those_of_their_rows(found: Reader, windows: list[Window]) -> None:
-    """Counts, rates, medians, sums, letters."""
     per_window = [sub_sessions(found, window) for window in windows]
     last = per_window[-1]
     won = [[row for row in each if row["crushed"]] for each in per_window]

@@ -86,7 +86,6 @@ def test_whom_a_fact_concerns(then: Any, concerns: bool) -> None:
 
 
 def test_two_developers_in_one_batch_are_both_named() -> None:
-    """And neither for the other."""
     live, hers, his = Live(), Log(ANA), Log(BEN)
     hers.prompt("s1", ASK, MONDAY)
     his.prompt("s2", ASK, MONDAY)
@@ -108,7 +107,6 @@ def shown(db: sqlite3.Connection) -> dict[str, set[Any]]:
 @examples(60)
 @given(CORRECTED, st.lists(st.integers(0, 90), max_size=12), st.lists(st.integers(0, 40), max_size=4))
 def test_nothing_changes_for_whom_nobody_names(story: Any, cuts: Any, pauses: Any) -> None:
-    """Any facts in any batches."""
     facts = [*facts_of(story)]
     for at in sorted(pauses, reverse=True):
         facts.insert(at, Placed(0, TimePassed(received_at_us=MONDAY + (at % 7) * HOUR)))

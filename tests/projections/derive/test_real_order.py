@@ -51,7 +51,6 @@ def shown(facts: Sequence[Placed], batch: int) -> list[Any]:
 
 @pytest.mark.parametrize("source", [imported_transcripts, captured_turns])
 async def test_captures_that_came_late_give_the_figures_of_those_that_came_in_order(source: Any) -> None:
-    """Each then stands at another place of the log, and most of them behind what happened after them."""
     facts = source() if source is captured_turns else await source()
     in_order = shown(facts, batch=400)
     assert any(isinstance(each, Score) and each.crushed_count for each in in_order)

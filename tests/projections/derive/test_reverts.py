@@ -30,7 +30,6 @@ DIGESTER = Digester(b"names")
     ],
 )
 def test_a_path_names_a_file_or_a_folder_above_it(named: str, file: str, holds: bool) -> None:
-    """However both were written."""
     assert covered([path_parts(file, DIGESTER)], [path_parts(named, DIGESTER)]) == holds
 
 
@@ -72,7 +71,6 @@ def test_work_is_reverted_within_where_half_of_it_is(command: str, paths: list[s
 )
 @pytest.mark.parametrize("late", [False, True])
 def test_a_later_session_that_restores_the_changed_file_is_rework(command: str, rework: bool, late: bool) -> None:
-    """No tool touched it there, and its session is another; also where the earlier one is told of later."""
     first, second = Log(), Log()
     first.prompt("a", ASK, MONDAY)
     done = [edit(MONDAY + SECOND, "/home/ana/app/src/parser.py"), shell(MONDAY + 2 * SECOND, "pytest -q")]

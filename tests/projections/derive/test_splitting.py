@@ -103,7 +103,6 @@ def figures(prompts: Sequence[Judged], *, checked: bool = True, joined: bool = T
 
 
 def raised(whole: Figures | None, pieces: Figures | None) -> list[str]:
-    """The names of what is higher for the pieces."""
     assert whole is not None
     if pieces is None:
         return ["cut in two"]
@@ -175,8 +174,6 @@ def standings(prompts: Sequence[Judged]) -> list[float]:
 
 
 def test_three_pieces_pass_the_floor_that_one_prompt_does_not() -> None:
-    """Three countable turns are work, one without a change is trivia: what counts nowhere comes to count."""
-
     def qualifying(*texts: str) -> int:
         log = Log()
         for place, text in enumerate(texts):

@@ -75,8 +75,6 @@ def test_what_answers_nothing_parts_no_prompts(between: str | dict[str, Any]) ->
 
 
 def test_the_floor_counts_units() -> None:
-    """Three prompts in a row that nothing answered are one."""
-
     def counted(*said: str | dict[str, Any]) -> int:
         db = project(told(*said, changed=False).facts)
         return int(db.execute("SELECT floor_passed FROM sub_sessions").fetchone()[0])

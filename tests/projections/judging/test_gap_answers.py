@@ -18,7 +18,6 @@ OTHER = "New task: write a README section about the export command and its flags
 
 
 def worked(log: Log, text: str, minute: int, path: str = "src/parser.py", session: str = "s") -> UUID:
-    """A prompt, a request and an edit."""
     at_us = MONDAY + minute * MINUTE
     capture_id = log.prompt(session, text, at_us)
     log.records(session, request(at_us + SECOND), edit(at_us + 2 * SECOND, path=path))
@@ -26,14 +25,12 @@ def worked(log: Log, text: str, minute: int, path: str = "src/parser.py", sessio
 
 
 def arcs(log: Log) -> list[Arc]:
-    """As they are after all facts."""
     db = project(log.facts)
     assert db.execute("SELECT * FROM failed").fetchall() == []
     return [unpack(row[0], Arc) for row in db.execute("SELECT body FROM arcs ORDER BY started_us")]
 
 
 def openings(log: Log) -> list[str]:
-    """Why each arc opened."""
     return [arc.opened_by for arc in arcs(log)]
 
 
@@ -51,7 +48,6 @@ def test_a_model_sees_a_boundary() -> None:
 
 
 def test_an_answer_holds_for_the_gap_that_was_asked_about() -> None:
-    """A prompt that comes to light between the two makes another gap of it."""
     log = Log()
     first, second = worked(log, FIX, 0), worked(log, MORE, 4)
     log.answers_gap("s", first, second, boundary=True)

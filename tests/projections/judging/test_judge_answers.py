@@ -13,7 +13,6 @@ MODEL = "model:m"
 
 
 def worked(log: Log, session: str = "s", at_us: int = MONDAY, text: str = ASK) -> UUID:
-    """A prompt, a request and an edit."""
     capture_id = log.prompt(session, text, at_us)
     log.records(session, request(at_us + SECOND), edit(at_us + 2 * SECOND))
     return capture_id
@@ -41,7 +40,6 @@ def shown(log: Log) -> tuple[str | None, int, Detail, list[PromptDetail]]:
 
 
 def test_a_rubric_of_a_model_counts() -> None:
-    """With what it earned, as far as that applies to its intent."""
     log = Log()
     capture_id = worked(log)
     says(log, "rubric", capture_id, intent="question", earned=("goal_explicit", "plan_first"))
@@ -69,7 +67,6 @@ def test_a_command_stays_unjudged() -> None:
 
 
 def test_the_later_answer_counts() -> None:
-    """A second model was asked."""
     log = Log()
     capture_id = worked(log)
     says(log, "rubric", capture_id, intent="question")

@@ -51,7 +51,6 @@ class Month:
         self.reader: Reader = reader(project(log.facts), log.facts)
 
     def shown(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[str]:
-        """The outcomes of what is found, the newest first."""
         return [each.outcome for each in self.rows(limit, offset, **wanted)]
 
     def rows(self, limit: int = 50, offset: int = 0, **wanted: object) -> list[SubSessionRow]:
