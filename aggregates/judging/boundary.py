@@ -33,11 +33,7 @@ _FRESH_PERCENT = 15  # from so few common words on a turn is fresh
 _NEW_WORDS = {1: "a word or more is new", 4: "4 words or more are new", 8: "8 words or more are new"}
 _ANSWER_CHARS_MIN = 20
 REPEATED_SHARE = 0.7  # from which share of common words on a prompt repeats another
-SAID: dict[str, str] = {
-    "says what is wrong": "has report",
-    "names a file": "path",
-    "over 6 words": "words over 6",
-}
+SAID: dict[str, str] = {"says what is wrong": "has report", "names a file": "path", "over 6 words": "words over 6"}
 
 OPENS = (
     "names a new task",

@@ -141,10 +141,7 @@ def _openings(sentences: Sequence[RawSentence]) -> set[str]:
 
 _OPENERS = {*lexicon.OPENERS.values(), *(f"do_{verb}" for verb in lexicon.VERBS), "other", "empty"}
 _PLACES = [
-    (
-        {opener: f"open {place}:{opener}" for opener in _OPENERS},
-        {verb: f"ask {place}:{verb}" for verb in lexicon.VERBS},
-    )
+    ({opener: f"open {place}:{opener}" for opener in _OPENERS}, {verb: f"ask {place}:{verb}" for verb in lexicon.VERBS})
     for place in ("first", "last", "any")
 ]
 

@@ -17,15 +17,7 @@ from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belo
 from aggregates.sub_sessions.sub_session import SubSession, conclude
 from aggregates.turns.observation import Parts
 from aggregates.turns.turn import Turn
-from projections.derive.sessions import (
-    RebuiltSession,
-    answers_of,
-    arcs_of,
-    neighbour,
-    said_of,
-    text_of,
-    turns_of,
-)
+from projections.derive.sessions import RebuiltSession, answers_of, arcs_of, neighbour, said_of, text_of, turns_of
 from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
 from projections.facts.rows import Digesters
 from projections.reader import Reader, bodies, json_array, owner, pack, unpack

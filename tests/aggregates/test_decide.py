@@ -119,12 +119,7 @@ NOTHING: tuple[AnyCommand, ...] = ()
         ((PROMPT,), _of(RESPONSE, response_operation_id=None), [PromptAnswered], Done(True, PROMPT_ID)),
         (ANSWERED, RESPONSE, [], Done(False, PROMPT_ID)),
         (ANSWERED, _of(RESPONSE, response_operation_id=None), [], Done(False, PROMPT_ID)),
-        (
-            ANSWERED,
-            _of(RESPONSE, response_operation_id="op-2"),
-            [OperationClaimed],
-            Done(False, PROMPT_ID),
-        ),
+        (ANSWERED, _of(RESPONSE, response_operation_id="op-2"), [OperationClaimed], Done(False, PROMPT_ID)),
         (ANSWERED, _of(RESPONSE, responded_at_us=9), [], Done(False, PROMPT_ID)),
         # decisions are taken each time
         ((PROMPT,), SETUP, [SetupCompleted], Done(True)),
@@ -223,10 +218,7 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
         foreign = replace(foreign, records=foreign.records[1:])
     first = decide(foreign, streams, CONTEXT)
     attempted = ForeignSessionAttempted(
-        received_at_us=NOW_US,
-        organization_id=organization,
-        developer_id=developer,
-        agent_session_id="session-1",
+        received_at_us=NOW_US, organization_id=organization, developer_id=developer, agent_session_id="session-1"
     )
     assert first.events == ((attempt_stream(developer, "session-1"), attempted),)
     assert _refusal(first.reply) is Reason.FOREIGN_SESSION

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.times import bare_date, iso, local_date, midnight_us, parse_instant, zone_named
+from aggregates.times import bare_date, iso, local_date, midnight_us, parse_instant
 
 _NOON_US = 1_785_585_600_000_000
 
@@ -83,11 +83,7 @@ def test_only_one_spelling_is_a_bare_date(text: str) -> None:
         ("Europe/Berlin", date(2026, 3, 29), "2026-03-28T23:00:00Z"),
         ("Europe/Berlin", date(2026, 3, 30), "2026-03-29T22:00:00Z"),
         ("Africa/Cairo", date(2026, 4, 24), "2026-04-23T22:00:00Z"),  # 00:00 is skipped to 01:00
-        (
-            "America/Havana",
-            date(2026, 11, 1),
-            "2026-11-01T04:00:00Z",
-        ),  # 01:00 falls back to 00:00: the first one
+        ("America/Havana", date(2026, 11, 1), "2026-11-01T04:00:00Z"),  # 01:00 falls back to 00:00: the first one
     ],
 )
 def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, instant: str) -> None:
@@ -96,15 +92,3 @@ def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, inst
     assert iso(start_us) == instant
     assert local_date(start_us, ZoneInfo(zone)) == day
     assert local_date(start_us - 1, ZoneInfo(zone)) < day
-
-
-@pytest.mark.parametrize("name", ["localtime", "posixrules", "Factory", "right/UTC", "posix/Europe/Berlin", "Europe"])
-def test_what_only_a_machine_calls_a_zone_is_none(name: str) -> None:
-    """Such a file says something else on every machine, or nothing at all."""
-    with pytest.raises(ValueError, match="Europe/Berlin"):
-        zone_named(name)
-
-
-@pytest.mark.parametrize("name", ["UTC", "Asia/Seoul", "America/Argentina/Buenos_Aires", "Etc/GMT+3", "EST5EDT"])
-def test_an_iana_name_is_a_zone(name: str) -> None:
-    assert zone_named(name).key == name

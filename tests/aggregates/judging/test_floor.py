@@ -110,9 +110,7 @@ CANCELLED = worked(answer=None, marks="I")
         pytest.param([worked(answer=None), CANCELLED], "interrupted", id="one of two unanswered turns was cancelled"),
         pytest.param([worked(), CANCELLED], "too_few_turns", id="the turn before the cancelled one was answered"),
         pytest.param(
-            [worked("ok", answer=None, marks="I", lines_added=3)],
-            "interrupted",
-            id="interrupted comes first",
+            [worked("ok", answer=None, marks="I", lines_added=3)], "interrupted", id="interrupted comes first"
         ),
         pytest.param([worked("ok")], "no_real_work", id="no turn counts"),
         pytest.param([worked("ok", lines_added=3, tool_calls=2)], "no_real_work", id="no real work comes before lines"),

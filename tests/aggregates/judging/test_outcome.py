@@ -438,7 +438,7 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
     first, last = work("a"), work("CKMaI", place=5, repeats=3, answer=DONE)
     verdict = judge(first, last, intent="plan", following=THANKS)
     assert {each.what: each.position for each in verdict.evidence_for} == {
-        **{ACCEPTED: 8, CHECKED: 5, COMMITTED: 5, MOVED_ON: 8, CHANGED: 5, REPORTED: 105},
+        **{ACCEPTED: 8, CHECKED: 5, COMMITTED: 5, MOVED_ON: 8, CHANGED: 5, REPORTED: 105}
     }
     assert {each.what: each.position for each in verdict.evidence_against} == {
         CANCELLED_LOOPING: 5,
@@ -449,7 +449,7 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
     assert [(each.what, each.position) for each in silent.evidence_against] == [(OPEN_FAILURE, 105)]
     nothing = judge(work("E", answer=None), intent="bug_fix", following=FAILURE)
     assert [(each.what, each.position) for each in nothing.evidence_against] == [
-        *((ENDED_ON_ERROR, 1), (UNANSWERED, None), (NO_CHANGE, None), (NOT_WORKING, 9)),
+        *((ENDED_ON_ERROR, 1), (UNANSWERED, None), (NO_CHANGE, None), (NOT_WORKING, 9))
     ]
 
 

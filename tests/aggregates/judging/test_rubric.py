@@ -299,10 +299,7 @@ def test_a_boolean_that_stands_unsure_can_still_be_earned_and_not_be_missed() ->
     assert "root_cause_oriented" not in sub_session_standing(asked, "bug_fix").sure, "none was asked of it"
 
 
-@given(
-    st.sampled_from(INTENTS),
-    st.lists(st.sets(st.sampled_from(BOOLEANS)), min_size=1, max_size=5),
-)
+@given(st.sampled_from(INTENTS), st.lists(st.sets(st.sampled_from(BOOLEANS)), min_size=1, max_size=5))
 def test_cutting_a_prompt_into_pieces_raises_no_mean_and_leaves_the_letter(
     intent: Intent, pieces: list[set[BooleanName]]
 ) -> None:

@@ -263,16 +263,9 @@ def test_an_arc_settles_at_its_boundary_or_after_thirty_quiet_minutes(arc: Arc, 
     assert arc.settles_at_us == settles_us
 
 
-REVIEW = turn_at(
-    0,
-    prompt("phrase:review_asked", "prose"),
-    answer=response(asks=True),
-    work=worked("CI", changed=(1,)),
-)
+REVIEW = turn_at(0, prompt("phrase:review_asked", "prose"), answer=response(asks=True), work=worked("CI", changed=(1,)))
 SURELY_GOES_ON = turn_at(
-    9,
-    prompt("has report", opens=("points back at once", "adds to what is there")),
-    work=worked(changed=(1,)),
+    9, prompt("has report", opens=("points back at once", "adds to what is there")), work=worked(changed=(1,))
 )
 
 

@@ -118,14 +118,7 @@ def test_calls_errors_edits_and_lines_are_counted(observation: Observation, coun
 
 
 def counted(work: Work) -> tuple[int, ...]:
-    return (
-        work.tool_calls,
-        work.tool_errors,
-        work.mutating_calls,
-        work.edits,
-        work.lines_added,
-        work.lines_removed,
-    )
+    return (work.tool_calls, work.tool_errors, work.mutating_calls, work.edits, work.lines_added, work.lines_removed)
 
 
 @pytest.mark.parametrize(
