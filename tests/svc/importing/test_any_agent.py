@@ -8,6 +8,8 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.event import cut
 from svc.importing.importer import QUIET_US
 from tests.support import chats, rollouts, transcripts
 from tests.support.captures import Actor
@@ -47,6 +49,38 @@ def agent_of(name: str) -> str:
     return "codex" if name == ROLLOUT else "gemini" if name.startswith("chats") else "claude-code"
 
 
+@pytest.mark.parametrize(
+    ("name", "lines", "session", "edited", "elapsed_ms"),
+    [
+        (ROLLOUT, rollouts.raw([rollouts.meta(), *rollouts.turn(10)]), rollouts.THREAD, "src/login.py", 7000),
+        (CHAT, chats.document(chats.exchange(10)), chats.SESSION, "/home/ana/shop/login.py", 6000),
+        (f"{CHAT}l", chats.lines(*chats.exchange(10)), chats.SESSION, "/home/ana/shop/login.py", 6000),
+    ],
+)
+async def test_a_turn_becomes_prompt_response_and_records(
+    tmp_path: Path, name: str, lines: bytes, session: str, edited: str, elapsed_ms: int
+) -> None:
+    """The same facts that a plugin and telemetry leave, each at its own time."""
+    actor, agent = Actor(), agent_of(name)
+    report = await run(agent, written(tmp_path, name, lines), actor)
+    (prompt,) = (each for each in actor.events if isinstance(each, PromptCaptured))
+    assert (prompt.prompt.text, prompt.agent_session_id) == ("fix the login", session)
+    assert (prompt.source, prompt.submitted_at_us) == (f"{agent}-transcript", TEN_O_CLOCK_US + 10 * SECOND)
+    (answer,) = (each for each in actor.events if isinstance(each, PromptAnswered))
+    assert answer.response is not None
+    assert (answer.response.text, answer.elapsed_ms) == ("Fixed 1.", elapsed_ms)
+    batch = [each for each in actor.events if isinstance(each, RecordsCaptured)][-1]
+    edit, shell = (record for record in batch.records if record.kind == "tool")
+    assert (cut(batch.words, edit.path), edit.ok, edit.lines_added, edit.lines_removed) == (edited, True, 2, 1)
+    assert (cut(batch.words, shell.command), shell.ok) == ("pytest -q", False)
+    requests = [record for record in batch.records if record.kind == "request"]
+    tokens = {(each.input_tokens, each.cache_read_tokens, each.output_tokens, each.cost_usd_nano) for each in requests}
+    model = rollouts.MODEL if agent == "codex" else chats.MODEL
+    assert (tokens, {each.model for each in requests}) == ({(400, 600, 50, None)}, {model})
+    assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
+    assert (report.torn, report.refused, report.unfinished) == ([], [], 0)
+
+
 @FILES
 async def test_running_it_twice_adds_nothing(tmp_path: Path, name: str) -> None:
     """Every id comes from the lines' own ids, or from their places."""
@@ -59,15 +93,24 @@ async def test_running_it_twice_adds_nothing(tmp_path: Path, name: str) -> None:
     assert (len(actor.events), second.prompts) == (events, 2)
 
 
-@pytest.mark.parametrize("name", [ROLLOUT, f"{CHAT}l"])
-async def test_a_turn_that_still_runs_is_left_for_the_next_run(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "lines", "last_second"),
+    [
+        (ROLLOUT, rollouts.raw([rollouts.meta(), *rollouts.turn(10)[:-1]]), 16),
+        (f"{CHAT}l", chats.lines(*chats.exchange(10)), 16),
+        ("s.jsonl", _joined(transcripts.user("u1", 10, "go"), transcripts.said("a1", 16, "Fixed.")), 16),
+    ],
+)
+async def test_a_turn_that_still_runs_is_left_for_the_next_run(
+    tmp_path: Path, name: str, lines: bytes, last_second: int
+) -> None:
     """Unless nothing was heard of it for long. Its prompt is taken at once."""
-    lines = [rollouts.raw([rollouts.meta(), *rollouts.turn(10)[:-1]]), chats.lines(*chats.exchange(10))]
-    actor, folder = Actor(), written(tmp_path, name, lines[name != ROLLOUT])
-    just_then = TEN_O_CLOCK_US + 16 * SECOND
-    early = await run(agent_of(name), folder, actor, now_us=just_then + 2 * SECOND)
-    assert (early.prompts, early.responses, early.unfinished, early.records) == (1, 0, 1, early.records)
-    assert (await run(agent_of(name), folder, actor, now_us=just_then + 2 * QUIET_US)).responses == 1
+    actor, folder = Actor(), written(tmp_path, name, lines)
+    quiet_us = TEN_O_CLOCK_US + last_second * SECOND + QUIET_US
+    early = await run(agent_of(name), folder, actor, now_us=quiet_us - 1)
+    assert (early.prompts, early.responses, early.unfinished) == (1, 0, 1)
+    late = await run(agent_of(name), folder, actor, now_us=quiet_us)
+    assert (late.responses, late.unfinished) == (1, 0)
 
 
 @FILES

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from aggregates.records.record import Record
-from aggregates.records.tools import COMMAND_BYTES_MAX, changed_lines
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
-from tests.support.transcripts import SESSION, call, line, raw, result, said, usage, user
+from tests.support.transcripts import call, line, raw, result, said, usage, user
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000
 REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
@@ -121,27 +120,6 @@ EDIT = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
 )
 def test_lines_become_exchanges(lines: tuple[dict[str, Any], ...], expected: list[str]) -> None:
     assert [shown(each) for each in read(*lines)] == expected
-
-
-def test_a_prompt_and_its_answer_are_an_exchange() -> None:
-    """The last message's text is the answer; elapsed time runs from the prompt to the agent's last line."""
-    (exchange,) = read(
-        user("u1", 0, "fix the login", promptId="p1"),
-        said("a1", 5, "Let me look.", call("t1", "Read", file_path="/x.py")),
-        result("u2", 6, "t1"),
-        said("a2", 9.5, "Fixed.", stop_reason="end_turn"),
-    )
-    assert exchange.agent_session_id == SESSION
-    assert exchange.prompt is not None
-    assert exchange.prompt.text == "fix the login"
-    assert exchange.prompt.at_us == TEN_O_CLOCK_US
-    assert exchange.prompt.host_prompt_id == "p1"
-    assert exchange.prompt.cwd == "/home/ana/shop"
-    assert exchange.answer is not None
-    assert exchange.answer.text == "Fixed."
-    assert exchange.answer.elapsed_ms == 9500
-    assert exchange.finished
-    assert {draft.record.prompt_id for draft in exchange.drafts if draft.record.kind != "session_start"} == {"p1"}
 
 
 @pytest.mark.parametrize(
@@ -289,52 +267,3 @@ def test_a_refused_call_is_a_rejection(content: Any) -> None:
     assert [record.tool for record in records(exchange, "rejection")] == ["Write"]
     assert len(records(exchange, "interruption")) == 1
     assert exchange.finished
-
-
-def test_paths_commands_and_inputs_stand_beside_their_records() -> None:
-    """Texts are put together later, redacted; a command is bounded; equal inputs have equal keys."""
-    (exchange,) = read(
-        user("u1", 0, "go"),
-        said("a1", 1, call("t1", "Edit", file_path="/a.py", old_string="x", new_string="y")),
-        said("a2", 2, call("t2", "Bash", command="é" * COMMAND_BYTES_MAX, description="long")),
-        said("a3", 3, call("t3", "Bash", description="long", command="é" * COMMAND_BYTES_MAX)),
-        said("a4", 4, call("t4", "Grep", path="/src", pattern="x")),
-    )
-    edit, first, second, grep = (draft for draft in exchange.drafts if draft.record.kind == "tool")
-    assert (edit.path, edit.command, grep.path) == ("/a.py", None, "/src")
-    assert first.command == "é" * (COMMAND_BYTES_MAX // 2)
-    assert first.input_key == second.input_key != edit.input_key
-
-
-PATCH = {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}, {"lines": ["+e"]}]}
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "outcome", "lines"),
-    [
-        ("Edit", {"old_string": "x", "new_string": "y"}, PATCH, (3, 1)),
-        ("Edit", {"old_string": "a\nb\nc", "new_string": "a\nB\nB2\nc"}, {}, (2, 1)),
-        ("Edit", {"old_string": "a\nb\nc\nd", "new_string": "x\nb\ny\nd"}, "text", (2, 2)),
-        ("Edit", {"old_string": "a\n" * 900, "new_string": "b\n" * 500}, {}, (500, 900)),
-        (
-            "MultiEdit",
-            {"edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "", "new_string": "c\nd"}]},
-            {},
-            (3, 1),
-        ),
-        ("MultiEdit", {"edits": "all"}, {}, (None, None)),
-        ("Write", {"content": "a\nb\n"}, {"type": "create", "structuredPatch": []}, (2, 0)),
-        ("Write", {"content": "a\nb\n"}, {"type": "update", "originalFile": "a\n"}, (1, 0)),
-        ("Write", {"content": "a\nb\n"}, {}, (2, None)),
-        ("Write", {}, {}, (None, None)),
-        ("NotebookEdit", {"new_source": "a\nb", "edit_mode": "insert"}, {}, (2, 0)),
-        ("NotebookEdit", {"new_source": "a\nb"}, {}, (2, None)),
-        ("NotebookEdit", {"edit_mode": "delete"}, {}, (None, None)),
-        ("mcp__fs__write_file", {"content": "a"}, {}, (None, None)),
-    ],
-)
-def test_changed_lines_come_from_the_patch_or_the_texts(
-    name: str, arguments: dict[str, Any], outcome: object, lines: tuple[int | None, int | None]
-) -> None:
-    """What was not observed is None, never zero."""
-    assert changed_lines(name, arguments, outcome) == lines

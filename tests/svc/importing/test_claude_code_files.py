@@ -110,20 +110,6 @@ def test_a_file_that_changes_its_session_is_cut_there() -> None:
     assert [exchange.agent_session_id for exchange in found] == [SESSION, "other", "stem"]
 
 
-def test_reading_further_keeps_every_id() -> None:
-    """A transcript that has grown gives the same ids for what was there before."""
-    lines = [
-        user("u1", 0, "one"),
-        said("a1", 1, "x", call("t1", "Read")),
-        result("u2", 2, "t1"),
-        said("a2", 3, "1", stop_reason="end_turn"),
-        user("u3", 4, "two"),
-        said("a3", 5, "2"),
-    ]
-    earlier, later = read(*lines[:4]), read(*lines)
-    assert earlier[0] == later[0]
-
-
 # --- lines that cannot be read -----------------------------------------------------------------------------
 
 

@@ -1,21 +1,18 @@
 """Importing Codex's session files: what they say, what forks repeat, and the same figures counted another way."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import cut
+from aggregates.capture.events import PromptCaptured
 from aggregates.telemetry.exchanges import Exchange
 from tests.support import imported
 from tests.support.captures import Actor
-from tests.support.imported import SECOND, TEN_O_CLOCK_US, captured, records
+from tests.support.imported import TEN_O_CLOCK_US, captured, records
 from tests.support.rollouts import (
     CHILD,
-    MODEL,
     THREAD,
     bare,
     call,
@@ -39,41 +36,6 @@ run = partial(imported.run, "codex")
 
 def read(*lines: dict[str, Any] | bytes, stem: str = STEM) -> list[Exchange]:
     return imported.read("codex", raw(lines), f"{stem}.jsonl")
-
-
-async def test_a_turn_becomes_prompt_response_and_records(tmp_path: Path) -> None:
-    """The same facts that a plugin and telemetry leave, each at its own time."""
-    actor = Actor()
-    write(tmp_path, [meta(), *turn(10)])
-    report = await run(tmp_path, actor)
-    (prompt,) = (each for each in actor.events if isinstance(each, PromptCaptured))
-    assert (prompt.prompt.text, prompt.agent_session_id, prompt.source) == ("fix the login", THREAD, "codex-transcript")
-    assert prompt.submitted_at_us == TEN_O_CLOCK_US + 10 * SECOND
-    (answer,) = (each for each in actor.events if isinstance(each, PromptAnswered))
-    assert answer.response is not None
-    assert (answer.response.text, answer.elapsed_ms) == ("Fixed 1.", 7000)
-    _, batch = (each for each in actor.events if isinstance(each, RecordsCaptured))
-    edit, shell = (record for record in batch.records if record.kind == "tool")
-    assert (cut(batch.words, edit.path), edit.ok, edit.lines_added, edit.lines_removed) == ("src/login.py", True, 2, 1)
-    assert (cut(batch.words, shell.command), shell.ok, shell.duration_ms) == ("pytest -q", False, 2000)
-    requests = [record for record in batch.records if record.kind == "request"]
-    assert {(r.model, r.input_tokens, r.cache_read_tokens, r.output_tokens, r.cost_usd_nano) for r in requests} == {
-        (MODEL, 400, 600, 50, None)
-    }
-    assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
-    assert (report.torn, report.refused, report.unfinished) == ([], [], 0)
-
-
-async def test_running_it_twice_adds_nothing_and_a_resumed_session_only_what_is_new(tmp_path: Path) -> None:
-    """A resumed session goes on in its file."""
-    actor = Actor()
-    write(tmp_path, [meta(), *turn(10)])
-    first = await run(tmp_path, actor)
-    second = await run(tmp_path, actor)
-    assert (second.created, second.known, second.prompts) == (0, first.created, 1)
-    write(tmp_path, [meta(), *turn(10), *turn(100, "thanks", 2, spent=3)])
-    third = await run(tmp_path, actor)
-    assert (third.created, third.known, third.requests, third.tool_calls) == (3, first.created, 6, 4)
 
 
 def test_tokens_told_again_count_once_and_a_sum_alone_counts_by_its_difference() -> None:
@@ -247,24 +209,3 @@ async def test_a_packed_file_is_named_as_one_that_was_not_read(tmp_path: Path) -
     file.rename(file.with_name(file.name + ".zst"))
     report = await run(tmp_path, Actor())
     assert [(each.line, "zstd" in each.reason) for each in report.torn] == [(0, True)]
-
-
-async def test_an_independent_count_agrees(tmp_path: Path) -> None:
-    """Prompts, calls and tokens as plain loops over the files find them."""
-    actor = Actor()
-    turns = [each for n in range(1, 6) for each in turn(100 * n, f"do {n}", n, spent=3 * n - 3)]
-    written: list[dict[str, Any] | bytes] = [meta(), *turns[:20], b'{"torn\n', *turns[20:]]
-    write(tmp_path, written)
-    report = await run(tmp_path, actor)
-    values = [json.loads(text) for text in raw(written).splitlines() if b"torn" not in text]
-    payloads = [value["payload"] for value in values]
-    prompts = sum(each.get("type") == "user_message" for each in payloads)
-    calls = {each["call_id"] for each in payloads if str(each.get("type")).endswith("_call")}
-    last = [each["info"]["total_token_usage"] for each in payloads if each.get("type") == "token_count"][-1]
-    assert (report.prompts, report.tool_calls) == (prompts, len(calls))
-    assert (report.tokens.input_tokens, report.tokens.cache_read_tokens, report.tokens.output_tokens) == (
-        last["input_tokens"] - last["cached_input_tokens"],
-        last["cached_input_tokens"],
-        last["output_tokens"],
-    )
-    assert (report.lines, [each.line for each in report.torn]) == (len(values) + 1, [22])

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import cut
 from aggregates.telemetry.exchanges import Exchange
 from tests.support import imported
 from tests.support.captures import Actor
 from tests.support.chats import (
-    MODEL,
     SESSION,
     call,
     document,
@@ -35,45 +32,6 @@ run = partial(imported.run, "gemini")
 
 def read(*entries: dict[str, Any] | bytes) -> list[Exchange]:
     return imported.read("gemini", lines(*entries), "stem.jsonl")
-
-
-FORMS = pytest.mark.parametrize(
-    ("name", "content"),
-    [(DOCUMENT, document(exchange(10))), (f"{DOCUMENT}l", lines(*exchange(10)))],
-    ids=["document", "lines"],
-)
-
-
-@FORMS
-async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path, name: str, content: bytes) -> None:
-    """The same from the document of older versions as from the lines of newer ones."""
-    actor = Actor()
-    write(tmp_path, content, name)
-    report = await run(tmp_path, actor)
-    (prompt,) = (each for each in actor.events if isinstance(each, PromptCaptured))
-    assert (prompt.prompt.text, prompt.agent_session_id, prompt.source) == (
-        "fix the login",
-        SESSION,
-        "gemini-transcript",
-    )
-    (answer,) = (each for each in actor.events if isinstance(each, PromptAnswered))
-    assert answer.response is not None
-    assert (answer.response.text, answer.elapsed_ms) == ("Fixed 1.", 6000)
-    batch = [each for each in actor.events if isinstance(each, RecordsCaptured)][-1]
-    edit, shell = (record for record in batch.records if record.kind == "tool")
-    assert (cut(batch.words, edit.path), edit.ok, edit.lines_added, edit.lines_removed) == (
-        "/home/ana/shop/login.py",
-        True,
-        2,
-        1,
-    )
-    assert (cut(batch.words, shell.command), shell.ok) == ("pytest -q", False)
-    requests = [record for record in batch.records if record.kind == "request"]
-    assert {(r.model, r.input_tokens, r.cache_read_tokens, r.output_tokens, r.cost_usd_nano) for r in requests} == {
-        (MODEL, 400, 600, 50, None)
-    }
-    assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
-    assert (report.torn, report.refused) == ([], [])
 
 
 async def test_a_document_that_was_carried_on_as_lines_counts_once(tmp_path: Path) -> None:

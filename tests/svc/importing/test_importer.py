@@ -16,7 +16,7 @@ from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
-from svc.importing.importer import QUIET_US, Progress, import_transcripts
+from svc.importing.importer import Progress, import_transcripts
 from tests.support import imported
 from tests.support.captures import Actor
 from tests.support.imported import NEXT_DAY_US
@@ -69,28 +69,6 @@ async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -
     assert (report.prompts, report.responses, report.requests, report.tool_calls) == (1, 1, 3, 2)
     assert (report.files, report.lines, report.created, report.known) == (1, 6, 3, 0)
     assert report.tokens.cache_read_tokens == 300
-
-
-async def test_what_was_added_since_is_all_that_is_new(tmp_path: Path) -> None:
-    """A grown transcript gives its finished exchanges the same batches."""
-    actor = Actor()
-    write(tmp_path, "s.jsonl", *EXCHANGE)
-    await run(tmp_path, actor)
-    write(tmp_path, "s.jsonl", *EXCHANGE, user("u4", 60, "thanks"), said("a4", 61, "Welcome."))
-    report = await run(tmp_path, actor)
-    assert (report.created, report.known, report.refused) == (3, 3, [])
-    assert len({record.record_id for record in captured(actor)}) == len(captured(actor))
-
-
-async def test_an_exchange_that_still_runs_is_left_for_the_next_run(tmp_path: Path) -> None:
-    """Its prompt is taken at once; its answer and records when it is quiet."""
-    actor = Actor()
-    write(tmp_path, "s.jsonl", *EXCHANGE)
-    just_then = 1_772_445_605_000_000
-    early = await run(tmp_path, actor, now_us=just_then + QUIET_US - 1)
-    assert (early.prompts, early.responses, early.unfinished, early.records) == (1, 0, 1, 0)
-    late = await run(tmp_path, actor, now_us=just_then + QUIET_US)
-    assert (late.responses, late.unfinished) == (1, 0)
 
 
 async def test_a_long_exchange_is_cut_into_bounded_batches(tmp_path: Path) -> None:
