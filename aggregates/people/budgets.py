@@ -68,7 +68,6 @@ class Budgets:
         self.refused: Counter[str] = Counter()
 
     def use(self, name: str, user: User, amount: float, now_us: int) -> None:
-        """Count a use, in the unit of the name."""
         most = self._most.get(name)
         if most is None or not amount:
             return

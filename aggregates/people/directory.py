@@ -297,7 +297,6 @@ class Directory:
         return record if isinstance(record, kind) else None
 
     def record(self, stream_id: UUID) -> Record | None:
-        """Whatever a stream holds."""
         return self._records.get(stream_id)
 
     def past_membership(self, membership_id: UUID) -> Membership | None:

@@ -167,17 +167,14 @@ def root_of(directory: Directory, access: Access | None) -> UUID | None:
 
 
 def maker(directory: Directory, link_id: UUID | None) -> str | None:
-    """The name of the member who made a link."""
     link = None if link_id is None else directory.get(Link, link_id)
     return None if link is None else directory.name_of(link.by)
 
 
 def inviters(directory: Directory) -> dict[Scope, str]:
     """Of everybody who came in by another member's link, the name of that member."""
-    roots: dict[Scope, UUID] = {}
-    for each in directory.all(Link):
-        if each.used and each.root is not None:
-            roots.setdefault(each.scope, each.root)
+    used = (each for each in reversed(directory.all(Link)) if each.used and each.root is not None)
+    roots = {each.scope: each.root for each in used}  # the first counts
     return {scope: name for scope, root in roots.items() if (name := maker(directory, root)) is not None}
 
 
@@ -223,7 +220,6 @@ class Operators:
         return self._links.get(digest, 0) > now_us
 
     def use(self, digest: str) -> None:
-        """A link opens once."""
         self._links.pop(digest, None)
 
     def begin(self, digest: str, now_us: int) -> None:

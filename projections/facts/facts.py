@@ -25,15 +25,7 @@ from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
 from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain_prompt, retain_response
-from aggregates.sub_sessions.sub_session import (
-    GapOverridden,
-    GoalOverridden,
-    IntentOverridden,
-    OverrideCleared,
-    ReworkOverridden,
-    TitleEdited,
-    override_words_of,
-)
+from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
 from aggregates.turns.captures import Capture
 from aggregates.turns.observation import CapturedResponse
 from projections.facts.prices import answer_price
@@ -102,7 +94,7 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             about = event.agent_session_id, str(event.capture_id)
             rows.judge_answers.append((*about, event.kind, position, pack(event)))
             rows.touched_captures.append(about[1])
-        case GapOverridden() | GoalOverridden() | ReworkOverridden() | IntentOverridden() | OverrideCleared():
+        case _ if isinstance(event, OverrideEvent):
             capture, words = override_words_of(event)
             about = event.agent_session_id, str(capture)
             rows.corrections += [(*about, topic, position, word) for topic, word in words]

@@ -11,18 +11,8 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.people.acts import Channel
+from aggregates.reports import events
 from aggregates.reports.decide import ReportStatus
-from aggregates.reports.events import (
-    ReportCancelled,
-    ReportCompleted,
-    ReportDeleted,
-    ReportEvent,
-    ReportFailed,
-    ReportNoticeTried,
-    ReportPeriod,
-    ReportRequested,
-    ReportStarted,
-)
 from aggregates.reports.notices import Notice, Try
 from aggregates.times import US_PER_DAY, iso
 from projections.facts.rows import Rows
@@ -74,38 +64,38 @@ class OpenReport(msgspec.Struct, frozen=True):
 
     scope: Scope
     report_id: UUID
-    period: ReportPeriod
+    period: events.ReportPeriod
     language: str
 
 
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
-    period: ReportPeriod
+    period: events.ReportPeriod
     language: str
 
 
-def add_report(rows: Rows, position: int, event: ReportEvent) -> None:
+def add_report(rows: Rows, position: int, event: events.ReportEvent) -> None:
     """The steps that a fact is; none where it concerns the slot of a period."""
     owner = (str(event.organization_id), str(event.developer_id))
     for step, body in _steps(event):
         rows.report_steps.append((str(event.report_id), step, *owner, event.received_at_us, position, pack(body)))
 
 
-def _steps(event: ReportEvent) -> Iterator[tuple[str, object]]:
+def _steps(event: events.ReportEvent) -> Iterator[tuple[str, object]]:
     step = event.TOPIC.removeprefix("report.")
     match event:
-        case ReportRequested():
+        case events.ReportRequested():
             yield step, _Asked(event.period, event.language)
             for channel in event.notices:
                 yield f"{channel} wanted", 0
-        case ReportCompleted():
+        case events.ReportCompleted():
             yield step, event.rules_version
-        case ReportFailed():
+        case events.ReportFailed():
             yield step, event.error_code or ""
-        case ReportNoticeTried():
+        case events.ReportNoticeTried():
             number = f" {event.attempt}" if event.outcome == "failed" else ""
             outcome = Try(event.channel, event.attempt, event.outcome, event.received_at_us)
             yield f"{event.channel} {event.outcome}{number}", outcome
-        case ReportStarted() | ReportCancelled() | ReportDeleted():
+        case events.ReportStarted() | events.ReportCancelled() | events.ReportDeleted():
             yield step, 0
 
 
@@ -211,7 +201,6 @@ def _record(reader: Reader, found: _Found) -> ReportRecord:
 
 
 def report_state(reader: Reader, scope: Scope, report_id: UUID) -> ReportState | None:
-    """How far one report has come."""
     found = _by_id(reader, scope, report_id)
     return None if found is None else found.shown_as(ReportState)
 
@@ -232,7 +221,7 @@ class AskedBefore(NamedTuple):
     waiting: int  # of any period
 
 
-def asked_before(reader: Reader, scope: Scope, period: ReportPeriod) -> AskedBefore:
+def asked_before(reader: Reader, scope: Scope, period: events.ReportPeriod) -> AskedBefore:
     found = _asked_for(reader, scope)
     wanted = (period.name, period.window)
     same = [each for each in found if (each.about.period.name, each.about.period.window) == wanted]

@@ -102,7 +102,6 @@ _CONFLICTS = {
 
 
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
-    """Write the rows of facts into their tables."""
     for table in table_names():
         found: list[Row] = getattr(rows, table, [])
         if found:

@@ -50,7 +50,6 @@ class _Batch(NamedTuple):
 def add_records(
     rows: Rows, position: int, event: RecordsCaptured, digester: Digester, prices: PriceBook | None
 ) -> None:
-    """The rows of a batch of log records, spans or transcript lines."""
     session, stood = event.agent_session_id, retained_observations(event.words)
     signal = "traces" if isinstance(event, TracesCaptured) else "logs"
     batch = _Batch(str(event.developer_id), str(event.organization_id), signal, session, position)
@@ -72,9 +71,9 @@ def add_records(
             rows.requests.append(_request(record, at_us, batch, price))
         if session is not None:
             seen = stood.get(place) or observe(record, event.words, digester)
-            prompt_id = host_name(seen.prompt_id, session)
+            placed = PlacedObservation(at_us, record.record_id, position, seen)
+            prompt_id = _observe(rows, session, record, placed, price)
             touched.append((BEGINNING_US if of_sub_agent(seen) else at_us, prompt_id))
-            _observe(rows, session, position, record, at_us, prompt_id, price, seen)
     if session is not None and touched:
         rows.touched_times.append((session, min(at_us for at_us, _ in touched)))
         rows.touched_hosts += [(session, host) for host in sorted({host for _, host in touched if host is not None})]
@@ -122,20 +121,14 @@ def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> 
     )
 
 
-def _observe(
-    rows: Rows,
-    session: str,
-    position: int,
-    record: Record,
-    at_us: int,
-    prompt_id: str | None,
-    price: Price | None,
-    seen: Observation,
-) -> None:
+def _observe(rows: Rows, session: str, record: Record, placed: PlacedObservation, price: Price | None) -> str | None:
+    """The host's name of the prompt that it belongs to, if it told one."""
+    at_us, seen = placed.at_us, placed.observation
+    prompt_id = host_name(seen.prompt_id, session)
     duplicate = _duplicate_key(record)
     given = None if price is None else pack(price)
-    row = (session, at_us, record.record_id, prompt_id, position, pack(seen), given, duplicate, _rank(record), 0)
-    rows.observations.append(row)
+    key = session, at_us, record.record_id
+    rows.observations.append((*key, prompt_id, placed.position, pack(seen), given, duplicate, _rank(record), 0))
     if duplicate is not None:
         rows.touched_duplicates.append((session, duplicate))
     if record.kind == "tool" and (record.lines_added is not None or record.lines_removed is not None):
@@ -145,13 +138,14 @@ def _observe(
             capture_id=record_capture_id(session, record.record_id),
             kind="log",
             at_us=at_us,
-            position=position,
+            position=placed.position,
             host_prompt_id=prompt_id,
             text_digest=seen.text_digest,
             reading=seen.prompt,
             words_start=0 if seen.text is None else seen.text.start,
         )
         add_capture(rows, session, capture)
+    return prompt_id
 
 
 def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:

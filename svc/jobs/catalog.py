@@ -88,7 +88,6 @@ class CatalogSource:
 
 
 def packaged_source() -> str:
-    """The name and edition of the installed data."""
     return f"{PACKAGE} {version(PACKAGE)}"
 
 
@@ -225,7 +224,6 @@ class Catalog:
         return reply
 
     async def keep_fresh(self) -> None:
-        """Refresh at intervals after the start, until cancelled."""
         await self._started.wait()
         pause_seconds = CATALOG_FIRST_REFRESH_SECONDS if self.served is not None else 0.0
         while True:
@@ -238,7 +236,6 @@ class Catalog:
                 pause_seconds = CATALOG_RETRY_SECONDS
 
     async def revisions(self, limit: int) -> list[RevisionRecord]:
-        """The newest stored revisions, the newest first."""
         return await trio.to_thread.run_sync(
             lambda: [record for record, _ in islice(_stored_revisions(self._store), limit)], limiter=READS
         )

@@ -50,7 +50,6 @@ _DECIMALS = Decimal("1e-9")
 
 
 def packaged() -> DataSnapshot:
-    """The data as installed."""
     return DataSnapshot(providers, from_auto_update=False)
 
 

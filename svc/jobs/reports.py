@@ -18,17 +18,8 @@ from aggregates.event import Done, Scope, Words
 from aggregates.judging.evidence import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
+from aggregates.reports import events
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
-from aggregates.reports.events import (
-    ReportCancelled,
-    ReportCompleted,
-    ReportEvent,
-    ReportFailed,
-    ReportRequested,
-    ReportStarted,
-    last_whole_period,
-    request_report,
-)
 from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports
@@ -77,8 +68,8 @@ class ReportJobs:
         self._elsewhere = 0  # the newest position at which a report was asked for on another node
         self._wanted = trio.Event()
 
-    def note(self, command: ReportRequested | ReportCancelled) -> None:
-        if isinstance(command, ReportRequested):
+    def note(self, command: events.ReportRequested | events.ReportCancelled) -> None:
+        if isinstance(command, events.ReportRequested):
             self._news.add(command.scope)
             self._wanted.set()
         elif command.report_id in self._jobs:
@@ -127,28 +118,28 @@ class ReportJobs:
 
     async def _make(self, wanted: OpenReport) -> None:
         about: dict[str, Any] = {**msgspec.structs.asdict(wanted.scope), "report_id": wanted.report_id}
-        if isinstance(await _patiently(partial(self._service.send, ReportStarted(**about))), Done):
+        if isinstance(await _patiently(partial(self._service.send, events.ReportStarted(**about))), Done):
             outcome = await self._outcome(wanted, about)
             await _patiently(partial(self._service.send, outcome))
 
-    async def _outcome(self, wanted: OpenReport, about: dict[str, Any]) -> ReportEvent:
+    async def _outcome(self, wanted: OpenReport, about: dict[str, Any]) -> events.ReportEvent:
         try:
             with trio.fail_after(REPORT_SECONDS_MAX):
                 sections = await _patiently(partial(self._sections, wanted))
         except _UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}"
             log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=reason)
-            return ReportFailed(**about, error_code=SOURCE_UNAVAILABLE)
+            return events.ReportFailed(**about, error_code=SOURCE_UNAVAILABLE)
         except Exception:
             log.exception("a report could not be made", report_id=str(wanted.report_id))
-            return ReportFailed(**about)
+            return events.ReportFailed(**about)
         narrative, narrator = None, None
         try:
             if (prose := await self._write(wanted, sections)) is not None:
                 narrative, narrator = Words(prose.text), prose.narrator
         except Exception:
             log.exception("a report's prose could not be asked for", report_id=str(wanted.report_id))
-        return ReportCompleted(
+        return events.ReportCompleted(
             **about,
             rules_version=self._rules_version,
             sections=Words(sections),
@@ -217,12 +208,12 @@ class ReportSchedules:
 
     async def _ask(self, scope: Scope, name: Schedule, developer: Developer) -> None:
         settled_us = self._service.now_us() - int(SCHEDULE_DELAY_SECONDS * US_PER_SECOND)
-        period = last_whole_period(name, zone_named(developer.timezone), settled_us)
+        period = events.last_whole_period(name, zone_named(developer.timezone), settled_us)
         if self._asked.get((scope, name)) == period.start_us or period.end_us <= parse_instant(developer.created_at):
             return
         if not (await self._service.read(scope, asked_before, period)).number:
             language, notices = language_of(developer.language), developer.report_notices
             await self._service.send(
-                request_report(scope, period, 0, language=language, notices=notices, scheduled=True)
+                events.request_report(scope, period, 0, language=language, notices=notices, scheduled=True)
             )
         self._asked[scope, name] = period.start_us
