@@ -1,10 +1,8 @@
 """The running service as the HTTP layer sees it: commands in, queries out."""
 
 import sqlite3
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 from uuid import UUID
@@ -20,6 +18,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope
 from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
+from aggregates.people.budgets import DERIVING, NAMES, Budgets
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
 from aggregates.people.entry import Operators, Uses
@@ -30,32 +29,43 @@ from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import activation
 from projections.prices.spending import Reading, TeamWindow
 from projections.reader import Reader, is_passing
-from svc.actors.actors import ActorContext, Actors, usable_digester
+from svc import __version__
+from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
 from svc.actors.administration import Administration
-from svc.actors.mailbox import Busy, Waits
-from svc.archive.lane import ArchiveLane
+from svc.actors.mailbox import Acknowledged, Busy, Waits
+from svc.archive.lane import ArchiveLane, Budget
 from svc.connect.wheel import client_setup
 from svc.jobs.backfills import Backfills
-from svc.jobs.catalog import Catalog, CatalogUnusable
+from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
 from svc.jobs.nodes import Following
+from svc.jobs.oidc import provider_of
 from svc.jobs.questions import Narratives
+from svc.jobs.reports import ReportJobs
 from svc.limits import READ_WAIT_SECONDS, READERS_MAX
+from svc.llm.budget import FILE as SPENT_FILE
+from svc.llm.budget import Budget as TokenBudget
+from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent
-from svc.log.journal import Saturated
-from svc.log.store import READS, KeyUnusable, StoreUnavailable
+from svc.log.folder import internal_secret
+from svc.log.journal import Journal, Saturated
+from svc.log.store import READS, EventStore, KeyUnusable, StoreUnavailable
+from svc.log.vault import Vault
 from svc.maintenance.forget import Forgetting, TextDeleter
 from svc.maintenance.retention import Retention
-from svc.observe.metrics import Instruments
+from svc.maintenance.scheduled import scheduled_backups
+from svc.observe.logs import count_errors
+from svc.observe.metrics import Instruments, Metrics
+from svc.settings import Settings
+from svc.views.projecting import Cost, serving_file
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
-from svc.views.views import ViewsDamaged
+from svc.views.views import RULES_VERSION, ViewsDamaged
 from svc_http.arrivals import Arrivals
 from svc_http.lane import CpuTime
 from svc_http.ports import (
     ClientSetup,
     ModelShown,
     NotRefreshed,
-    Provider,
     PublicSettings,
     ReplayStatus,
     Service,
@@ -66,9 +76,6 @@ from svc_http.ports import (
 
 KEY_USES_SECONDS = 60.0
 """How often the server looks for days of key use that the log does not have: one for each key and day."""
-ACKNOWLEDGED_MAX = 10_000  # developers whose last acknowledged position is remembered while it is not projected yet
-AHEAD_EVENTS_MAX = 256
-"""Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
 AHEAD_SECONDS = 1.0  # how long it waits at most, and is then taken all the same: a hook has five
 HEALTH_SECONDS = 2.0  # how long a health check waits for a write before it says that the store is unavailable
 HEALTH_KEPT_SECONDS = 1.0  # how long a store that could be written counts as one
@@ -77,70 +84,76 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
-class Acknowledged:
-    """The last position each developer was told is on disk, while the views do not hold it."""
-
-    def __init__(self) -> None:
-        self._positions: OrderedDict[UUID, deque[int]] = OrderedDict()
-
-    def note(self, developer_id: UUID, position: int) -> None:
-        self._positions.setdefault(developer_id, deque(maxlen=AHEAD_EVENTS_MAX)).append(position)
-        self._positions.move_to_end(developer_id)
-        while len(self._positions) > ACKNOWLEDGED_MAX:
-            self._positions.popitem(last=False)
-
-    def position(self, developer_id: UUID) -> int:
-        positions = self._positions.get(developer_id)
-        return positions[-1] if positions else 0
-
-    def oldest(self, developer_id: UUID) -> int:
-        """What the views must hold before a developer is no longer too far ahead of them; 0 for most."""
-        positions = self._positions.get(developer_id)
-        return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
-
-
-@dataclass(eq=False)
 class RunningService(Service):
-    """Implements what the HTTP layer needs, which says what each method does."""
+    """Every part of the service, from the log up, and what the HTTP layer needs of them.
 
-    settings: PublicSettings
-    _context: ActorContext
-    _actors: Actors
-    _administration: Administration
-    projector: Projector
-    _acknowledged: Acknowledged
-    _rebuilding: Rebuilding
-    archive: ArchiveLane
-    prices: Catalog
-    _instruments: Instruments
-    narratives: Narratives
-    ordered_report: Callable[[ReportRequested | ReportCancelled], None] = lambda _command: None
-    """Called when a report was requested or cancelled; it must not fail, nor take long."""
-    model: Callable[[], ModelShown | None] = lambda: None
-    provider: Provider | None = None
+    `svc.app` runs the parts; what a method does is said in `svc_http.ports`.
+    """
+
     following: Following | None = None  # where other nodes write the same log
 
-    def __post_init__(self) -> None:
-        context, metrics = self._context, self._instruments.metrics
-        self.store, self.vault, self.journal, self._clock = context.store, context.vault, context.journal, context.clock
-        self.directory = self._administration.directory
-        texts = TextDeleter(self.store, self.vault, self.journal, self.projector, self._clock)
-        self.forgetting = Forgetting(texts, self._administration, self._rebuilding)
-        self.retention = Retention(texts, self.directory)
-        self.backfilling = Backfills(self.store, self.journal, self._rebuilding)
-        self._read_limit = trio.CapacityLimiter(READERS_MAX)
+    def __init__(self, settings: Settings, store: EventStore, vault: Vault, clock: Clock, *, lasting: bool) -> None:
+        """`lasting`: it is to run for long, so people may sign in."""
+        var = settings.var_path
+        self.settings = public_settings(settings, internal_secret(var))
+        self.store, self.vault, self.now_us = store, vault, clock.now_us
+        self.budgets = Budgets({name: getattr(settings, name) for name in NAMES})
+        self.peer_ranges, self.uses, self.operators = PeerRanges(), Uses(), Operators()
+        self.arrivals = Arrivals(self.now_us())
+        self.provider = provider_of(settings) if lasting else None
         self._followers = Waits()
-        self.peer_ranges, self.budgets = PeerRanges(), context.budgets
-        self._writable_until = 0.0
-        # What a part does just as a route asks for it.
-        self.now_us = self._clock.now_us
-        self.arrivals, self.uses = Arrivals(self.now_us()), Uses()
-        self.operators = Operators()
         self.stop_following = self._followers.end
-        self.backfills = self.backfilling.newest_first
-        self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
+        self._read_limit = trio.CapacityLimiter(READERS_MAX)
+        self._writable_until = 0.0
+        # Who writes to the log.
+        self.journal = Journal(store)
+        self.administration = Administration(store, self.journal, clock)
+        self.directory = self.administration.directory
+        context = ActorContext(store, self.journal, vault, clock, self.directory.redaction_of, self.budgets)
+        self._acknowledged = Acknowledged()
+        self.actors = Actors(context, self._acknowledged.note)
+        # What is made from it.
+        path = serving_file(var, RULES_VERSION, store)
+        self.projector = Projector(path, self.journal, store, vault.known_digester, self._charge)
+        self.rebuilding = Rebuilding(settings.place, self.projector, self.journal)
+        self.projector.damaged = self.rebuilding.mend
+        self.start_replay = self.rebuilding.start
+        budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
+        self.archive = ArchiveLane(var, lambda: self.projector.readers, store.fingerprint, budget)
+        source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
+        self.prices = Catalog(store, self.journal, clock, self.administration.organization_ids, source)
         self.catalog_revisions = self.prices.revisions
+        # What a text model is asked.
+        metrics = Metrics()
+        count_errors(lambda message: metrics.errors.labels(message).inc())
+        self._tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, self.now_us)
+        self.gateway = Gateway(settings.model_endpoint, self._tokens, self.directory.text_leaves, metrics.asked)
+        self.narratives = Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
+        self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
+        # Longer work.
+        texts = TextDeleter(store, vault, self.journal, self.projector, clock)
+        self.forgetting = Forgetting(texts, self.administration, self.rebuilding)
+        self.retention = Retention(texts, self.directory)
+        self.backfilling = Backfills(store, self.journal, self.rebuilding)
+        self.backfills = self.backfilling.newest_first
+        self.reports = ReportJobs(self, self.archive.spending, RULES_VERSION, self.narratives.report)
+        if store.shared is not None:
+            parts = (store.shared, self.administration, self.prices, self.rebuilding, self.reports.wake)
+            self.following = Following(var, context, *parts)
+            self.forgetting.carried_out = self.following.forgotten_here.add
+        self.backups = scheduled_backups(settings, clock)
+        self.instruments = Instruments(
+            var, context, self.actors, self.projector, self.rebuilding, self.prices, metrics, self.backups
+        )
         self.metrics, self.observe = metrics.text, metrics.observe
+
+    def close(self) -> None:
+        """Let go of files, once nothing runs any more."""
+        self.archive.close()
+        self.projector.close()
+
+    def _charge(self, cost: Cost) -> None:
+        self.budgets.use(DERIVING, *cost, self.now_us())
 
     def digester(self, scope: Scope) -> Digester:
         with _unavailable():
@@ -149,16 +162,16 @@ class RunningService(Service):
     async def send(self, command: AnyCommand) -> Reply:
         await self._take_turns(command.developer_id)
         with _unavailable():
-            reply = await self._actors.send(command)
-        self._instruments.metrics.carried_out(command, reply)
+            reply = await self.actors.send(command)
+        self.instruments.metrics.carried_out(command, reply)
         if isinstance(command, ReportRequested | ReportCancelled):
-            self.ordered_report(command)
+            self.reports.note(command)
         return reply
 
     async def catch_up_on_people(self) -> None:
         """Know what other nodes have decided about people and keys."""
         if self.following is not None:
-            await self._administration.follow()
+            await self.administration.follow()
 
     async def note_uses(self) -> None:
         """Write down when keys and browsers were used, again and again; what cannot be written now is tried again."""
@@ -173,7 +186,7 @@ class RunningService(Service):
 
     async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         with _unavailable():
-            return await self._administration.send(command, by=by)
+            return await self.administration.send(command, by=by)
 
     async def acts(self) -> Sequence[Act]:
         with _unavailable():
@@ -273,17 +286,21 @@ class RunningService(Service):
         writable = await self.store_is_writable()
         activated = await self.activation()
         with _unavailable():
-            shown = await self._instruments.status(self.directory, activated, writable=writable, by_kind=by_kind)
+            shown = await self.instruments.status(self.directory, activated, writable=writable, by_kind=by_kind)
         developers = [
             replace(each, unknown_agents=self.arrivals.unread(UUID(each.developer_id))) for each in shown.developers
         ]
-        return replace(shown, developers=developers, model=self.model())
-
-    def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        return self._rebuilding.start(rules_version)
+        model = None
+        if self.gateway.model is not None:
+            model = ModelShown(
+                name=self.gateway.model,
+                spent_tokens=self._tokens.spent_tokens,
+                daily_tokens=self._tokens.daily_tokens,
+            )
+        return replace(shown, developers=developers, model=model)
 
     def replay_status(self) -> ReplayStatus:
-        return self._rebuilding.status
+        return self.rebuilding.status
 
     async def _caught_up(self, position: int | None = None) -> None:
         """Wait a moment for level views, and for this position where one is given. Raises `Unavailable`."""
@@ -304,7 +321,7 @@ class RunningService(Service):
         """Hold back one who is far ahead of the views, so that what others write is shown soon; refuse nothing."""
         if self._acknowledged.oldest(developer_id) <= self.projector.position or not self.projector.is_level:
             return
-        if not self._actors.are_alone:  # one alone may get farther ahead, for nobody waits
+        if not self.actors.are_alone:  # one alone may get farther ahead, for nobody waits
             with trio.move_on_after(AHEAD_SECONDS):
                 await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 
@@ -345,3 +362,19 @@ def _unavailable() -> Iterator[None]:
         if is_passing(error):
             raise Unavailable(f"the views cannot be read at present: {error}") from error
         raise
+
+
+def public_settings(settings: Settings, secret: str) -> PublicSettings:
+    """What routes may know of the settings."""
+    same = (
+        *("gateway_url", "anthropic_base_url", "dashboard_url", "environment"),
+        *("capture_prompts", "capture_responses", "channels", "access_log"),
+    )
+    return PublicSettings(
+        internal_secret=secret,
+        ingest_url=settings.ingest_url or "",
+        version=__version__,
+        api_hosts=frozenset(settings.api_hosts.lower().split()),
+        rules_version=RULES_VERSION,
+        **{name: getattr(settings, name) for name in same},
+    )

@@ -37,11 +37,11 @@ from svc.limits import (
     RESTART_SECONDS_MIN,
 )
 from svc.log.codec import NewEvent
-from svc.log.fences import fenced
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Journal, Saturated, rough_bytes
-from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable
+from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, fenced
 from svc.log.vault import Vault
 from svc_http.lane import CpuTime, beside
+from svc_http.ports import Waiting
 
 FLIGHT_BYTES_MAX = 64 * MIB_BYTES
 """Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
@@ -312,12 +312,6 @@ def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
         raise KeyUnusable(f"the developer's key cannot be used: {error}") from error
 
 
-class Waiting(NamedTuple):
-    developers: int  # who has an actor
-    commands: int  # those that no actor has begun with
-    bytes: int
-
-
 class Actors:
     """All actors: started on demand, restarted with back-off when they break, gone when idle."""
 
@@ -353,7 +347,8 @@ class Actors:
         return len(self._actors) < 2
 
     def waiting(self) -> Waiting:
-        return Waiting(len(self._actors), sum(actor.requests for actor in self._actors.values()), self._flight_bytes)
+        commands = sum(actor.requests for actor in self._actors.values())
+        return Waiting(developers=len(self._actors), commands=commands, bytes=self._flight_bytes)
 
     def _landed(self, size_bytes: int) -> None:
         """Called when a request is settled, not when its sender leaves: then its memory is free."""

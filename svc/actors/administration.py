@@ -22,9 +22,8 @@ from svc.actors.actors import Clock
 from svc.actors.mailbox import Mailbox
 from svc.limits import FENCED_TRIES_MAX, FOLLOW_EVENTS, MAILBOX_COMMANDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent
-from svc.log.fences import TopicsFence, fenced
 from svc.log.journal import Journal
-from svc.log.store import READS, Conflict, EventStore, StoreUnavailable
+from svc.log.store import READS, Conflict, EventStore, StoreUnavailable, TopicsFence, fenced
 
 log = structlog.get_logger()
 
@@ -120,7 +119,7 @@ class Administration:
         """Take in what a failed append may have written. Raises `StoreUnavailable`."""
         while True:
             after = self._position
-            read = partial(self._store.read_topics_after, TOPICS, after, FOLLOW_EVENTS)
+            read = partial(self._store.read_topics, TOPICS, after, FOLLOW_EVENTS)
             people = await trio.to_thread.run_sync(read, limiter=READS)
             self._position = take_in(self.directory, people, self._position)
             if len(people) < FOLLOW_EVENTS:

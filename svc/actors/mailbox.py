@@ -4,12 +4,18 @@ A request handler is cancelled when its client hangs up. It only posts a request
 that owns the mailbox carries the command out whether anybody still waits or not.
 """
 
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
+from uuid import UUID
 
 import trio
 
-from svc.log.fences import Fence, current_fences, fenced
+from svc.log.store import Fence, current_fences, fenced
+
+ACKNOWLEDGED_MAX = 10_000  # developers whose last acknowledged position is remembered while it is not projected yet
+AHEAD_EVENTS_MAX = 256
+"""Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -108,3 +114,25 @@ class Waits:
             finally:
                 self._waiting.discard(scope)
         return not self._ended
+
+
+class Acknowledged:
+    """The last position each developer was told is on disk, while the views do not hold it."""
+
+    def __init__(self) -> None:
+        self._positions: OrderedDict[UUID, deque[int]] = OrderedDict()
+
+    def note(self, developer_id: UUID, position: int) -> None:
+        self._positions.setdefault(developer_id, deque(maxlen=AHEAD_EVENTS_MAX)).append(position)
+        self._positions.move_to_end(developer_id)
+        while len(self._positions) > ACKNOWLEDGED_MAX:
+            self._positions.popitem(last=False)
+
+    def position(self, developer_id: UUID) -> int:
+        positions = self._positions.get(developer_id)
+        return positions[-1] if positions else 0
+
+    def oldest(self, developer_id: UUID) -> int:
+        """What the views must hold before a developer is no longer too far ahead of them; 0 for most."""
+        positions = self._positions.get(developer_id)
+        return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0

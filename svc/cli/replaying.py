@@ -53,8 +53,10 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
             raise SystemExit(1)
     else:
         if not without_keys and holds_data(settings.place):
-            with sentences(), contextlib.closing(open_log(settings.place)[0]) as store:
-                lost = lost_keys(settings.var_path, store)
+            with sentences():
+                store, vault = open_log(settings.place)
+                with contextlib.closing(store):
+                    lost = lost_keys(vault.keys, store)
             if lost:
                 more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
                 raise click.ClickException(

@@ -21,9 +21,8 @@ from svc.actors.administration import TOPICS, Administration
 from svc.jobs.catalog import Catalog
 from svc.limits import FOLLOW_EVENTS, LEASE_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import RecordedEvent
-from svc.log.fences import LeaseFence, fenced
 from svc.log.shared import Leases
-from svc.log.store import SharedRecorder, StoreUnavailable
+from svc.log.store import LeaseFence, SharedRecorder, StoreUnavailable, fenced
 from svc.views.replay import Rebuilding
 
 FOLLOW_SECONDS = 0.25  # how often a node asks how far the log has come; it is woken earlier where another node appends
@@ -85,11 +84,11 @@ class Following:
         head = await trio.to_thread.run_sync(self._store.head, abandon_on_cancel=True)
         while head > self._position:
             after = self._position
-            found = await trio.to_thread.run_sync(self._store.read_topics_after, _WATCHED, after, FOLLOW_EVENTS)
+            found = await trio.to_thread.run_sync(self._store.read_topics, _WATCHED, after, FOLLOW_EVENTS)
             await self._take_in(found)
             self._position = head if len(found) < FOLLOW_EVENTS else found[-1].position
         self._reached_at = trio.current_time()
-        self._journal.follow(head)
+        self._journal.advance(head)
 
     async def _take_in(self, found: Sequence[RecordedEvent]) -> None:
         topics = {each.event.TOPIC for each in found}
@@ -110,7 +109,7 @@ class Following:
             try:
                 head = self._journal.head
                 found = await trio.to_thread.run_sync(
-                    self._store.read_topics_after, [DeveloperForgotten.TOPIC], done, FOLLOW_EVENTS
+                    self._store.read_topics, [DeveloperForgotten.TOPIC], done, FOLLOW_EVENTS
                 )
                 if any(each.position not in self.forgotten_here for each in found):
                     for each in found:

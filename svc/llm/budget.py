@@ -55,7 +55,7 @@ class _Spent(msgspec.Struct):
 class Budget:
     def __init__(self, path: Path, daily_tokens: int, now_us: Callable[[], int]) -> None:
         self._path = path
-        self._daily_tokens = daily_tokens
+        self.daily_tokens = daily_tokens
         self._now_us = now_us
         self._spent = self._read()
 
@@ -67,7 +67,7 @@ class Budget:
     def reserve(self, tokens: int) -> int | None:
         """Take tokens from the day's budget; the day they belong to, or None where too few are left."""
         today = self._today()
-        if today.tokens + tokens > self._daily_tokens:
+        if today.tokens + tokens > self.daily_tokens:
             return None
         today.tokens += tokens
         self._write()
@@ -98,7 +98,7 @@ class Budget:
 
             log = structlog.get_logger()
             log.warning("what was spent on the text model cannot be read; it rests until tomorrow", reason=str(error))
-            return _Spent(day, self._daily_tokens)
+            return _Spent(day, self.daily_tokens)
 
     def _write(self) -> None:
         draft = self._path.with_suffix(".draft")

@@ -29,8 +29,7 @@ from aggregates.decide import AnyCommand
 from aggregates.reports.events import ReportCompleted
 from svc.limits import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
 from svc.log.codec import NewEvent
-from svc.log.fences import current_fences
-from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
+from svc.log.store import Conflict, EventStore, Group, StoreUnavailable, current_fences
 
 COMMIT_APPENDS_MAX = 256
 """Appends in one transaction: an fsync costs as much as about 50 of them, so more would only add latency."""
@@ -56,17 +55,14 @@ class Saturated(Exception):
     """Too much waits to be written already. Try again in a few seconds."""
 
 
-class JournalStatistics(msgspec.Struct):
-    """What the journal did since it was made, and what waits now; `appends / commits` says how well it groups."""
+class Counts(msgspec.Struct):
+    """What the journal did since it was made."""
 
     commits: int = 0
-    appends: int = 0
     events: int = 0
     conflicts: int = 0
     failures: int = 0  # transactions and probes that found the store not writable
     saturated: int = 0
-    waiting_appends: int = 0
-    waiting_bytes: int = 0
 
 
 class _Append:
@@ -95,36 +91,23 @@ class Journal:
         self._work = trio.Event()
         self._advanced = trio.Event()
         self._tried = trio.Event()
-        self._healthy = True
+        self.healthy = True  # False from a failed write until a successful one
         self._writing = False
         self._written_at = -math.inf
-        self._head = self._found = store.head()
-        self._committed: Callable[[float], None] = lambda _seconds: None
-        self._counts = JournalStatistics()
+        self.head = self._found = store.head()  # the last position known to be durable
+        self.committed: Callable[[float], object] = lambda _seconds: None
+        """Called in the writing thread with the seconds of each durable transaction."""
+        self.counts = Counts()
 
     @property
-    def head(self) -> int:
-        """The last position known to be durable."""
-        return self._head
-
-    @property
-    def healthy(self) -> bool:
-        """False from a failed write until a successful one."""
-        return self._healthy
+    def waiting(self) -> int:
+        """Appends that wait."""
+        return len(self._waiting)
 
     @property
     def busy(self) -> bool:
         """Whether appends wait, are on their way to the disk, or were so just now. For any thread."""
         return self._writing or bool(self._waiting) or time.monotonic() < self._written_at + ARRIVING_SECONDS
-
-    def statistics(self) -> JournalStatistics:
-        return msgspec.structs.replace(
-            self._counts, waiting_appends=len(self._waiting), waiting_bytes=self._waiting_bytes
-        )
-
-    def watch(self, committed: Callable[[float], None]) -> None:
-        """Report the seconds of each durable transaction; called in the writing thread."""
-        self._committed = committed
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
         """Make the events durable, all or none; their positions.
@@ -140,13 +123,10 @@ class Journal:
             raise entry.error
         return entry.positions
 
-    def follow(self, head: int) -> None:
-        """Note how far other nodes have brought the log."""
-        self._advance(head)
-
     async def between_commits(self, work: Callable[[], _T]) -> _T:
         """Do something while no event is sealed or stored. It cannot be cancelled."""
         if not self._threaded:
+            await trio.lowlevel.checkpoint()
             return work()
         return await trio.to_thread.run_sync(work, limiter=self._thread_limit)
 
@@ -155,10 +135,10 @@ class Journal:
         tried = self._tried
         self._work.set()
         await tried.wait()
-        return self._healthy
+        return self.healthy
 
     async def wait_beyond(self, position: int) -> None:
-        while self._head <= position:
+        while self.head <= position:
             await self._advanced.wait()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> NoReturn:
@@ -180,7 +160,7 @@ class Journal:
         entry = _Append(events, self._store.rough_bytes(events))
         too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
         if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
-            self._counts.saturated += 1
+            self.counts.saturated += 1
             raise Saturated(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
         self._waiting.append(entry)
         self._waiting_bytes += entry.rough_bytes
@@ -190,7 +170,7 @@ class Journal:
     async def _wait_for_work(self) -> None:
         if not self._waiting:
             self._work = trio.Event()
-            with trio.move_on_after(math.inf if self._healthy else JOURNAL_PROBE_INTERVAL_S):
+            with trio.move_on_after(math.inf if self.healthy else JOURNAL_PROBE_INTERVAL_S):
                 await self._work.wait()
 
     def _take(self) -> list[_Append]:
@@ -207,41 +187,41 @@ class Journal:
     async def _commit(self, batch: list[_Append]) -> None:
         self._writing = True
         try:
-            await self._in_thread(lambda: self._write(batch))
+            await self.between_commits(lambda: self._write(batch))
         finally:
             self._writing, self._written_at = False, time.monotonic()
             self._settle(batch)
 
     async def _probe(self) -> None:
         try:
-            await self._in_thread(self._store.check_writable if self._healthy else self._look)
+            await self.between_commits(self._store.check_writable if self.healthy else self._look)
         except StoreUnavailable:
-            self._counts.failures += 1
-            self._healthy = False
+            self.counts.failures += 1
+            self.healthy = False
         else:
-            self._healthy = True
-            self._advance(max(self._head, self._found))
+            self.healthy = True
+            self.advance(max(self.head, self._found))
 
     def _look(self) -> None:
         """A write that was reported as failed may have committed: look where the log ends."""
         self._store.check_writable()
         self._found = self._store.head()
 
-    def _advance(self, head: int) -> None:
-        if head > self._head:
-            self._head = head
+    def advance(self, head: int) -> None:
+        """Note how far the log has come, by this node or another."""
+        if head > self.head:
+            self.head = head
             self._advanced.set()
             self._advanced = trio.Event()
 
-    async def _in_thread(self, work: Callable[[], None]) -> None:
-        if self._threaded:
-            await trio.to_thread.run_sync(work, limiter=self._thread_limit)
-        else:
-            await trio.lowlevel.checkpoint()
-            work()
-
     def _write(self, batch: list[_Append]) -> None:
-        encoded = [entry for entry in batch if self._encode(entry)]
+        encoded = []
+        for entry in batch:
+            try:
+                entry.group = self._store.encode(entry.events)
+                encoded.append(entry)
+            except Exception as error:
+                entry.error = error
         parts = [encoded] if encoded else []
         while parts:
             part = parts.pop()
@@ -258,35 +238,26 @@ class Journal:
                     entry.error = StoreUnavailable(str(error))
                 return
 
-    def _encode(self, entry: _Append) -> bool:
-        try:
-            entry.group = self._store.encode(entry.events)
-        except Exception as error:
-            entry.error = error
-            return False
-        return True
-
     def _insert(self, part: list[_Append]) -> None:
         started = time.perf_counter()
         fences = list(dict.fromkeys(fence for entry in part for fence in entry.fences))
         positions = self._store.insert([entry.group for entry in part], fences)
-        self._committed(time.perf_counter() - started)
+        self.committed(time.perf_counter() - started)
         for entry, its_positions in zip(part, positions, strict=True):
             entry.positions, entry.error = its_positions, None
-        self._counts.commits += 1
+        self.counts.commits += 1
 
     def _settle(self, batch: list[_Append]) -> None:
         durable = [entry for entry in batch if entry.error is None]
-        self._counts.appends += len(durable)
-        self._counts.events += sum(len(entry.positions) for entry in durable)
-        self._counts.conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
+        self.counts.events += sum(len(entry.positions) for entry in durable)
+        self.counts.conflicts += sum(isinstance(entry.error, Conflict) for entry in batch)
         if durable:
-            self._healthy = True
-            self._advance(durable[-1].positions[-1])
+            self.healthy = True
+            self.advance(durable[-1].positions[-1])
         unavailable = [entry.error for entry in batch if isinstance(entry.error, StoreUnavailable)]
         if unavailable:
-            self._healthy = False
-            self._counts.failures += 1
+            self.healthy = False
+            self.counts.failures += 1
             self._refuse_waiting(str(unavailable[-1]))
         for entry in batch:
             entry.settled.set()

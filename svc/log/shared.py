@@ -1,7 +1,7 @@
 """What nodes share besides the events: data keys, wrapped by a master key that never leaves the nodes, and leases."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -13,7 +13,7 @@ from eventsourcing.domain import EventSourcingError
 
 from svc.limits import LEASE_SECONDS
 from svc.log.store import SharedRecorder, StoreUnavailable
-from svc.log.vault import KEY_BYTES, VaultError
+from svc.log.vault import KEY_BYTES, Keys, VaultError
 
 _NONCE_BYTES = 12
 _MASTER = UUID(int=0)  # owns the row by which a node knows that its master key is this store's
@@ -73,14 +73,14 @@ def make_master_key(path: Path) -> bool:
     return True
 
 
-def under_a_master_key(recorder: SharedRecorder) -> bool:
-    """Whether the store was set up: from then on only its own master key opens anything."""
+def is_set_up(recorder: SharedRecorder) -> bool:
+    """Whether there is a key in the store: from then on only its own master key opens anything."""
     with _unusable():
         return bool(recorder.rows("SELECT 1 FROM {schema}.svc_keys LIMIT 1"))
 
 
-class SharedKeys:
-    """Data keys in the store, each wrapped. OSError where the store cannot be used."""
+class SharedKeys(Keys):
+    """Data keys in the store, each wrapped."""
 
     def __init__(self, recorder: SharedRecorder, master: MasterKey) -> None:
         self._recorder = recorder
@@ -110,25 +110,10 @@ class SharedKeys:
         with _unusable():
             self._recorder.write("DELETE FROM {schema}.svc_keys WHERE owner = %s", [developer_id])
 
-
-class KeyRows:
-    """Whose keys there are; for that nobody needs the master key. OSError where the store cannot be used."""
-
-    def __init__(self, recorder: SharedRecorder) -> None:
-        self._recorder = recorder
-
     def there(self) -> frozenset[UUID]:
-        """Developers who have a key."""
         with _unusable():
             found = self._recorder.rows("SELECT owner FROM {schema}.svc_keys")
         return frozenset(row["owner"] for row in found) - {_MASTER}
-
-    def listed(self) -> frozenset[UUID] | None:
-        """Nobody lists them beside the rows: the log tells whose there should be."""
-        return None
-
-    def list_made(self, developer_ids: Iterable[UUID]) -> None:
-        """Nothing to list."""
 
     def path_of(self, developer_id: UUID) -> Path:
         return Path("svc_keys", str(developer_id))

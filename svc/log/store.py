@@ -4,10 +4,11 @@
 `tests/svc/log/test_store_contract.py` is the contract; a new recorder runs it by one more parameter.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import blake2b
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 import trio
@@ -17,7 +18,6 @@ from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 from aggregates.event import Mendable
 from svc.limits import READ_BYTES_MAX, STORE_READERS_MAX
 from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
-from svc.log.fences import Fence
 
 READ_EVENTS_MAX = 1_000
 """Events in one read of the log: enough to make the read's fixed cost vanish, few enough to interrupt."""
@@ -26,6 +26,7 @@ POSITIONS_PER_QUERY_MAX = 500
 
 READS = trio.CapacityLimiter(STORE_READERS_MAX)
 """Threads that read the log, or what administration asks for: as many as there are connections to it."""
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 VERSION_END = 2**31  # above every version of a stream
 Group = Sequence[StoredEvent]  # events that stand in the log together or not at all, as bytes
@@ -44,6 +45,40 @@ class StoreUnavailable(Mendable):
 
 class KeyUnusable(StoreUnavailable):
     """The key that seals a developer's words is missing, or a new one could not be kept."""
+
+
+# Conditions of writes where several nodes share a log: each holds in the transaction of the write, or it is refused.
+# One process needs none. A task enters its fences once; whatever it writes from then on carries them, also by way of
+# actors, the journal and threads.
+
+
+class LeaseFence(NamedTuple):
+    """Nobody has taken the lease over since."""
+
+    name: str
+    epoch: int
+
+
+class TopicsFence(NamedTuple):
+    """No event of these topics stands after this position: what was decided from them still holds."""
+
+    topics: tuple[str, ...]
+    after: int
+
+
+Fence = LeaseFence | TopicsFence
+_FENCES: ContextVar[tuple[Fence, ...]] = ContextVar("fences", default=())
+current_fences = _FENCES.get  # those of this task, or of the task that started this thread
+
+
+@contextmanager
+def fenced(*fences: Fence) -> Iterator[None]:
+    """Put these fences on every write of the block, besides those that there are."""
+    token = _FENCES.set((*_FENCES.get(), *fences))
+    try:
+        yield
+    finally:
+        _FENCES.reset(token)
 
 
 class LogRecorder(Protocol):
@@ -125,7 +160,7 @@ class EventStore:
 
     def __init__(self, recorder: LogRecorder, codec: Codec, shared: SharedRecorder | None = None) -> None:
         """`shared`: the recorder, where other nodes write as well."""
-        self._recorder = recorder
+        self.recorder = recorder
         self._codec = codec
         self.shared = shared
 
@@ -144,9 +179,9 @@ class EventStore:
         stored = [event for group in groups for event in group]
         if fences:
             assert self.shared is not None, "one process needs no fence"
-            inserted: Sequence[int] | None = _reached(partial(self.shared.insert_fenced, stored, fences))
+            inserted: Sequence[int] | None = _reached(self.shared.insert_fenced, stored, fences)
         else:
-            inserted = _reached(partial(self._recorder.insert_events, stored))
+            inserted = _reached(self.recorder.insert_events, stored)
         assert inserted is not None, "an application recorder answers with positions"
         positions = iter(inserted)
         return [[next(positions) for _ in group] for group in groups]
@@ -160,15 +195,15 @@ class EventStore:
 
     def head(self) -> int:
         """The last position; 0 in an empty log."""
-        return _reached(self._recorder.max_notification_id) or 0
+        return _reached(self.recorder.max_notification_id) or 0
 
     def read_stream(self, stream_id: UUID, *, open_words: OpenWords = True) -> list[RecordedEvent]:
         """All events of a stream by version."""
-        return self._decoded(_reached(partial(self._recorder.select_stream, stream_id)), open_words)
+        return self._decoded(_reached(self.recorder.select_stream, stream_id), open_words)
 
     def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> RecordedEvent | None:
         """The newest event of a stream, or the one before a version."""
-        row = _reached(partial(self._recorder.select_newest, stream_id, below_version))
+        row = _reached(self.recorder.select_newest, stream_id, below_version)
         return None if row is None else self._codec.to_domain_event(row)
 
     def read_after(
@@ -183,7 +218,7 @@ class EventStore:
 
         At least one is returned where there is one, however large; an empty list means the end of the log.
         """
-        rows = _reached(partial(self._recorder.select_after, position, limit_events, limit_bytes))
+        rows = _reached(self.recorder.select_after, position, limit_events, limit_bytes)
         return self._decoded(rows, open_words)
 
     def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, RecordedEvent]:
@@ -192,48 +227,41 @@ class EventStore:
         found: dict[int, RecordedEvent] = {}
         for start in range(0, len(wanted), POSITIONS_PER_QUERY_MAX):
             some = wanted[start : start + POSITIONS_PER_QUERY_MAX]
-            rows = _reached(partial(self._recorder.select_positions, some))
+            rows = _reached(self.recorder.select_positions, some)
             found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words))
         return found
 
-    def read_topics(self, topics: Iterable[str], *, open_words: OpenWords = True) -> list[RecordedEvent]:
-        """All events of these topics by position; for topics with few events."""
-        rows = _reached(partial(self._recorder.select_topics, sorted(set(topics)), 0, None))
+    def read_topics(
+        self, topics: Iterable[str], after: int = 0, limit_events: int | None = None, *, open_words: OpenWords = True
+    ) -> list[RecordedEvent]:
+        """The next events of these topics after a position; all of them only where they are few."""
+        rows = _reached(self.recorder.select_topics, sorted(set(topics)), after, limit_events)
         return self._decoded(rows, open_words)
-
-    def read_topics_after(self, topics: Iterable[str], position: int, limit_events: int) -> list[RecordedEvent]:
-        """The next events of these topics after a position, without words."""
-        rows = _reached(partial(self._recorder.select_topics, sorted(set(topics)), position, limit_events))
-        return self._decoded(rows, open_words=False)
-
-    def read_rows(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
-        """The events after a position as they are stored, within both limits."""
-        return _reached(partial(self._recorder.select_after, position, limit_events, limit_bytes))
 
     def take_words(self, keep: Mapping[int, Collection[str]]) -> int:
         """Delete the texts at these positions, except those of the fields named for each; how many events had any."""
-        rows = _reached(partial(self._recorder.select_positions, sorted(keep)))
+        rows = _reached(self.recorder.select_positions, sorted(keep))
         states = {row.id: self._codec.without_words(row, keep[row.id]) for row in rows}
         changed = {position: state for position, state in states.items() if state is not None}
         if changed:
-            _reached(partial(self._recorder.replace_states, changed))
+            _reached(self.recorder.replace_states, changed)
         return len(changed)
 
     def sweep(self) -> bool:
         """Leave no copy of deleted texts in the store's files; False where a reader still needs one."""
-        return _reached(self._recorder.sweep)
+        return _reached(self.recorder.sweep)
 
     def fingerprint(self, position: int) -> bytes:
         """16 bytes that tell the event at a position from any other; empty without an event."""
-        rows = _reached(partial(self._recorder.select_positions, [position]))
+        rows = _reached(self.recorder.select_positions, [position])
         return blake2b(b"".join(map(_identity, rows)), digest_size=16).digest() if rows else b""
 
     def check_writable(self) -> None:
         """Make a durable write that changes nothing."""
-        _reached(self._recorder.check_writable)
+        _reached(self.recorder.check_writable)
 
     def close(self) -> None:
-        self._recorder.close()
+        self.recorder.close()
 
     def _decoded(self, rows: Iterable[Notification], open_words: OpenWords) -> list[RecordedEvent]:
         try:
@@ -246,9 +274,9 @@ def _identity(row: Notification) -> bytes:
     return f"{row.originator_id} {row.originator_version} {row.topic} ".encode() + row.state[:32]
 
 
-def _reached(call: Callable[[], _T]) -> _T:
+def _reached(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     try:
-        return call()
+        return call(*args, **kwargs)
     except IntegrityError as error:
         raise Conflict(str(error)) from error
     except (EventSourcingError, OSError) as error:

@@ -12,12 +12,12 @@ whether the text was compressed, and the text in UTF-8.
 import contextlib
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkstemp
 from threading import Lock
-from typing import Protocol
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
@@ -44,20 +44,34 @@ class KeyMissing(OSError):
     """A key was made and its file is gone. A new one would close the old words for good."""
 
 
-class Keys(Protocol):
-    """Where data keys lie."""
+class Keys(ABC):
+    """Where data keys lie. OSError where the place cannot be used."""
 
+    @abstractmethod
     def load(self, developer_id: UUID) -> bytes | None: ...
 
+    @abstractmethod
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
         """Keep a key durably and return it; a key that is there already stays and is returned instead."""
-        ...
 
+    @abstractmethod
     def destroy(self, developer_id: UUID) -> None: ...
 
+    @abstractmethod
+    def there(self) -> frozenset[UUID]:
+        """Developers who have a key."""
 
-class FileKeys:
-    """One file per key, readable by the server's user only. OSError where the folder cannot be used.
+    def listed(self) -> frozenset[UUID] | None:
+        """Developers whose key was made and not destroyed; None without a list: then the log tells."""
+        return None
+
+    @abstractmethod
+    def path_of(self, developer_id: UUID) -> Path:
+        """The file, or how the place of the key is called."""
+
+
+class FileKeys(Keys):
+    """One file per key, readable by the server's user only.
 
     A list beside the keys names each key that was made and not destroyed, so a lost file is noticed. Without that
     list (an older or restored folder) `svc/maintenance/keys.py` makes it from the log.
@@ -111,11 +125,9 @@ class FileKeys:
         sync(self._folder)
 
     def there(self) -> frozenset[UUID]:
-        """Developers whose key file exists."""
         return frozenset(map(UUID, (path.stem for path in self._folder.glob("*.key"))))
 
     def listed(self) -> frozenset[UUID] | None:
-        """Developers whose key was made and not destroyed; None without a list."""
         try:
             return frozenset(map(UUID, self._list.read_text(encoding="ascii").split()))
         except (FileNotFoundError, ValueError):

@@ -17,8 +17,8 @@ from aggregates.people.directory import Developer
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from svc.actors.administration import load_directory
 from svc.log.codec import CorruptEvent, RecordedEvent
-from svc.log.opening import listed_keys
 from svc.log.store import EventStore
+from svc.log.vault import FileKeys, Keys
 
 LOST_KEYS_NAMED_MAX = 20  # how many developers without their key file a start names one by one
 KEEP_EVENTS = 500
@@ -41,30 +41,29 @@ class LostKey(NamedTuple):
         return f"{self.name} ({self.developer_id})" if self.name else str(self.developer_id)
 
 
-def lost_keys(var: Path, store: EventStore) -> list[LostKey]:
+def lost_keys(keys: Keys, store: EventStore) -> list[LostKey]:
     """Developers whose key was made and is gone; changes nothing."""
-    keys = listed_keys(var, store)
     made = keys.listed()
     missing = (_made_by(store) if made is None else made) - keys.there()
     if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
         missing -= forgotten(store)
-    return keys_of(var, store, missing)
+    return keys_of(keys, store, missing)
 
 
-def keys_of(var: Path, store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
+def keys_of(keys: Keys, store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
     """Where keys belong, with the names of their developers; blank where the log is damaged there."""
     try:
         developers = load_directory(store).all(Developer) if developer_ids else ()
     except CorruptEvent:
         developers = ()
     names = {each.id: each.display_name for each in developers}
-    keys = listed_keys(var, store)
     return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(developer_ids)]
 
 
-def settle(var: Path, store: EventStore) -> None:
-    """Bring the list of keys up to the key files, or make it from the log."""
-    keys = listed_keys(var, store)
+def settle(keys: Keys, store: EventStore) -> None:
+    """Bring the list of key files up to them, or make it from the log."""
+    if not isinstance(keys, FileKeys):
+        return
     listed, there = keys.listed(), keys.there()
     if listed is None:
         keys.list_made(_made_by(store) | there)

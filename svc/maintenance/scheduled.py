@@ -12,6 +12,7 @@ import trio
 from aggregates.times import US_PER_SECOND, iso
 from svc.actors.actors import Clock
 from svc.maintenance.backup import MaintenanceError, back_up, remove
+from svc.settings import Settings
 from svc_http.ports import BackupsShown
 
 BACKUP_LOOK_SECONDS = 60.0  # how often the server looks whether a backup is due; a look lists one folder
@@ -108,3 +109,10 @@ def _made_us(name: str) -> int:
     assert found is not None, "only names that fit are asked"
     made = datetime.strptime(found[1], _FORMAT).replace(tzinfo=UTC)
     return (made - _EPOCH) // timedelta(microseconds=1)
+
+
+def scheduled_backups(settings: Settings, clock: Clock) -> ScheduledBackups | None:
+    """The backups that the settings want."""
+    if not settings.backup_every:
+        return None
+    return ScheduledBackups(settings.var_path, settings.backup_path, settings.backup_every, settings.backup_keep, clock)

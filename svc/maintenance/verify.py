@@ -23,7 +23,7 @@ from projections.schema import key_of
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
-from svc.log.opening import listed_keys, open_log
+from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
@@ -69,7 +69,7 @@ async def verify(place: Place, heard: OnProgress) -> Verified:
     store, vault = open_log(place)
     try:
         found, events = await trio.to_thread.run_sync(_log, var, store, heard, abandon_on_cancel=True)
-        of_keys = await trio.to_thread.run_sync(_keys, var, store, vault)
+        of_keys = await trio.to_thread.run_sync(_keys, store, vault)
         in_views, position = await _views(place, store, vault, heard)
         in_archive, files = await trio.to_thread.run_sync(_archive, var, store, heard, abandon_on_cancel=True)
     finally:
@@ -145,12 +145,12 @@ def _flaws_beside(var: Path, store: EventStore) -> list[tuple[str, str]]:
     )
 
 
-def _keys(var: Path, store: EventStore, vault: Vault) -> list[Finding]:
-    lost = lost_keys(var, store)
+def _keys(store: EventStore, vault: Vault) -> list[Finding]:
+    lost = lost_keys(vault.keys, store)
     closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = []
-    have = listed_keys(var, store).there()
-    for key in (*lost, *keys_of(var, store, closed.keys() - {each.developer_id for each in lost})):
+    have = vault.keys.there()
+    for key in (*lost, *keys_of(vault.keys, store, closed.keys() - {each.developer_id for each in lost})):
         there, count = key.developer_id in have, closed.get(key.developer_id, 0)
         flaw = "not the one that sealed their texts" if there else "missing"
         what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"

@@ -37,19 +37,17 @@ from prometheus_client.registry import Collector
 from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
-from aggregates.people.budgets import Budgets
 from aggregates.people.directory import Activation, Developer, Directory, Membership
 from aggregates.times import iso
 from svc import __version__
-from svc.actors.actors import Actors, Clock
+from svc.actors.actors import ActorContext, Actors
 from svc.archive.folder import FOLDER as ARCHIVE_FOLDER
 from svc.archive.folder import MANIFEST as ARCHIVE_FILE
 from svc.jobs.catalog import Catalog
 from svc.log.folder import running
-from svc.log.journal import Journal
-from svc.log.opening import listed_keys
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.store import READS, EventStore
+from svc.log.vault import Keys
 from svc.maintenance.scheduled import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
@@ -61,7 +59,6 @@ from svc_http.ports import (
     LogShown,
     Status,
     ViewsShown,
-    Waiting,
 )
 
 STATUS_COUNT_SECONDS = 5.0  # how long `svc status` counts events of each kind before it does without: some ten million
@@ -155,32 +152,32 @@ class Instruments(Collector):
     """Looks at the parts of a service without changing any."""
 
     _var: Path
-    _store: EventStore
-    _journal: Journal
+    _context: ActorContext
     _actors: Actors
     _projector: Projector
     _rebuilding: Rebuilding
     _catalog: Catalog
-    _clock: Clock
-    _budgets: Budgets
     metrics: Metrics
     _backups: ScheduledBackups | None = None
 
     def __post_init__(self) -> None:
+        context = self._context
+        self._store, self._vault, self._journal = context.store, context.vault, context.journal
+        self._clock, self._budgets = context.clock, context.budgets
         self._started_us = self._clock.now_us()
         self.metrics.registry.register(self)
-        self._journal.watch(self.metrics.commits.observe)
+        self._journal.committed = self.metrics.commits.observe
 
     def collect(self) -> Iterator[Metric]:
         journal, projector, served = self._journal, self._projector, self._catalog.served
-        commits, waiting = journal.statistics(), self._actors.waiting()
+        commits, waiting = journal.counts, self._actors.waiting()
         yield Total("svc_commits", "Transactions that became durable.", commits.commits)
         yield Total("svc_events", "Events that became durable.", commits.events)
         yield Total("svc_commit_conflicts", "Appends that the store refused.", commits.conflicts)
         about = "Transactions and probes that found the store not writable."
         yield Total("svc_commit_failures", about, commits.failures)
         yield Total("svc_saturated", "Appends refused because too much waited.", commits.saturated)
-        yield Level("svc_commit_waiting_appends", "Appends that wait for the journal.", commits.waiting_appends)
+        yield Level("svc_commit_waiting_appends", "Appends that wait for the journal.", journal.waiting)
         yield Level("svc_store_writable", "1 while the last write went through.", journal.healthy)
         yield Level("svc_mailbox_commands", "Commands that wait in the mailboxes of actors.", waiting.commands)
         yield Level("svc_actors", "Developers that have an actor.", waiting.developers)
@@ -217,11 +214,12 @@ class Instruments(Collector):
         server = running(self._var)
         serves = server is not None and server.pid == os.getpid()
         events = await trio.to_thread.run_sync(_counted, self._var, self._store, limiter=READS) if by_kind else None
-        archive, sizes, missing_keys = await trio.to_thread.run_sync(_looked_up, self._var, self._store, limiter=READS)
+        archive, sizes, missing_keys = await trio.to_thread.run_sync(
+            _looked_up, self._var, self._vault.keys, limiter=READS
+        )
         backups = None
         if self._backups is not None:
             backups = await trio.to_thread.run_sync(self._backups.shown, limiter=READS)
-        waiting = self._actors.waiting()
         return Status(
             state="serving" if serves else "stopped",
             version=__version__,
@@ -232,7 +230,7 @@ class Instruments(Collector):
             uptime_seconds=(self._clock.now_us() - self._started_us) // 1_000_000 if serves else None,
             log=LogShown(head=self._journal.head, writable=writable, events=events),
             views=await trio.to_thread.run_sync(self._views, limiter=READS),
-            waiting=Waiting(developers=waiting.developers, commands=waiting.commands, bytes=waiting.bytes),
+            waiting=self._actors.waiting(),
             archive=archive,
             catalog=self._catalog_shown(),
             replay=self._rebuilding.status,
@@ -284,7 +282,7 @@ def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> 
     ]
 
 
-def _looked_up(var: Path, store: EventStore) -> tuple[ArchiveShown | None, dict[str, int], list[str]]:
+def _looked_up(var: Path, keys: Keys) -> tuple[ArchiveShown | None, dict[str, int], list[str]]:
     """The archive, what each part of the folder takes, and whose keys are missing."""
     query = (
         "SELECT coalesce((SELECT position FROM state), 0), count(*), coalesce(sum(row_count), 0), "
@@ -304,7 +302,6 @@ def _looked_up(var: Path, store: EventStore) -> tuple[ArchiveShown | None, dict[
             part = _FOLDERS.get(first, file)
             with suppress(FileNotFoundError):
                 sizes[part] += path.stat().st_size
-    keys = listed_keys(var, store)
     missing = sorted((keys.listed() or frozenset()) - keys.there())
     return archive, sizes, [str(each) for each in missing]
 

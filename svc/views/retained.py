@@ -72,7 +72,7 @@ class RetainedReadings:
     def _read_more(self) -> bool:
         """Take in what was retained since; whether there was anything."""
         began_at = self._read_up_to
-        while sealed := self._store.read_topics_after([ReadingsRetained.TOPIC], self._read_up_to, RECALL_EVENTS):
+        while sealed := self._store.read_topics([ReadingsRetained.TOPIC], self._read_up_to, RECALL_EVENTS):
             for recorded in sealed:
                 event = recorded.event
                 if isinstance(event, ReadingsRetained):

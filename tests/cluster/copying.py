@@ -17,7 +17,7 @@ from svc.cli.common import tell, working
 from svc.limits import READ_BYTES_MAX
 from svc.log.codec import replace_state
 from svc.log.folder import held
-from svc.log.opening import listed_keys, make_missing_master_key, open_log
+from svc.log.opening import make_missing_master_key, open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore
 from svc.log.vault import Vault
@@ -37,14 +37,14 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 def copy_log(source: Place, target: Place, heard: OnProgress) -> Copied:
     """Copy all of a log. Raises `MaintenanceError`, `FolderInUse`, `StoreUnavailable`, `Conflict`."""
-    with _opened(source) as (old, old_vault, old_var), _opened(target) as (new, new_vault, new_var):
+    with _opened(source) as (old, old_vault), _opened(target) as (new, new_vault):
         head, done = old.head(), new.head()
         if done > head or (done and old.fingerprint(done) != new.fingerprint(done)):
             raise MaintenanceError(
                 f"the target holds {done} events that are not the first of the source: name an empty one"
             )
-        keys = _copy_keys((old, old_vault, old_var), (new, new_vault, new_var))
-        while rows := old.read_rows(done, COPY_EVENTS, READ_BYTES_MAX):
+        keys = _copy_keys((old, old_vault), (new, new_vault))
+        while rows := old.recorder.select_after(done, COPY_EVENTS, READ_BYTES_MAX):
             if [row.id for row in rows] != [*range(done + 1, done + len(rows) + 1)]:
                 raise MaintenanceError(f"an event is missing in the source after position {done}; see `svc verify`")
             new.insert([[replace_state(row, row.state) for row in rows]])
@@ -56,12 +56,11 @@ def copy_log(source: Place, target: Place, heard: OnProgress) -> Copied:
                 "the copy is not the same as the source, where texts may have been deleted between two runs: "
                 "empty the target and copy again"
             )
-        if new.shared is None:
-            settle(new_var, new)
+        settle(new_vault.keys, new)
         return Copied(events=events, position=done, keys=keys, sha256=digest)
 
 
-_Opened = tuple[EventStore, Vault, Path]
+_Opened = tuple[EventStore, Vault]
 
 
 @contextmanager
@@ -71,31 +70,31 @@ def _opened(place: Place) -> Iterator[_Opened]:
         with held(place.var):
             store, vault = open_log(place)
             with closing(store):
-                yield store, vault, place.var
+                yield store, vault
         return
     with TemporaryDirectory(prefix="svc-copy-") as name:
         store, vault = open_log(place._replace(var=Path(name)))
         with closing(store):
-            yield store, vault, Path(name)
+            yield store, vault
 
 
 def _copy_keys(source: _Opened, target: _Opened) -> int:
     """Copy every data key; how many there are."""
-    old, old_vault, old_var = source
-    new, new_vault, new_var = target
-    owners = listed_keys(old_var, old).there()
+    old, old_vault = source
+    _, new_vault = target
+    owners = old_vault.keys.there()
     for owner in sorted(owners):
         key = old_vault.keys.load(owner)
         if key is not None and new_vault.keys.keep(owner, key) != key:
             raise MaintenanceError(f"the target has another key of developer {owner}: name an empty one")
-    for owner in (listed_keys(new_var, new).there() - owners) & forgotten(old):
+    for owner in (new_vault.keys.there() - owners) & forgotten(old):
         new_vault.keys.destroy(owner)
     return len(owners)
 
 
 def _digest(store: EventStore, heard: Callable[[int], None]) -> tuple[int, str]:
     events, position, digest = 0, 0, hashlib.sha256()
-    while rows := store.read_rows(position, COPY_EVENTS, READ_BYTES_MAX):
+    while rows := store.recorder.select_after(position, COPY_EVENTS, READ_BYTES_MAX):
         for row in rows:
             named = f"{row.id} {row.originator_id} {row.originator_version} {row.topic} {len(row.state)} "
             digest.update(named.encode() + row.state)

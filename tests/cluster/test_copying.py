@@ -61,4 +61,4 @@ def test_a_log_is_not_copied_over_another(shared_store: str, tmp_path: Path) -> 
     with pytest.raises(MaintenanceError, match="not the first of the source"):
         copy_log(source, target, no_progress)
     with closing(open_log(target)[0]) as store:
-        assert len(store.read_rows(0, 9, READ_BYTES_MAX)) == 1
+        assert len(store.recorder.select_after(0, 9, READ_BYTES_MAX)) == 1

@@ -11,8 +11,7 @@ import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 
 import svc.views.views
-from svc.log.fences import Fence
-from svc.log.store import LogRecorder, SharedRecorder
+from svc.log.store import Fence, LogRecorder, SharedRecorder
 from tests.sim.fate import FATE, Dead, Fate
 
 T = TypeVar("T")

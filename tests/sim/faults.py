@@ -87,13 +87,13 @@ class Faults:
         """The views are built anew beside those that serve, and exchanged."""
         await trio.sleep(self._chance.uniform(0, 2))
         life = self._world.life
-        if life is None or life.built is None or not life.up or life.fate.over:
+        if life is None or life.service is None or not life.up or life.fate.over:
             return
         FATE.set(life.fate)
         path = new_file(life.var, RULES_VERSION)
         try:
             build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
-            await life.built.service.projector.exchange(path)
+            await life.service.projector.exchange(path)
         except Exception:
             # In a server it is a part of the life, and is cancelled before the log is closed.
             if not (life.fate.over or life.scope.cancel_called):

@@ -375,8 +375,8 @@ class History:
     async def _tables(self, life: Life) -> dict[str, str]:
         """The digests of what a life serves."""
         FATE.set(life.fate)
-        assert life.built is not None
-        projector = life.built.service.projector
+        assert life.service is not None
+        projector = life.service.projector
         with trio.fail_after(60):
             await projector.wait_for(self.events)
         with projector.readers.reading() as live:

@@ -1,6 +1,7 @@
-"""The service from a start to its end: the parts that `svc.app` builds, over a mortal disk, behind connections."""
+"""The service from a start to its end: what `svc.app` runs, over a mortal disk, behind connections."""
 
 import math
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -11,9 +12,11 @@ import trio.testing
 from quart_trio import QuartTrio
 
 from svc.actors.actors import Clock
-from svc.app import Built, build
+from svc.app import lanes_of, tasks_of
+from svc.jobs.nodes import Job
 from svc.log.store import EventStore
 from svc.log.vault import Vault
+from svc.service import RunningService
 from svc.settings import Settings
 from svc_http.app import build_api, build_intake
 from tests.sim.fate import FATE, Fate
@@ -32,7 +35,7 @@ class Life:
         self.fate = fate
         self.scope = trio.CancelScope()
         self.up = False  # whether connections are taken
-        self.built: Built | None = None
+        self.service: RunningService | None = None
         self._clock = clock
         self._listeners: dict[Side, QuartTrio] = {}
         self._nursery: trio.Nursery | None = None
@@ -43,21 +46,22 @@ class Life:
         FATE.set(self.fate)
         with closing(self.store), self.scope:
             settings = Settings(var=str(self.var), catalog_refresh=False, ingest_url="http://svc")
-            built = self.built = build(settings, self.store, self.vault, self._clock, lasting=False, reporting=False)
-            with closing(built.service.projector), closing(built.service.archive):
+            service = RunningService(settings, self.store, self.vault, self._clock, lasting=False)
+            self.service = service
+            with closing(service):
                 try:
-                    await self._serve(built)
+                    await self._serve(service, lanes_of(service, settings, lasting=False, reporting=False))
                 finally:
                     self.up = False
 
-    async def _serve(self, built: Built) -> None:
+    async def _serve(self, service: RunningService, lanes: Sequence[Job]) -> None:
         """As `svc.app.open_service` and `svc.serving.listening` do."""
         async with trio.open_nursery() as nursery:
-            for task in built.tasks:
+            for task in tasks_of(service):
                 await nursery.start(task)
-            for lane in built.lanes:
+            for lane in lanes:
                 nursery.start_soon(lane)
-            self._listeners = {"intake": build_intake(built.service), "api": build_api(built.service)}
+            self._listeners = {"intake": build_intake(service), "api": build_api(service)}
             async with trio.open_nursery() as connections:
                 self._nursery = connections
                 self.up = True

@@ -68,8 +68,8 @@ class Nodes:
                     await trio.sleep(0.05)
 
     async def _holds(self, node: World) -> bool:
-        built = (await node.is_up()).built
-        return built is not None and built.service.journal.head >= self._position
+        service = (await node.is_up()).service
+        return service is not None and service.journal.head >= self._position
 
     async def ask(
         self, side: Side, method: str, path: str, headers: Mapping[str, str], value: object = None, *, patience: float

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 from eventsourcing.persistence import Notification
@@ -9,6 +10,7 @@ from eventsourcing.popo import POPOApplicationRecorder
 
 from svc.log.codec import Codec
 from svc.log.store import EventStore
+from svc.log.vault import Keys
 
 
 class MemoryRecorder(POPOApplicationRecorder):
@@ -66,7 +68,7 @@ def open_memory_store(codec: Codec, recorder: MemoryRecorder | None = None) -> E
     return EventStore(recorder or MemoryRecorder(), codec)
 
 
-class MemoryKeys:
+class MemoryKeys(Keys):
     def __init__(self) -> None:
         self._keys: dict[UUID, bytes] = {}
 
@@ -78,6 +80,12 @@ class MemoryKeys:
 
     def destroy(self, developer_id: UUID) -> None:
         self._keys.pop(developer_id, None)
+
+    def there(self) -> frozenset[UUID]:
+        return frozenset(self._keys)
+
+    def path_of(self, developer_id: UUID) -> Path:
+        return Path(str(developer_id))
 
 
 class FixedClock:

@@ -16,15 +16,10 @@ from aggregates.people.directory import Key
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.actors import Actors
+from svc.actors.mailbox import AHEAD_EVENTS_MAX, Acknowledged
 from svc.actors.ticker import Ticker
 from svc.app import open_service
-from svc.service import (
-    AHEAD_EVENTS_MAX,
-    HEALTH_KEPT_SECONDS,
-    KEY_USES_SECONDS,
-    Acknowledged,
-    RunningService,
-)
+from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.ports import Unavailable
@@ -77,7 +72,7 @@ class Running:
 
     def ticker(self) -> Ticker:
         """One that looks when the test says so."""
-        return Ticker(self.service.journal, self.service.projector, self.clock)
+        return Ticker(self.service.journal, self.service.projector, self.clock.now_us)
 
 
 @pytest.fixture
@@ -162,7 +157,7 @@ async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(
         lag = running.service.journal.head - running.service.projector.position
         assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
     monkeypatch.undo()
-    assert running.service._actors.are_alone, "who sends alone need not wait: nobody else looks"
+    assert running.service.actors.are_alone, "who sends alone need not wait: nobody else looks"
 
 
 def test_only_who_is_ahead_has_something_to_wait_for() -> None:

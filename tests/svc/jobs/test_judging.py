@@ -103,7 +103,7 @@ class Court:
 
     async def settles(self) -> None:
         self.clock.advance(31 * MINUTE_US)
-        await Ticker(self.service.journal, self.service.projector, self.clock).poll()
+        await Ticker(self.service.journal, self.service.projector, self.clock.now_us).poll()
         await self.level()
 
     async def level(self) -> None:

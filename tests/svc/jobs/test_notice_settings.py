@@ -12,9 +12,10 @@ from aggregates.event import Words
 from aggregates.people.acts import ChangeDeveloper
 from aggregates.reports.events import ReportCompleted, ReportStarted
 from aggregates.reports.notices import RETRY_SECONDS
-from svc.app import build, open_service
+from svc.app import lanes_of, open_service
 from svc.jobs.notices import ReportNotices, mail_server, senders_of
 from svc.log.opening import open_log
+from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings, SettingsError
 from tests.support.memory import FixedClock
@@ -92,6 +93,7 @@ async def test_a_server_tells_people_where_its_settings_say_so(tmp_path: Path, w
     store, vault = open_log(settings.place)
     with ExitStack() as stack:
         stack.callback(store.close)
-        built = build(settings, store, vault, FixedClock(0), lasting=True, reporting=True)
-        owners = [type(getattr(lane, "__self__", None)) for lane in built.lanes]
-        assert (ReportNotices in owners, built.service.settings.channels) == (wanted, ("webhook",) * wanted)
+        service = RunningService(settings, store, vault, FixedClock(0), lasting=True)
+        lanes = lanes_of(service, settings, lasting=True, reporting=True)
+        owners = [type(getattr(lane, "__self__", None)) for lane in lanes]
+        assert (ReportNotices in owners, service.settings.channels) == (wanted, ("webhook",) * wanted)

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from aggregates.telemetry.batches import PART_BYTES_MAX
 from aggregates.telemetry.export import RECORD_BYTES_MAX
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
-from svc.log.fences import Fence
 from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_INTERVAL_S, Journal, Saturated
 from svc.log.sqlite import open_sqlite_store
-from svc.log.store import Conflict, EventStore, Group, StoreUnavailable
+from svc.log.store import Conflict, EventStore, Fence, Group, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
 from tests.support.log import named, new, passed, prompt
 from tests.support.memory import MemoryKeys, MemoryRecorder
@@ -148,7 +147,7 @@ async def test_a_conflict_refuses_nobody_else(disk: Disk, nursery: trio.Nursery)
     await trio.testing.wait_all_tasks_blocked()
     assert isinstance(outcomes.of.pop("c"), Conflict)
     assert outcomes.of == {"a": [1], "b": [2], "d": [3], "e": [4]}
-    assert (journal.statistics().conflicts, journal.statistics().appends) == (1, 4)
+    assert (journal.counts.conflicts, journal.counts.events) == (1, 4)
 
 
 _APPENDS = st.lists(st.lists(st.tuples(st.sampled_from("stu"), st.integers(1, 3)), min_size=1, max_size=3), max_size=12)
@@ -175,7 +174,7 @@ async def test_together_or_one_by_one_is_the_same(appends: list[list[tuple[str, 
         nursery.cancel_scope.cancel()
     seen = {name: type(of) if isinstance(of, Exception) else of for name, of in outcomes.of.items()}
     assert seen == expected
-    assert disk.select_after(0, 100, 10**6) == alone._recorder.select_after(0, 100, 10**6)
+    assert disk.select_after(0, 100, 10**6) == alone.recorder.select_after(0, 100, 10**6)
 
 
 async def test_an_event_that_cannot_be_stored_refuses_nobody_else(journal: Journal, nursery: trio.Nursery) -> None:
@@ -211,10 +210,10 @@ async def test_a_full_queue_refuses_at_once(
         await outcomes.start(name, new(name))
     with pytest.raises(Saturated, match="2 appends"):
         await journal.append([new("c")])
-    assert (journal.statistics().saturated, journal.statistics().waiting_appends) == (1, 2)
+    assert (journal.counts.saturated, journal.waiting) == (1, 2)
     await nursery.start(journal.run)
     assert await journal.append([new("c")]) == [3]
-    assert journal.statistics().waiting_appends == 0
+    assert journal.waiting == 0
 
 
 async def test_a_queue_full_of_bytes_refuses_at_once(
@@ -227,8 +226,8 @@ async def test_a_queue_full_of_bytes_refuses_at_once(
     with pytest.raises(Saturated):
         await journal.append([new("b", event=prompt("x" * 4_000))])
     await nursery.start(journal.run)
-    await journal.append([new("c", event=prompt("x" * 4_000))])
-    assert journal.statistics().waiting_bytes == 0
+    for name in "cd":
+        await journal.append([new(name, event=prompt("x" * 4_000))])
 
 
 async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
@@ -245,7 +244,7 @@ async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
     await trio.testing.wait_all_tasks_blocked()
     assert [str(outcomes.of[name]) for name in "abc"] == ["disk I/O error"] * 3
     assert all(isinstance(of, StoreUnavailable) for of in outcomes.of.values())
-    assert (journal.healthy, journal.head, journal.statistics().failures) == (False, 0, 1)
+    assert (journal.healthy, journal.head, journal.counts.failures) == (False, 0, 1)
 
 
 async def test_the_next_write_that_goes_through_heals(disk: Disk, journal: Journal, nursery: trio.Nursery) -> None:
@@ -269,7 +268,7 @@ async def test_a_store_that_comes_back_is_noticed_without_a_write(
         await journal.append([new("a")])
     await trio.sleep(10 * JOURNAL_PROBE_INTERVAL_S)
     assert not journal.healthy
-    assert 9 <= journal.statistics().failures <= 11
+    assert 9 <= journal.counts.failures <= 11
     disk.gone = False
     await trio.sleep(1.5 * JOURNAL_PROBE_INTERVAL_S)
     assert journal.healthy

@@ -261,11 +261,11 @@ def test_a_healthy_store_is_writable(store: EventStore) -> None:
 def test_events_of_a_topic_are_read_on_from_a_position(store: EventStore) -> None:
     """A few at a time, without words."""
     positions = store.append([new(name, event=prompt(name)) for name in "abc"] + [new("d", event=created("d"))])
-    (first, second) = store.read_topics_after(["prompt.captured"], 0, 2)
-    (third,) = store.read_topics_after(["prompt.captured", "developer.created"], second.position, 1)
+    (first, second) = store.read_topics(["prompt.captured"], 0, 2)
+    (third,) = store.read_topics(["prompt.captured", "developer.created"], second.position, 1)
     assert [each.position for each in (first, second, third)] == positions[:3]
     assert first.event == replace(prompt("a"), prompt=Words(None))
-    assert store.read_topics_after(["developer.created"], positions[-1], 9) == []
+    assert store.read_topics(["developer.created"], positions[-1], 9) == []
 
 
 def test_texts_are_deleted_and_all_else_stays(store: EventStore) -> None:

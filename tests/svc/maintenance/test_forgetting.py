@@ -192,4 +192,4 @@ def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pyte
 
 
 def _told(house: Household) -> list[int]:
-    return [each.position for each in house.service.store.read_topics_after(["standing.sealed"], 0, 1_000)]
+    return [each.position for each in house.service.store.read_topics(["standing.sealed"], 0, 1_000)]

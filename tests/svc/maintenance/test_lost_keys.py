@@ -27,6 +27,7 @@ from svc.process import Place
 from svc.settings import Settings
 from svc_http.ports import Unavailable
 from tests.support.household import Household, household, no_progress, tables_of
+from tests.support.memory import FixedClock
 
 ANEW = "build the tables anew"
 
@@ -43,8 +44,9 @@ class Folder:
 
     def lost(self) -> list[LostKey]:
         """Whose key is gone, to the one who looks."""
-        with closing(open_log(self.var)[0]) as store:
-            return lost_keys(self.var, store)
+        store, vault = open_log(self.var)
+        with closing(store):
+            return lost_keys(vault.keys, store)
 
     async def findings(self) -> list[Finding]:
         """Of a verification."""
@@ -111,7 +113,7 @@ async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: 
         (folder.var / KEYS_FOLDER / MADE_FILE).unlink()
     settings = Settings(var=str(folder.var), catalog_refresh=False)
     async with open_service(settings) as service:
-        house = Household(folder.var, service, folder.owner, folder.owner, service._clock)  # type: ignore[arg-type]
+        house = Household(folder.var, service, folder.owner, folder.owner, FixedClock(service.now_us()))
         with structlog.testing.capture_logs() as logs:
             tell(folder.lost())
             with pytest.raises(Unavailable, match="key cannot be used"):
@@ -149,12 +151,12 @@ async def test_who_was_forgotten_is_not_missed(tmp_path: Path) -> None:
         await house.service.send(order)
         (order_fact,) = [each.event for each in house.service.store.read_topics(["forget.ordered"])]
         house.service.vault.destroy(order_fact.developer_id)  # type: ignore[attr-defined]
-    store, _ = open_log(var)
+    store, vault = open_log(var)
     with closing(store):
-        assert lost_keys(var, store) == []
+        assert lost_keys(vault.keys, store) == []
         (var / KEYS_FOLDER / MADE_FILE).unlink()
-        settle(var, store)
-        assert lost_keys(var, store) == []
+        settle(vault.keys, store)
+        assert lost_keys(vault.keys, store) == []
 
 
 async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder, tmp_path: Path) -> None:
@@ -162,9 +164,9 @@ async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder
     back_up(folder.var, tmp_path / "b", no_progress)
     (tmp_path / "new").mkdir()
     restore(tmp_path / "b", tmp_path / "new", no_progress)
-    store, _ = open_log(tmp_path / "new")
+    store, vault = open_log(tmp_path / "new")
     with closing(store):
-        assert [each.developer_id for each in lost_keys(tmp_path / "new", store)] == [folder.owner.developer_id]
+        assert [each.developer_id for each in lost_keys(vault.keys, store)] == [folder.owner.developer_id]
 
 
 def test_a_start_names_only_so_many() -> None:
