@@ -326,18 +326,11 @@ class RunningService(Service):
                 await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
-        """Events by position; a corrupt one is logged and left out."""
-        wanted = list(positions)
-        try:
-            return {position: recorded.event for position, recorded in self.store.read_positions(wanted).items()}
-        except CorruptEvent as error:
-            if len(wanted) == 1:
-                log.error(
-                    "a stored event is corrupt; its texts are shown as none", position=wanted[0], reason=str(error)
-                )
-                return {}
-        # One at a time, so that the corrupt one takes no other with it.
-        return {position: event for each in wanted for position, event in self._fetch([each]).items()}
+        def heard(error: CorruptEvent) -> None:
+            what = "a stored event is corrupt; its texts are shown as none"
+            log.error(what, position=error.position, reason=str(error))
+
+        return {position: each.event for position, each in self.store.read_whole(positions, heard=heard).items()}
 
 
 @contextmanager

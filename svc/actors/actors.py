@@ -216,10 +216,6 @@ class DeveloperActor:
                 return
         request.fail(StoreUnavailable("others wrote to the same streams again and again; send the capture again"))
 
-    def _acknowledge(self, positions: Sequence[int]) -> None:
-        for position in positions:
-            self._acknowledged(self._developer_id, position)
-
     async def _attempt(
         self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
     ) -> bool:
@@ -233,15 +229,13 @@ class DeveloperActor:
                 if decision is not None:
                     staged += self._streams.stage(decision.events)
                     decided.append((request, decision))
+            positions: Sequence[int] = ()
             if staged:
                 with fenced(*(fence for request in requests for fence in request.fences)):
                     positions = await self._context.journal.append(staged)
                 self._streams.adopt()
-                self._acknowledge(positions)
-                self._doubtful = False
             elif self._doubtful:
-                self._acknowledged(self._developer_id, await self._found_on_disk())
-                self._doubtful = False
+                positions = [await self._found_on_disk()]
         except Conflict:
             self._streams.forget()
             return False
@@ -254,6 +248,9 @@ class DeveloperActor:
         except BaseException:
             self._streams.forget()
             raise
+        for position in positions:
+            self._acknowledged(self._developer_id, position)
+            self._doubtful = False
         for request, decision in decided:
             self._count_stored(request, decision.events)
             request.answer(decision.reply)
@@ -266,10 +263,12 @@ class DeveloperActor:
         return self._context.journal.head
 
     async def _decide(self, request: CommandRequest) -> Decision | None:
-        command = request.command
+        command, vault = request.command, self._context.vault
+        # To forget somebody is the way out where no backup has their key.
+        digester_of = vault.known_digester if isinstance(command, ForgetDeveloper) else partial(usable_digester, vault)
         context = Context(
             now_us=self._context.clock.now_us(),
-            digester=self._digester(command),
+            digester=digester_of(self._developer_id),
             redaction=self._context.redaction(command.organization_id),
         )
         states = self._streams.states(touched_streams(command))
@@ -296,11 +295,6 @@ class DeveloperActor:
 
     def _spent(self, name: str, amount: float) -> None:
         self._context.budgets.use(name, self._developer_id, amount, self._context.clock.now_us())
-
-    def _digester(self, command: AnyCommand) -> Digester:
-        if isinstance(command, ForgetDeveloper):  # the way out where no backup has the key
-            return self._context.vault.known_digester(self._developer_id)
-        return usable_digester(self._context.vault, self._developer_id)
 
 
 def usable_digester(vault: Vault, developer_id: UUID) -> Digester:

@@ -76,15 +76,11 @@ class Administration:
         task_status.started()
         await self._mailbox.work_through(self._carry_out)
 
-    async def follow(self) -> None:
-        """Take in what other nodes have decided. Raises `StoreUnavailable`."""
-        await self._read_on()
-
     async def _carry_out(self, order: Order) -> PeopleReply:
         command, by = order
         for _ in range(FENCED_TRIES_MAX):
             if self._doubtful or self._store.shared is not None:
-                await self._read_on()
+                await self.follow()
             events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
             if not events:
                 return reply
@@ -115,13 +111,11 @@ class Administration:
                 self.directory.apply(stream_id, event)
                 self._position = position
 
-    async def _read_on(self) -> None:
-        """Take in what a failed append may have written. Raises `StoreUnavailable`."""
-        while True:
-            after = self._position
-            read = partial(self._store.read_topics, TOPICS, after, FOLLOW_EVENTS)
+    async def follow(self) -> None:
+        """Take in what a failed append may have written, and other nodes. Raises `StoreUnavailable`."""
+        people = None
+        while people is None or len(people) == FOLLOW_EVENTS:
+            read = partial(self._store.read_topics, TOPICS, self._position, FOLLOW_EVENTS)
             people = await trio.to_thread.run_sync(read, limiter=READS)
             self._position = take_in(self.directory, people, self._position)
-            if len(people) < FOLLOW_EVENTS:
-                break
         self._doubtful = False

@@ -32,7 +32,8 @@ from projections.prices.spending import (
 )
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of, rows_in
 from svc.limits import MIB_BYTES
-from svc.views.views import ReadPool, ViewsDamaged
+from svc.views.projector import ReadPool
+from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
 
 ARCHIVE_INTERVAL_SECONDS = 3_600.0

@@ -17,7 +17,7 @@ from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
 from aggregates.event import Mendable
 from svc.limits import READ_BYTES_MAX, STORE_READERS_MAX
-from svc.log.codec import Codec, NewEvent, OpenWords, RecordedEvent
+from svc.log.codec import Codec, CorruptEvent, NewEvent, OpenWords, RecordedEvent
 
 READ_EVENTS_MAX = 1_000
 """Events in one read of the log: enough to make the read's fixed cost vanish, few enough to interrupt."""
@@ -230,6 +230,24 @@ class EventStore:
             rows = _reached(self.recorder.select_positions, some)
             found.update((recorded.position, recorded) for recorded in self._decoded(rows, open_words))
         return found
+
+    def read_whole(
+        self,
+        positions: Iterable[int],
+        *,
+        open_words: OpenWords = True,
+        heard: Callable[[CorruptEvent], object] = lambda _error: None,
+    ) -> dict[int, RecordedEvent]:
+        """Those of these events that are not corrupt; `heard` is told of each that is."""
+        wanted = list(positions)
+        try:
+            return self.read_positions(wanted, open_words=open_words)
+        except CorruptEvent as error:
+            if len(wanted) == 1:
+                heard(error)
+                return {}
+        # One at a time, so that the corrupt one takes no other with it.
+        return {p: e for each in wanted for p, e in self.read_whole([each], open_words=open_words, heard=heard).items()}
 
     def read_topics(
         self, topics: Iterable[str], after: int = 0, limit_events: int | None = None, *, open_words: OpenWords = True

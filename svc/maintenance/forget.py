@@ -45,9 +45,9 @@ from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import Piece, piece_after, pieces
+from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
-from svc.views.retained import readings_of_log
 
 KEEP_PAUSE_SECONDS = 0.01  # between two such pieces in a server, so that captures and readers get their turn
 ORDERS_SECONDS = 0.5

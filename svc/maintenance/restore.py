@@ -13,9 +13,9 @@ import shutil
 import sqlite3
 import tarfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -59,7 +59,7 @@ def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
         )
     work.mkdir(mode=0o700)
     try:
-        manifest = _from_folder(source, work, heard) if source.is_dir() else _from_tar(source, work, heard)
+        manifest = _unpacked(source, work, heard)
         _check(work, manifest)
     except BaseException:  # nothing has its place yet
         shutil.rmtree(work, ignore_errors=True)
@@ -71,97 +71,68 @@ def restore(source: Path, var: Path, heard: OnProgress) -> Manifest:
     return manifest
 
 
-# --- a folder ---------------------------------------------------------------------------------------------------
-
-
-def _from_folder(source: Path, work: Path, heard: OnProgress) -> Manifest:
-    with _opened(source, MANIFEST) as file:
-        if file is None:
-            raise MaintenanceError(f"{source} is no backup: it has no {MANIFEST}; `svc backup` makes one")
-        manifest = _manifest(file.read(BACKUP_MANIFEST_BYTES_MAX + 1), source, work)
-    for number, kept in enumerate(manifest.files):
-        heard(number, len(manifest.files))
-        with _opened(source, kept.name) as file:
-            if file is None:
-                raise _missing(kept.name)
-            _put(file, work, kept)
-            if file.read(1):
-                raise _changed(kept.name)
-    return manifest
-
-
-@contextmanager
-def _opened(source: Path, name: str) -> Iterator[BinaryIO | None]:
-    """A regular file of a backup's folder; None where there is none, or where a link is on the way to it."""
-    path = source / name
-    way = [path, *path.parents][: len(Path(name).parts)]
-    if any(each.is_symlink() for each in way) or not path.is_file():
-        yield None
-        return
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        yield file
-
-
-# --- a tar file -------------------------------------------------------------------------------------------------
-
-
-def _from_tar(source: Path, work: Path, heard: OnProgress) -> Manifest:
-    if not source.exists():
-        raise MaintenanceError(f"{source} is not there")
-    if not source.is_file():
-        raise MaintenanceError(f"{source} {_NO_BACKUP}")
-    with source.open("rb") as tar:
-        members = _members(tar, source)
-        first = next(members, None)
-        if first is None or first.name != MANIFEST:
+def _unpacked(source: Path, work: Path, heard: OnProgress) -> Manifest:
+    members = _in_folder(source) if source.is_dir() else _in_tar(source)
+    first = next(members, None)
+    if first is None or first.name != MANIFEST:
+        raise MaintenanceError(f"{source} is no backup: it does not begin with {MANIFEST}; `svc backup` makes one")
+    if first.size > BACKUP_MANIFEST_BYTES_MAX:
+        raise MaintenanceError(f"{source}: its {MANIFEST} is too long to be one; use another backup")
+    manifest = _manifest(first.content.read(first.size), source, work)
+    wanted = {kept.name: kept for kept in manifest.files}
+    for member in members:
+        kept = wanted.pop(member.name, None)
+        if kept is None:
             raise MaintenanceError(
-                f"{source} is no backup: its first file is not {MANIFEST}; use one that `svc backup` made"
+                f"{source} holds {member.name!r}, which its {MANIFEST} does not name, or not twice; use another backup"
             )
-        if first.size > BACKUP_MANIFEST_BYTES_MAX:
-            raise MaintenanceError(f"{source}: its {MANIFEST} is too long to be one; use another backup")
-        manifest = _manifest(tar.read(first.size), source, work)
-        tar.seek(-first.size % tarfile.BLOCKSIZE, os.SEEK_CUR)
-        wanted = {kept.name: kept for kept in manifest.files}
-        for member in members:
-            kept = wanted.pop(member.name, None)
-            if kept is None:
-                raise MaintenanceError(
-                    f"{source} holds {member.name!r}, which its {MANIFEST} does not name, or not twice; "
-                    "use another backup"
-                )
-            if member.size != kept.bytes and kept.bytes <= HEADER_BYTES_MAX:
-                raise _changed(kept.name)
-            heard(len(manifest.files) - len(wanted) - 1, len(manifest.files))
-            _put(tar, work, kept)
-            tar.seek(-kept.bytes % tarfile.BLOCKSIZE, os.SEEK_CUR)
+        if member.size != kept.bytes and kept.bytes <= HEADER_BYTES_MAX:
+            raise _changed(kept.name)
+        heard(len(manifest.files) - len(wanted) - 1, len(manifest.files))
+        _put(member.content, work, kept)
     if wanted:
         raise _missing(next(iter(wanted)))
     return manifest
+
+
+class _Member(NamedTuple):
+    name: str
+    size: int
+    content: BinaryIO  # at the first byte; whoever takes a member reads all that the manifest says
+
+
+def _in_folder(source: Path) -> Iterator[_Member]:
+    """The regular files of a folder, the manifest first; a link on the way to one hides it."""
+    found = sorted(Path(folder, name) for folder, _, names in os.walk(source) for name in names)
+    for path in sorted(found, key=lambda path: path.name != MANIFEST):
+        if path.is_symlink() or not path.is_file():
+            continue
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            yield _Member(str(path.relative_to(source)), path.stat().st_size, file)
 
 
 HEADER_BYTES_MAX = 8**11 - 1
 """A larger size does not fit into a header of the form that `svc backup` writes; the manifest has it."""
 
 
-def _members(tar: BinaryIO, source: Path) -> Iterator[tarfile.TarInfo]:
-    """The headers of regular files; whoever takes one reads its content. Raises `MaintenanceError`."""
-    while True:
-        block = tar.read(tarfile.BLOCKSIZE)
-        if block == bytes(tarfile.BLOCKSIZE):  # the end
-            return
-        try:
-            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-        except tarfile.HeaderError as error:
-            raise MaintenanceError(f"{source} {_NO_BACKUP}") from error
-        if header.type == tarfile.XHDTYPE and 0 <= header.size <= BACKUP_EXTRA_BYTES_MAX:
-            tar.seek(header.size + -header.size % tarfile.BLOCKSIZE, os.SEEK_CUR)  # times to the nanosecond
-        elif header.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and header.size >= 0:
-            yield header
-        else:
-            raise MaintenanceError(f"{source} holds {header.name!r}, which is no regular file; use another backup")
-
-
-# --- what both have in common -----------------------------------------------------------------------------------
+def _in_tar(source: Path) -> Iterator[_Member]:
+    """The regular files of a tar file, by their headers; anything else in it is refused."""
+    if not source.is_file():
+        raise MaintenanceError(f"{source} {_NO_BACKUP}")
+    with source.open("rb") as tar:
+        while (block := tar.read(tarfile.BLOCKSIZE)) != bytes(tarfile.BLOCKSIZE):  # which is the end
+            try:
+                header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            except tarfile.HeaderError as error:
+                raise MaintenanceError(f"{source} {_NO_BACKUP}") from error
+            begin = tar.tell()
+            if header.type == tarfile.XHDTYPE and 0 <= header.size <= BACKUP_EXTRA_BYTES_MAX:
+                tar.seek(header.size, os.SEEK_CUR)  # times to the nanosecond
+            elif header.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and header.size >= 0:
+                yield _Member(header.name, header.size, tar)
+            else:
+                raise MaintenanceError(f"{source} holds {header.name!r}, which is no regular file; use another backup")
+            tar.seek((begin - tar.tell()) % tarfile.BLOCKSIZE, os.SEEK_CUR)
 
 
 def _manifest(text: bytes, source: Path, work: Path) -> Manifest:

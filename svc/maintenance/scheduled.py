@@ -5,7 +5,6 @@ import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import msgspec
 import structlog
 import trio
 
@@ -19,15 +18,10 @@ BACKUP_LOOK_SECONDS = 60.0  # how often the server looks whether a backup is due
 BACKUP_RETRY_SECONDS = 900.0  # after a scheduled backup failed: a full disk is not written to again and again
 
 log = structlog.get_logger()
-_NAME = re.compile(r"svc-(\d{8}T\d{6}Z)\.tar")
-_FORMAT = "%Y%m%dT%H%M%SZ"
+_NAME = re.compile(r"svc-\d{8}T\d{6}Z\.tar")
+_FORMAT = "svc-%Y%m%dT%H%M%SZ.tar"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US_PER_HOUR = 3_600 * US_PER_SECOND
-
-
-class Kept(msgspec.Struct, frozen=True):
-    path: Path
-    made_us: int  # when it was begun, by its name: so a clock that was set back makes no backup look young
 
 
 class ScheduledBackups:
@@ -56,10 +50,10 @@ class ScheduledBackups:
     async def step(self) -> Path | None:
         """The backup that was due; None where none was. Raises `MaintenanceError`, `OSError`."""
         now_us = self._clock.now_us()
-        newest = self.newest()
-        if newest is not None and 0 <= now_us - newest.made_us < self._every_us:
+        kept = self.kept()
+        if kept and 0 <= now_us - _made_us(kept[0]) < self._every_us:
             return None
-        target = self._folder / f"svc-{(_EPOCH + timedelta(microseconds=now_us)).strftime(_FORMAT)}.tar"
+        target = self._folder / (_EPOCH + timedelta(microseconds=now_us)).strftime(_FORMAT)
         await trio.to_thread.run_sync(self._make, target)
         log.info("a scheduled backup was made", file=str(target), bytes=target.stat().st_size)
         return target
@@ -75,39 +69,33 @@ class ScheduledBackups:
         # A server that stops does not wait for a backup: half a one is removed, and made anew at the next start.
         back_up(self._var, target, lambda _done, _of: trio.from_thread.check_cancelled())
         for old in self.kept()[self._keep :]:
-            remove(old.path)
+            remove(old)
 
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[Path]:
         """Those that this made, the newest first; files of other names are left alone."""
-        names = [path for path in self._folder.glob("svc-*.tar") if _NAME.fullmatch(path.name)]
-        found = [Kept(path, _made_us(path.name)) for path in names]
-        return sorted(found, key=lambda each: each.made_us, reverse=True)
-
-    def newest(self) -> Kept | None:
-        return next(iter(self.kept()), None)
+        found = (path for path in self._folder.glob("svc-*.tar") if _NAME.fullmatch(path.name))
+        return sorted(found, reverse=True)
 
     def age_seconds(self) -> float | None:
         """Of the newest one; None where there is none."""
-        newest = self.newest()
-        return None if newest is None else max(self._clock.now_us() - newest.made_us, 0) / US_PER_SECOND
+        newest = next(iter(self.kept()), None)
+        return None if newest is None else max(self._clock.now_us() - _made_us(newest), 0) / US_PER_SECOND
 
     def shown(self) -> BackupsShown:
-        kept = self.kept()
-        age = self.age_seconds()
+        kept, age = self.kept(), self.age_seconds()
         return BackupsShown(
             folder=str(self._folder),
             kept=len(kept),
-            newest_at=iso(kept[0].made_us) if kept else None,
+            newest_at=iso(_made_us(kept[0])) if kept else None,
             age_seconds=None if age is None else round(age),
             overdue=age is None or age > 2 * self._every_us / US_PER_SECOND,
             failures=self.failures,
         )
 
 
-def _made_us(name: str) -> int:
-    found = _NAME.fullmatch(name)
-    assert found is not None, "only names that fit are asked"
-    made = datetime.strptime(found[1], _FORMAT).replace(tzinfo=UTC)
+def _made_us(backup: Path) -> int:
+    """When it was begun, by its name: so a clock that was set back makes no backup look young."""
+    made = datetime.strptime(backup.name, _FORMAT).replace(tzinfo=UTC)
     return (made - _EPOCH) // timedelta(microseconds=1)
 
 

@@ -2,11 +2,12 @@
 
 import contextlib
 import math
+import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 
 import structlog
 import trio
@@ -15,12 +16,12 @@ from aggregates.event import Scope
 from projections.apply import bookmark
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
-from projections.reader import is_damage
-from svc.limits import RESTART_SECONDS_MAX
+from projections.reader import BodyDamaged, is_damage
+from svc.limits import READERS_MAX, RESTART_SECONDS_MAX
 from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.views.projecting import Cost, Stepped, step
-from svc.views.views import ReadPool, ViewsDamaged, open_writer, point_to, remove_others
+from svc.views.views import ViewsDamaged, open_reader, open_writer, point_to, remove_others
 from svc_http.ports import Standing
 
 PROJECT_INTERVAL_SECONDS = 0.5
@@ -89,6 +90,59 @@ class ViewsWriter:
         self._facts[0].close()
 
 
+class ReadPool:
+    """Read-only connections to one views file, for any thread."""
+
+    def __init__(self, path: Path, unreadable: Callable[[str], None] = lambda _flaw: None) -> None:
+        """`unreadable`: called with each flaw that a reader meets, in the reader's thread; it must not fail."""
+        self.path = path
+        self._unreadable = unreadable
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = Lock()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a read transaction, which shows one moment. Raises `ViewsDamaged`."""
+        db = self._take()
+        try:
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                if db.in_transaction:  # some errors end it, and another one here would hide them
+                    db.execute("ROLLBACK")
+        except (sqlite3.Error, BodyDamaged) as error:  # any other is the fault of the query, or of who asked
+            if not is_damage(error) and not isinstance(error, BodyDamaged):
+                raise
+            flaw = str(error)
+            if not is_damage(error) or "with text" in flaw:  # such a message repeats what is in the row
+                flaw = "a row holds what is no value of its column"
+            self._unreadable(f"{self.path.name}: {flaw}")
+            raise ViewsDamaged(f"{self.path.name}: {flaw}") from error
+        finally:
+            self._give_back(db)
+
+    def close(self) -> None:
+        """Close what is idle now, and the rest as it comes back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for db in idle:
+            db.close()
+
+    def _take(self) -> sqlite3.Connection:
+        with self._lock:
+            return self._idle.pop() if self._idle else open_reader(self.path)
+
+    def _give_back(self, db: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < READERS_MAX:
+                self._idle.append(db)
+                return
+        db.close()
+
+
 class Projector:
     """Keeps one views file level with the log. It runs at intervals, and at once when a reader waits."""
 
@@ -106,16 +160,16 @@ class Projector:
         self._charge = charge
         pace = pace_for(self.gives_way)
         self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace)
-        self._waiting = 0
+        self.waiting = 0  # readers that wait for a position
         self._wanted = trio.Event()
         self._advanced = trio.Event()
         self._exclusive = trio.Lock()
         self._writer = self._writer_of(path)
         self._token: trio.lowlevel.TrioToken | None = None
-        self._readers = ReadPool(path, self._unreadable)
+        self.readers = ReadPool(path, self._unreadable)
         try:
-            with self._readers.reading() as db:
-                self._position = bookmark(db).position
+            with self.readers.reading() as db:
+                self.position = bookmark(db).position
         except BaseException:
             self.close()
             raise
@@ -128,30 +182,18 @@ class Projector:
         self.failures = 0  # batches that were not, and tried again
 
     @property
-    def position(self) -> int:
-        return self._position
-
-    @property
     def is_level(self) -> bool:
         """Whether the views have ever caught up with the log as it was at the start."""
-        return self._position >= self._level_at
-
-    @property
-    def readers(self) -> ReadPool:
-        return self._readers
+        return self.position >= self._level_at
 
     def standing(self, scope: Scope) -> Standing:
         """How far the views stand, and when sub-sessions of a developer last changed."""
-        return Standing(self._position, self.steps, max(self._changed.get(scope, 0), self._exchanged))
-
-    @property
-    def wanted(self) -> bool:
-        return self._waiting > 0
+        return Standing(self.position, self.steps, max(self._changed.get(scope, 0), self._exchanged))
 
     def gives_way(self) -> bool:
         """Whether captures go first: no reader waits, and the views are not far behind. For any thread."""
-        near = self._journal.head - self._position < LAG_EVENTS_MAX
-        return near and not self.wanted and self._journal.busy
+        near = self._journal.head - self.position < LAG_EVENTS_MAX
+        return near and not self.waiting and self._journal.busy
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Project until cancelled; after a failure, go on a little later."""
@@ -167,19 +209,19 @@ class Projector:
                 if is_damage(error) or isinstance(error, ViewsDamaged):
                     self.damaged(str(error))
                 else:
-                    log.exception("the views could not be brought up to the log", position=self._position)
+                    log.exception("the views could not be brought up to the log", position=self.position)
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 await trio.sleep(pause_seconds)
 
     async def wait_for(self, position: int) -> None:
         """Return once the views hold this position; until then nothing is put off."""
-        self._waiting += 1
+        self.waiting += 1
         self._wanted.set()
         try:
-            while self._position < position:
+            while self.position < position:
                 await self._advanced.wait()
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     async def wait_stepped(self, steps: int) -> None:
         """Return once more than so many batches were applied, without making haste."""
@@ -196,8 +238,8 @@ class Projector:
             except BaseException:
                 writer.close()
                 raise
-            old_writer, old_readers = self._writer, self._readers
-            self._writer, self._readers = writer, ReadPool(path, self._unreadable)
+            old_writer, old_readers = self._writer, self.readers
+            self._writer, self.readers = writer, ReadPool(path, self._unreadable)
             self._note(position)
             self._exchanged = self.steps
         old_readers.close()
@@ -205,19 +247,19 @@ class Projector:
         remove_others(path.parent, path)
 
     def close(self) -> None:
-        self._readers.close()
+        self.readers.close()
         self._writer.close()
 
     async def _round(self) -> None:
         """Apply what is there now; what arrives meanwhile waits a little, for facts are cheaper by the hundred."""
-        await self._journal.wait_beyond(self._position)
+        await self._journal.wait_beyond(self.position)
         end = self._journal.head
         async with self._exclusive:
-            while self._position < end and (stepped := await self._writer.step()).position > self._position:
+            while self.position < end and (stepped := await self._writer.step()).position > self.position:
                 self._note(stepped.position, stepped.changed)
                 for cost in stepped.costs:
                     self._charge(cost)
-        if not self._waiting:
+        if not self.waiting:
             self._wanted = trio.Event()
             with trio.move_on_after(PROJECT_INTERVAL_SECONDS):
                 await self._wanted.wait()
@@ -229,7 +271,7 @@ class Projector:
                 self._token.run_sync_soon(self.damaged, flaw)
 
     def _note(self, position: int, changed: Iterable[Scope] = ()) -> None:
-        self._position = position
+        self.position = position
         self.steps += 1
         self._changed.update(dict.fromkeys(changed, self.steps))
         self._advanced.set()

@@ -239,5 +239,5 @@ class Rebuilding:
             self.status = ReplayStatus(state="running", done=done, of=of)
 
         # Captures, and readers of the views that serve, go before the new ones.
-        pace = Pace(lambda: self._journal.busy or self._projector.wanted)
+        pace = Pace(lambda: self._journal.busy or bool(self._projector.waiting))
         await build_in_thread(self._place, path, report, give_way=pace)

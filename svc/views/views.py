@@ -7,13 +7,11 @@ renamed or replaced under an open connection: a new one is built beside it and t
 import contextlib
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock
 
-from projections.reader import BodyDamaged, is_damage
 from projections.schema import SCHEMA_VERSION, create
-from svc.limits import MIB_BYTES, READERS_MAX, STORE_BUSY_TIMEOUT_MS
+from svc.limits import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 from svc.log.vault import sync
 from svc_http.ports import UnknownRules
 
@@ -96,67 +94,8 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def damaged(path: Path, error: Exception) -> "ViewsDamaged":
-    """The error for a file of which a page or a row cannot be read; it repeats nothing of the row."""
-    quotes = not is_damage(error) or "with text" in str(error)
-    return ViewsDamaged(f"{path.name}: {'a row holds what is no value of its column' if quotes else error}")
-
-
 class ViewsDamaged(sqlite3.DatabaseError):
     """A page or a row of the views cannot be read; only new views help. The message names the file."""
-
-
-class ReadPool:
-    """Read-only connections to one views file, for any thread."""
-
-    def __init__(self, path: Path, unreadable: Callable[[str], None] = lambda _flaw: None) -> None:
-        """`unreadable`: called with each flaw that a reader meets, in the reader's thread; it must not fail."""
-        self.path = path
-        self._unreadable = unreadable
-        self._idle: list[sqlite3.Connection] = []
-        self._lock = Lock()
-        self._closed = False
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a read transaction, which shows one moment. Raises `ViewsDamaged`."""
-        db = self._take()
-        try:
-            db.execute("BEGIN")
-            try:
-                yield db
-            finally:
-                if db.in_transaction:  # some errors end it, and another one here would hide them
-                    db.execute("ROLLBACK")
-        except (sqlite3.Error, BodyDamaged) as error:  # any other is the fault of the query, or of who asked
-            if not is_damage(error) and not isinstance(error, BodyDamaged):
-                raise
-            flaw = damaged(self.path, error)
-            self._unreadable(str(flaw))
-            raise flaw from error
-        finally:
-            self._give_back(db)
-
-    def close(self) -> None:
-        """Close what is idle now, and the rest as it comes back."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for db in idle:
-            db.close()
-
-    def _take(self) -> sqlite3.Connection:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return open_reader(self.path)
-
-    def _give_back(self, db: sqlite3.Connection) -> None:
-        with self._lock:
-            if not self._closed and len(self._idle) < READERS_MAX:
-                self._idle.append(db)
-                return
-        db.close()
 
 
 RULES_VERSION = 2  # the set that serves unless another one is asked for

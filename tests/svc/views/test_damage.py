@@ -28,8 +28,9 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
 from svc.views.projecting import serving_file
+from svc.views.projector import ReadPool
 from svc.views.replay import Progress
-from svc.views.views import RULES_VERSION, ReadPool, ViewsDamaged, current_file, new_file, open_writer, point_to
+from svc.views.views import RULES_VERSION, ViewsDamaged, current_file, new_file, open_writer, point_to
 from svc_http.ports import Unavailable
 from tests.svc.test_service import MINUTE_US, NOW_US, Running, running
 

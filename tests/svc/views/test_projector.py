@@ -102,7 +102,7 @@ async def test_a_reader_that_waits_ends_the_rests(place: Place) -> None:
         def third_rest() -> None:
             if place.rests == 3:
                 trio.from_thread.run_sync(reader_comes)
-                while not place.projector.wanted:
+                while not place.projector.waiting:
                     trio.from_thread.run(trio.lowlevel.checkpoint)
 
         place.at_rest = third_rest
