@@ -248,13 +248,16 @@ class DeveloperActor:
         except BaseException:
             self._streams.forget()
             raise
-        for position in positions:
-            self._acknowledged(self._developer_id, position)
-            self._doubtful = False
+        self._acknowledge(positions)
         for request, decision in decided:
             self._count_stored(request, decision.events)
             request.answer(decision.reply)
         return True
+
+    def _acknowledge(self, positions: Sequence[int]) -> None:
+        for position in positions:
+            self._acknowledged(self._developer_id, position)
+            self._doubtful = False
 
     async def _found_on_disk(self) -> int:
         """Where the log ends. A write that was reported as failed may be in it. Raises `StoreUnavailable`."""
