@@ -60,7 +60,7 @@ def held(var: Path) -> Iterator[None]:
 def _is_still_there(path: Path, descriptor: int) -> bool:
     """Whether an open file still has its name: a lock without one keeps nobody out."""
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samefile(path, descriptor)
     except FileNotFoundError:
         return False
 
@@ -111,20 +111,10 @@ def _open_to_others(path: Path) -> bool:
 
 def _holder(var: Path) -> str:
     server = running(var)
-    if server is None or not _runs(server.pid):
+    if server is None:
         return f"{var} is in use by another svc process: wait until it is done, or name another folder with --var"
     where = f"intake={server.intake} api={server.api}"
     return f"{var} is in use by the server with process id {server.pid} ({where}): stop it first"
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
 
 
 def note_running(var: Path, intake: str, api: str) -> None:

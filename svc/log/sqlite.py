@@ -29,7 +29,7 @@ WRITER_PRAGMAS = (
     # A text that is taken away is overwritten, and does not stay behind in a free page.
     "PRAGMA secure_delete = ON",
 )
-_READER_PRAGMAS = ("PRAGMA query_only = ON",)
+_BUSY_TIMEOUT = f"PRAGMA busy_timeout = {STORE_BUSY_TIMEOUT_MS}"
 _DAMAGED = (
     "the log is damaged: put the newest backup into a new folder (`svc restore BACKUP --var NEW`), serve that one, and "
     "keep this one until that serves"
@@ -55,7 +55,7 @@ class _Connections(SQLiteConnectionPool):
         return connection
 
     def _create_connection(self) -> SQLiteConnection:
-        return self.open(_READER_PRAGMAS)
+        return self.open(["PRAGMA query_only = ON"])
 
 
 class SplitDatastore(SQLiteDatastore):
@@ -65,9 +65,8 @@ class SplitDatastore(SQLiteDatastore):
     of a connection has failed, and a full disk must not outlive itself.
     """
 
-    def __init__(self, path: Path, busy_timeout_ms: int, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
-        busy_timeout = f"PRAGMA busy_timeout = {busy_timeout_ms}"
-        self._writer_pragmas = (busy_timeout, *writer_pragmas)
+    def __init__(self, path: Path, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:
+        self._writer_pragmas = (_BUSY_TIMEOUT, *writer_pragmas)
         self._path = path
         self._writer: SQLiteConnection | None = None
         self._write_lock = Lock()
@@ -114,9 +113,8 @@ class SplitDatastore(SQLiteDatastore):
 class SqliteRecorder(SQLiteApplicationRecorder):
     """Events in the table `stored_events`; the position is its key."""
 
-    def __init__(self, datastore: SQLiteDatastore, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> None:
+    def __init__(self, datastore: SQLiteDatastore) -> None:
         super().__init__(datastore)
-        self._busy_timeout_ms = busy_timeout_ms
         self.insert_events_statement = (
             "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?)"
         )
@@ -176,25 +174,23 @@ class SqliteRecorder(SQLiteApplicationRecorder):
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return not cursor.fetchone()[0]
             finally:
-                cursor.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+                cursor.execute(_BUSY_TIMEOUT)
 
     def check_writable(self) -> None:
         """Rewrite the page that holds the file's version, unchanged, and sync it."""
+        form = self.form()
         with self.datastore.get_connection(commit=True) as writer:
-            writer.cursor().execute(f"PRAGMA user_version = {self._form(writer) or FORM}")
+            writer.cursor().execute(f"PRAGMA user_version = {form or FORM}")
 
     def form(self) -> int:
-        with self.datastore.get_connection(commit=False) as reader:
-            return self._form(reader)
+        """0 in a new file."""
+        with self.datastore.transaction(commit=False) as cursor:
+            cursor.execute("PRAGMA user_version")
+            form: int = cursor.fetchone()[0]
+            return form
 
     def close(self) -> None:
         self.datastore.close()
-
-    def _form(self, connection: SQLiteConnection) -> int:
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA user_version")
-        form: int = cursor.fetchone()[0]
-        return form
 
     def _select(self, where: str, values: Sequence[object]) -> list[Notification]:
         with self.datastore.transaction(commit=False) as cursor:
@@ -202,19 +198,23 @@ class SqliteRecorder(SQLiteApplicationRecorder):
             return [_notification(row) for row in cursor.fetchall()]
 
 
-def open_sqlite_store(path: Path, codec: Codec, *, busy_timeout_ms: int = STORE_BUSY_TIMEOUT_MS) -> EventStore:
+def open_sqlite_store(path: Path, codec: Codec) -> EventStore:
     """Open the log in this file, or make it. Raises StoreUnavailable."""
-    recorder = SqliteRecorder(SplitDatastore(path, busy_timeout_ms), busy_timeout_ms)
+    recorder = SqliteRecorder(SplitDatastore(path))
     try:
         recorder.create_table()
         recorder.check_writable()
-        _check_form(recorder.form())
-    except StoreUnavailable as error:
-        recorder.close()
-        raise StoreUnavailable(f"{path}: {error}") from error
+        form = recorder.form()
     except EventSourcingError as error:
         recorder.close()
         raise not_opened(path, error) from error
+    if form != FORM:
+        recorder.close()
+        other = "a newer" if form > FORM else "an older"
+        raise StoreUnavailable(
+            f"{path}: it is of form {form}, and this program knows form {FORM} only: it was written by {other} svc. "
+            "Start that version, or restore a backup of this one"
+        )
     return EventStore(recorder, codec)
 
 
@@ -229,15 +229,6 @@ def _told(path: Path, error: Exception) -> str:
     text = str(error)
     is_damaged = any(flaw in text for flaw in ("not a database", "malformed")) and not text.startswith(str(path))
     return f"{path}: {text}; {_DAMAGED}" if is_damaged else text
-
-
-def _check_form(form: int) -> None:
-    if form != FORM:
-        other = "a newer" if form > FORM else "an older"
-        raise StoreUnavailable(
-            f"it is of form {form}, and this program knows form {FORM} only: it was written by {other} svc. "
-            "Start that version, or restore a backup of this one"
-        )
 
 
 def _notification(row: sqlite3.Row) -> Notification:

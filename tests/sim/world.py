@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 import msgspec
 import trio
 
-from svc.limits import STORE_BUSY_TIMEOUT_MS
 from svc.log.codec import Codec
 from svc.log.folder import keep_internal_secret
 from svc.log.postgres import open_recorder
@@ -130,7 +129,7 @@ class World:
         """The log as it lies on the disk."""
         if self._kind == "memory":
             return self._recorder
-        recorder = SqliteRecorder(SplitDatastore(var / "events.db", STORE_BUSY_TIMEOUT_MS, _PRAGMAS))
+        recorder = SqliteRecorder(SplitDatastore(var / "events.db", _PRAGMAS))
         try:
             recorder.create_table()
         except BaseException:

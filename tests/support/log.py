@@ -58,8 +58,8 @@ class SqliteHome:
         self._codec = codec
         self.path = path
 
-    def open(self, busy_timeout_ms: int = 5_000) -> EventStore:
-        return open_sqlite_store(self.path, self._codec, busy_timeout_ms=busy_timeout_ms)
+    def open(self) -> EventStore:
+        return open_sqlite_store(self.path, self._codec)
 
     def damage(self, position: int) -> None:
         self.execute(f"UPDATE stored_events SET state = x'0102' WHERE rowid = {position}")

@@ -59,7 +59,7 @@ class Log:
 
     def __init__(self, folder: Path, captures: int) -> None:
         self._file = folder / "events.db"
-        self._datastore = Counting(self._file, 1_000)
+        self._datastore = Counting(self._file)
         recorder = SqliteRecorder(self._datastore)
         recorder.create_table()
         self.store = EventStore(recorder, Codec(Vault(FileKeys(folder / "keys"))))

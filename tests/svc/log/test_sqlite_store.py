@@ -36,9 +36,12 @@ def test_a_position_is_never_used_twice(sqlite_home: SqliteHome) -> None:
         assert store.append([new("v")]) > [positions[-1]]
 
 
-def test_a_locked_file_is_unavailable_until_it_is_let_go(sqlite_home: SqliteHome) -> None:
+def test_a_locked_file_is_unavailable_until_it_is_let_go(
+    sqlite_home: SqliteHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Appends and checks are refused, reads go on, and nothing has to be opened again."""
-    with closing(sqlite_home.open(busy_timeout_ms=0)) as store:
+    monkeypatch.setattr("svc.log.sqlite._BUSY_TIMEOUT", "PRAGMA busy_timeout = 0")
+    with closing(sqlite_home.open()) as store:
         store.append([new("s")])
         with closing(sqlite3.connect(sqlite_home.path, isolation_level=None)) as shell:
             shell.execute("BEGIN IMMEDIATE")
@@ -56,7 +59,7 @@ def test_a_locked_file_is_unavailable_until_it_is_let_go(sqlite_home: SqliteHome
 def test_a_full_disk_is_unavailable_until_there_is_room(sqlite_home: SqliteHome, codec: Codec) -> None:
     """SQLite's own error for a full database; the log is whole before, during and after."""
     sqlite_home.open().close()
-    small_disk = SplitDatastore(sqlite_home.path, 0, (*WRITER_PRAGMAS, "PRAGMA max_page_count = 8"))
+    small_disk = SplitDatastore(sqlite_home.path, (*WRITER_PRAGMAS, "PRAGMA max_page_count = 8"))
     with closing(EventStore(SqliteRecorder(small_disk), codec)) as store:
         store.append([new("s")])
         with pytest.raises(StoreUnavailable, match="full"):
@@ -76,7 +79,7 @@ def test_a_file_that_is_no_database_is_unavailable(sqlite_home: SqliteHome) -> N
 
 def test_the_file_is_written_as_the_house_asks(sqlite_home: SqliteHome) -> None:
     """WAL, and a writing connection that says itself that every commit is synced."""
-    with closing(SplitDatastore(sqlite_home.path, busy_timeout_ms=0)) as datastore:
+    with closing(SplitDatastore(sqlite_home.path)) as datastore:
         SqliteRecorder(datastore).create_table()
         with datastore.get_connection(commit=True) as writer:
             cursor = writer.cursor()
