@@ -39,8 +39,7 @@ from svc_http.ports import Unavailable
 ARCHIVE_INTERVAL_SECONDS = 3_600.0
 """How often the archive lane looks for rows that changed: until then they are read from the views. Each look makes a
 file of each day that changed, so this also says how many files a month has."""
-ARCHIVE_RETRY_SECONDS = 600.0
-"""After a look that failed: what it lags behind is read from the views."""
+ARCHIVE_RETRY_SECONDS = 600.0  # after a look that failed: what it lags behind is read from the views
 ARCHIVE_BATCH_ROWS_MAX = 5_000
 """Rows in one file as it is first written, about 250 KiB: some 5 MiB while they are on their way."""
 ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES
