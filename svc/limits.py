@@ -20,7 +20,6 @@ RESTART_SECONDS_MAX = 10.0
 """An actor that broke is started again after this pause, doubled each time; a listener after the shorter one."""
 READ_WAIT_SECONDS = 2.0  # how long a read waits for its caller's own writes to be projected before it answers 503
 READERS_MAX = 4  # reads that run at the same time, each with its own connection to the views
-REPLAY_EVENTS_MAX = 1_000  # the same where the views are built anew, and nobody reads them yet
 POLL_SECONDS = 0.25  # how often a command asks the running server how far a replay is
 REPORT_RETRY_SECONDS = 1.0  # after a look, or an outcome to be stored, that failed because something is unavailable
 FIRST_LINK_SECONDS = 600

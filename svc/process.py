@@ -1,7 +1,6 @@
 """How this very program is started again, as a child of itself, and where both find the data."""
 
 import gc
-import os
 import shlex
 import shutil
 import sys
@@ -18,20 +17,6 @@ class Place(NamedTuple):
     var: Path
     store: str | None = None
     master_key_file: Path | None = None
-
-    def environment(self) -> dict[str, str]:
-        """What a child process is told besides its folder: everybody can read its command line."""
-        named = {STORE: self.store, MASTER_KEY_FILE: self.master_key_file}
-        return {name: str(value) for name, value in named.items() if value is not None}
-
-
-STORE, MASTER_KEY_FILE = "SVC_STORE", "SVC_MASTER_KEY_FILE"
-
-
-def place_of_child(var: Path) -> Place:
-    """What the parent told."""
-    key = os.environ.get(MASTER_KEY_FILE)
-    return Place(var, os.environ.get(STORE), None if key is None else Path(key))
 
 
 def program() -> list[str]:

@@ -79,23 +79,21 @@ async def initialize(
     async with alone(service.store.shared, "setup"):
         await service.prices.start()
         await service.catch_up_on_people()
-        return None if service.directory.all(Key) else await _made(service, var, organization, owner)
-
-
-async def _made(service: RunningService, var: Path, organization: str, owner: str) -> Initialized:
-    wanted: list[PeopleAct] = []
-    member: Membership | StartMembership | None = next(iter(service.directory.all(Membership)), None)
-    if member is None:
-        member = StartMembership(organization_id=uuid.uuid4(), developer_id=uuid.uuid4(), role="owner")
-        wanted += [
-            CreateOrganization(organization_id=member.organization_id, name=organization),
-            CreateDeveloper(developer_id=member.developer_id, display_name=owner),
-            member,
-        ]
-    key = new_key("svc")
-    for command in [*wanted, issue_key(member.organization_id, member.developer_id, key, "first key")]:
-        reply = await service.administer(command)
-        assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
+        if service.directory.all(Key):
+            return None
+        wanted: list[PeopleAct] = []
+        member: Membership | StartMembership | None = next(iter(service.directory.all(Membership)), None)
+        if member is None:
+            member = StartMembership(organization_id=uuid.uuid4(), developer_id=uuid.uuid4(), role="owner")
+            wanted += [
+                CreateOrganization(organization_id=member.organization_id, name=organization),
+                CreateDeveloper(developer_id=member.developer_id, display_name=owner),
+                member,
+            ]
+        key = new_key("svc")
+        for command in [*wanted, issue_key(member.organization_id, member.developer_id, key, "first key")]:
+            reply = await service.administer(command)
+            assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
     return Initialized(
         organization_id=member.organization_id,
         developer_id=member.developer_id,

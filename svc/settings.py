@@ -236,27 +236,20 @@ def _check_types(values: dict[str, Any], source: str) -> None:
 def _check(settings: Settings) -> None:
     listening_address(settings.intake)
     listening_address(settings.api)
-    if (settings.tls_certificate is None) != (settings.tls_key is None):
-        raise SettingsError("tls_certificate and tls_key belong together: set both or neither")
-    if (settings.llm_url is None) != (settings.llm_model is None):
-        raise SettingsError("llm_url and llm_model belong together: set both or neither")
+    for one, other in (("tls_certificate", "tls_key"), ("llm_url", "llm_model"), ("oidc_issuer", "oidc_client_id")):
+        if (getattr(settings, one) is None) != (getattr(settings, other) is None):
+            raise SettingsError(f"{one} and {other} belong together: set both or neither")
     if settings.llm_url is not None and not settings.llm_url.startswith(("http://", "https://")):
         raise SettingsError("llm_url is no address: write something like https://api.example/v1")
     if settings.store is not None and not settings.store.startswith(("postgresql://", "postgres://")):
         raise SettingsError("store is no address: write postgresql://USER@HOST/DATABASE, or leave it out")
     if settings.store is not None and settings.master_key_file is None:
         raise SettingsError("store needs master_key_file, the file of the key that opens the data keys in it")
-    _check_provider(settings)
+    if settings.oidc_issuer is not None and not is_safe(settings.oidc_issuer):
+        raise SettingsError("oidc_issuer is no address to trust: write https://…, as the provider itself writes it")
     if settings.backup_every and settings.store is not None:
         raise SettingsError("backup_every copies the folder; back the database of the log up by its own means")
     if settings.backup_path.absolute().is_relative_to(settings.var_path.absolute()):
         raise SettingsError("backup_folder lies in the data folder: name one outside of it, best on another disk")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError(f"log_level is {settings.log_level!r}: use debug, info, warning or error")
-
-
-def _check_provider(settings: Settings) -> None:
-    if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
-        raise SettingsError("oidc_issuer and oidc_client_id belong together: set both or neither")
-    if settings.oidc_issuer is not None and not is_safe(settings.oidc_issuer):
-        raise SettingsError("oidc_issuer is no address to trust: write https://…, as the provider itself writes it")

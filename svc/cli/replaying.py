@@ -15,9 +15,9 @@ from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingC
 
 from svc.cli import Command, Found
 from svc.cli.access import REPLAY, NotReached, reach
-from svc.cli.common import data_options, print_json, run, say, sentences, show_table, tell, working
+from svc.cli.common import data_options, print_json, run, say, sentences, settings_option, show_table, tell, working
 from svc.limits import POLL_SECONDS
-from svc.process import Place, look_seldom, place_of_child
+from svc.process import Place, look_seldom
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ async def _check(place: Place, progress: "Progress") -> Checked:
 
         try:
             builds[number] = await digests_of_child(
-                place, report, batch_events=batch_events, up_to=position, hash_seed=seed
+                place.var, report, batch_events=batch_events, up_to=position, hash_seed=seed
             )
         except NotRebuilt as error:
             raise NotReached(str(error)) from error
@@ -196,10 +196,10 @@ def backfill(
 
 
 @click.command(cls=Command, hidden=True, example="svc build-views --var var --batch-events 500 --up-to 1000")
-@click.option("--var", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True)
+@settings_option
 @click.option("--batch-events", type=int, required=True)
 @click.option("--up-to", type=int, required=True, help="The last event to read.")
-def build_views(var: Path, batch_events: int, up_to: int) -> None:
+def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
     """Prints digests of their tables; before, how far it is. A check starts it."""
     from svc.observe.logs import set_up_logs
     from svc.views.replay import BuildStep, built_digests
@@ -210,4 +210,4 @@ def build_views(var: Path, batch_events: int, up_to: int) -> None:
 
     set_up_logs("warning")
     look_seldom()
-    told(up_to, up_to, built_digests(place_of_child(var), told, batch_events=batch_events, up_to=up_to))
+    told(up_to, up_to, built_digests(settings.place, told, batch_events=batch_events, up_to=up_to))

@@ -13,7 +13,7 @@ may be taken away (`without_words`), when it has outlived its retention. The fac
 """
 
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -115,11 +115,21 @@ class Codec(Mapper[UUID]):
         UnstorableEvent: a field holds what its type does not allow. OSError: a new key could not be kept.
         """
         assert isinstance(domain_event, NewEvent)
-        new = domain_event
-        kind = self._kinds[new.event.TOPIC]
-        fact, sealed = self._written(kind, new.event)
-        stored = StoredEvent(new.stream_id, new.version, kind.topic, b"")
-        return replace_state(stored, self._state(stored, kind.head, fact, sealed))
+        event, sealed = domain_event.event, dict[str, bytes]()
+        kind = self._kinds[event.TOPIC]
+        if kind.words:
+            assert isinstance(event, DeveloperEvent)
+            texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
+            seal = partial(self._vault.seal, event.developer_id)
+            sealed = {name: seal(text) for name, text in texts.items() if text is not None}
+            event = replace(event, **dict.fromkeys(texts, _NO_WORDS))
+        try:
+            fact = self.transcoder.encode((event, _digests(sealed)))
+            kind.decoder.decode(fact)
+        except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, TypeError) as error:
+            raise UnstorableEvent(f"{kind.topic}: {error}") from error
+        stored = StoredEvent(domain_event.stream_id, domain_event.version, kind.topic, b"")
+        return replace_state(stored, _state(stored, kind.head, fact, sealed))
 
     def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> RecordedEvent:
         """Decode an event; words that are not wanted stay empty. Raises CorruptEvent."""
@@ -131,7 +141,9 @@ class Codec(Mapper[UUID]):
         try:
             event, digests = self._typed(kind, head[1], fact)
             if digests and open_words:
-                event = self._with_words(event, self._kept(digests, words, open_words))
+                kept = _kept(digests, words, open_words)
+                texts = {name: None if text is None else self._vault.open(text) for name, text in kept.items()}
+                event = replace(event, **{name: Words(text) for name, text in texts.items()})
         except (msgspec.MsgspecError, ValueError, VaultError, KeyError) as error:
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
@@ -148,7 +160,7 @@ class Codec(Mapper[UUID]):
         kept = {name: text for name, text in sealed.items() if name in keep}
         if len(kept) == len(sealed):
             return None
-        return self._state(stored, head, fact, kept)
+        return _state(stored, head, fact, kept)
 
     def rough_bytes(self, event: Event) -> int:
         """About how much memory an event takes; far cheaper than encoding it."""
@@ -161,38 +173,6 @@ class Codec(Mapper[UUID]):
             if words is not None and words.text is not None:
                 size += _TEXT_BYTES_PER_CHARACTER_ROUGHLY * len(words.text)
         return size
-
-    def _written(self, kind: "_Kind", event: Event) -> tuple[bytes, Mapping[str, bytes]]:
-        emptied, sealed = self._sealed(kind, event) if kind.words else (event, {})
-        try:
-            fact = self.transcoder.encode((emptied, _digests(sealed)))
-            kind.decoder.decode(fact)
-        except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, TypeError) as error:
-            raise UnstorableEvent(f"{kind.topic}: {error}") from error
-        return fact, sealed
-
-    def _state(self, stored: StoredEvent, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
-        checksum = _checksum(stored, head, fact)
-        words = msgpack.packb(sealed) if sealed else b""
-        return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
-
-    def _kept(self, digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
-        sealed = _sealed_words(words)
-        names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
-        there = {name: sealed[name] for name in names if name in sealed}
-        if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
-            raise VaultError(_DOES_NOT_FIT)
-        return {name: there.get(name) for name in names}
-
-    def _sealed(self, kind: "_Kind", event: Event) -> tuple[Event, dict[str, bytes]]:
-        assert isinstance(event, DeveloperEvent)
-        texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
-        sealed = {name: self._vault.seal(event.developer_id, text) for name, text in texts.items() if text is not None}
-        return replace(event, **dict.fromkeys(texts, _NO_WORDS)), sealed
-
-    def _with_words(self, event: Event, sealed: Mapping[str, bytes | None]) -> Event:
-        texts = {name: None if text is None else self._vault.open(text) for name, text in sealed.items()}
-        return replace(event, **{name: Words(text) for name, text in texts.items()})
 
     def _typed(self, kind: "_Kind", written: int, body: bytes) -> _Body:
         if written == kind.version:
@@ -237,6 +217,22 @@ def replace_state(stored: StoredEvent, state: bytes) -> StoredEvent:
     return StoredEvent(stored.originator_id, stored.originator_version, stored.topic, state)
 
 
+def _state(stored: StoredEvent, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
+    checksum = _checksum(stored, head, fact)
+    words = msgpack.packb(sealed) if sealed else b""
+    return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
+
+
+def _kept(digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
+    """The sealed texts of the fields that are wanted; None where one was taken away."""
+    sealed = _sealed_words(words)
+    names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
+    there = {name: sealed[name] for name in names if name in sealed}
+    if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
+        raise VaultError(_DOES_NOT_FIT)
+    return {name: there.get(name) for name in names}
+
+
 def _digests(sealed: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: blake2b(text, digest_size=_DIGEST_BYTES).digest() for name, text in sealed.items()}
 
@@ -252,7 +248,7 @@ def _checksum(stored: StoredEvent, head: bytes, fact: bytes) -> bytes:
     return blake2b(place + fact, digest_size=_CHECKSUM_BYTES).digest()
 
 
-def _verified(stored: Notification) -> tuple[bytes, bytes, bytes]:
+def _verified(stored: StoredEvent) -> tuple[bytes, bytes, bytes]:
     state = stored.state
     head, checksum, rest = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
     end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")

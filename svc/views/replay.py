@@ -17,7 +17,6 @@ import trio
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.schema import key_of, table_names
-from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
@@ -27,6 +26,7 @@ from svc.views.projector import Pace, Projector
 from svc.views.views import checked, new_file, open_writer, remove
 from svc_http.ports import ReplayStatus
 
+REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody reads yet
 MEND_PAUSE_SECONDS = 3_600.0
 """Damaged views are built anew by the server itself at most this often: that mends no disk that damages them."""
 
@@ -42,12 +42,12 @@ class BuildStep(msgspec.Struct, frozen=True):
 
 
 async def digests_of_child(
-    place: Place, progress: Progress, *, batch_events: int, up_to: int, hash_seed: str
+    var: Path, progress: Progress, *, batch_events: int, up_to: int, hash_seed: str
 ) -> dict[str, str]:
     """The tables as another process builds them, by `svc build-views`. Raises `NotRebuilt`."""
-    command = [*program(), "build-views", "--var", str(place.var)]
+    command = [*program(), "build-views", "--var", str(var)]
     command += ["--batch-events", str(batch_events), "--up-to", str(up_to)]
-    told = {**os.environ, **place.environment(), "PYTHONHASHSEED": hash_seed}
+    told = {**os.environ, "PYTHONHASHSEED": hash_seed}
     start = partial(trio.run_process, command, stdout=subprocess.PIPE, env=told, check=False)
     found: dict[str, str] = {}
     async with trio.open_nursery() as nursery:
@@ -168,7 +168,7 @@ class NotRebuilt(Exception):
 
 
 class Rebuilding:
-    """Starts at most one build at a time and exchanges the views when it is done."""
+    """Makes at most one build at a time and exchanges the views when it is done."""
 
     def __init__(self, place: Place, projector: Projector, journal: Journal) -> None:
         self._place = place
@@ -183,8 +183,7 @@ class Rebuilding:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own the builds until cancelled; the file of a build under way is left behind."""
         try:
-            async with trio.open_nursery() as nursery:
-                self._nursery = nursery
+            async with trio.open_nursery() as self._nursery:
                 task_status.started()
                 await trio.sleep_forever()
         finally:
@@ -197,7 +196,7 @@ class Rebuilding:
             assert self._nursery is not None, "a replay is started only while the service runs"
             self.status = ReplayStatus(state="running")
             self._ended = trio.Event()
-            self._nursery.start_soon(self._replay, rules)
+            self._nursery.start_soon(self._replay, new_file(self._place.var, rules))
         return self.status
 
     def mend(self, flaw: str) -> None:
@@ -218,10 +217,14 @@ class Rebuilding:
         if self.status.state == "failed":
             raise NotRebuilt("the views could not be built anew; the log says why")
 
-    async def _replay(self, rules_version: int) -> None:
-        path = new_file(self._place.var, rules_version)
+    async def _replay(self, path: Path) -> None:
+        def report(done: int, of: int) -> None:
+            self.status = ReplayStatus(state="running", done=done, of=of)
+
+        # Captures, and readers of the views that serve, go before the new ones.
+        pace = Pace(lambda: self._journal.busy or bool(self._projector.waiting))
         try:
-            await self._build(path)
+            await build_in_thread(self._place, path, report, give_way=pace)
             await self._projector.exchange(path)
         except Exception:  # of the build, or of a full disk
             log.exception("a replay failed; the old views go on serving")
@@ -233,11 +236,3 @@ class Rebuilding:
             self.status = msgspec.structs.replace(self.status, state="completed")
         finally:
             self._ended.set()
-
-    async def _build(self, path: Path) -> None:
-        def report(done: int, of: int) -> None:
-            self.status = ReplayStatus(state="running", done=done, of=of)
-
-        # Captures, and readers of the views that serve, go before the new ones.
-        pace = Pace(lambda: self._journal.busy or bool(self._projector.waiting))
-        await build_in_thread(self._place, path, report, give_way=pace)

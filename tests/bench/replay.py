@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from svc.limits import REPLAY_EVENTS_MAX
 from svc.log.opening import open_log
-from svc.views.replay import build
+from svc.views.replay import REPLAY_EVENTS_MAX, build
 from tests.bench.history import prepared
 from tests.support.process import environment
 from tests.support.results import Result

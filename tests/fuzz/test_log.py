@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-from uuid import uuid5
+from uuid import UUID, uuid5
 
 import pytest
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import StoredEvent
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import Event
 from projections.apply import bookmark
+from svc.log import codec
 from svc.log.codec import Codec, CorruptEvent, NewEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault
@@ -47,10 +50,12 @@ class Other(Codec):
 
     changes: Mapping[str, Any] = {}
 
-    def _written(self, kind: Any, event: Event) -> tuple[bytes, Mapping[str, bytes]]:
-        fact, sealed = super()._written(kind, event)
+    def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
+        stored = super().to_stored_event(domain_event)
+        head, fact, words = codec._verified(stored)
         fields, kept = self.transcoder.decode(fact)
-        return self.transcoder.encode((fields | self.changes, kept)), sealed
+        fact = self.transcoder.encode((fields | self.changes, kept))
+        return codec.replace_state(stored, codec._state(stored, head, fact, codec._sealed_words(words)))
 
 
 VAULT = Vault(MemoryKeys())
