@@ -7,7 +7,6 @@ from typing import Any
 import trio
 
 from svc.actors.actors import Clock, SystemClock
-from svc.actors.ticker import Ticker
 from svc.jobs.nodes import Job, Leading
 from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.questions import LlmJudge
@@ -16,6 +15,7 @@ from svc.log.opening import open_log
 from svc.maintenance.keys import lost_keys, settle, tell
 from svc.service import RunningService
 from svc.settings import Settings
+from svc.views.projector import Ticker
 
 Task = Callable[..., Awaitable[Any]]  # what a nursery starts, and waits for until it says that it has begun
 

@@ -50,9 +50,9 @@ from svc.log.folder import internal_secret
 from svc.log.journal import Journal, Saturated
 from svc.log.store import READS, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
+from svc.maintenance.backup import scheduled_backups
 from svc.maintenance.forget import Forgetting, TextDeleter
 from svc.maintenance.retention import Retention
-from svc.maintenance.scheduled import scheduled_backups
 from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics
 from svc.settings import Settings

@@ -29,9 +29,8 @@ from tests.svc_http.house import Answer, Caller, bearer
 ROOT = Path(__file__).parent.parent
 ROOMS = {"aggregates": ROOT, "projections": ROOT, "svc_http": ROOT / "http", "svc": ROOT}
 SECONDS_MAX = 60
-BACKGROUND = ("svc/maintenance/forget.py", "svc/actors/ticker.py", "svc/app.py")
-"""They look at the log after each write, or charge a budget after each pass of the projector, sooner or later: a
-request does not wait for them."""
+BACKGROUND = ("svc/maintenance/forget.py",)
+"""It looks at the log after each write, sooner or later: a request does not wait for it."""
 
 
 class Tracer:

@@ -48,7 +48,7 @@ from svc.log.folder import running
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.store import READS, EventStore
 from svc.log.vault import Keys
-from svc.maintenance.scheduled import ScheduledBackups
+from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION

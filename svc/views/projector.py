@@ -13,13 +13,16 @@ import structlog
 import trio
 
 from aggregates.event import Scope
-from projections.apply import bookmark
+from aggregates.ids import clock_stream
+from aggregates.topics import TimePassed
+from projections.apply import bookmark, next_due_us
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
 from svc.limits import READERS_MAX, RESTART_SECONDS_MAX
-from svc.log.journal import Journal
-from svc.log.store import EventStore
+from svc.log.codec import NewEvent
+from svc.log.journal import Journal, Saturated
+from svc.log.store import Conflict, EventStore, StoreUnavailable
 from svc.views.projecting import Cost, Stepped, step
 from svc.views.views import ViewsDamaged, open_reader, open_writer, point_to, remove_others
 from svc_http.ports import Standing
@@ -35,6 +38,8 @@ NAP_SECONDS = 0.001  # parts of a rest: a reader that comes ends it
 LAG_EVENTS_MAX = 3_000  # views that are so far behind are brought up without rests; that takes two to three seconds
 PROJECT_EVENTS_MAX = 500
 """Facts in one transaction of the views: few enough that a waiting reader is served soon; 1,000 gain nothing."""
+
+CLOCK_POLL_SECONDS = 5.0  # how often the clock looks whether something is due to settle while the log is quiet
 
 log = structlog.get_logger()
 
@@ -276,3 +281,37 @@ class Projector:
         self._changed.update(dict.fromkeys(changed, self.steps))
         self._advanced.set()
         self._advanced = trio.Event()
+
+
+class Ticker:
+    """Appends that time has passed when a quiet sub-session is due to settle."""
+
+    def __init__(self, journal: Journal, projector: Projector, now_us: Callable[[], int]) -> None:
+        self._journal = journal
+        self._projector = projector
+        self._now_us = now_us
+
+    async def run(self) -> None:
+        while True:
+            await trio.sleep(CLOCK_POLL_SECONDS)
+            await self.poll()
+
+    async def poll(self) -> bool:
+        """Append if something is due; whether it did."""
+        try:
+            due_us = await trio.to_thread.run_sync(self._due_us)
+        except sqlite3.Error:  # damaged ones are built anew, and what else keeps them from being read may pass
+            return False
+        now_us = self._now_us()
+        if due_us is None or due_us > now_us or not self._projector.is_level:
+            return False
+        passed = NewEvent(clock_stream(due_us), 1, TimePassed(received_at_us=now_us))
+        try:
+            await self._journal.append([passed])
+        except (Conflict, StoreUnavailable, Saturated):
+            return False
+        return True
+
+    def _due_us(self) -> int | None:
+        with self._projector.readers.reading() as db:
+            return next_due_us(db)

@@ -17,11 +17,11 @@ from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.actors import Actors
 from svc.actors.mailbox import AHEAD_EVENTS_MAX, Acknowledged
-from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, RunningService
 from svc.serving import initialize
 from svc.settings import Settings
+from svc.views.projector import Ticker
 from svc_http.ports import Unavailable
 from tests.support.memory import FixedClock
 

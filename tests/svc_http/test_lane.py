@@ -20,13 +20,12 @@ from tests.svc_http.house import Answer, Caller, House, bearer
 
 ROOT = Path(__file__).parents[2]
 NO_LIMITER = {
-    "svc/actors/ticker.py": "one look after the other, by itself",
     "svc/jobs/nodes.py": "waits for other nodes, by itself",
     "svc/jobs/notices.py": "at most NOTICES_MAX, by itself",
     "svc/maintenance/forget.py": "one person is forgotten at a time",
-    "svc/maintenance/scheduled.py": "one backup at a time, by itself",
+    "svc/maintenance/backup.py": "one backup at a time, by itself",
     "svc/maintenance/verify.py": "a command",
-    "svc/views/projector.py": "where a replay ends",
+    "svc/views/projector.py": "where a replay ends, and one look after the other for what is due",
     "svc/views/replay.py": "one replay at a time",
 }
 """Threads beside those that a route waits for, and why they are few."""

@@ -20,7 +20,6 @@ from aggregates.sub_sessions.arcs import Arc
 from projections.explain.explain import explanation
 from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
-from svc.actors.ticker import Ticker
 from svc.app import open_service
 from svc.jobs.questions import JUDGE_VERSION, LlmJudge
 from svc.llm import budget as bounds
@@ -31,6 +30,7 @@ from svc.service import RunningService
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay
+from svc.views.projector import Ticker
 from svc.views.views import snapshot
 from tests.support.memory import FixedClock
 from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote

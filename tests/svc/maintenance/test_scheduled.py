@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from svc.maintenance.backup import MaintenanceError
-from svc.maintenance.scheduled import ScheduledBackups
+from svc.maintenance.backup import MaintenanceError, ScheduledBackups
 from svc.settings import SettingsError, load_settings
 from tests.support.memory import FixedClock
 from tests.support.process import init, serving, svc
