@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.event import Words
-from svc.log.codec import Codec, CorruptEvent
+from svc.log.codec import Codec, CorruptEvent, NewEvent
 from svc.log.postgres import open_recorder
 from svc.log.store import Conflict, EventStore
 from svc.log.vault import Vault
@@ -119,15 +119,10 @@ def test_positions_grow_in_the_order_of_appending(store: EventStore) -> None:
     assert [recorded.position for recorded in store.read_after(0)] == positions
 
 
-def test_a_stream_is_read_in_the_order_of_its_versions(store: EventStore) -> None:
-    """Even where a later version was stored first."""
+def test_a_stream_is_read_by_version_and_backwards(store: EventStore) -> None:
+    """Even where a later version was stored first; before the first there is none."""
     store.append([new("s", 2), new("t"), new("s", 1)])
     assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
-
-
-def test_a_stream_can_be_read_backwards(store: EventStore) -> None:
-    """The newest event of a stream, then the one before it, and None before the first."""
-    store.append([new("s"), new("t"), new("s", 2)])
     newest = store.read_newest(named("s"))
     assert newest is not None
     before = store.read_newest(named("s"), newest.version)
@@ -136,34 +131,17 @@ def test_a_stream_can_be_read_backwards(store: EventStore) -> None:
     assert store.read_newest(named("s"), before.version) is None
 
 
-def test_a_version_that_is_taken_is_a_conflict(store: EventStore) -> None:
-    """The first one stays, the second changes nothing."""
+@pytest.mark.parametrize(
+    "refused",
+    [[new("s", event=created("ben"))], [new("t"), new("t")], [new("t"), new("u"), new("s")]],
+    ids=["a version that is taken", "a version twice", "a conflict at the end"],
+)
+def test_an_append_lands_whole_or_not_at_all(store: EventStore, refused: list[NewEvent]) -> None:
+    """What was there stays as it is, and the log is written on."""
     store.append([new("s", event=created("ana"))])
     with pytest.raises(Conflict):
-        store.append([new("s", event=created("ben"))])
-    assert [recorded.event for recorded in store.read_stream(named("s"))] == [created("ana")]
-
-
-def test_a_version_twice_in_one_append_is_a_conflict(store: EventStore) -> None:
-    """The store does not choose between them."""
-    with pytest.raises(Conflict):
-        store.append([new("s"), new("s")])
-    assert store.head() == 0
-
-
-def test_an_append_lands_whole_or_not_at_all(store: EventStore) -> None:
-    """A conflict of the last event takes the first ones back."""
-    store.append([new("s")])
-    with pytest.raises(Conflict):
-        store.append([new("t"), new("u"), new("s")])
-    assert [recorded.stream_id for recorded in store.read_after(0)] == [named("s")]
-
-
-def test_the_log_can_be_written_after_a_conflict(store: EventStore) -> None:
-    """A refusal leaves no lock and no half-open transaction behind."""
-    store.append([new("s")])
-    with pytest.raises(Conflict):
-        store.append([new("s")])
+        store.append(refused)
+    assert [recorded.event for recorded in store.read_after(0)] == [created("ana")]
     store.append([new("s", 2)])
     assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
 
@@ -202,15 +180,13 @@ def test_events_are_fetched_by_position(store: EventStore) -> None:
 
 
 def test_events_are_found_by_topic(store: EventStore) -> None:
-    """In the order of the log, whatever lies between them."""
+    """In the order of the log, whatever lies between them; a few at a time, where wanted."""
     store.append([new("a", event=created("a")), new("t"), new("p", event=prompt("x")), new("b", 1, created("b"))])
-    found = store.read_topics(["developer.created", "prompt.captured", "developer.created"])
-    assert [recorded.event.TOPIC for recorded in found] == [
-        "developer.created",
-        "prompt.captured",
-        "developer.created",
-    ]
-    assert store.read_topics([]) == []
+    wanted = ["developer.created", "prompt.captured", "developer.created"]
+    found = store.read_topics(wanted)
+    assert [recorded.event.TOPIC for recorded in found] == wanted
+    assert store.read_topics(wanted, found[0].position, 1) == found[1:2]
+    assert store.read_topics(wanted, found[-1].position, 9) == store.read_topics([]) == []
 
 
 def test_words_can_be_left_closed_in_every_read(store: EventStore) -> None:
@@ -231,6 +207,7 @@ def test_a_log_opened_again_holds_what_it_held(home: Home) -> None:
     with closing(home.open()) as first:
         (position,) = first.append([new("s", event=prompt("hello"))])
     with closing(home.open()) as second:
+        second.check_writable()
         assert [recorded.event for recorded in second.read_after(0)] == [prompt("hello")]
         assert second.append([new("s", 2)]) > [position]
 
@@ -249,23 +226,6 @@ def test_a_damaged_event_is_named_by_every_read(home: Home, store: EventStore) -
             read()
         assert caught.value.position == positions[1]
     assert len(store.read_after(positions[1])) == 1
-
-
-def test_a_healthy_store_is_writable(store: EventStore) -> None:
-    """The check changes nothing that can be read."""
-    store.append([new("s")])
-    store.check_writable()
-    assert store.head() == 1
-
-
-def test_events_of_a_topic_are_read_on_from_a_position(store: EventStore) -> None:
-    """A few at a time, without words."""
-    positions = store.append([new(name, event=prompt(name)) for name in "abc"] + [new("d", event=created("d"))])
-    (first, second) = store.read_topics(["prompt.captured"], 0, 2, open_words=False)
-    (third,) = store.read_topics(["prompt.captured", "developer.created"], second.position, 1)
-    assert [each.position for each in (first, second, third)] == positions[:3]
-    assert first.event == replace(prompt("a"), prompt=Words(None))
-    assert store.read_topics(["developer.created"], positions[-1], 9) == []
 
 
 def test_texts_are_deleted_and_all_else_stays(store: EventStore) -> None:
