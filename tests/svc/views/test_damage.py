@@ -1,7 +1,7 @@
 """Damage on the disk, met while the service runs: it is named, what can be built anew is, and nothing else falls."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -100,42 +100,55 @@ async def test_a_read_of_damaged_views_is_put_off_and_they_are_built_anew_once(r
     assert running.service.replay_status().state == "completed"
 
 
-async def test_a_step_that_meets_a_damaged_page_has_the_views_built_anew(running: Running) -> None:
+def undecodable(path: Path, table: str) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"UPDATE {table} SET detail = x'c1'")
+
+
+async def a_read(service: Running) -> None:
+    with pytest.raises(Unavailable, match="damaged"):
+        await service.rows()
+
+
+async def a_teams_costs(service: Running) -> None:
+    """They are read by the archive, which knows nothing of rebuilding."""
+    window = Window(0, NOW_US + MINUTE_US)
+    asked = TeamWindow(window, (Stay(service.scope.developer_id, window.start_us, window.end_us),))
+    with pytest.raises(Unavailable):
+        await service.service.team_spending(service.scope, [asked])
+
+
+async def the_clock(service: Running) -> None:
+    """It looks every few seconds: on a quiet server nobody else need meet the page that it needs."""
+    assert await service.ticker().poll() is False
+
+
+@pytest.mark.parametrize(
+    ("damage", "table", "meets"),
+    [
+        (undecodable, "sub_sessions", a_read),
+        (shatter, "turns", lambda service: service.prompt(session="s2")),
+        (shatter, "idx_sub_sessions_settles_at_us", the_clock),
+        (shatter, "prompts", a_teams_costs),
+    ],
+    ids=["a row that does not decode", "a step", "the clock", "the costs of a team"],
+)
+async def test_whoever_meets_damage_has_the_views_built_anew(
+    running: Running,
+    damage: Callable[[Path, str], None],
+    table: str,
+    meets: Callable[[Running], Awaitable[None]],
+) -> None:
     """The facts are not to blame: none is passed over."""
     await running.prompt()
-    assert len(await running.rows()) == 1
+    (before,) = await running.rows()
     old = views_of(running)
-    shatter(old, "turns")
-    await running.prompt(session="s2")
+    damage(old, table)
+    await meets(running)
     await mended(running, old)
-    assert len(await running.rows()) == 2
+    assert before in await running.rows()
     with running.service.projector.readers.reading() as db:
         assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
-
-
-async def test_a_quiet_server_has_damaged_views_built_anew(running: Running) -> None:
-    """The clock looks into them every few seconds: nobody else need meet the page that it needs."""
-    await running.prompt()
-    await running.rows()
-    old = views_of(running)
-    shatter(old, "idx_sub_sessions_settles_at_us")
-    assert await running.ticker().poll() is False
-    await mended(running, old)
-    assert len(await running.rows()) == 1
-
-
-async def test_damage_that_only_a_teams_costs_meet_is_mended_as_well(running: Running) -> None:
-    """They are read by the archive, which knows nothing of rebuilding."""
-    await running.prompt()
-    await running.rows()
-    old = views_of(running)
-    shatter(old, "prompts")
-    window = Window(0, NOW_US + MINUTE_US)
-    asked = TeamWindow(window, (Stay(running.scope.developer_id, window.start_us, window.end_us),))
-    with pytest.raises(Unavailable):
-        await running.service.team_spending(running.scope, [asked])
-    await mended(running, old)
-    assert len(await running.service.team_spending(running.scope, [asked])) == 1
 
 
 def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,20 +208,6 @@ def test_a_wrong_query_or_bad_input_is_no_damage(tmp_path: Path, wrong: Callable
         wrong(db)
     assert not isinstance(caught.value, ViewsDamaged)
     assert flaws == []
-
-
-async def test_a_read_of_a_row_that_does_not_decode_has_the_views_built_anew(running: Running) -> None:
-    """As one of a page that cannot be read."""
-    await running.prompt()
-    (before,) = await running.rows()
-    old = views_of(running)
-    with closing(sqlite3.connect(old)) as db:
-        db.execute("UPDATE sub_sessions SET detail = x'c1'")
-        db.commit()
-    with pytest.raises(Unavailable, match="damaged"):
-        await running.rows()
-    await mended(running, old)
-    assert await running.rows() == [before]
 
 
 @pytest.mark.parametrize(
