@@ -32,7 +32,7 @@ from projections.reader import Reader, is_passing
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
 from svc.actors.administration import Administration
-from svc.actors.mailbox import Acknowledged, Busy, Waits
+from svc.actors.mailbox import Acknowledged, Waits
 from svc.archive.lane import ArchiveLane, Budget
 from svc.connect.wheel import client_setup
 from svc.jobs.backfills import Backfills
@@ -47,7 +47,7 @@ from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent
 from svc.log.folder import internal_secret
-from svc.log.journal import Journal, Saturated
+from svc.log.journal import Busy, Journal
 from svc.log.store import READS, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.backup import scheduled_backups
@@ -338,7 +338,7 @@ def _unavailable() -> Iterator[None]:
     """Turn every reason not to do something now into `Unavailable`."""
     try:
         yield
-    except (Busy, Saturated) as error:
+    except Busy as error:
         raise Unavailable(f"too much is waiting to be stored: {error}") from error
     except KeyUnusable as error:
         raise Unavailable("the developer's key cannot be used; the server's log says why") from error

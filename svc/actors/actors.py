@@ -27,7 +27,7 @@ from aggregates.decide import (
 )
 from aggregates.event import Context, Decision, Digester, Event, Reply
 from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
-from svc.actors.mailbox import Busy, Request
+from svc.actors.mailbox import Request
 from svc.limits import (
     FRAME_BYTES_MAX,
     KIB_BYTES,
@@ -37,7 +37,7 @@ from svc.limits import (
     RESTART_SECONDS_MIN,
 )
 from svc.log.codec import NewEvent
-from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Journal, Saturated, rough_bytes
+from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal, rough_bytes
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, fenced
 from svc.log.vault import Vault
 from svc_http.lane import CpuTime, beside
@@ -239,7 +239,7 @@ class DeveloperActor:
         except Conflict:
             self._streams.forget()
             return False
-        except (StoreUnavailable, Saturated) as error:
+        except (StoreUnavailable, Busy) as error:
             self._streams.forget()
             self._doubtful = True
             for request in requests:
@@ -329,7 +329,7 @@ class Actors:
     async def send(self, command: AnyCommand) -> Reply:
         """Carry a command out; returns once it is on disk.
 
-        `Busy` where too much waits already; `StoreUnavailable` or `Saturated` where the log cannot take it.
+        `Busy` where too much waits already; `StoreUnavailable` where the log cannot take it.
         """
         request = CommandRequest(command, rough_bytes(command), self._landed)
         if self._flight_bytes + request.size_bytes > FLIGHT_BYTES_MAX:

@@ -67,7 +67,7 @@ class Administration:
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Carry a command of a member, or the operator, out; returns once it is on disk.
 
-        Raises what the journal raises, or `Busy`.
+        Raises what the journal raises.
         """
         return await self._mailbox.send((command, by))
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import trio
 
+from svc.log.journal import Busy
 from svc.log.store import Fence, current_fences, fenced
 
 ACKNOWLEDGED_MAX = 10_000  # developers whose last acknowledged position is remembered while it is not projected yet
@@ -19,10 +20,6 @@ AHEAD_EVENTS_MAX = 256
 
 C = TypeVar("C")
 R = TypeVar("R")
-
-
-class Busy(Exception):
-    """The mailbox, or the process, holds as much as it may. Try again in a few seconds."""
 
 
 class Request(Generic[C, R]):

@@ -27,7 +27,7 @@ class Backfills:
         self._mailbox = Mailbox[BackfillRequested, BackfillReply](BACKFILL_COMMANDS_MAX, full)
 
     async def send(self, asked: BackfillRequested) -> BackfillReply:
-        """Begin one, or join the one that runs. Raises what the journal raises, or `Busy`."""
+        """Begin one, or join the one that runs. Raises what the journal raises."""
         return await self._mailbox.send(asked)
 
     async def run(self) -> None:

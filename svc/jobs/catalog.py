@@ -35,10 +35,10 @@ from aggregates.prices.catalog import (
 )
 from aggregates.times import iso
 from svc.actors.actors import Clock
-from svc.actors.mailbox import Busy, Mailbox
+from svc.actors.mailbox import Mailbox
 from svc.limits import FENCED_TRIES_MAX, MIB_BYTES
 from svc.log.codec import CorruptEvent, NewEvent
-from svc.log.journal import Journal, Saturated
+from svc.log.journal import Busy, Journal
 from svc.log.store import READS, VERSION_END, Conflict, EventStore, StoreUnavailable
 from svc.outward import asked
 
@@ -169,7 +169,7 @@ async def _in_thread(source: str, work: Callable[[], _T]) -> _T:
 
 
 log = structlog.get_logger()
-_FAILURES = (CatalogUnusable, Busy, Saturated, StoreUnavailable)
+_FAILURES = (CatalogUnusable, Busy, StoreUnavailable)
 """Why a refresh may not come about; what is served goes on."""
 
 
@@ -201,7 +201,7 @@ class Catalog:
         return self._served
 
     async def send(self, command: CatalogCommand) -> CatalogReply:
-        """The reply to a command, once it is on disk. Raises what the journal raises, or `Busy`."""
+        """The reply to a command, once it is on disk. Raises what the journal raises."""
         return await self._mailbox.send(command)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

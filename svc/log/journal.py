@@ -51,8 +51,8 @@ assert COMMIT_APPENDS_MAX <= JOURNAL_APPENDS_MAX, "a full commit may wait"
 _T = TypeVar("_T")
 
 
-class Saturated(Exception):
-    """Too much waits to be written already. Try again in a few seconds."""
+class Busy(Exception):
+    """Too much waits already. Try again in a few seconds."""
 
 
 class Counts(msgspec.Struct):
@@ -112,7 +112,7 @@ class Journal:
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
         """Make the events durable, all or none; their positions.
 
-        Raises Saturated when too much waits, Conflict when a version is taken or a fence does not hold,
+        Raises Busy when too much waits, Conflict when a version is taken or a fence does not hold,
         UnstorableEvent when an event breaks its types, and StoreUnavailable when the write failed; it may have
         committed all the same. A caller that is cancelled does not stop the write.
         """
@@ -161,7 +161,7 @@ class Journal:
         too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
         if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
             self.counts.saturated += 1
-            raise Saturated(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
+            raise Busy(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
         self._waiting.append(entry)
         self._waiting_bytes += entry.rough_bytes
         self._work.set()

@@ -10,7 +10,7 @@ A `Fence` is a condition that holds in the transaction of a write, or nothing is
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -115,13 +115,10 @@ class SharedDatastore(PostgresDatastore):
             min_size=1,
             max_size=connections_max,
             open=False,
-            configure=self.after_connect_func(),
+            configure=_configure,
             timeout=SHARED_CONNECT_SECONDS,
             reconnect_timeout=SHARED_CONNECT_SECONDS,
         )
-
-    def after_connect_func(self) -> Callable[[Connection[Any]], None]:
-        return _configure
 
 
 def _configure(connection: Connection[Any]) -> None:

@@ -21,7 +21,7 @@ from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
 from svc.limits import READERS_MAX, RESTART_SECONDS_MAX
 from svc.log.codec import NewEvent
-from svc.log.journal import Journal, Saturated
+from svc.log.journal import Busy, Journal
 from svc.log.store import Conflict, EventStore, StoreUnavailable
 from svc.views.projecting import Cost, Stepped, step
 from svc.views.views import ViewsDamaged, open_reader, open_writer, point_to, remove_others
@@ -308,7 +308,7 @@ class Ticker:
         passed = NewEvent(clock_stream(due_us), 1, TimePassed(received_at_us=now_us))
         try:
             await self._journal.append([passed])
-        except (Conflict, StoreUnavailable, Saturated):
+        except (Conflict, StoreUnavailable, Busy):
             return False
         return True
 

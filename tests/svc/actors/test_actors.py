@@ -23,10 +23,9 @@ from svc.actors.actors import (
     ActorContext,
     Actors,
 )
-from svc.actors.mailbox import Busy
 from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import Codec, NewEvent
-from svc.log.journal import Journal
+from svc.log.journal import Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from tests.support.facts import ANA, BEN

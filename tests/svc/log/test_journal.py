@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aggregates.telemetry.batches import PART_BYTES_MAX
 from aggregates.telemetry.export import RECORD_BYTES_MAX
 from svc.log.codec import Codec, NewEvent, UnstorableEvent
-from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_INTERVAL_S, Journal, Saturated
+from svc.log.journal import COMMIT_APPENDS_MAX, COMMIT_BYTES_MAX, JOURNAL_PROBE_INTERVAL_S, Busy, Journal
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import Conflict, EventStore, Fence, Group, StoreUnavailable
 from svc.log.vault import FileKeys, Vault
@@ -208,7 +208,7 @@ async def test_a_full_queue_refuses_at_once(
     outcomes = Outcomes(journal, nursery)
     for name in "ab":
         await outcomes.start(name, new(name))
-    with pytest.raises(Saturated, match="2 appends"):
+    with pytest.raises(Busy, match="2 appends"):
         await journal.append([new("c")])
     assert (journal.counts.saturated, journal.waiting) == (1, 2)
     await nursery.start(journal.run)
@@ -223,7 +223,7 @@ async def test_a_queue_full_of_bytes_refuses_at_once(
     monkeypatch.setattr("svc.log.journal.JOURNAL_BYTES_MAX", 10_000)
     nursery.start_soon(journal.append, [new("a", event=prompt("x" * 4_000))])
     await trio.testing.wait_all_tasks_blocked()
-    with pytest.raises(Saturated):
+    with pytest.raises(Busy):
         await journal.append([new("b", event=prompt("x" * 4_000))])
     await nursery.start(journal.run)
     for name in "cd":
