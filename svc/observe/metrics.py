@@ -38,7 +38,8 @@ from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRe
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
 from aggregates.people.directory import Activation, Developer, Directory, Membership
-from aggregates.times import iso
+from aggregates.prices.catalog import Served
+from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors
 from svc.archive.folder import FOLDER as ARCHIVE_FOLDER
@@ -47,7 +48,6 @@ from svc.jobs.catalog import Catalog
 from svc.log.folder import running
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.log.store import READS, EventStore
-from svc.log.vault import Keys
 from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
@@ -212,60 +212,59 @@ class Instruments(Collector):
         self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool, by_kind: bool
     ) -> Status:
         server = running(self._var)
-        serves = server is not None and server.pid == os.getpid()
-        events = await trio.to_thread.run_sync(_counted, self._var, self._store, limiter=READS) if by_kind else None
-        archive, sizes, missing_keys = await trio.to_thread.run_sync(
-            _looked_up, self._var, self._vault.keys, limiter=READS
-        )
-        backups = None
-        if self._backups is not None:
-            backups = await trio.to_thread.run_sync(self._backups.shown, limiter=READS)
+        if server is not None and server.pid != os.getpid():  # a command looks at the folder of one that is gone
+            server = None
+        now_us, served = self._clock.now_us(), self._catalog.served
         return Status(
-            state="serving" if serves else "stopped",
+            state="stopped" if server is None else "serving",
             version=__version__,
-            process_id=os.getpid() if serves else None,
-            intake=server.intake if server is not None and serves else None,
-            api=server.api if server is not None and serves else None,
-            started_at=iso(self._started_us) if serves else None,
-            uptime_seconds=(self._clock.now_us() - self._started_us) // 1_000_000 if serves else None,
-            log=LogShown(head=self._journal.head, writable=writable, events=events),
-            views=await trio.to_thread.run_sync(self._views, limiter=READS),
+            process_id=server.pid if server else None,
+            intake=server.intake if server else None,
+            api=server.api if server else None,
+            started_at=iso(self._started_us) if server else None,
+            uptime_seconds=(now_us - self._started_us) // US_PER_SECOND if server else None,
             waiting=self._actors.waiting(),
-            archive=archive,
-            catalog=self._catalog_shown(),
+            catalog=None if served is None else _catalog_shown(served),
             replay=self._rebuilding.status,
             developers=_developers(directory, activation),
-            disk_bytes=sizes,
-            disk_free_bytes=(await trio.to_thread.run_sync(disk_usage, self._var, limiter=READS)).free,
-            budgets=self._budgets.shown(self._clock.now_us()),
-            missing_keys=missing_keys,
-            backups=backups,
+            budgets=self._budgets.shown(now_us),
+            **await trio.to_thread.run_sync(self._on_disk, writable, by_kind, limiter=READS),
         )
 
-    def _views(self) -> ViewsShown:
-        projector = self._projector
+    def _on_disk(self, writable: bool, by_kind: bool) -> dict[str, Any]:
+        keys, projector = self._vault.keys, self._projector
         with projector.readers.reading() as db:
             (failed,) = db.execute("SELECT count(*) FROM failed").fetchone()
-        return ViewsShown(
-            file=projector.readers.path.name,
-            rules_version=RULES_VERSION,
-            position=projector.position,
-            lag_events=self._lag(),
-            level=projector.is_level,
-            failed_events=failed,
-        )
+        return {
+            "log": LogShown(
+                head=self._journal.head,
+                writable=writable,
+                events=_counted(self._var, self._store) if by_kind else None,
+            ),
+            "views": ViewsShown(
+                file=projector.readers.path.name,
+                rules_version=RULES_VERSION,
+                position=projector.position,
+                lag_events=self._lag(),
+                level=projector.is_level,
+                failed_events=failed,
+            ),
+            "archive": _archive(self._var),
+            "disk_bytes": _sizes(self._var),
+            "disk_free_bytes": disk_usage(self._var).free,
+            "missing_keys": sorted(map(str, (keys.listed() or frozenset()) - keys.there())),
+            "backups": None if self._backups is None else self._backups.shown(),
+        }
 
-    def _catalog_shown(self) -> CatalogShown | None:
-        served = self._catalog.served
-        if served is None:
-            return None
-        return CatalogShown(
-            revision=served.snapshot.catalog_revision,
-            published_at=iso(served.snapshot.published_at_us),
-            refreshed_at=iso(served.refreshed_at_us),
-            stale=served.stale,
-            models=len(served.snapshot.exact_lookups),
-        )
+
+def _catalog_shown(served: Served) -> CatalogShown:
+    return CatalogShown(
+        revision=served.snapshot.catalog_revision,
+        published_at=iso(served.snapshot.published_at_us),
+        refreshed_at=iso(served.refreshed_at_us),
+        stale=served.stale,
+        models=len(served.snapshot.exact_lookups),
+    )
 
 
 def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> list[DeveloperStatus]:
@@ -282,28 +281,27 @@ def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> 
     ]
 
 
-def _looked_up(var: Path, keys: Keys) -> tuple[ArchiveShown | None, dict[str, int], list[str]]:
-    """The archive, what each part of the folder takes, and whose keys are missing."""
+def _archive(var: Path) -> ArchiveShown | None:
     query = (
         "SELECT coalesce((SELECT position FROM state), 0), count(*), coalesce(sum(row_count), 0), "
         "coalesce(sum(byte_count), 0) FROM files"
     )
-    rows = _asked(var / ARCHIVE_FILE, query)
-    archive = None
-    if rows:
-        position, files, count, size = rows[0]
-        archive = ArchiveShown(position=position, files=files, rows=count, bytes=size)
+    for position, files, count, size in _asked(var / ARCHIVE_FILE, query) or ():
+        return ArchiveShown(position=position, files=files, rows=count, bytes=size)
+    return None
+
+
+def _sizes(var: Path) -> dict[str, int]:
+    """What each part of the folder takes."""
     sizes = dict.fromkeys(("log", "views", "archive", "keys", "other"), 0)
     for folder, _, names in os.walk(var):
         for name in names:
             path = Path(folder, name)
             first = path.relative_to(var).parts[0]
             file = next((part for start, part in _FILES.items() if first.startswith(start)), "other")
-            part = _FOLDERS.get(first, file)
             with suppress(FileNotFoundError):
-                sizes[part] += path.stat().st_size
-    missing = sorted((keys.listed() or frozenset()) - keys.there())
-    return archive, sizes, [str(each) for each in missing]
+                sizes[_FOLDERS.get(first, file)] += path.stat().st_size
+    return sizes
 
 
 def _counted(var: Path, store: EventStore) -> dict[str, int] | None:
