@@ -39,6 +39,8 @@ def test_the_environment_gives_booleans_as_text() -> None:
         ({"archive_read_files_max": "-1"}, "archive_read_files_max cannot be used: expected `int` >= 0"),
         ({"archive_read_bytes_max": "much"}, "archive_read_bytes_max"),
         ({"capture_prompts": "perhaps"}, "capture_prompts"),
+        ({"llm_model": "m"}, "belong together"),
+        ({"oidc_client_id": "c"}, "belong together"),
     ],
 )
 def test_a_wrong_setting_is_named(flags: dict[str, str], said: str) -> None:

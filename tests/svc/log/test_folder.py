@@ -21,8 +21,8 @@ def test_a_folder_that_a_server_holds_names_the_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("left", [True, False])
 def test_a_folder_that_a_command_holds_is_waited_for(tmp_path: Path, left: bool) -> None:
     """Also where a server that was killed once said that it serves."""
+    if left:
+        (tmp_path / RUNNING).write_bytes(msgspec.json.encode(Running(2**22 + 1, "http://a", "http://b")))
     with held(tmp_path):
-        if left:
-            (tmp_path / RUNNING).write_bytes(msgspec.json.encode(Running(2**22 + 1, "http://a", "http://b")))
         with pytest.raises(FolderInUse, match="another svc process: wait until it is done"), held(tmp_path):
             pass
