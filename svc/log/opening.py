@@ -1,5 +1,6 @@
 """Opening the log that a folder holds, or the store that is named beside it."""
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +29,11 @@ def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
     if place.store is None:
         vault = Vault(FileKeys(place.var / KEYS_FOLDER))
         return open_sqlite_store(place.var / EVENTS_FILE, Codec(vault)), vault
+    open_recorder = _driver()
     if place.master_key_file is None:
         raise StoreUnavailable(NO_MASTER_KEY)
     master = read_master_key(place.master_key_file)
-    recorder = _recorder(place.store)
+    recorder = open_recorder(place.store)
     keys = SharedKeys(recorder, master)
     try:
         keys.prove()
@@ -55,7 +57,7 @@ def make_missing_master_key(path: Path, store: str) -> bool:
     """
     if path.exists():
         return False
-    with closing(_recorder(store)) as recorder:
+    with closing(_driver()(store)) as recorder:
         if is_set_up(recorder):
             raise StoreUnavailable(
                 f"the store is set up already, and there is no master key in {path}: copy that of a node that serves"
@@ -63,9 +65,10 @@ def make_missing_master_key(path: Path, store: str) -> bool:
     return make_master_key(path)
 
 
-def _recorder(store: str) -> "PostgresRecorder":
+def _driver() -> "Callable[[str], PostgresRecorder]":
+    """What opens a store."""
     try:
         from svc.log.postgres import open_recorder  # who stays with one process needs no driver
     except ImportError as error:
         raise StoreUnavailable(NO_DRIVER) from error
-    return open_recorder(store)
+    return open_recorder
