@@ -19,16 +19,12 @@ class Answer(NamedTuple):
 
 
 class TooLarge(OSError):
-    """The answer has more bytes than are read."""
-
     def __init__(self, bytes_max: int, status: int) -> None:
         super().__init__(f"the answer is larger than {bytes_max} bytes")
         self.status = status
 
 
 class Wanted(TypedDict, total=False):
-    """What a request may have besides its bounds; as `answered` takes it."""
-
     headers: Mapping[str, str] | None
     content: bytes | None
     redirects_max: int

@@ -45,7 +45,6 @@ def look_seldom() -> None:
 
 
 def single(error: BaseException) -> BaseException:
-    """The one error inside nested groups."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -358,7 +358,6 @@ def _unavailable() -> Iterator[None]:
 
 
 def public_settings(settings: Settings, secret: str) -> PublicSettings:
-    """What routes may know of the settings."""
     same = (
         *("gateway_url", "anthropic_base_url", "dashboard_url", "environment"),
         *("capture_prompts", "capture_responses", "channels", "access_log"),

@@ -134,7 +134,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """By which people can be told that a report is finished."""
         settings: tuple[tuple[Channel, str | None], ...] = (("email", self.smtp_url), ("webhook", self.webhook_url))
         return tuple(channel for channel, url in settings if url is not None)
 
@@ -206,7 +205,6 @@ def load_settings(
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Variables that look like misspelt settings."""
     named = {name for name in environment if name.startswith(ENVIRONMENT_PREFIX)}
     return sorted(named - VARIABLES.keys() - OTHER_VARIABLES - _GONE_VARIABLES.keys())
 

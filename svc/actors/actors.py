@@ -102,7 +102,6 @@ class Streams:
         self._tentative.clear()
 
     def drop(self, ids: Iterable[UUID]) -> None:
-        """Read these again before they are looked at."""
         for stream_id in ids:
             self._known.pop(stream_id, None)
 
@@ -179,7 +178,6 @@ class DeveloperActor:
         return self._receive.statistics().current_buffer_used
 
     async def run(self) -> None:
-        """Work through the mailbox until it has been empty for a while."""
         while True:
             request = None
             with trio.move_on_after(ACTOR_IDLE_SECONDS):
@@ -189,7 +187,6 @@ class DeveloperActor:
             await self._handle(self._batch(request))
 
     def _batch(self, first: CommandRequest) -> list[CommandRequest]:
-        """The request and those that wait behind it, within bounds."""
         requests, size_bytes = [first], first.size_bytes
         while len(requests) < ACTOR_BATCH_COMMANDS_MAX and size_bytes < ACTOR_BATCH_BYTES_MAX:
             try:
@@ -320,7 +317,6 @@ class Actors:
         self._flight_bytes = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Own the actors' tasks until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             task_status.started()

@@ -32,7 +32,6 @@ TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
 
 
 def load_directory(store: EventStore) -> Directory:
-    """People and keys, as the log has them now."""
     directory = Directory()
     take_in(directory, store.read_topics(TOPICS), 0)
     return directory
@@ -48,8 +47,6 @@ def take_in(directory: Directory, people: Iterable[RecordedEvent], after: int) -
 
 
 class Administration:
-    """Decides about people one command after the other."""
-
     def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
         self._store = store
         self._journal = journal
@@ -61,7 +58,6 @@ class Administration:
         self._mailbox = Mailbox[Order, PeopleReply](MAILBOX_COMMANDS_MAX, full)
 
     def organization_ids(self) -> set[UUID]:
-        """Every organization there is."""
         return {each.id for each in self.directory.all(Organization)}
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
@@ -72,7 +68,6 @@ class Administration:
         return await self._mailbox.send((command, by))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Work through the mailbox until cancelled."""
         task_status.started()
         await self._mailbox.work_through(self._carry_out)
 

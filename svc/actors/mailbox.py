@@ -41,7 +41,6 @@ class Request(Generic[C, R]):
         self._settle()
 
     def fail(self, error: Exception) -> None:
-        """Settle with an error, unless it is settled already."""
         if not self.settled:
             self._error = error
             self._settle()

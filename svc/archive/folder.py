@@ -119,7 +119,6 @@ class Archive:
 
     @contextmanager
     def working(self) -> Iterator[Path]:
-        """An empty folder for temporary files."""
         folder = self.root / WORK
         folder.mkdir(mode=0o700, exist_ok=True)
         try:

@@ -52,8 +52,6 @@ T = TypeVar("T")
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """How much of the archive one read may look at."""
-
     files_max: int
     bytes_max: int
 

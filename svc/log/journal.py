@@ -101,7 +101,6 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """Appends that wait."""
         return len(self._waiting)
 
     @property

@@ -66,7 +66,6 @@ def make_missing_master_key(path: Path, store: str) -> bool:
 
 
 def _driver() -> "Callable[[str], PostgresRecorder]":
-    """What opens a store."""
     try:
         from svc.log.postgres import open_recorder  # who stays with one process needs no driver
     except ImportError as error:

@@ -20,8 +20,6 @@ _MASTER = UUID(int=0)  # owns the row by which a node knows that its master key 
 
 
 class MasterKey:
-    """Wraps data keys; the same on every node."""
-
     def __init__(self, key: bytes) -> None:
         self._cipher = AESGCM(key)
         self.internal_secret = blake2b(b"", key=key, digest_size=KEY_BYTES, person=b"internal-secret").hexdigest()
@@ -61,7 +59,6 @@ def read_master_key(path: Path) -> MasterKey:
 
 
 def make_master_key(path: Path) -> bool:
-    """Make one where there is no file; whether it did."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

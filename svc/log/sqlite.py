@@ -219,7 +219,6 @@ def open_sqlite_store(path: Path, codec: Codec) -> EventStore:
 
 
 def not_opened(path: Path, error: Exception) -> StoreUnavailable:
-    """The error with the file's name and what to do."""
     told = _told(path, error)
     return StoreUnavailable(told if told.startswith(str(path)) else f"{path}: {told}; {_HINDERED}")
 

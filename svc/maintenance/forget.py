@@ -105,7 +105,6 @@ class TextDeleter:
         log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
 
     async def append(self, stream_id: UUID, event: Event) -> int:
-        """Append an event after the newest of its stream; its position."""
         newest = await aside(lambda: self.store.read_newest(stream_id))
         (position,) = await self.journal.append(
             [NewEvent(stream_id, 1 if newest is None else newest.version + 1, event)]

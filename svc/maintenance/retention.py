@@ -70,7 +70,6 @@ class Retention:
         self._terms: dict[tuple[UUID, str], _Term] = {}
 
     async def run(self) -> None:
-        """Delete what is too old at once, and then every hour."""
         while True:
             try:
                 await self.apply(RETENTION_YOUNG_EVENTS)

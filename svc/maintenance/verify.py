@@ -133,7 +133,6 @@ def _file_flaws(path: Path) -> list[str]:
 
 
 def _flaws_beside(var: Path, store: EventStore) -> list[tuple[str, str]]:
-    """What else the store tells of its log, and where."""
     if store.shared is None:
         return [(EVENTS_FILE, flaw) for flaw in _file_flaws(var / EVENTS_FILE)]
     query = "SELECT coalesce(max(notification_id), 0) AS last FROM {schema}.stored_events"

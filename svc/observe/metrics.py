@@ -292,7 +292,6 @@ def _archive(var: Path) -> ArchiveShown | None:
 
 
 def _sizes(var: Path) -> dict[str, int]:
-    """What each part of the folder takes."""
     sizes = dict.fromkeys(("log", "views", "archive", "keys", "other"), 0)
     for folder, _, names in os.walk(var):
         for name in names:

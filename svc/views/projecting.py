@@ -48,8 +48,6 @@ Cost = tuple[UUID, float]  # a developer, and by how many seconds of processor t
 
 
 class Stepped(NamedTuple):
-    """What a step came to."""
-
     position: int  # that the views hold now
     changed: Collection[Scope] = ()  # whose sub-sessions
     costs: Sequence[Cost] = ()
@@ -70,7 +68,6 @@ class DerivingTime:
             self._seconds[scope.developer_id] += time.thread_time() - began
 
     def beyond(self, facts: Iterable[RecordedEvent]) -> list[Cost]:
-        """What went beyond the usual for so many facts."""
         written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
         usual = ((each, seconds, USUAL_EVENT_SECONDS * written[each]) for each, seconds in self._seconds.items())
         return [(each, seconds - usual_seconds) for each, seconds, usual_seconds in usual if seconds > usual_seconds]
@@ -212,7 +209,6 @@ class RetainedReadings:
         return event if standing is None else replace(event, **{name: RetainedWords(None, standing)})
 
     def standing(self, scope: Scope, position: int) -> RetainedReading | None:
-        """What is retained of the texts of a fact."""
         with self._lock:
             found = self._find(scope, position)
             return self._find(scope, position) if found is None and self._read_more() else found

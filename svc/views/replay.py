@@ -34,8 +34,6 @@ Progress = Callable[[int, int], None]  # called with the events applied so far, 
 
 
 class BuildStep(msgspec.Struct, frozen=True):
-    """A line that a building process writes."""
-
     done: int  # events applied
     of: int  # events there are
     digests: dict[str, str] = {}  # of the tables; in the last line
@@ -66,7 +64,6 @@ async def digests_of_child(
 
 
 def built_digests(place: Place, progress: Progress, *, batch_events: int, up_to: int) -> dict[str, str]:
-    """What `digests_of_child` asks for."""
     store, vault = open_log(place)
     with contextlib.closing(store), nameless(place.var) as db:
         fill(db, store, vault.known_digester, progress, batch_events=batch_events, up_to=up_to)
@@ -103,7 +100,6 @@ def build(
     batch_events: int = REPLAY_EVENTS_MAX,
     give_way: GiveWay | None = None,
 ) -> None:
-    """Make the views file at `path`."""
     remove(path)  # what is left of a build that was broken off may be torn
     with contextlib.closing(_opened(path)) as db:
         fill(db, store, digesters, progress, batch_events=batch_events, give_way=give_way)

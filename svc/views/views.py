@@ -56,7 +56,6 @@ def remove(path: Path) -> None:
 
 
 def remove_others(folder: Path, keep: Path) -> None:
-    """Delete every views file but one."""
     for path in list(folder.iterdir()):
         views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
         if NAME.fullmatch(views.name) and views != keep:
