@@ -21,7 +21,7 @@ from svc.actors.administration import TOPICS, Administration
 from svc.jobs.catalog import Catalog
 from svc.limits import FOLLOW_EVENTS, LEASE_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import RecordedEvent
-from svc.log.shared import Leases
+from svc.log.opening import Leases
 from svc.log.store import LeaseFence, SharedRecorder, StoreUnavailable, fenced
 from svc.views.replay import Rebuilding
 

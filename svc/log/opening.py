@@ -1,16 +1,26 @@
-"""Opening the log that a folder holds, or the store that is named beside it."""
+"""Opening the log that a folder holds, or the store that its nodes share.
 
-from collections.abc import Callable
-from contextlib import closing
+What nodes share besides events: data keys, wrapped by a master key that never leaves the nodes, and leases.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from eventsourcing.domain import EventSourcingError
+
+from svc.limits import LEASE_SECONDS
 from svc.log.codec import Codec
 from svc.log.folder import keep_internal_secret
-from svc.log.shared import SharedKeys, is_set_up, make_master_key, read_master_key
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_sqlite_store
-from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import FileKeys, Vault
+from svc.log.store import EventStore, SharedRecorder, StoreUnavailable
+from svc.log.vault import KEY_BYTES, FileKeys, Keys, Vault, VaultError
 from svc.process import Place
 
 if TYPE_CHECKING:
@@ -21,6 +31,8 @@ NO_DRIVER = (
     "or use the one file or the image, which have it"
 )
 NO_MASTER_KEY = "a store that nodes share needs a master key: name its file by SVC_MASTER_KEY_FILE"
+_NONCE_BYTES = 12
+_MASTER = UUID(int=0)  # owns the row by which a node knows that its master key is this store's
 
 
 def open_log(at: Place | Path) -> tuple[EventStore, Vault]:
@@ -71,3 +83,138 @@ def _driver() -> "Callable[[str], PostgresRecorder]":
     except ImportError as error:
         raise StoreUnavailable(NO_DRIVER) from error
     return open_recorder
+
+
+class MasterKey:
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+        self.internal_secret = blake2b(b"", key=key, digest_size=KEY_BYTES, person=b"internal-secret").hexdigest()
+        """The nodes' one secret of administration."""
+
+    def wrap(self, owner: UUID, key: bytes) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, key, owner.bytes)
+
+    def unwrap(self, owner: UUID, wrapped: bytes) -> bytes:
+        """Raises `VaultError` under another master key."""
+        try:
+            return self._cipher.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], owner.bytes)
+        except InvalidTag:
+            raise VaultError(f"the key of {owner} in the store was not wrapped by this master key") from None
+
+
+def read_master_key(path: Path) -> MasterKey:
+    """Raises `StoreUnavailable` where the file holds none, or others may read it."""
+    make = f"`svc init` makes one in a new store; on a further node, copy the first one's to {path}"
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise StoreUnavailable(f"there is no master key in {path}: {make}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreUnavailable(f"the master key in {path} cannot be read: {error}") from error
+    if mode & 0o077:
+        raise StoreUnavailable(f"others may read the master key: `chmod 600 {path}`")
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise StoreUnavailable(f"{path} holds no master key, which is {2 * KEY_BYTES} hex digits: {make}")
+    return MasterKey(key)
+
+
+def make_master_key(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(os.urandom(KEY_BYTES).hex() + "\n")
+        file.flush()
+        os.fsync(descriptor)
+    return True
+
+
+def is_set_up(recorder: SharedRecorder) -> bool:
+    """Whether there is a key in the store: from then on only its own master key opens anything."""
+    with _unusable():
+        return bool(recorder.rows("SELECT 1 FROM {schema}.svc_keys LIMIT 1"))
+
+
+class SharedKeys(Keys):
+    """Data keys in the store, each wrapped."""
+
+    def __init__(self, recorder: SharedRecorder, master: MasterKey) -> None:
+        self._recorder = recorder
+        self._master = master
+
+    def prove(self) -> None:
+        """Raises `StoreUnavailable` where the store was set up under another master key."""
+        try:
+            self.keep(_MASTER, bytes(KEY_BYTES))
+        except VaultError as error:
+            raise StoreUnavailable(
+                "this is not the master key under which the store was set up; copy that of a node that serves"
+            ) from error
+
+    def load(self, developer_id: UUID) -> bytes | None:
+        with _unusable():
+            found = self._recorder.rows("SELECT wrapped FROM {schema}.svc_keys WHERE owner = %s", [developer_id])
+        return self._master.unwrap(developer_id, bytes(found[0]["wrapped"])) if found else None
+
+    def keep(self, developer_id: UUID, key: bytes) -> bytes:
+        insert = "INSERT INTO {schema}.svc_keys (owner, wrapped) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        with _unusable():
+            self._recorder.rows(insert, [developer_id, self._master.wrap(developer_id, key)], writing=True)
+        return self.load(developer_id) or key
+
+    def destroy(self, developer_id: UUID) -> None:
+        with _unusable():
+            self._recorder.write("DELETE FROM {schema}.svc_keys WHERE owner = %s", [developer_id])
+
+    def there(self) -> frozenset[UUID]:
+        with _unusable():
+            found = self._recorder.rows("SELECT owner FROM {schema}.svc_keys")
+        return frozenset(row["owner"] for row in found) - {_MASTER}
+
+    def path_of(self, developer_id: UUID) -> Path:
+        return Path("svc_keys", str(developer_id))
+
+
+@contextmanager
+def _unusable() -> Iterator[None]:
+    try:
+        yield
+    except EventSourcingError as error:
+        raise OSError(f"the keys in the store cannot be used: {error}") from error
+
+
+class Leases:
+    """Which jobs this node may do: a row each, with an end by the server's clock and an epoch that counts holders."""
+
+    def __init__(self, recorder: SharedRecorder, holder: str) -> None:
+        self._recorder = recorder
+        self.holder = holder
+
+    def held(self, names: Collection[str]) -> dict[str, int]:
+        """Renew those of these that this node holds, take those that nobody does; the epoch of each."""
+        take = (
+            "INSERT INTO {schema}.svc_leases AS l (name, holder, epoch, expires_at) "
+            "SELECT name, %s, 1, clock_timestamp() + %s * interval '1 second' FROM unnest(%s::text[]) AS name "
+            "ORDER BY name ON CONFLICT (name) DO UPDATE "
+            "SET holder = excluded.holder, expires_at = excluded.expires_at, "
+            "epoch = l.epoch + (l.holder <> excluded.holder)::int "
+            "WHERE l.holder = excluded.holder OR l.expires_at < clock_timestamp() RETURNING name, epoch"
+        )
+        try:
+            found = self._recorder.rows(take, [self.holder, LEASE_SECONDS, sorted(names)], writing=True)
+        except EventSourcingError as error:
+            raise StoreUnavailable(str(error)) from error
+        return {row["name"]: row["epoch"] for row in found}
+
+    def release(self) -> None:
+        """Let others take what this node holds; at a stop."""
+        give_up = "UPDATE {schema}.svc_leases SET expires_at = '-infinity', holder = '' WHERE holder = %s"
+        with suppress(EventSourcingError):  # then they end by themselves
+            self._recorder.rows(give_up, [self.holder], writing=True)

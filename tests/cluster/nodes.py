@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from svc.log.shared import make_master_key
+from svc.log.opening import make_master_key
 from tests.cluster.relay import Relay
 from tests.support.driver import once, until
 from tests.support.postgres import Postgres

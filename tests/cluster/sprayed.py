@@ -20,7 +20,7 @@ from uuid import uuid4
 import psycopg
 import trio
 
-from svc.log.shared import make_master_key
+from svc.log.opening import make_master_key
 from tests.cluster.relay import Relay
 from tests.support.postgres import QUICK, Postgres, in_schema
 from tests.support.warm import Child

@@ -7,8 +7,7 @@ import pytest
 
 from svc.limits import READ_BYTES_MAX
 from svc.log.folder import held
-from svc.log.opening import open_log
-from svc.log.shared import make_master_key
+from svc.log.opening import make_master_key, open_log
 from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.verify import verify
 from svc.process import Place

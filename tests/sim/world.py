@@ -12,8 +12,8 @@ import trio
 
 from svc.log.codec import Codec
 from svc.log.folder import keep_internal_secret
+from svc.log.opening import SharedKeys, read_master_key
 from svc.log.postgres import open_recorder
-from svc.log.shared import SharedKeys, read_master_key
 from svc.log.sqlite import WRITER_PRAGMAS, SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore, LogRecorder, StoreUnavailable
 from svc.log.vault import FileKeys, Vault

@@ -13,8 +13,8 @@ from aggregates.event import Refused
 from aggregates.people.acts import CreateDeveloper, StartMembership
 from svc.jobs import nodes
 from svc.jobs.nodes import Leading
+from svc.log.opening import make_master_key
 from svc.log.postgres import PostgresRecorder, open_recorder
-from svc.log.shared import make_master_key
 from svc.maintenance.forget import open_orders
 from tests.support.household import Household, household
 

@@ -16,9 +16,8 @@ import pytest
 
 from aggregates.people.acts import CreateDeveloper
 from svc.log.codec import Codec
-from svc.log.opening import make_missing_master_key, open_log
+from svc.log.opening import Leases, SharedKeys, make_master_key, make_missing_master_key, open_log, read_master_key
 from svc.log.postgres import PostgresRecorder, open_recorder, shown
-from svc.log.shared import Leases, SharedKeys, make_master_key, read_master_key
 from svc.log.store import Conflict, EventStore, LeaseFence, StoreUnavailable, TopicsFence, current_fences, fenced
 from svc.log.vault import Vault
 from svc.process import Place
