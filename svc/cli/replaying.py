@@ -6,7 +6,6 @@ the tables that serve.
 
 import contextlib
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
