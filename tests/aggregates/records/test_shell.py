@@ -179,7 +179,6 @@ REVERTS: list[tuple[str, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize("command", READS)
 def test_reads_searches_and_listings_change_nothing(command: str) -> None:
-    """A command that only looks has no flag at all."""
     assert read_command(command) == ShellReading()
 
 
@@ -191,13 +190,11 @@ def test_changes_and_unknown_commands_are_mutating(command: str) -> None:
 
 @pytest.mark.parametrize("command", CHECKS)
 def test_tests_linters_and_type_checks_are_checks(command: str) -> None:
-    """A check alone changes nothing."""
     assert read_command(command) == ShellReading(check=True)
 
 
 @pytest.mark.parametrize("command", BUILDS)
 def test_builds_and_repairing_linters_check_and_change(command: str) -> None:
-    """What leaves files behind is both."""
     assert read_command(command) == ShellReading(check=True, mutating=True)
 
 
@@ -236,17 +233,14 @@ def test_the_parts_of_a_line_add_up(command: str, reading: ShellReading) -> None
 
 @given(st.text(alphabet=st.sampled_from("ab 'x\"\\$()`<>&|;\n{}#-=EOF0123/"), max_size=200))
 def test_nothing_makes_it_raise(command: str) -> None:
-    """Any text has a reading."""
     assert isinstance(read_command(command), ShellReading)
 
 
 def test_a_huge_command_is_read_up_to_its_bound() -> None:
-    """What lies beyond the bound is not looked at."""
     assert read_command("ls " + "x" * COMMAND_CHARACTERS_MAX + "; rm y") == ShellReading()
 
 
 def test_deep_nesting_is_taken_to_change_something() -> None:
-    """Beyond a few levels nothing is promised."""
     assert read_command("eval " * 20 + "ls").mutating
 
 

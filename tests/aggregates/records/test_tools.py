@@ -37,7 +37,6 @@ PATCH = {"structuredPatch": [{"lines": [" a", "-b", "+c", "+d"]}, {"lines": ["+e
 def test_changed_lines_come_from_the_patch_or_the_texts(
     tool: str, arguments: dict[str, Any], result: object, lines: Changed
 ) -> None:
-    """What was not observed is None, never zero."""
     assert changed_lines(tool, arguments, result) == lines
 
 

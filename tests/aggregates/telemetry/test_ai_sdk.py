@@ -28,7 +28,6 @@ def of(operation: str, attributes: Attributes, **members: Any) -> dict[str, Any]
 
 
 def call(*messages: object, **attributes: Any) -> dict[str, Any]:
-    """One step of an answer, or all of it."""
     told = {f"ai.response.{name}": value for name, value in attributes.items()}
     return of("ai.streamText", {"ai.prompt": json.dumps({"messages": messages}), **USAGE, **told})
 
@@ -48,7 +47,6 @@ def read(*spans: object, service: str = "opencode") -> Taken:
 
 @pytest.mark.parametrize("service", ["opencode", "our-own-helper"])
 def test_a_call_is_prompt_and_answer_and_its_request_has_the_tokens(service: str) -> None:
-    """The call repeats the sums of its requests."""
     found = read(request(SYSTEM, ASKED), call(SYSTEM, ASKED, text="Done.", finishReason="stop"), service=service)
     assert found.kinds == ["request", "prompt", "response"]
     asked, prompt, response = found.records
@@ -92,7 +90,6 @@ def test_what_was_asked_is_the_last_message_of_a_user(told: object, text: str | 
 
 @pytest.mark.parametrize(("code", "ok"), [(1, False), (0, True)])
 def test_a_command_that_ended_badly_has_failed(code: int, ok: bool) -> None:
-    """To opencode such a call is a success: it ran."""
     result = {"title": "sh check.sh", "metadata": {"output": "1 failed\n", "exit": code}, "output": "1 failed\n"}
     found = read(tool("bash", {"command": "sh check.sh"}, result))
     assert (found.only.ok, found.text("command")) == (ok, "sh check.sh")
@@ -104,7 +101,6 @@ def test_an_edit_has_its_file_and_lines() -> None:
 
 
 def test_the_session_of_a_helper_is_an_agents() -> None:
-    """Its call tells which one that is."""
     result = {"metadata": {"sessionId": "ses_2"}, "output": "looked"}
     found = read(tool("task", {"prompt": "Look around."}, result))
     child = next(each for each in found.commands if each.agent_session_id == "ses_2")

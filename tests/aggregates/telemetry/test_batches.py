@@ -21,7 +21,6 @@ KEY = "sk-ant-api03-" + "Zq7" * 20
 
 
 def raw(command: CaptureRecords | CaptureMetrics) -> dict[str, Any]:
-    """The export that a command keeps."""
     found: dict[str, Any] = json.loads(command.raw or "")
     return found
 
@@ -52,7 +51,6 @@ def test_what_stands_under_different_resources_stays_there() -> None:
 
 
 def test_points_keep_their_metrics() -> None:
-    """Two points of one metric stand in it together."""
     tokens = counter("claude_code.token.usage", {"asInt": 1}, {"session.id": "s1"})
     tokens["sum"]["dataPoints"].append({"asInt": "2", "attributes": pairs({"session.id": "s1"})})
     gauge = {"name": "g", "unit": "s", "gauge": {"dataPoints": [{"attributes": pairs({"session.id": "s2"})}]}}
@@ -62,13 +60,11 @@ def test_points_keep_their_metrics() -> None:
 
 
 def test_what_names_no_session_is_kept_for_nobody() -> None:
-    """It belongs to no turn."""
     (command,) = taken(logs(log({}))).commands
     assert command.agent_session_id is None
 
 
 def test_an_export_without_records_is_no_command() -> None:
-    """There is nothing to keep."""
     assert taken({}).commands == []
     assert taken(logs()).commands == []
 
@@ -104,7 +100,6 @@ def test_what_stands_around_records_counts_as_well(monkeypatch: pytest.MonkeyPat
 
 
 def canonical(value: object) -> str:
-    """Canonical JSON, by another program."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -164,7 +159,6 @@ def test_no_secret_is_kept_in_any_text_of_the_export() -> None:
 
 
 def test_a_path_and_a_command_are_cleaned_as_well() -> None:
-    """They stand in a text within a text."""
     arguments = json.dumps({"command": f"export TOKEN={KEY}\ncurl x"})
     found = taken(logs(claude("tool_result", {"tool_name": "Bash", "success": "true", "tool_input": arguments})))
     assert "Zq7Zq7" not in (found.text("command") or "")
@@ -173,7 +167,6 @@ def test_a_path_and_a_command_are_cleaned_as_well() -> None:
 
 
 def test_an_organization_may_keep_its_secrets() -> None:
-    """Then nothing is taken out."""
     (command,) = taken(logs(claude("user_prompt", {"prompt": KEY})), redaction=False).commands
     assert isinstance(command, CaptureRecords)
     assert command.words == KEY
@@ -181,28 +174,14 @@ def test_an_organization_may_keep_its_secrets() -> None:
 
 
 def test_secrets_of_metrics_are_counted() -> None:
-    """They have no words of their own."""
     (command,) = taken(metrics(counter("m", {"asInt": 1}, {"user.email": "a@corp.io", "key": KEY}))).commands
     assert isinstance(command, CaptureMetrics)
     assert command.redactions == {"anthropic-key": 1, "email": 1}
     assert "a@corp.io" not in command.raw
 
 
-_PIECES = st.sampled_from(
-    [
-        KEY,
-        "a@corp.io",
-        "password = hunter2hunter2",
-        "https://u:p4ssw0rd@h",
-        "\n",
-        '"',
-        "\\",
-        "\x01",
-        "\x02",
-        "é𝄞",
-        "x: ",
-    ]
-)
+_SECRETS = (KEY, "a@corp.io", "password = hunter2hunter2", "https://u:p4ssw0rd@h")
+_PIECES = st.sampled_from([*_SECRETS, "\n", '"', "\\", "\x01", "\x02", "é𝄞", "x: "])
 _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".join), max_size=6)
 
 
@@ -210,7 +189,6 @@ _TEXTS = st.lists(st.lists(_PIECES | st.text(max_size=6), max_size=4).map("".joi
 @example([], [f"sk-ant-api03-{'Zq7' * 18}", f'a@corp.io"sk-ant-api03-{"Zq7" * 18}'])
 @examples(80)
 def test_texts_looked_through_together_are_cleaned_as_if_alone(first: list[str], second: list[str]) -> None:
-    """And the JSON around them stays what it was."""
     encode = msgspec.json.Encoder(order="sorted").encode
     values = [{"a": first, **dict.fromkeys(first, second)}, second]
     cleaned, _ = without_secrets([encode(value) for value in values])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from aggregates.records.record import Record
-from aggregates.telemetry.batches import DECODER_VERSION
 from aggregates.telemetry.draft import wait_told
 from aggregates.telemetry.steps import Sender, batches
 from svc.importing.claude_code import TranscriptReader
@@ -31,13 +30,11 @@ REQUEST = {
 
 
 def only(event: str, attributes: Attributes | None = None) -> Record:
-    """The one record of an event."""
     return taken(logs(claude(event, attributes))).only
 
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_request(as_text: bool) -> None:
-    """Also where every value is a string, as in 2025."""
     attributes: dict[str, object] = {key: str(each) if as_text else each for key, each in REQUEST.items()}
     record = only("api_request", attributes)
     counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
@@ -62,13 +59,11 @@ def test_a_request(as_text: bool) -> None:
     ],
 )
 def test_a_cost_is_exact_or_unknown(attributes: dict[str, object], nano: int | None) -> None:
-    """In nano-dollars, by its decimal digits."""
     assert only("api_request", attributes).cost_usd_nano == nano
 
 
 @pytest.mark.parametrize("count", [-1, 1e300, "x", True, {}, "", 2**60])
 def test_a_count_that_is_none_is_unknown(count: object) -> None:
-    """And never zero."""
     assert only("api_request", {"input_tokens": count, "output_tokens": 5}).input_tokens is None
 
 
@@ -85,21 +80,18 @@ def test_a_count_that_is_none_is_unknown(count: object) -> None:
     ],
 )
 def test_requests_beside_the_main_conversation(source: dict[str, object], sidechain: bool) -> None:
-    """A sub-agent's, and the agent's own chores."""
     assert only("api_request", source).sidechain is sidechain
 
 
 @pytest.mark.parametrize("name", ["user_prompt", "claude_code.user_prompt"])
 @pytest.mark.parametrize("service", ["claude-code", "claude-code-desktop", "something else"])
 def test_an_events_name_comes_with_and_without_its_prefix(name: str, service: str) -> None:
-    """Whoever sends it: the body says it, too."""
     record = log({"session.id": "s1", "event.name": name}, body={"stringValue": "claude_code.user_prompt"})
     found = taken(logs(record, service=service))
     assert (found.only.kind, found.commands[0].source) == ("prompt", "claude-code")
 
 
 def test_the_body_alone_names_the_event() -> None:
-    """Where the attribute is missing."""
     assert taken(logs(log({}, body={"stringValue": "claude_code.api_request"}))).only.kind == "request"
 
 
@@ -114,7 +106,6 @@ def test_the_body_alone_names_the_event() -> None:
     ],
 )
 def test_a_prompt_that_was_blacked_out_has_no_text(attributes: dict[str, object], text: str | None) -> None:
-    """It is a prompt all the same."""
     found = taken(logs(claude("user_prompt", attributes)))
     assert (found.kinds, found.text()) == (["prompt"], text)
 
@@ -170,7 +161,6 @@ def test_a_failed_request(attributes: dict[str, object], status: int | None) -> 
     ],
 )
 def test_how_long_the_provider_asks_to_wait(message: str, wait_ms: int | None) -> None:
-    """As its message says."""
     assert only("api_error", {"error": message}).retry_after_ms == wait_ms
 
 
@@ -187,7 +177,6 @@ def test_how_long_the_provider_asks_to_wait(message: str, wait_ms: int | None) -
     ],
 )
 def test_how_long_an_attribute_says_to_wait(attributes: dict[str, Any], wait_ms: int | None) -> None:
-    """It goes before the message."""
     assert wait_told(attributes, str(attributes.get("error", "429"))) == wait_ms
 
 
@@ -217,7 +206,6 @@ def test_only_a_person_rejects(decision: str, source: str | None, kinds: list[st
 
 
 def test_a_tool_call_without_details() -> None:
-    """Success and duration come as strings."""
     attributes = {"tool_name": "Edit", "tool_use_id": "t1", "success": "false", "duration_ms": "12"}
     record = only("tool_result", attributes)
     assert (record.kind, record.tool, record.ok, record.duration_ms) == ("tool", "Edit", False, 12)
@@ -274,7 +262,6 @@ def test_a_shells_command(details: dict[str, Any], command: str | None) -> None:
 
 
 def test_a_shortened_input_gives_no_lines_and_no_digest() -> None:
-    """They would be wrong."""
     arguments = {"file_path": "/a", "old_string": "a\nb", "new_string": "x" * 128 + "…[900 chars]"}
     attributes = {"tool_name": "Edit", "success": "true", "tool_input": json.dumps(arguments)}
     found = taken(logs(claude("tool_result", attributes)))
@@ -282,7 +269,6 @@ def test_a_shortened_input_gives_no_lines_and_no_digest() -> None:
 
 
 def test_a_failed_edit_changed_no_lines() -> None:
-    """Whatever it tried."""
     arguments = {"file_path": "/a", "old_string": "a", "new_string": "b"}
     attributes = {"tool_name": "Edit", "success": "false", "tool_input": json.dumps(arguments)}
     assert only("tool_result", attributes).lines_added is None
@@ -299,22 +285,12 @@ def test_a_failed_edit_changed_no_lines() -> None:
     ],
 )
 def test_other_events(event: str, attributes: dict[str, object], kind: str, source: str | None) -> None:
-    """What has a meaning here, and what is only kept."""
     record = only(event, attributes)
     assert (record.kind, record.source) == (kind, source)
 
 
 def test_the_agents_answer() -> None:
-    """A sub-agent's is none of the turn's."""
     found = taken(logs(claude("assistant_response", {"response": "Done.", "request_id": "r1"})))
     assert (found.only.kind, found.text()) == ("response", "Done.")
     assert only("assistant_response", {"response": "Done.", "query_source": "Explore"}).kind == "other"
     assert taken(logs(claude("assistant_response", {"response": "<REDACTED>"}))).text() is None
-
-
-def test_what_a_command_carries() -> None:
-    """The agent, the session, the version of this reading, and the order of the export."""
-    found = taken(logs(claude("user_prompt", {"prompt": "a"}), claude("api_request", REQUEST)))
-    (command,) = found.commands
-    assert (command.agent_session_id, command.source, command.decoder_version) == ("s1", "claude-code", DECODER_VERSION)
-    assert [record.origin for record in found.records] == [0, 1]

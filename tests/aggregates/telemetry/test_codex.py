@@ -29,7 +29,6 @@ def codex(event: str, attributes: Attributes | None = None, **members: Any) -> d
 
 
 def read(*records: object) -> Taken:
-    """What becomes of them."""
     return taken(logs(*records, service="codex_exec"))
 
 
@@ -55,7 +54,6 @@ def test_a_request_is_the_second_completed_event() -> None:
 
 
 def test_counts_that_contradict_each_other_are_unknown() -> None:
-    """More cached than there was."""
     assert read(codex("sse_event", COMPLETED | {"input_token_count": "5"})).only.input_tokens is None
 
 
@@ -76,7 +74,6 @@ def test_every_try_of_a_request_is_logged(attributes: dict[str, object], kind: s
 
 
 def test_a_stream_that_failed_is_a_failed_request() -> None:
-    """Its HTTP status was good."""
     failed = {"event.kind": "response.failed", "error.message": "Rate limit reached, try again in 20s"}
     record = read(codex("sse_event", failed)).only
     assert (record.kind, record.retry_after_ms) == ("error", 20_000)
@@ -84,7 +81,6 @@ def test_a_stream_that_failed_is_a_failed_request() -> None:
 
 @pytest.mark.parametrize(("prompt", "text"), [("Read notes.txt", "Read notes.txt"), ("[REDACTED]", None)])
 def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
-    """Blacked out or not."""
     found = read(codex("user_prompt", {"prompt": prompt}))
     assert (found.only.kind, found.only.prompt_id, found.text()) == ("prompt", TRACE, text)
     assert (found.commands[0].agent_session_id, found.commands[0].source) == ("c1", "codex")
@@ -101,7 +97,6 @@ def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
     ],
 )
 def test_decisions(decision: str, source: str, kinds: list[str]) -> None:
-    """Only a person rejects."""
     found = read(codex("tool_decision", {"decision": decision, "source": source, "call_id": "x"}))
     assert found.kinds == kinds
 
@@ -123,7 +118,6 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-old\n+new\n+newer\n***
 def test_tool_calls(
     tool: str, arguments: object, path: str | None, command: str | None, lines: tuple[int | None, int | None]
 ) -> None:
-    """Whatever form the input has."""
     given = arguments if isinstance(arguments, str) else json.dumps(arguments)
     attributes = {"tool_name": tool, "call_id": "x", "arguments": given, "success": "true", "duration_ms": "103"}
     found = read(codex("tool_result", attributes))
@@ -133,22 +127,13 @@ def test_tool_calls(
     assert (record.lines_added, record.lines_removed) == lines
 
 
-@pytest.mark.parametrize(
-    ("output", "ok"),
-    [
-        ("Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 1\nOutput:\n1 failed\n", False),
-        ("Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\n1 passed\n", True),
-        ("Chunk ID: 27\nWall time: 9.0 seconds\nProcess running with session ID 7\nOutput:\n", None),
-    ],
-)
-def test_a_command_that_ended_badly_failed(output: str, ok: bool | None) -> None:
-    """Though Codex calls it a success."""
+def test_a_command_that_ended_badly_failed() -> None:
+    output = "Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 1\nOutput:\n1 failed\n"
     attributes = {"tool_name": "exec_command", "arguments": '{"cmd":"pytest"}', "success": "true", "output": output}
-    assert read(codex("tool_result", attributes)).only.ok is ok
+    assert read(codex("tool_result", attributes)).only.ok is False
 
 
 def test_a_command_that_a_person_stopped_is_an_interruption() -> None:
-    """And the call itself neither good nor bad."""
     attributes = {"tool_name": "exec_command", "success": "true", "output": "Wall time: 3.2 seconds\naborted by user"}
     found = read(codex("tool_result", attributes))
     assert (found.kinds, found.records[0].ok) == (["tool", "interruption"], None)
@@ -156,7 +141,6 @@ def test_a_command_that_a_person_stopped_is_an_interruption() -> None:
 
 @pytest.mark.parametrize(("agent", "sidechain"), [("/root", False), ("/root/tests", True), (None, False)])
 def test_a_sub_agents_call_is_known_by_its_path(agent: str | None, sidechain: bool) -> None:
-    """Older versions tell none."""
     attributes = {"tool_name": "exec_command", "success": "true"} | ({} if agent is None else {"agent_name": agent})
     assert read(codex("tool_result", attributes)).only.sidechain is sidechain
 
@@ -216,7 +200,6 @@ def test_who_spawns_a_sub_agent_tells_whose_its_conversation_is() -> None:
 
 
 def test_a_conversation_starts() -> None:
-    """As a session does."""
     assert read(codex("conversation_starts")).kinds == ["session_start"]
 
 

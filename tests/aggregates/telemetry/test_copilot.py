@@ -25,13 +25,11 @@ def agent(attributes: Attributes | None = None, **members: Any) -> dict[str, Any
 
 
 def chat(attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
-    """A model request."""
     usual = {"gen_ai.operation.name": "chat", **USAGE}
     return span("chat gpt-5.5", {**usual, **(attributes or {})}, **({"spanId": CHAT, "parentSpanId": AGENT} | members))
 
 
 def tool(name: str, arguments: object, **members: Any) -> dict[str, Any]:
-    """A tool call."""
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
@@ -42,12 +40,10 @@ def tool(name: str, arguments: object, **members: Any) -> dict[str, Any]:
 
 
 def messages(*pairs: tuple[str, str]) -> str:
-    """Messages as the conventions have them."""
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in pairs])
 
 
 def read(*spans: object) -> Taken:
-    """What becomes of them."""
     return taken(traces(*spans))
 
 
@@ -76,7 +72,6 @@ def test_what_was_asked_and_answered_stands_on_the_root() -> None:
 
 
 def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
-    """The first of its records has the span's id."""
     attributes = {"gen_ai.conversation.id": "v1", "gen_ai.input.messages": messages(("user", "Explain"))}
     found = read(chat(attributes, parentSpanId=""))
     assert found.kinds == ["request", "prompt"]
@@ -96,7 +91,6 @@ def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
     ],
 )
 def test_a_command_that_ended_badly_has_failed(told: dict[str, Any], ok: bool) -> None:
-    """To Copilot such a call is a success: it ran."""
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash", **told}
     found = read(span("execute_tool bash", attributes, spanId=TOOL, parentSpanId=AGENT))
     assert found.only.ok is ok
@@ -104,7 +98,6 @@ def test_a_command_that_ended_badly_has_failed(told: dict[str, Any], ok: bool) -
 
 @pytest.mark.parametrize("content", ["", "no json", "{}", "[5]", '[{"role":"user"}]', '[{"role":"user","parts":[5]}]'])
 def test_messages_that_say_nothing_leave_a_prompt_without_text(content: str) -> None:
-    """A turn was begun all the same."""
     found = read(agent({"gen_ai.input.messages": content}))
     assert (found.kinds, found.text()) == (["prompt"], None)
 
@@ -127,7 +120,6 @@ def test_messages_that_say_nothing_leave_a_prompt_without_text(content: str) -> 
 def test_tool_calls(
     name: str, arguments: object, path: str | None, command: str | None, lines: tuple[int | None, int | None]
 ) -> None:
-    """By the names that Copilot gives."""
     found = read(tool(name, arguments))
     record = found.only
     assert (record.kind, record.tool, record.ok, record.call_id) == ("tool", name, True, "call_1")
@@ -136,7 +128,6 @@ def test_tool_calls(
 
 
 def test_a_status_of_two_is_a_failure() -> None:
-    """Of a request, and of a tool."""
     failed = {"status": {"code": 2, "message": "429 Too Many Requests, retry after 5s"}}
     found = read(chat(**failed), tool("create_file", {"content": "x"}, **failed))
     error, call = found.records
@@ -157,13 +148,11 @@ def test_two_conversations_in_one_trace_stay_apart() -> None:
 
 
 def test_spans_that_are_each_others_parents_have_no_session() -> None:
-    """And the search for one ends."""
     found = read(chat(spanId=CHAT, parentSpanId=INNER), chat(spanId=INNER, parentSpanId=CHAT))
     assert [each.agent_session_id for each in found.commands] == [None]
 
 
 def test_a_sub_agent_is_no_prompt() -> None:
-    """An agent invoked by another."""
     assert read(agent(parentSpanId=CHAT)).kinds == ["subagent"]
 
 
@@ -197,7 +186,6 @@ def test_any_agent_that_follows_the_conventions_is_read() -> None:
 
 
 def test_an_unknown_service_is_kept() -> None:
-    """With what it calls the event."""
     found = taken(logs(log({}, eventName="browser.page_view"), service="my-service"))
     assert (found.only.kind, found.only.name, found.commands[0].source) == ("other", "browser.page_view", "unknown")
 
@@ -212,7 +200,6 @@ def test_an_unknown_service_is_kept() -> None:
     ],
 )
 def test_the_events_of_svcs_own_hook(event: str, attributes: dict[str, object], kind: str, source: str | None) -> None:
-    """Whatever service they say they come from."""
     record = log({"session.id": "s1", "event.name": f"svc.{event}", **attributes})
     found = taken(logs(record, service="anything"))
     assert (found.only.kind, found.only.source, found.commands[0].source) == (kind, source, "svc")

@@ -11,12 +11,10 @@ for _ in range(2_000):
 
 
 def failed(code: int | None = None) -> ToolOutcome:
-    """A failure, with what it ended with."""
     return ToolOutcome("failed", code)
 
 
 def ended(code: int) -> ToolOutcome:
-    """A success that says its exit code."""
     return ToolOutcome("succeeded", code)
 
 
@@ -88,12 +86,10 @@ def test_a_call_ended_as_its_result_says(agent: str, result: object, flag: bool 
 
 @pytest.mark.parametrize(("agent", "said"), [("codex", "Exit code: 1\n"), ("copilot", "\n<exited with exit code 1>")])
 def test_only_the_edge_of_a_result_is_read(agent: str, said: str) -> None:
-    """However much a command printed."""
     printed = "Exit code: 0\n" + EDGE_CHARACTERS_MAX * "x\n"
     whole = said + printed if agent == "codex" else printed + said
     assert tool_outcome(agent, whole, True) == failed(1)
 
 
 def test_a_record_knows_no_end_of_a_call_that_was_stopped() -> None:
-    """It is neither good nor bad."""
     assert [each.ok for each in (GOOD, failed(1), STOPPED, UNKNOWN)] == [True, False, None, None]

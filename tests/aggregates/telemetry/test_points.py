@@ -11,7 +11,6 @@ START_NANO = str((NOW_US - 60_000_000) * 1_000)
 
 
 def only(metric: dict[str, Any], service: str = "claude-code") -> Point:
-    """The one point of a metric."""
     found = taken(metrics(metric, service=service))
     assert found.faults.message is None
     (point,) = found.points
@@ -19,7 +18,6 @@ def only(metric: dict[str, Any], service: str = "claude-code") -> Point:
 
 
 def shaped(kind: str, point: dict[str, Any], **container: Any) -> dict[str, Any]:
-    """A metric of a shape."""
     return {"name": "m", "unit": "ms", kind: {"dataPoints": [{"timeUnixNano": NOW_NANO, **point}], **container}}
 
 
@@ -47,7 +45,6 @@ EXPONENTIAL = {"count": 3, "sum": 10, "scale": -1, "zeroCount": "1", "zeroThresh
 def test_the_five_shapes(
     kind: str, point: dict[str, Any], container: dict[str, Any], shown: tuple[object, ...]
 ) -> None:
-    """A distribution's numbers stand in the export."""
     found = only(shaped(kind, point, **container))
     assert (found.kind, found.value, found.temporality, found.monotonic) == shown
     assert (found.unit, found.at_us, found.origin) == ("ms", NOW_US, 0)
@@ -66,7 +63,6 @@ def test_the_five_shapes(
     ],
 )
 def test_a_distribution_that_cannot_be_used(kind: str, point: dict[str, Any]) -> None:
-    """Is rejected, and named."""
     found = taken(metrics(shaped(kind, point)))
     assert (found.points, found.faults.records) == ([], 1)
     assert f"metrics[0].{kind}.dataPoints[0]" in (found.faults.message or "")
@@ -81,7 +77,6 @@ def test_a_distribution_that_cannot_be_used(kind: str, point: dict[str, Any]) ->
     ],
 )
 def test_a_points_times(members: dict[str, Any], times: tuple[int, int | None]) -> None:
-    """Its own, else its start, else that of receipt."""
     point = only(counter("m", {"asInt": 1, **members}))
     assert (point.at_us, point.start_us) == times
 
@@ -109,12 +104,10 @@ def test_a_points_times(members: dict[str, Any], times: tuple[int, int | None]) 
     ],
 )
 def test_what_counters_count(name: str, attributes: dict[str, object], meaning: str | None) -> None:
-    """As far as it is known."""
     assert only(counter(name, {"asInt": 1}, attributes)).meaning == meaning
 
 
 def test_copilots_tokens_are_the_conventions_own_histogram() -> None:
-    """Gemini sends it beside its own counter."""
     metric = counter("gen_ai.client.token.usage", {"asInt": 1}, {"gen_ai.token.type": "output"})
     assert only(metric, "github-copilot").meaning == "output_tokens"
     assert only(metric, "gemini-cli").meaning is None
@@ -144,6 +137,5 @@ def test_whose_a_point_is() -> None:
 
 @pytest.mark.parametrize("metric", [{"name": "m"}, {"name": "m", "newKind": {"dataPoints": [{}]}}, {"sum": {}}, {}])
 def test_a_metric_without_points_that_are_known_is_passed_over(metric: dict[str, Any]) -> None:
-    """It may be of a kind that does not exist yet."""
     found = taken(metrics(metric))
     assert (found.commands, found.faults.message) == ([], None)

@@ -19,7 +19,6 @@ from projections.telemetry.records import (
 
 
 def found(document: object, signal: Signal = "logs") -> list[Any]:
-    """The records of a document."""
     return [msgspec.json.decode(each) for each in records_of(json(document), signal)]
 
 
@@ -40,7 +39,6 @@ def test_records_come_in_the_order_of_the_document() -> None:
 
 @pytest.mark.parametrize("export", ["", "null", "[]", "7", "{", '{"resourceLogs": {}}', '{"resourceLogs": [null]}'])
 def test_what_is_no_export_holds_no_records(export: str) -> None:
-    """And breaks nothing."""
     assert records_of(export, "logs") == []
 
 

@@ -15,12 +15,10 @@ RANGE = Window(MONDAY - 90 * DAY, MONDAY + DAY)
 
 
 def shown(log: Log, zone: ZoneInfo = UTC, window: Window = RANGE) -> Rightsizing:
-    """What Ana is shown."""
     return rightsizing(reader(project(log.facts), log.facts), ANA, window, zone)
 
 
 def test_nothing_used() -> None:
-    """Three empty lists."""
     assert msgspec.to_builtins(shown(Log())) == {"recommendations": [], "modelUsage": [], "monthlyUsage": []}
 
 
@@ -90,7 +88,6 @@ def test_months_and_days_are_those_of_the_zone() -> None:
 
 
 def test_only_the_range_and_the_scope_count() -> None:
-    """Half-open, and nobody else's."""
     log = Log().claim("s1").records("s1", request(MONDAY))
     assert shown(log, window=Window(MONDAY, MONDAY + 1)).model_usage != []
     assert shown(log, window=Window(MONDAY - 1, MONDAY)).model_usage == []
@@ -108,5 +105,4 @@ def test_only_the_range_and_the_scope_count() -> None:
     ],
 )
 def test_an_hour_begins_when_the_clocks_of_its_zone_strike(at: str, zone: str, start: str) -> None:
-    """In UTC."""
     assert hour_start(parse_instant(at) // SLOT_US, ZoneInfo(zone)) == start

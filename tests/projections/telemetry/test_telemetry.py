@@ -23,32 +23,26 @@ WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)
 
 
 def read(log: Log) -> Reader:
-    """The views of these facts."""
     return reader(project(log.facts), log.facts)
 
 
 def asked(limit: int = 100, offset: int = 0, session_id: str | None = None, window: Window = WEEK) -> RecordsQuery:
-    """All of the week, if nothing else is said."""
     return RecordsQuery(window=window, session_id=session_id, limit=limit, offset=offset)
 
 
 def ids(page: Page[Any]) -> list[str]:
-    """What the page holds."""
     return [record.source_event_id for record in page.records]
 
 
 def answered(at_us: int, **fields: Any) -> dict[str, Any]:
-    """The log record of a request."""
     return request(at_us, name="api_request", **fields)
 
 
 def tool(at_us: int, name: str = "Bash", **fields: Any) -> dict[str, Any]:
-    """The log record of a tool call."""
     return {"kind": "tool", "name": "tool_result", "tool": name, "at_us": at_us, **fields}
 
 
 def counter(minute: int, value: float, temporality: str | None = "delta", **fields: Any) -> dict[str, Any]:
-    """A point of a token counter."""
     usual = {"meaning": "input_tokens", "series": "s", "start_us": MONDAY, "value": value, "temporality": temporality}
     return {"at_us": MONDAY + minute * MINUTE, **(usual | fields)}
 
@@ -84,7 +78,6 @@ def test_a_log_record_as_it_was_received() -> None:
 
 
 def test_logs_and_spans_are_read_apart() -> None:
-    """Each of its own kind."""
     log = Log().claim("s1")
     add_logs(log, "s1", {"at_us": MONDAY, "name": "note"})
     add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
@@ -95,7 +88,6 @@ def test_logs_and_spans_are_read_apart() -> None:
 
 
 def test_forgotten_words_leave_the_numbers() -> None:
-    """The attributes are gone with the export."""
     log = add_logs(Log().claim("s1"), "s1", answered(MONDAY, attributes={"x": 1}), forgotten=True)
     (shown,) = telemetry.logs(read(log), ANA, asked()).records
     assert (shown.attributes_json, shown.input_tokens) == (None, 100)
@@ -124,7 +116,6 @@ def test_a_metric_point_as_it_was_received() -> None:
 
 
 def test_pages_are_newest_first_and_do_not_overlap() -> None:
-    """`has_more` is exact."""
     log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(5)))
     views = read(log)
     pages = [telemetry.logs(views, ANA, asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
@@ -150,7 +141,6 @@ def test_a_page_ends_early_where_its_attributes_are_long(monkeypatch: pytest.Mon
 
 
 def test_an_export_is_fetched_once_for_all_its_records() -> None:
-    """However many of them a page shows."""
     log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(5)))
     events = {fact.position: fact.event for fact in log.facts}
     fetched: list[int] = []
@@ -187,7 +177,6 @@ def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
 
 
 def sums(log: Log, signal: Signal, group_by: GroupBy = "day", window: Window = WEEK) -> list[RecordGroup]:
-    """The groups of the week."""
     return stats(read(log), ANA, window, signal, group_by, UTC)
 
 
@@ -206,7 +195,6 @@ def sums(log: Log, signal: Signal, group_by: GroupBy = "day", window: Window = W
 def test_a_counter_gives_the_same_tokens_whether_told_as_deltas_or_as_a_running_total(
     told: list[dict[str, Any]],
 ) -> None:
-    """Nine, in whatever order its points arrive."""
     for order in permutations(told):
         log = Log().claim("s1")
         for draft in order:
@@ -217,14 +205,12 @@ def test_a_counter_gives_the_same_tokens_whether_told_as_deltas_or_as_a_running_
 
 
 def test_a_running_total_counts_from_where_it_stood_before_the_range() -> None:
-    """Only what it gained within."""
     log = add_points(Log().claim("s1"), "s1", counter(0, 50, "cumulative"), counter(10, 57, "cumulative"))
     (group,) = sums(log, "metrics", window=Window(MONDAY + MINUTE, MONDAY + HOUR))
     assert (group.input_tokens, group.records) == (7, 1)
 
 
 def test_counters_of_other_things_are_counted_as_records_alone() -> None:
-    """Cost is summed in dollars, tokens in whole ones."""
     log = Log().claim("s1")
     add_points(log, "s1", counter(1, 0.25, meaning="cost_usd"), counter(2, 3, meaning="commits", series="c"))
     add_points(log, "s1", counter(3, 2.0, meaning="output_tokens", series="o"))
@@ -344,13 +330,3 @@ def test_single_turns_by_the_prompt_that_they_name() -> None:
     for scope, session in ((BEN, "s1"), (ANA, "s2")):
         (nothing,) = per_turn(views, scope, session, ["p1"])
         assert (nothing.requests, nothing.tools, nothing.errors) == (0, 0, 0)
-
-
-def test_a_request_told_by_log_and_transcript_counts_once_in_its_turn() -> None:
-    """The one that the log told."""
-    log = Log().claim("s1")
-    add_logs(log, "s1", answered(MONDAY, prompt_id="p1", request_id="r"))
-    log.records("s1", request(MONDAY + SECOND, prompt_id="p1", request_id="r", output_tokens=1))
-    (turn,) = per_turn(read(log), ANA, "s1", ["p1"])
-    assert turn.tokens is not None
-    assert (turn.requests, turn.tokens.output) == (1, 20)

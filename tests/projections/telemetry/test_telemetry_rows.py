@@ -48,7 +48,6 @@ def test_a_tool_call_told_twice_counts_once_and_with_its_details() -> None:
 
 
 def test_requests_without_an_id_are_each_their_own() -> None:
-    """Nothing says that they are one."""
     log = _prompted()
     log.records("s1", request(MONDAY + MINUTE), request(MONDAY + MINUTE + SECOND))
     assert _turn_work(project(log.facts)).usage[0].requests == 2
@@ -82,7 +81,6 @@ def test_a_counter_of_lines_counts_nothing_where_a_tool_call_told_its_lines() ->
 
 
 def test_records_are_kept_as_received_even_where_they_name_no_session() -> None:
-    """They are shown, and belong to no turn."""
     log = _prompted()
     log.records(None, {"kind": "other", "name": "note", "at_us": MONDAY, "origin": 0}, request(MONDAY, origin=1))
     db = project(log.facts)
@@ -106,7 +104,6 @@ def test_an_unnamed_request_of_the_log_and_one_of_the_transcript_with_the_same_t
 
 
 def test_unnamed_requests_far_apart_are_two() -> None:
-    """The log was off while the transcript's was made."""
     log = _prompted()
     log.records("s1", request(MONDAY + MINUTE, output_tokens=20))
     log.records("s1", request(MONDAY + 30 * MINUTE, output_tokens=20, origin=0))
@@ -114,7 +111,6 @@ def test_unnamed_requests_far_apart_are_two() -> None:
 
 
 def test_an_unnamed_call_told_twice_counts_once_and_two_alike_calls_twice() -> None:
-    """By its tool and its input."""
     log = _prompted()
     call = {"kind": "tool", "tool": "run_shell_command", "ok": True, "input_digest": 7}
     for second in (1, 20):

@@ -119,7 +119,6 @@ async def test_a_turn_that_still_runs_is_left_for_the_next_run(
 def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
     tmp_path_factory: pytest.TempPathFactory, name: str, part: float
 ) -> None:
-    """While its session runs, as the agent writes it."""
     folder, whole, agent = tmp_path_factory.mktemp("cut"), TWO_TURNS[name], agent_of(name)
 
     async def import_both() -> None:
@@ -165,7 +164,6 @@ NO_JSON = [(b"not json\n", "malformed"), (b"[1]\n", "object"), (b"[" * 100_000 +
     ("name", "torn", "reason"), [(name, *each) for name, found in TORN.items() for each in (*found, *NO_JSON)]
 )
 def test_a_torn_line_is_named_and_the_others_are_used(name: str, torn: bytes, reason: str) -> None:
-    """By its number; blank lines are none."""
     ask = {ROLLOUT: _rollout, f"{CHAT}l": _chat, "s.jsonl": _transcript}[name]
     after = [ask("two", 9)] if torn.endswith(b"\n") else []
     reader = reader_of(agent_of(name), name)

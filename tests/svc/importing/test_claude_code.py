@@ -137,7 +137,6 @@ def test_lines_become_exchanges(lines: tuple[dict[str, Any], ...], expected: lis
     ],
 )
 def test_what_the_agent_put_there_is_no_prompt(content: Any) -> None:
-    """Only what a person typed is a prompt."""
     assert prompts(user("u1", 0, content)) == []
 
 
@@ -153,7 +152,6 @@ def test_what_the_agent_put_there_is_no_prompt(content: Any) -> None:
     ],
 )
 def test_a_marked_line_is_no_prompt(fields: dict[str, Any]) -> None:
-    """The format says itself what no person typed."""
     assert prompts(user("u1", 0, "some text", **fields)) == []
 
 

@@ -68,27 +68,23 @@ def test_a_message_that_is_written_again_is_one() -> None:
     ],
 )
 def test_a_call_is_what_its_status_says(status: str, kind: str, ok: bool | None) -> None:
-    """One that has not ended has no outcome."""
     found = read(user("u1", 0, "go"), said("g1", 1, "", call("c1", "write_file", 2, status, content="a\nb")))
     (record,) = records(found, "tool", "rejection")
     assert (record.kind, record.ok, record.lines_added) == (kind, ok, 2 if ok else None)
 
 
 def test_a_request_without_tokens_is_not_guessed() -> None:
-    """Which response they belonged to is not known."""
     (found,) = read(user("u1", 0, "go"), said("g1", 1, "Hi.", tokens=None))[-1:]
     assert found.answer is not None
     assert records([found], "request") == []
 
 
 def test_cached_tokens_are_part_of_the_input_and_thoughts_are_output() -> None:
-    """As telemetry counts them."""
     found = read(user("u1", 0, "go"), said("g1", 1, "Hi.", tokens=tokens(100, 0, 7, 3)))
     assert [(r.input_tokens, r.cache_read_tokens, r.output_tokens) for r in records(found, "request")] == [(100, 0, 10)]
 
 
 def test_a_cancelled_request_is_an_interruption_and_ends_its_exchange() -> None:
-    """What comes after it stands apart."""
     *_, cancelled, after = read(
         user("u1", 0, "go"), message("info", "i1", 2, "Request cancelled."), said("g1", 3, "late")
     )
@@ -105,7 +101,6 @@ def test_a_cancelled_request_is_an_interruption_and_ends_its_exchange() -> None:
     ],
 )
 def test_an_error_of_the_api_is_a_failed_request(text: str, status: int | None) -> None:
-    """Another error is none."""
     other = message("error", "e2", 3, "Extension not found")
     found = read(user("u1", 0, "go"), message("error", "e1", 2, text), other)
     assert [r.status_code for r in records(found, "error")] == [status]
@@ -122,12 +117,10 @@ def test_an_error_of_the_api_is_a_failed_request(text: str, status: int | None) 
     ],
 )
 def test_what_the_agent_put_in_is_no_prompt(content: Any) -> None:
-    """A person typed none of it."""
     assert [each.prompt for each in read(user("u1", 0, content)) if each.prompt] == []
 
 
 def test_the_agents_own_going_on_is_no_prompt_and_a_persons_is() -> None:
-    """It comes at once."""
     found = read(
         user("u1", 0, "go"),
         said("g1", 5, "Half."),
@@ -139,7 +132,6 @@ def test_the_agents_own_going_on_is_no_prompt_and_a_persons_is() -> None:
 
 
 def test_a_prompt_is_what_was_typed_and_not_the_files_that_were_put_into_it() -> None:
-    """Telemetry tells of the same text."""
     sent = [{"text": "look at @a.py"}, {"text": "--- Content from referenced files ---"}]
     (found,) = read(user("u1", 0, sent, displayContent=[{"text": "look at @a.py"}]))[-1:]
     assert found.prompt is not None
@@ -155,7 +147,6 @@ def test_a_rewind_and_a_compression_take_nothing_back() -> None:
 
 
 async def test_a_sub_agents_work_belongs_to_its_parents_session(tmp_path: Path) -> None:
-    """As in telemetry; what it was told is no prompt."""
     actor = Actor()
     write(tmp_path, lines(*exchange(10)))
     child = lines(user("s1", 12, "look"), said("s2", 13, "Seen."), session="sub-1", kind="subagent")
@@ -166,7 +157,6 @@ async def test_a_sub_agents_work_belongs_to_its_parents_session(tmp_path: Path) 
 
 
 async def test_an_unreadable_message_of_a_document_is_named_and_the_others_are_used(tmp_path: Path) -> None:
-    """Its messages are what lines are elsewhere."""
     actor = Actor()
     write(tmp_path, document([*exchange(10), {"id": 5}, *exchange(60, "thanks", 2)]), DOCUMENT)
     report = await run(tmp_path, actor)

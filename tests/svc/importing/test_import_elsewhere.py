@@ -100,7 +100,6 @@ def imported(server: Server, sessions: Path, key: str) -> dict[str, Any]:
 def test_killed_half_way_and_begun_again_it_gives_the_figures_of_a_local_import(
     sessions: Path, two: tuple[Path, Server, dict[str, Any]]
 ) -> None:
-    """Nothing twice, nothing lost."""
     here, server, made = two
     command = ["import", "claude-code", str(sessions), "--url", server.intake_url, "--key", made["key"]]
     killed = subprocess.run(

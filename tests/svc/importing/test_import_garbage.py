@@ -66,7 +66,6 @@ MANGLED = st.lists(st.integers(0, 10_000), max_size=4), st.lists(JSON, min_size=
 @examples(100)
 @given(*MANGLED)
 def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
-    """Every line is counted, none stops the others."""
     reader = RolloutReader(Path("r.jsonl"), "r.jsonl", Memory())
     mangled = changed(ROLLOUT, places, values)
     found = list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
@@ -77,7 +76,6 @@ def test_a_rollout_with_any_values_in_it_is_read_to_its_end(places: list[int], v
 @examples(100)
 @given(*MANGLED)
 def test_a_chat_with_any_values_in_it_is_read_to_its_end(places: list[int], values: list[Any]) -> None:
-    """As lines and as a document."""
     mangled = changed(CHAT, places, values)
     reader = SessionReader(Path("s.jsonl"), "s.jsonl", Memory())
     list(reader.read(rollouts.raw(mangled).splitlines(keepends=True)))
@@ -100,7 +98,6 @@ def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> No
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", at(5)[:-1], "2026-03-02"])
 def test_any_time_that_is_one_is_taken(time: str) -> None:
-    """With a zone or without."""
     reader = RolloutReader(Path("r.jsonl"), "r.jsonl", Memory())
     told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
     assert len(list(reader.read([rollouts.raw([told])]))) == 1

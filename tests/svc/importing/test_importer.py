@@ -72,7 +72,6 @@ async def test_an_exchange_becomes_prompt_response_and_records(tmp_path: Path) -
 
 
 async def test_a_long_exchange_is_cut_into_bounded_batches(tmp_path: Path) -> None:
-    """No event grows without bound."""
     actor = Actor()
     work = [said(f"a{n}", n, call(f"t{n}", "Read", file_path=f"/{n}")) for n in range(150)]
     write(tmp_path, "s.jsonl", user("u1", 0, "go"), *work)
@@ -121,7 +120,6 @@ async def test_a_fork_that_was_imported_first_keeps_what_it_brought(tmp_path: Pa
 
 
 async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> None:
-    """So that the prompt which spawned them is known."""
     actor = Actor()
     side = {"isSidechain": True, "agentId": "a1"}
     write(
@@ -137,7 +135,6 @@ async def test_sub_agents_files_are_read_after_the_sessions(tmp_path: Path) -> N
 
 
 async def test_torn_lines_and_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is used."""
     actor = Actor()
     write(tmp_path, "p/s.jsonl", b'{"type":"user"\n', *EXCHANGE)
     locked = write(tmp_path, "locked.jsonl", *EXCHANGE)
@@ -167,7 +164,6 @@ async def test_a_line_beyond_the_bound_is_skipped(tmp_path: Path, monkeypatch: p
 
 
 async def test_another_developers_session_is_refused_and_named(tmp_path: Path) -> None:
-    """Nothing of it is kept, and the import goes on."""
     actor = Actor()
     write(tmp_path, "s.jsonl", *EXCHANGE)
     await run(tmp_path, actor)
@@ -180,7 +176,6 @@ async def test_another_developers_session_is_refused_and_named(tmp_path: Path) -
 
 
 async def test_progress_ends_with_every_file(tmp_path: Path) -> None:
-    """It can be drawn as it goes."""
     write(tmp_path, "s.jsonl", *EXCHANGE)
     write(tmp_path, "t.jsonl", user("v1", 0, "mine", sessionId="t"))
     seen: list[Progress] = []
@@ -193,7 +188,6 @@ async def test_progress_ends_with_every_file(tmp_path: Path) -> None:
 
 
 async def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
-    """A mistyped folder is no empty one."""
     with pytest.raises(FileNotFoundError, match="nothing-here"):
         await run(tmp_path / "nothing-here", Actor())
 
