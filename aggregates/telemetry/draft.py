@@ -125,8 +125,7 @@ class SourceEvent(msgspec.Struct):
         return None if end_us is None or end_us < self.at_us else (end_us - self.at_us + 500) // 1_000
 
 
-Reader = Callable[[SourceEvent], list[RecordDraft]]
-"""Reads events of one name."""
+Reader = Callable[[SourceEvent], list[RecordDraft]]  # Reads events of one name
 
 
 def said(attributes: Attributes, *keys: str) -> str | None:

@@ -112,8 +112,7 @@ def test_values_nested_without_measure_are_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("session", "why"),
-    [("x" * 1025, "at most 1024"), ("a\0b", "NUL"), ("a\ufffdb", "half a character")],
+    ("session", "why"), [("x" * 1025, "at most 1024"), ("a\0b", "NUL"), ("a\ufffdb", "half a character")]
 )
 def test_a_session_id_that_can_be_none_rejects_its_record(session: str, why: str) -> None:
     found = taken(logs(claude("user_prompt", {"session.id": session}), claude("user_prompt")))

@@ -34,10 +34,7 @@ def test_averages_of_each_model_and_sums_of_each_month() -> None:
         {"kind": "error", "at_us": MONDAY, "model": "opus"},
     )
     found = shown(log)
-    assert [(each.model, each.request_count) for each in found.model_usage] == [
-        ("claude-sonnet-4-5", 2),
-        ("haiku", 1),
-    ]
+    assert [(each.model, each.request_count) for each in found.model_usage] == [("claude-sonnet-4-5", 2), ("haiku", 1)]
     sonnet = found.model_usage[0]
     assert (sonnet.avg_input_tokens, sonnet.avg_output_tokens) == (200, 30)
     assert (sonnet.avg_cache_read_tokens, sonnet.avg_cache_creation_tokens) == (1000, 60)

@@ -158,10 +158,7 @@ def test_a_marked_line_is_no_prompt(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (
-            "<command-name>/clear</command-name>\n<command-args></command-args>",
-            "/clear",
-        ),
+        ("<command-name>/clear</command-name>\n<command-args></command-args>", "/clear"),
         (
             "<command-message>review</command-message><command-name>review</command-name>"
             "<command-args>PR 2</command-args>",
@@ -170,10 +167,7 @@ def test_a_marked_line_is_no_prompt(fields: dict[str, Any]) -> None:
         ("<bash-input>git status</bash-input>", "! git status"),
         ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
         (
-            [
-                {"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"},
-                {"type": "text", "text": "why?"},
-            ],
+            [{"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}, {"type": "text", "text": "why?"}],
             "why?",
         ),
         ([{"type": "image", "source": {}}], "[Image]"),
@@ -222,11 +216,7 @@ def test_a_request_counts_once_with_its_last_usage() -> None:
     first, second = records(exchange, "request")
     assert (first.output_tokens, first.input_tokens, first.cache_read_tokens) == (263, 3, 100)
     assert (first.cache_write_tokens, first.cache_write_1h_tokens) == (20, 5)
-    assert (first.model, first.request_id, first.at_us) == (
-        "claude-opus-4-6",
-        "r",
-        TEN_O_CLOCK_US + 2_000_000,
-    )
+    assert (first.model, first.request_id, first.at_us) == ("claude-opus-4-6", "r", TEN_O_CLOCK_US + 2_000_000)
     assert second.cache_write_1h_tokens is None
 
 

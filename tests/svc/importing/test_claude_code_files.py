@@ -81,12 +81,7 @@ def test_a_sub_agents_requests_belong_to_the_prompt_that_spawned_it() -> None:
 @pytest.mark.parametrize("prefix", ["", "new-"])
 def test_lines_that_a_fork_repeats_count_once(prefix: str) -> None:
     """By line id, or, where these are new, by message, call, and time with text."""
-    original = [
-        user("u1", 0, "go"),
-        said("a1", 1, "x", call("t1", "Read")),
-        result("u2", 2, "t1"),
-        user("u3", 3, "on"),
-    ]
+    original = [user("u1", 0, "go"), said("a1", 1, "x", call("t1", "Read")), result("u2", 2, "t1"), user("u3", 3, "on")]
     seen = Memory()
     assert len(read(*original, seen=seen)) == 2
     copied = [{**each, "sessionId": "fork", "uuid": prefix + each["uuid"]} for each in original]

@@ -9,18 +9,7 @@ import pytest
 from aggregates.telemetry.exchanges import Exchange
 from tests.support import imported
 from tests.support.captures import Actor
-from tests.support.chats import (
-    SESSION,
-    call,
-    document,
-    exchange,
-    lines,
-    message,
-    said,
-    tokens,
-    user,
-    write,
-)
+from tests.support.chats import SESSION, call, document, exchange, lines, message, said, tokens, user, write
 from tests.support.imported import captured, records
 from tests.support.transcripts import at
 
@@ -95,10 +84,7 @@ def test_a_cancelled_request_is_an_interruption_and_ends_its_exchange() -> None:
 
 @pytest.mark.parametrize(
     ("text", "status"),
-    [
-        ("[API Error: quota exceeded (Status: RESOURCE_EXHAUSTED)]", None),
-        ("[API Error: 429 Too Many Requests]", 429),
-    ],
+    [("[API Error: quota exceeded (Status: RESOURCE_EXHAUSTED)]", None), ("[API Error: 429 Too Many Requests]", 429)],
 )
 def test_an_error_of_the_api_is_a_failed_request(text: str, status: int | None) -> None:
     other = message("error", "e2", 3, "Extension not found")

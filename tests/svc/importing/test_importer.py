@@ -102,10 +102,7 @@ async def test_a_fork_in_another_file_counts_once(tmp_path: Path) -> None:
     write(tmp_path, "a-fork.jsonl", *fork, user("f1", 90, "another way", sessionId="fork"))
     report = await run(tmp_path, actor)
     assert (report.prompts, report.requests, report.tool_calls) == (2, 3, 2)
-    assert {event.agent_session_id for event in actor.events if isinstance(event, RecordsCaptured)} == {
-        SESSION,
-        "fork",
-    }
+    assert {event.agent_session_id for event in actor.events if isinstance(event, RecordsCaptured)} == {SESSION, "fork"}
 
 
 async def test_a_fork_that_was_imported_first_keeps_what_it_brought(tmp_path: Path) -> None:
