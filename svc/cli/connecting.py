@@ -1,8 +1,7 @@
 """`svc connect`, `svc disconnect` and `svc doctor`: an agent's own settings, with one command."""
 
-import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args
@@ -19,7 +18,7 @@ from svc.connect.agents import RESTART, AgentName, Scope, Target, folder_of, pla
 from svc.connect.changes import Refused
 from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
 from svc.connect.doctor import Level, examine
-from svc.connect.server import Capture, KeyRefused, NotAnswered, Server, checked_url
+from svc.connect.server import Capture, NotAnswered, Server, checked_url
 from svc.connect.surroundings import capturing_plugins, elsewhere
 from svc.hook import machine
 from svc.hook.captures import AGENTS
@@ -115,8 +114,10 @@ def connect(
         say("nothing was changed")
         return
     server = Server(target.url, key)
-    with _hinted(server):
+    try:
         capture = Capture() if offline else server.capture()
+    except NotAnswered as error:
+        raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     _confirm(yes or not any(each.changed for each in rewrites))
@@ -124,14 +125,9 @@ def connect(
     _write(connecting.StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
     if not offline:
         said = {"plugin_version": __version__, "key_prefix": key[:KEY_START_CHARACTERS]}
-        with _hinted(server):
-            server.answer("POST", "/v1/setup-complete", said)
+        server.answer("POST", "/v1/setup-complete", said)
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
-    _tell_restart(agent)
-
-
-def _tell_restart(agent: AgentName) -> None:
     if agent in RESTART:
         say(RESTART[agent])
 
@@ -175,17 +171,6 @@ def _coach_program(agent: AgentName) -> tuple[str, ...]:
     # Beside svc, as in a package, its libraries are found without `site`; beside a source tree they are not.
     together = Path(str(msgspec.__file__)).parents[1] == Path(machine.__file__).parents[2]
     return (*(each for each in _hook_program() if together or each != "-S"), "coach", agent)
-
-
-@contextlib.contextmanager
-def _hinted(server: Server) -> Iterator[None]:
-    """A server that does not answer, or refuses the key, is told with what to do."""
-    try:
-        yield
-    except NotAnswered as error:
-        raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
-    except KeyRefused as error:
-        raise KeyRefused(f"{server.url} does not take this key: {error}") from error
 
 
 def _write(connection: connecting.StoredConnection, rewrites: Sequence[Rewrite]) -> None:
@@ -263,7 +248,8 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
     say(f"{agent} is disconnected; {copies}")
-    _tell_restart(agent)
+    if agent in RESTART:
+        say(RESTART[agent])
 
 
 @click.command(cls=Command, example="svc doctor")

@@ -77,8 +77,6 @@ def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: s
         url = checked_url(api or (f"http://{settings.api}" if found is None else found.api))
         try:
             work(Server(url, key or known_key()), **arguments)
-        except KeyRefused as error:
-            raise KeyRefused(f"{url} does not take this key: {error}; give yours with --key or SVC_KEY") from error
         except NotAnswered as error:
             hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
             raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error

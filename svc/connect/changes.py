@@ -6,7 +6,7 @@ import re
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import tomlkit
@@ -29,8 +29,6 @@ class Unreadable(Exception):
 class Document(ABC):
     """One text of one format. All of it may raise `Unreadable`."""
 
-    OBJECT = "object"
-
     def __init__(self, text: str, values: dict[str, Any]) -> None:
         self._text = text
         self._values = values
@@ -51,7 +49,7 @@ class Document(ABC):
         for depth, key in enumerate(keys[:-1], 1):
             inside = inside.setdefault(key, {})
             if not isinstance(inside, dict):
-                raise Unreadable(f"{'.'.join(keys[:depth])} is no {self.OBJECT}")
+                raise Unreadable(f"{'.'.join(keys[:depth])} is no table or object")
         if value is UNSET:
             del inside[keys[-1]]
         else:
@@ -70,31 +68,28 @@ class Document(ABC):
 
 # --- JSON -------------------------------------------------------------------------------------------------
 
+_UNESCAPED = re.compile(r"[^ -~\t\r\n]")
 _INDENT = re.compile(r"\s*{[ \t]*\r?\n([ \t]+)")
 
 
 class JsonText(Document):
     """Written anew by `json.dumps`, with the text's own order, indentation, line ends and escapes.
 
-    Only strict JSON is taken. Comments, a key that is there twice, a number that is none: an agent reads such a file
-    its own way, and what was meant cannot be told. A blank text counts as an empty object.
+    Only strict JSON is taken. With comments, or a key that is there twice, an agent reads a file its own way, and what
+    was meant cannot be told. A blank text counts as an empty object.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__(text, _json(text))
 
     def _rendered(self) -> str:
-        original = JsonText(self._text)  # as it was before anything was put
-        ascii_only = next((each for each in (False, True) if original._dumped(each) == self._text), "\\u" in self._text)
-        return self._dumped(ascii_only)
-
-    def _dumped(self, ascii_only: bool) -> str:
         indent = _INDENT.match(self._text)
         end = self._text.rpartition("}")[2] if self._text.strip() else "\n"
+        escaped = "\\u" in self._text and not _UNESCAPED.search(self._text)
         try:
-            new = json.dumps(self._values, indent=indent[1] if indent else 2, ensure_ascii=ascii_only, allow_nan=False)
+            new = json.dumps(self._values, indent=indent[1] if indent else 2, ensure_ascii=escaped, allow_nan=False)
         except ValueError as error:
-            raise Unreadable("a number in it is too large to be written again") from error
+            raise Unreadable("a number in it cannot be written again") from error
         return (new + end).replace("\r\n", "\n").replace("\n", "\r\n" if "\r\n" in self._text else "\n")
 
 
@@ -102,7 +97,7 @@ def _json(text: str) -> dict[str, Any]:
     if text.startswith("\ufeff"):
         raise Unreadable("it is not plain JSON: it begins with a byte order mark; save it as UTF-8 without one")
     try:
-        found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant) if text.strip() else {}
+        found = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise Unreadable(
             f"it is not plain JSON (line {error.lineno}: {error.msg}); comments and trailing commas are not JSON either"
@@ -123,17 +118,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(text: str) -> NoReturn:
-    raise Unreadable(f"{text} is not JSON")
-
-
 # --- TOML -------------------------------------------------------------------------------------------------
 
 
 class TomlText(Document):
     """Changed by tomlkit, so that comments stay; what comes out otherwise than meant is not taken."""
-
-    OBJECT = "table"
 
     def __init__(self, text: str) -> None:
         try:

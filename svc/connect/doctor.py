@@ -151,7 +151,7 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
         yield round_trip(server, ahead)
         yield from _arrivals(server.arrived(), connection.agent)
     except KeyRefused as error:
-        yield Finding("key", "wrong", f"the key is refused: {error}", f"svc key issue makes another; then: {again}")
+        yield Finding("key", "wrong", str(error), f"svc key issue makes another; then: {again}")
     except NotAnswered as error:
         yield Finding("server", "wrong", str(error), to_do)
 

@@ -33,7 +33,7 @@ class NotAnswered(Mendable):
 
 
 class KeyRefused(Mendable):
-    """The server does not take the key; the message is the server's."""
+    """The server does not take the key; the message quotes it."""
 
 
 def checked_url(text: str) -> str:
@@ -139,5 +139,5 @@ def accepted(answer: Answer, path: str) -> bytes:
     if answer.status < 300:
         return answer.content
     if answer.status in (401, 403):
-        raise KeyRefused(said(answer))
+        raise KeyRefused(f"the server does not take this key: {said(answer)}; give yours with --key or SVC_KEY")
     raise NotAnswered(f"{path.partition('?')[0]} answers {answer.status}: {said(answer)}")

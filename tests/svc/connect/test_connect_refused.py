@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("home")
     ("agent", "name", "text", "reason"),
     [
         ("claude-code", ".claude/settings.json", '{\n  // mine\n  "a": 1\n}', "line 2"),
-        ("claude-code", ".claude/settings.json", '{"hooks": []}', "hooks is no object"),
+        ("claude-code", ".claude/settings.json", '{"hooks": []}', "hooks is no table or object"),
         ("gemini", ".gemini/settings.json", '{"a": 1', "not plain JSON"),
         ("codex", ".codex/config.toml", "a = = 1", "not TOML"),
         ("gemini", ".gemini/settings.json", "\ufeff{}", "byte order mark; save it as UTF-8"),
