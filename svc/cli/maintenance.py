@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from svc.log.store import EventStore
     from svc.maintenance.verify import Verified
 
-FORGET_FAILED_SECONDS = 25.0
-"""`svc forget` waits no longer once builds of the views have stood as failed for so long: three of them, ten seconds
-apart. The service goes on."""
-
 ORDER_STANDS = "the order stands: the service goes on with it while it runs, and at each start"
 
 
@@ -187,30 +183,21 @@ def carried_out(settings: Settings, store: "EventStore", developer_id: UUID) -> 
 async def give(
     order: "ForgetDeveloper", access: Access, store: "EventStore", status: "Status", ordered: "trio.Event"
 ) -> None:
-    """Give the order; return once it is carried out. Raises `NotReached`, also where builds keep failing."""
+    """Give the order; return once it is carried out. Raises `NotReached`, also where a build fails."""
     import trio
 
     from svc.maintenance.forget import open_orders
 
-    earlier, failed = await access.ask("GET", REPLAY), 0
+    earlier = await access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
     await access.send(order)
     ordered.set()
     try:
         while any(each.developer_id == order.developer_id for each in open_orders(store)):
             replay = await access.ask("GET", REPLAY)
-            if replay != earlier:  # a build that failed before says nothing of this order
-                earlier = None
-                if replay["state"] == "running":
-                    status.update(f"forgetting: building the scores anew, {replay['done']} of {replay['of']} events")
-                elif replay["state"] == "failed":
-                    if not failed:
-                        told = "the scores could not be built anew; the service tries again, and its log says why"
-                        status.console.print(told)
-                    failed += 1
-                    if failed * POLL_SECONDS >= FORGET_FAILED_SECONDS:
-                        raise NotReached(
-                            "the scores could not be built anew, again and again: see the log of the service"
-                        )
+            if replay["state"] == "running":
+                status.update(f"forgetting: building the scores anew, {replay['done']} of {replay['of']} events")
+            elif replay["state"] == "failed" and replay != earlier:
+                raise NotReached("the scores could not be built anew; the service tries again, and its log says why")
             await trio.sleep(POLL_SECONDS)
     except NotReached as error:
         raise NotReached(f"{error}; {ORDER_STANDS}") from error
