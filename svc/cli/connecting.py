@@ -22,15 +22,6 @@ from svc.connect.server import Capture, NotAnswered, Server, checked_url
 from svc.connect.surroundings import capturing_plugins, elsewhere
 from svc.hook import machine
 from svc.hook.captures import AGENTS
-from svc.hook.machine import (
-    config_folder,
-    connection_file,
-    connection_folder,
-    draft_file,
-    private_folder,
-    replace_file,
-    state_folder,
-)
 from svc.hook.main import call
 from svc.hook.outbox import Outbox
 from svc.process import program
@@ -151,7 +142,7 @@ def _carried() -> Path | None:
 def _program() -> list[str]:
     """What starts fast, and needs none of this process's environment: an agent that runs it has another one."""
     if _carried() is not None:
-        return [str(state_folder() / "bin" / HOOK_PROGRAM)]
+        return [str(machine.state_folder() / "bin" / HOOK_PROGRAM)]
     script = Path(sys.executable).with_name("svc")
     return [str(script)] if script.exists() and not getattr(sys, "frozen", False) else program()
 
@@ -178,13 +169,13 @@ def _write(connection: connecting.StoredConnection, rewrites: Sequence[Rewrite])
     receipts = {receipt.path: receipt for receipt in connection.files}
     connecting.store(connection)
     if (carried := _carried()) is not None:
-        folder = state_folder() / "bin"
-        private_folder(folder)
-        with draft_file(folder, carried.read_bytes()) as draft:
+        folder = machine.state_folder() / "bin"
+        machine.private_folder(folder)
+        with machine.draft_file(folder, carried.read_bytes()) as draft:
             draft.chmod(0o700)
             draft.replace(folder / HOOK_PROGRAM)
     if len(own := _program()) == 1:  # for the hooks of an agent's plugin
-        replace_file(config_folder() / "program", f"{own[0]}\n".encode())
+        machine.replace_file(machine.config_folder() / "program", f"{own[0]}\n".encode())
     for each in rewrites:
         if each.changes:
             receipt = receipts[str(each.path)] = write(connection.name, each)
@@ -209,7 +200,7 @@ def _show(rewrites: Sequence[Rewrite], key: str) -> None:
 
 def _tell_waiting(name: str, fate: str) -> None:
     """What has not arrived yet is somebody's text: they may not want it to go elsewhere, or to lie around."""
-    outbox = Outbox(connection_folder(name))
+    outbox = Outbox(machine.connection_folder(name))
     if waiting := len(outbox.waiting()):
         say(f"{waiting} captures wait in {outbox.folder} and {fate}; delete that folder if they should not be")
 
@@ -240,7 +231,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     _confirm(yes)
     for rewrite in rewrites:
         give_back(rewrite)
-    connection_file(connection.name).unlink(missing_ok=True)  # hooks that are still there send nothing any more
+    machine.connection_file(connection.name).unlink(missing_ok=True)  # hooks that are still there send nothing any more
     for rewrite in rewrites:
         for key in rewrite.left:
             say(f"{rewrite.path}: {key} was changed since and stays as it is")

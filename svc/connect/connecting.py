@@ -16,14 +16,7 @@ from msgspec import UNSET
 from svc.connect.agents import AgentName, Scope
 from svc.connect.changes import Append, Change, Document, Keys, Refused, Unreadable, apply, document_of, undo
 from svc.connect.server import Capture
-from svc.hook.machine import (
-    config_folder,
-    connection_file,
-    draft_file,
-    private_folder,
-    replace_file,
-    state_folder,
-)
+from svc.hook import machine
 
 T = TypeVar("T")
 
@@ -71,21 +64,21 @@ def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:
 def stored(name: str) -> StoredConnection | None:
     """The connection of this name; None where there is none, or it is not `svc connect` that wrote it."""
     try:
-        return msgspec.json.decode(connection_file(name).read_bytes(), type=StoredConnection)
+        return msgspec.json.decode(machine.connection_file(name).read_bytes(), type=StoredConnection)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
 def store(connection: StoredConnection) -> None:
     """Keep it, readable by its owner only. Raises `OSError`."""
-    path = connection_file(connection.name)
-    private_folder(path.parent)
-    replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
+    path = machine.connection_file(connection.name)
+    machine.private_folder(path.parent)
+    machine.replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
 
 
 def all_stored() -> list[StoredConnection]:
     """Every connection of this machine, by name."""
-    names = sorted(path.stem for path in (config_folder() / "connections").glob("*.json"))
+    names = sorted(path.stem for path in (machine.config_folder() / "connections").glob("*.json"))
     return [found for name in names if (found := stored(name)) is not None]
 
 
@@ -207,12 +200,12 @@ def write(name: str, rewrite: Rewrite) -> FileReceipt:
     """Write one file, a copy of what it was first, one for each state. Raises `Refused`, `OSError`."""
     base, path, backup = rewrite.base, rewrite.path, None
     if base.data is not None:
-        folder = state_folder() / name / "backups"
-        private_folder(folder)
+        folder = machine.state_folder() / name / "backups"
+        machine.private_folder(folder)
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip(".")
         backup = folder / f"{_digest(os.fsencode(path) + base.data)[:12]}-{plain}"
         if not backup.exists():
-            replace_file(backup, base.data)
+            machine.replace_file(backup, base.data)
     give_back(rewrite)
     return FileReceipt(
         path=str(path),
@@ -236,9 +229,9 @@ def give_back(rewrite: Rewrite) -> None:
         if data is None:
             real.unlink(missing_ok=True)
             return
-        private_folder(real.parent)
+        machine.private_folder(real.parent)
         try:
-            with draft_file(real.parent, data) as draft:
+            with machine.draft_file(real.parent, data) as draft:
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     owner = real.stat()
                     os.chown(draft, owner.st_uid, owner.st_gid)

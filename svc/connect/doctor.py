@@ -13,19 +13,11 @@ from typing import Any, Literal
 import msgspec
 
 from aggregates.times import iso
+from svc.connect import surroundings
 from svc.connect.agents import NEVER_FAILS, Target, plans
 from svc.connect.changes import Refused, Unreadable
 from svc.connect.connecting import FileReceipt, StoredConnection, read_file, value_in
 from svc.connect.server import KeyRefused, NotAnswered, Server
-from svc.connect.surroundings import (
-    background_codex_since,
-    capturing_plugins,
-    elsewhere,
-    env_without_key,
-    plugin_finds_svc,
-    processes,
-    untrusted_hooks,
-)
 from svc.hook.captures import log_export
 from svc.hook.machine import config_folder, connection_file, connection_folder
 from svc.hook.outbox import Outbox
@@ -53,7 +45,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         yield from _settings(connection, receipt, again)
     target = Target(connection.agent, connection.url, connection.key, ())
     files = plans(target, connection.scope, Path(connection.folder))
-    outranking = list(elsewhere(connection.agent, connection.scope, files))
+    outranking = list(surroundings.elsewhere(connection.agent, connection.scope, files))
     for why in outranking:
         yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
     if not outranking:
@@ -63,15 +55,15 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         case "claude-code":
             yield from _plugins(connection)
         case "codex":
-            if untrusted := list(untrusted_hooks(connection)):
+            if untrusted := list(surroundings.untrusted_hooks(connection)):
                 text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
                 yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
             kept = connection_file(connection.name)
             connected = time.time() - kept.stat().st_mtime if kept.exists() else 0.0
-            if (background_codex_since(processes()) or 0) > connected + 1:
+            if (surroundings.background_codex_since(surroundings.processes()) or 0) > connected + 1:
                 text = "a Codex in the background has run since before it was connected, with the settings of that time"
                 yield Finding("restart", "warning", text, "codex app-server daemon restart")
-        case "gemini" if (path := env_without_key(Path.cwd(), connection)) is not None:
+        case "gemini" if (path := surroundings.env_without_key(Path.cwd(), connection)) is not None:
             text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
             to_do = "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
             yield Finding("key", "warning", text, to_do)
@@ -121,12 +113,12 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
 
 def _plugins(connection: StoredConnection) -> Iterator[Finding]:
     hooks = any(connection.hooks())
-    for name in capturing_plugins(Path(connection.folder)):
+    for name in surroundings.capturing_plugins(Path(connection.folder)):
         if hooks:
             text = f"the plugin {name} captures prompts as well as the hooks that svc wrote"
             to_do = f"svc connect claude-code --no-hooks --url {connection.url} --key …"
             yield Finding("plugin", "warning", text, to_do)
-        elif name.startswith("svc@") and not plugin_finds_svc(config_folder()):
+        elif name.startswith("svc@") and not surroundings.plugin_finds_svc(config_folder()):
             text = f"the plugin {name} finds no svc, so it captures nothing"
             yield Finding("plugin", "wrong", text, "put svc on the PATH, or connect again: its place is noted then")
         else:

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,8 +16,8 @@ from click.testing import CliRunner, Result
 from svc.cli import main
 from svc.connect.agents import AgentName, Target, plans
 from svc.connect.changes import Append, apply, document_of
+from svc.hook import machine
 from svc.hook.captures import Letter
-from svc.hook.machine import connection_folder
 from svc.hook.outbox import Outbox
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -278,10 +279,14 @@ def test_a_folder_that_takes_no_new_file_still_has_its_file_written(
     """A settings file that is mounted by itself cannot be replaced, only overwritten."""
     lay_out(home, "claude-code")
 
-    def busy(*_: object) -> None:
-        raise OSError(16, os.strerror(16))
+    real = machine.draft_file
 
-    monkeypatch.setattr("svc.connect.connecting.draft_file", busy)
+    def busy(folder: Path, data: bytes) -> AbstractContextManager[Path]:
+        if folder.name == ".claude":
+            raise OSError(16, os.strerror(16))
+        return real(folder, data)
+
+    monkeypatch.setattr(machine, "draft_file", busy)
     connect("claude-code")
     assert KEY in (home / ".claude/settings.json").read_text()
     disconnect("claude-code")
@@ -291,7 +296,7 @@ def test_a_folder_that_takes_no_new_file_still_has_its_file_written(
 def test_what_waits_for_one_server_goes_to_another_only_with_a_word(home: Path) -> None:
     """It is somebody's text; nor does it lie around unsaid."""
     connect("claude-code")
-    Outbox(connection_folder("claude-code")).accept(Letter("/v1/prompts", {}))
+    Outbox(machine.connection_folder("claude-code")).accept(Letter("/v1/prompts", {}))
     assert "captures wait" not in connect("claude-code").output
     other = run("connect", "claude-code", "--url", "http://127.0.0.1:10", "--key", KEY, "--offline")
     assert "1 captures wait" in other.output

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from aggregates.times import parse_instant
 from svc.cli import connecting as doctoring
 from svc.cli import main
-from svc.connect import connecting, doctor
+from svc.connect import connecting, surroundings
 from svc.connect.connecting import StoredConnection
 from svc.connect.doctor import Finding, examine, round_trip
 from svc.connect.server import HEALTH_SECONDS, Capture, NotAnswered, Server
@@ -121,9 +121,9 @@ def test_a_codex_in_the_background_is_known_by_what_runs(listed: str, seconds: i
 
 def test_a_codex_that_runs_since_before_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = connected("codex")
-    monkeypatch.setattr(doctor, "processes", lambda: "1-00:00:00 /usr/bin/codex app-server")
+    monkeypatch.setattr(surroundings, "processes", lambda: "1-00:00:00 /usr/bin/codex app-server")
     assert any("a Codex in the background" in text for text in warned(connection))
-    monkeypatch.setattr(doctor, "processes", lambda: "00:00 /usr/bin/codex app-server")
+    monkeypatch.setattr(surroundings, "processes", lambda: "00:00 /usr/bin/codex app-server")
     assert not any("a Codex in the background" in text for text in warned(connection))
 
 
