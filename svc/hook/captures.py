@@ -205,9 +205,8 @@ def _prompt(connection: Connection, happening: Happening, last: OpenPrompt | Non
     if last is not None and event_id == last.event_id:
         moment = last.moment
     elif last is not None and moment == last.moment:
-        moment = (
-            None  # typed while the agent works, it bears the name of the turn that runs: an answer may bear another
-        )
+        # Typed while the agent works, it bears the name of the turn that runs: an answer may bear another.
+        moment = None
     return Letter(PROMPTS, body), OpenPrompt(event_id, at, moment)
 
 

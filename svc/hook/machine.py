@@ -49,14 +49,8 @@ def load_connection(name: str) -> Connection | None:
     try:
         known: dict[str, Any] = json.loads(connection_file(name).read_bytes())
         capture = known.get("capture") or {}
-        return Connection(
-            name,
-            known["url"],
-            known["key"],
-            capture.get("prompts") is not False,
-            capture.get("responses") is not False,
-            capture.get("max_prompt_bytes"),
-        )
+        prompts, responses = (capture.get(name) is not False for name in ("prompts", "responses"))
+        return Connection(name, known["url"], known["key"], prompts, responses, capture.get("max_prompt_bytes"))
     except FileNotFoundError:
         url, key = os.environ.get("CLAUDE_PLUGIN_OPTION_URL"), os.environ.get("CLAUDE_PLUGIN_OPTION_KEY")
         return Connection(name, url.rstrip("/"), key) if url and key else None

@@ -156,11 +156,10 @@ def believed_rubric(answer: RubricAnswer, prompt: str, pasted: str = "") -> Beli
     `prompt` and `pasted`: as they were sent. What needs words to point at and has none is unsure, as is what was left
     out; only a reference may stand in what was pasted.
     """
-    own = [each.quote for each in answer.quotes if each.habit != "references_concrete"]
-    quotes = _quoted(own, prompt)
-    quotes += _quoted(
-        [each.quote for each in answer.quotes if each.habit == "references_concrete"], f"{prompt}\n{pasted}"
-    )
+    found: dict[bool, list[str]] = {True: [], False: []}
+    for each in answer.quotes:
+        found[each.habit == "references_concrete"].append(each.quote)
+    quotes = _quoted(found[False], prompt) + _quoted(found[True], f"{prompt}\n{pasted}")
     if max(Counter(quotes).values(), default=0) > HABITS_PER_QUOTE_MAX:
         raise Disbelieved("it rests nearly everything on one quote")
     if answer.intent == "unclassified":
@@ -195,21 +194,18 @@ _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 
 
 def leaving(value: Json) -> Json:
+    """The same data, redacted, and without sentences that tell a judge what to say."""
     from aggregates.redaction.redaction import redact  # late: loaded with the first text
 
     match value:
         case str():
-            return without_addresses(redact(value).text)
+            text = redact(value).text
+            if _ADDRESSED.search(text) is None:
+                return text
+            return "".join(found for found in _SENTENCE.findall(text) if not _ADDRESSED.search(found)).rstrip()
         case list():
             return [leaving(each) for each in value]
         case dict():
             return {name: leaving(each) for name, each in value.items()}
         case _:
             return value
-
-
-def without_addresses(text: str) -> str:
-    """The text without sentences that tell a judge what to say."""
-    if _ADDRESSED.search(text) is None:
-        return text
-    return "".join(found for found in _SENTENCE.findall(text) if not _ADDRESSED.search(found)).rstrip()

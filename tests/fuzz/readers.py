@@ -34,7 +34,7 @@ from aggregates.times import bare_date, parse_instant
 from svc.connect.changes import document_of
 from svc.importing import claude_lines, codex_lines
 from svc.importing.exchange import decode_object
-from svc.llm.answers import fitting, without_addresses
+from svc.llm.answers import fitting, leaving
 from svc_http import bodies
 from svc_http.pages.goals import marked
 from tests.fuzz import folds
@@ -246,7 +246,7 @@ def function_targets() -> Iterator[Target]:
         "marked": lambda text: marked(text, {"goal_explicit": " ".join(text.split()[:20])}),
         "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
         "normalized": normalized,
-        "without_addresses": without_addresses,
+        "leaving": leaving,
         "fitting": lambda text: fitting(text, dict),
     }
     for name, run in looked.items():
