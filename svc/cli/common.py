@@ -45,8 +45,8 @@ settings_option = click.option(
     "--var", "settings", metavar="DIR", help=VAR_HELP, callback=lambda _context, _option, var: settings_from(var=var)
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-organization_option = click.option(
-    "--organization", metavar="ORG", help="Its name or id; may be left out while there is only one."
+ORGANIZATION = click.Option(
+    ["--organization"], metavar="ORG", help="Its name or id; may be left out while there is only one."
 )
 
 

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from rich.progress import MofNCompleteColumn, TextColumn
 
 from svc.cli import Command
-from svc.cli.common import Shown, data_options, organization_option, run, show_fields, tell, working
+from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
 from svc.connect.connecting import known_key
 from svc.connect.server import Server, checked_url
 from svc.importing.elsewhere import Elsewhere
@@ -32,12 +32,11 @@ _HEADS = {
 }
 
 
-@click.command("of-an-agent")
+@click.command("of-an-agent", params=[ORGANIZATION])
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--developer", metavar="WHO", help="Whose sessions, by name or id; may be left out while there is only one member."
 )
-@organization_option
 @click.option("--url", help="Another machine's intake, as for `svc connect`.")
 @click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]")
 @data_options

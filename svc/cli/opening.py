@@ -6,7 +6,7 @@ import click
 
 from svc.cli import Command, Found
 from svc.cli.access import NotReached, reach
-from svc.cli.common import data_options, organization_option, print_json, run, say, settings_option
+from svc.cli.common import ORGANIZATION, data_options, print_json, run, say, settings_option
 from svc.settings import Settings
 from svc_http.records import LINK_SECONDS, AuditForm
 
@@ -24,10 +24,9 @@ def audit(settings: Settings, form: AuditForm) -> None:
     say(run(file).decode().rstrip("\n"))
 
 
-@click.command("open", cls=Command, example="svc open --var var --print")
+@click.command("open", cls=Command, params=[ORGANIZATION], example="svc open --var var --print")
 @data_options
 @click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
-@organization_option
 @click.option("--operator", is_flag=True, help="The pages of whoever runs the server instead.")
 @click.option("--print", "only_print", is_flag=True, help="Only print the link.")
 def open_pages(

@@ -13,10 +13,11 @@ from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.acts import RETENTION_DAYS_MAX, TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST, Channel, Role, Schedule
 from svc.cli import Found
 from svc.cli.access import Access, NotFound
-from svc.cli.common import FOREVER, Family, organization_option, say
+from svc.cli.common import FOREVER, ORGANIZATION, Family, say
 
 KEY_LINE_CHARACTERS_MAX = 1_000
-role_option = click.option("--role", type=click.Choice(get_args(Role)), default="member", show_default=True)
+NAME, WHO = click.Argument(["name"]), click.Argument(["who"])
+ROLE = click.Option(["--role"], type=click.Choice(get_args(Role)), default="member", show_default=True)
 PROFILE = [
     click.Option(
         ["--email"], metavar="ADDRESS", help="By which a sign-in provider knows them, and for mail about reports."
@@ -59,8 +60,7 @@ async def list_organizations(access: Access) -> list[Found]:
     return await access.listed("organization")
 
 
-@org.command("create", show=ORGANIZATIONS, example='svc org create "Second team"')
-@click.argument("name")
+@org.command("create", show=ORGANIZATIONS, params=[NAME], example='svc org create "Second team"')
 async def create_organization(access: Access, name: str) -> Found:
     """Found an organization."""
     return await access.create("organization", name=name)
@@ -98,8 +98,7 @@ developer = Family("developer")
 DEVELOPERS = "display_name id timezone language report_schedules activation"
 
 
-@developer.command("list", show=DEVELOPERS, example="svc developer list")
-@organization_option
+@developer.command("list", show=DEVELOPERS, params=[ORGANIZATION], example="svc developer list")
 async def list_developers(access: Access, organization: str | None) -> list[Found]:
     """Show every developer, and how far each has come.
 
@@ -114,11 +113,11 @@ async def list_developers(access: Access, organization: str | None) -> list[Foun
 
 
 @developer.command(
-    "create", show=DEVELOPERS, params=[*PROFILE], example="svc developer create Kim --timezone Asia/Seoul"
+    "create",
+    show=DEVELOPERS,
+    params=[NAME, ORGANIZATION, ROLE, *PROFILE],
+    example="svc developer create Kim --timezone Asia/Seoul",
 )
-@click.argument("name")
-@organization_option
-@role_option
 @click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
 async def create_developer(
     access: Access, name: str, organization: str | None, role: Role, same_name: bool, **profile: Any
@@ -140,9 +139,11 @@ async def create_developer(
 
 
 @developer.command(
-    "set", show=DEVELOPERS, params=[*PROFILE], example="svc developer set Kim --timezone Europe/Berlin --report weekly"
+    "set",
+    show=DEVELOPERS,
+    params=[WHO, *PROFILE],
+    example="svc developer set Kim --timezone Europe/Berlin --report weekly",
 )
-@click.argument("who")
 @click.option("--name", "display_name")
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
 @click.option("--no-notices", is_flag=True, help="They are told of no report any more.")
@@ -166,35 +167,27 @@ member = Family("member")
 MEMBERS = "developer developer_id organization_id role started_at ended_at"
 
 
-@member.command("list", show=MEMBERS, example="svc member list --json")
-@organization_option
+@member.command("list", show=MEMBERS, params=[ORGANIZATION], example="svc member list --json")
 async def list_members(access: Access, organization: str | None) -> list[Found]:
     """Show memberships, former ones too."""
     return await access.listed("membership", organization_id=await access.id_of("organization", organization))
 
 
-@member.command("add", show=MEMBERS, example="svc member add Kim --role owner")
-@click.argument("who")
-@organization_option
-@role_option
+@member.command("add", show=MEMBERS, params=[WHO, ORGANIZATION, ROLE], example="svc member add Kim --role owner")
 async def add_member(access: Access, who: str, organization: str | None, role: Role) -> Found:
     """Take WHO into an organization, for the first time or again."""
     scope, found = await access.find("organization", organization), await access.find("developer", who)
     return await access.create("membership", organization_id=scope["id"], developer_id=found["id"], role=role)
 
 
-@member.command("set", show=MEMBERS, example="svc member set Kim --role owner")
-@click.argument("who")
-@organization_option
+@member.command("set", show=MEMBERS, params=[WHO, ORGANIZATION], example="svc member set Kim --role owner")
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
 async def set_member(access: Access, who: str, organization: str | None, role: Role) -> Found:
     """Give WHO another role."""
     return await access.change("membership", await access.member(who, organization), role=role)
 
 
-@member.command("remove", example="svc member remove Kim")
-@click.argument("who")
-@organization_option
+@member.command("remove", params=[WHO, ORGANIZATION], example="svc member remove Kim")
 async def remove_member(access: Access, who: str, organization: str | None) -> str:
     """End the membership of WHO, given by name or id.
 
@@ -216,17 +209,14 @@ async def list_teams(access: Access) -> list[Found]:
     return await access.listed("team")
 
 
-@team.command("create", show=TEAMS, example="svc team create Core")
-@click.argument("name")
-@organization_option
+@team.command("create", show=TEAMS, params=[NAME, ORGANIZATION], example="svc team create Core")
 async def create_team(access: Access, name: str, organization: str | None) -> Found:
     """Form a team called NAME."""
     scope = await access.find("organization", organization)
     return await access.create("team", organization_id=scope["id"], name=name)
 
 
-@team.command("end", example="svc team end Core")
-@click.argument("name")
+@team.command("end", params=[NAME], example="svc team end Core")
 async def end_team(access: Access, name: str) -> str:
     """Make the team NAME, given by name or id, inactive."""
     found = await access.find("team", name)
@@ -234,25 +224,20 @@ async def end_team(access: Access, name: str) -> str:
     return f"team {found['name']} has ended"
 
 
-@team.command("members", show=TEAM_MEMBERS, example="svc team members Core")
-@click.argument("name")
+@team.command("members", show=TEAM_MEMBERS, params=[NAME], example="svc team members Core")
 async def list_team_members(access: Access, name: str) -> list[Found]:
     """Show who is in the team NAME, and who was."""
     return await access.listed("team-membership", team_id=await access.id_of("team", name))
 
 
-@team.command("add", show=TEAM_MEMBERS, example="svc team add Core Kim")
-@click.argument("name")
-@click.argument("who")
+@team.command("add", show=TEAM_MEMBERS, params=[NAME, WHO], example="svc team add Core Kim")
 async def add_team_member(access: Access, name: str, who: str) -> Found:
     """Put WHO into the team NAME."""
     found, person = await access.find("team", name), await access.find("developer", who)
     return await access.create("team-membership", team_id=found["id"], developer_id=person["id"])
 
 
-@team.command("remove", example="svc team remove Core Kim")
-@click.argument("name")
-@click.argument("who")
+@team.command("remove", params=[NAME, WHO], example="svc team remove Core Kim")
 async def remove_team_member(access: Access, name: str, who: str) -> str:
     """End the stay of WHO in the team NAME."""
     found, person = await access.find("team", name), await access.find("developer", who)
