@@ -14,7 +14,7 @@ from svc import __version__
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
 from svc.connect import connecting
-from svc.connect.agents import RESTART, AgentName, Scope, Target, folder_of, plans, told
+from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
 from svc.connect.changes import Refused
 from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
 from svc.connect.doctor import Level, examine
@@ -119,8 +119,8 @@ def connect(
         server.answer("POST", "/v1/setup-complete", said)
     undo = f"svc disconnect {agent}" + (" --scope project" if scope == "project" else "")
     say(f"{agent} is connected; start it anew. `svc doctor` tests it, `{undo}` undoes it.")
-    if agent in RESTART:
-        say(RESTART[agent])
+    if (restart := KNOWN_AGENTS[agent].restart) is not None:
+        say(restart)
 
 
 def _checked_key(key: str | None) -> str:
@@ -239,8 +239,8 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     kept = next((receipt.backup for receipt in connection.files if receipt.backup is not None), None)
     copies = "there was no file before" if kept is None else f"copies of the files lie in {Path(kept).parent}"
     say(f"{agent} is disconnected; {copies}")
-    if agent in RESTART:
-        say(RESTART[agent])
+    if (restart := KNOWN_AGENTS[agent].restart) is not None:
+        say(restart)
 
 
 @click.command(cls=Command, example="svc doctor")

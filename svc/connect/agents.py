@@ -1,9 +1,10 @@
-"""What is switched on in which agent, and in which of its files. Pure but for where a home folder lies."""
+"""What is switched on in which agent, and in which of its files: as `agents.toml` says."""
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from pkgutil import get_data
 from typing import Any, Literal
 
 import msgspec
@@ -13,61 +14,64 @@ from svc.connect.changes import Append, Change, Put, Refused, apply, document_of
 AgentName = Literal["claude-code", "codex", "gemini", "copilot", "opencode"]
 Scope = Literal["user", "project"]
 Plans = dict[Path, list[Change]]
-ENV_FILE = "svc.env"  # of an agent that takes its telemetry from its environment alone: for a shell to read
-HOOK_SECONDS = 5  # what an agent gives a hook before it ends it; it ends by itself within two
-CODEX_END_SECONDS = 3  # the most that Codex gives a hook of a session's end
-_NEW_SHELL = "A shell keeps the variables that it has read: open a new one."
-RESTART: dict[AgentName, str] = {
-    "codex": "A Codex that runs in the background keeps its old settings: codex app-server daemon restart",
-    "copilot": _NEW_SHELL,
-    "opencode": _NEW_SHELL,
-}
-"""What must be started anew besides the agent's windows."""
-OPENCODE_WAIT_MS = "100"
 NEVER_FAILS = " || true"  # should svc be gone one day, the agent hears of no fault
-CLAUDE_TOOLS = "Bash|Edit|MultiEdit|NotebookEdit|Write"
-"""The tools whose calls a hook tells: those that change files or run commands."""
-_FOLDERS: dict[AgentName, tuple[str, str | None]] = {
-    "claude-code": (".claude", "CLAUDE_CONFIG_DIR"),
-    "codex": (".codex", "CODEX_HOME"),
-    "gemini": (".gemini", None),
-    "copilot": (".copilot", "COPILOT_HOME"),
-    "opencode": (".config/opencode", None),
-}
-"""Where an agent's settings lie at home, and the variable that says otherwise."""
-_SERVERS: dict[AgentName, tuple[str, str, dict[str, Any]]] = {
-    "claude-code": (".claude.json", "mcpServers", {"type": "stdio"}),
-    "codex": ("config.toml", "mcp_servers", {}),
-    "gemini": ("settings.json", "mcpServers", {}),
-    "copilot": ("mcp-config.json", "mcpServers", {"type": "local", "tools": ["*"]}),
-    "opencode": ("opencode.json", "mcp", {"type": "local", "enabled": True}),
-}
-"""Where an agent looks for servers of MCP: file, table, and what it wants of each. No key: `svc mcp` finds it."""
-_KEY_HEADER = "X-API-Key"
-"""For agents that take headers from their environment: some decode what stands there, some do not, and here both
-read the same. Agents that share a shell also share this variable."""
-_BY_SHELL = (
-    "{0} takes this from its environment alone. Have your shell read the file before it starts {0}, for example in its "
-    "profile: set -a; . ~/{1}/svc.env; set +a",
-    "{0} is connected by its telemetry alone: svc sets up no hooks for it.",
-)
-_OWN_WORDS: dict[AgentName, list[str]] = {
-    "claude-code": [],
-    "codex": [
-        "Codex also sends what its tools printed; it has no switch for that.",
-        "Codex asks you to trust the new hooks at its next start; until then only its telemetry is sent.",
-    ],
-    "gemini": [
-        "Gemini CLI takes the key from a .env file, and reads one only: in a project that has a .env of its own its "
-        "telemetry is sent without the key and refused, while the hooks go on.",
-    ],
-    "copilot": [each.format("Copilot CLI", ".copilot") for each in _BY_SHELL],
-    "opencode": [
-        *(each.format("opencode", ".config/opencode") for each in _BY_SHELL),
-        "With each request opencode also sends the whole conversation that it asked the model, and its own log; it has "
-        "no switch for that.",
-    ],
-}
+
+
+class SettingsFile(msgspec.Struct, frozen=True):
+    name: str
+    values: dict[str, Any]
+    table: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    header: str = ""
+
+    def changes(self, url: str, key: str) -> list[Change]:
+        values = dict(self.values)
+        for signal in ("", *self.signals) if self.signals else ():
+            prefix = f"OTEL_EXPORTER_OTLP_{signal.upper()}{'_' if signal else ''}"
+            values[f"{prefix}ENDPOINT"] = f"{{url}}/v1/{signal}" if signal else "{url}"
+            values |= {f"{prefix}PROTOCOL": "http/json", f"{prefix}HEADERS": self.header}
+        return [Put((*self.table, name), _filled(value, url, key)) for name, value in values.items()]
+
+
+def _filled(value: Any, url: str, key: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _filled(each, url, key) for name, each in value.items()}
+    return value.replace("{url}", url).replace("{key}", key) if isinstance(value, str) else value
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    file: str
+    events: tuple[str, ...] = ()
+    timeout: int = 5
+    matcher: str | None = None
+
+    def calling(self, program: Sequence[str]) -> list[Change]:
+        """In the shape of all three agents that have any."""
+        command = {"type": "command", "command": shlex.join(program) + NEVER_FAILS, "timeout": self.timeout}
+        group: dict[str, Any] = {"hooks": [command]}
+        if self.matcher is not None:
+            group = {"matcher": self.matcher, "hooks": [{**command, "async": True}]}
+        return [Append(("hooks", event), group) for event in self.events]
+
+
+class ToolServers(msgspec.Struct, frozen=True):
+    file: str
+    table: str
+    more: dict[str, Any] = {}
+
+
+class Agent(msgspec.Struct, frozen=True):
+    folder: str
+    files: list[SettingsFile]
+    server: ToolServers
+    hooks: list[Hooks] = []
+    variable: str | None = None
+    user_only: bool = False
+    words: list[str] = []
+    restart: str | None = None
+
+
+KNOWN_AGENTS = msgspec.toml.decode(get_data(__name__, "agents.toml") or b"", type=dict[AgentName, Agent])
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -84,15 +88,15 @@ class Target(msgspec.Struct, frozen=True):
 
 def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
     """The folder of the agent's settings. Raises `Refused` where the agent takes none from there."""
-    folder, variable = _FOLDERS[agent]
+    known = KNOWN_AGENTS[agent]
     if scope == "project":
-        if agent in ("codex", "copilot", "opencode"):
+        if known.user_only:
             raise Refused(f"{agent} takes no telemetry settings from a project; connect it with --scope user")
-        return project / folder
+        return project / known.folder
     if agent == "opencode" and (base := os.environ.get("XDG_CONFIG_HOME")):
         return Path(base) / "opencode"
-    chosen = os.environ.get(variable) if variable else None
-    return Path(chosen).expanduser() if chosen else Path.home() / folder
+    chosen = os.environ.get(known.variable) if known.variable else None
+    return Path(chosen).expanduser() if chosen else Path.home() / known.folder
 
 
 def told(target: Target) -> list[str]:
@@ -103,7 +107,7 @@ def told(target: Target) -> list[str]:
         "Tool calls with their details: commands, file paths, and what was written into files.",
         "Models, tokens, costs, errors, and when sessions begin and end.",
         "What its telemetry says of its user and version: account ids, and the e-mail address where it knows one.",
-        *_OWN_WORDS[target.agent],
+        *KNOWN_AGENTS[target.agent].words,
         f"All of it goes to {target.url} and nowhere else.",
     ]
     if target.coach:
@@ -115,9 +119,9 @@ def told(target: Target) -> list[str]:
 
 def to_paste(url: str) -> Iterator[tuple[AgentName, str, str]]:
     """Agent, file and text: the telemetry settings of every agent, for a person to put there."""
-    for agent, (folder, _) in _FOLDERS.items():
+    for agent, known in KNOWN_AGENTS.items():
         target = Target(agent, url, "YOUR_KEY", (), hooks=False)
-        for path, changes in plans(target, "user", Path("~") / folder).items():
+        for path, changes in plans(target, "user", Path("~") / known.folder).items():
             document = document_of(path.name, "")
             apply(document, changes)
             yield agent, str(path), document.render()
@@ -125,93 +129,27 @@ def to_paste(url: str) -> Iterator[tuple[AgentName, str, str]]:
 
 def plans(target: Target, scope: Scope, folder: Path) -> Plans:
     """What changes in which file, in the order in which these are written."""
-    files: Plans = {}
-    for path, changes in (*_telemetry(target, scope, folder), *_asking(target, scope, folder)):
+    known, files = KNOWN_AGENTS[target.agent], Plans()
+    claude_project = target.agent == "claude-code" and scope == "project"
+
+    def change(name: str, changes: list[Change], place: Path = folder) -> None:
+        # A project's own settings are shared by everybody who has it: the key goes into those that are not.
+        path = place / ("settings.local.json" if claude_project and name == "settings.json" else name)
         files.setdefault(path, []).extend(changes)
-    return {path: changes for path, changes in files.items() if changes}
 
-
-def _asking(target: Target, scope: Scope, folder: Path) -> Iterator[tuple[Path, list[Change]]]:
-    if target.asks is None:
-        return
-    (name, table, more), (program, *arguments) = _SERVERS[target.agent], target.asks
-    if target.agent == "claude-code" and scope == "project":
-        folder, name = folder.parent, ".mcp.json"
-    elif target.agent == "claude-code" and not os.environ.get("CLAUDE_CONFIG_DIR"):
-        folder = folder.parent  # beside its own folder
-    opencode = target.agent == "opencode"
-    how = {"command": list(target.asks)} if opencode else {"command": program, "args": arguments}
-    yield folder / name, [Put((table, "svc"), more | how)]
-
-
-def _telemetry(target: Target, scope: Scope, folder: Path) -> Iterator[tuple[Path, list[Change]]]:
-    bearer, header = f"Bearer {target.key}", f"{_KEY_HEADER}={target.key}"
-    match target.agent:
-        case "claude-code":
-            variables = {
-                "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
-                "OTEL_LOGS_EXPORTER": "otlp",
-                "OTEL_METRICS_EXPORTER": "otlp",
-                "OTEL_LOG_USER_PROMPTS": "1",
-                "OTEL_LOG_TOOL_DETAILS": "1",
-            }
-            variables |= _exporter(target.url, f"Authorization={bearer}", "logs", "metrics", "traces")
-            # A project's own settings are shared by everybody who has it: the key goes into those that are not.
-            path = folder / ("settings.json" if scope == "user" else "settings.local.json")
-            yield path, _puts(variables, "env")
-            yield path, _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "StopFailure")
-            yield path, _hooks(target, "PostToolUse", "PostToolUseFailure", matcher=CLAUDE_TOOLS)
-            yield path, _hooks(target, "SessionEnd")
-            if target.coach is not None:
-                yield path, [_hook("UserPromptSubmit", target.coach)]
-        case "codex":
-            # Its metrics carry no session, and its traces the same words at a hundred times the size.
-            otlp = {"endpoint": f"{target.url}/v1/logs", "protocol": "json", "headers": {"authorization": bearer}}
-            none = {"trace_exporter": "none", "metrics_exporter": "none"}
-            settings = {"log_user_prompt": True, "exporter": {"otlp-http": otlp}, **none}
-            yield folder / "config.toml", _puts(settings, "otel")
-            yield folder / "hooks.json", _hooks(target, "SessionStart", "UserPromptSubmit", "Stop", "Interrupt")
-            yield folder / "hooks.json", _hooks(target, "SessionEnd", timeout=CODEX_END_SECONDS)
-        case "copilot":
-            variables = {"COPILOT_OTEL_ENABLED": "true", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
-            yield folder / ENV_FILE, _puts(variables | _exporter(target.url, header, "traces", "metrics"))
-        case "opencode":
-            yield folder / "opencode.json", [Put(("experimental", "openTelemetry"), True)]
-            # It leaves without sending what waits: by default that is what its last five seconds were.
-            variables = _exporter(target.url, header, "traces", "metrics", "logs")
-            yield folder / ENV_FILE, _puts(variables | {"OTEL_BSP_SCHEDULE_DELAY": OPENCODE_WAIT_MS})
-        case "gemini":
-            http = {"target": "local", "otlpProtocol": "http", "otlpEndpoint": target.url}
-            events = ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")
-            yield folder / "settings.json", _puts({"enabled": True, **http, "logPrompts": True}, "telemetry")
-            yield folder / "settings.json", _hooks(target, *events, timeout=HOOK_SECONDS * 1000)
-            # It has no setting for a header; its exporters take the key from the environment. Of all names of an
-            # address this one outranks the others.
-            address = {"GEMINI_TELEMETRY_OTLP_ENDPOINT": target.url, "OTEL_EXPORTER_OTLP_HEADERS": header}
-            yield folder / ".env", _puts(address)
-
-
-def _exporter(url: str, header: str, *signals: str) -> dict[str, str]:
-    """A signal's own variable, here or in the shell, would outrank the others: the key would go to its address."""
-    found = {"PROTOCOL": "http/json", "ENDPOINT": url, "HEADERS": header}
-    for signal in signals:
-        own = {"ENDPOINT": f"{url}/v1/{signal}", "PROTOCOL": "http/json", "HEADERS": header}
-        found |= {f"{signal.upper()}_{name}": value for name, value in own.items()}
-    return {f"OTEL_EXPORTER_OTLP_{name}": value for name, value in found.items()}
-
-
-def _puts(values: Mapping[str, Any], *table: str) -> list[Change]:
-    return [Put((*table, name), value) for name, value in values.items()]
-
-
-def _hooks(target: Target, *events: str, timeout: int = HOOK_SECONDS, matcher: str | None = None) -> list[Change]:
-    return [_hook(event, target.command, timeout, matcher) for event in events] if target.hooks else []
-
-
-def _hook(event: str, program: Sequence[str], timeout: int = HOOK_SECONDS, matcher: str | None = None) -> Append:
-    """In the shape of all three agents. One with a matcher tells tool calls: it runs beside the agent."""
-    command: dict[str, Any] = {"type": "command", "command": shlex.join(program) + NEVER_FAILS, "timeout": timeout}
-    group: dict[str, Any] = {"hooks": [command]}
-    if matcher is not None:
-        group = {"matcher": matcher, "hooks": [{**command, "async": True}]}
-    return Append(("hooks", event), group)
+    for each in known.files:
+        change(each.name, each.changes(target.url, target.key))
+    for hooks in known.hooks if target.hooks else ():
+        change(hooks.file, hooks.calling(target.command))
+    if target.coach is not None:
+        change("settings.json", Hooks("", ("UserPromptSubmit",)).calling(target.coach))
+    if target.asks is not None:
+        name, place, (program, *arguments) = known.server.file, folder, target.asks
+        if claude_project:
+            name, place = ".mcp.json", folder.parent
+        elif target.agent == "claude-code" and not os.environ.get("CLAUDE_CONFIG_DIR"):
+            place = folder.parent  # beside its own folder
+        opencode = target.agent == "opencode"
+        how = {"command": list(target.asks)} if opencode else {"command": program, "args": arguments}
+        change(name, [Put((known.server.table, "svc"), known.server.more | how)], place)
+    return files

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from svc.connect.agents import ENV_FILE, AgentName
+from svc.connect.agents import AgentName
 from tests.agents.clis import CLIS, Person, found
 from tests.agents.screen import ESCAPE, screen, wait_until
 from tests.agents.stub import ANSWER, FAILED, HELPED, Stub, stub_model
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, environment, init, serving
 
+ENV_FILE = "svc.env"
 AGENTS = [agent for agent in get_args(AgentName) if agent in CLIS]
 SVC = Path(__file__).parent.parent.parent / ".venv" / "bin" / "svc"
 FIRST, SECOND = "Please run the check and tell me.", "Now delegate looking around."

@@ -380,7 +380,8 @@ def test_an_agent_is_told_of_the_tools_and_forgets_them_again(home: Path, agent:
 @pytest.mark.parametrize("agent", get_args(AgentName))
 def test_an_agent_gets_these_settings(agent: AgentName) -> None:
     """Telemetry, hooks, tools: they stand in `settings.json` beside this file, as an agent reads them."""
-    target = Target(agent, URL, "svc_KEY", ("svc", "hook", agent), asks=("svc", "mcp"), coach=("svc", "coach", agent))
+    coach = ("svc", "coach", agent) if agent == "claude-code" else None
+    target = Target(agent, URL, "svc_KEY", ("svc", "hook", agent), asks=("svc", "mcp"), coach=coach)
     written = {}
     for path, changes in plans(target, "user", Path("~/agent")).items():
         document = document_of(path.name, "")
