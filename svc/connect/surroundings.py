@@ -48,8 +48,8 @@ def capturing_plugins(folder: Path) -> list[str]:
     found = []
     for name in sorted(name for name, on in enabled.items() if on is True):
         known = installed.get(name)
-        places = [each.get("installPath") for each in (known if isinstance(known, list) else [known]) if each]
-        if any(isinstance(place, str) and _captures(Path(place)) for place in places):
+        places = [each for each in (known if isinstance(known, list) else [known]) if isinstance(each, dict)]
+        if any(_captures(Path(str(each.get("installPath")))) for each in places):
             found.append(name)
     return found
 
