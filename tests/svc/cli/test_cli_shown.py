@@ -45,10 +45,10 @@ def test_fields_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "name      Kim\nlanguage  ko\n"
 
 
-def test_times_are_shown_to_the_minute() -> None:
-    """In UTC; none where there is none."""
-    assert minute("2026-11-22T07:44:54.664405Z") == "2026-11-22 07:44Z"
-    assert minute(None) == ""
+def test_counts_and_times_are_shown_as_they_are_spoken_of() -> None:
+    """One is no plural; a time to the minute, in UTC."""
+    assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == ["0 files", "1 file", "2 files", "1,000 files"]
+    assert [minute(time) for time in ("2026-11-22T07:44:54.664405Z", None)] == ["2026-11-22 07:44Z", ""]
 
 
 KIM, ANA, SECOND = {ID: "Kim"}, {str(uuid4()): "ana@example.org"}, {str(uuid4()): "Kim"}
@@ -97,40 +97,27 @@ def test_an_import_of_a_folder_that_is_not_there_says_where_it_looked_and_what_t
     assert f"svc connect {agent}" in result.stderr
 
 
-def test_things_are_counted_as_they_are_spoken_of() -> None:
-    """One is no plural."""
-    assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == ["0 files", "1 file", "2 files", "1,000 files"]
-
-
 HOSTILE = "a\x1b]0;owned\x07\x9b31m\u202eb\u2066c\u200b\u200ed\u2028\u061c\U000e0041e\x7f\r"
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\U000e0041]")
 
 
-@pytest.mark.parametrize("show", [lambda text: show_table((text, text), [(text, text)], text), say, print_json])
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda text: show_table((text, text), [(text, text)], text),
+        lambda text: show_fields([(text, text)]),
+        say,
+        print_json,
+    ],
+    ids=["a table, its head and its title", "fields", "a sentence", "JSON"],
+)
 def test_nothing_shown_steers_a_terminal(show: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
-    """In a table, its head and its title, in a sentence, in JSON."""
+    """JSON keeps its value: what would steer is escaped, not lost."""
     show(HOSTILE)
     out = capsys.readouterr().out
     assert out.count("owned") >= 1
     assert UNSEEN.search(out) is None
-
-
-def test_fields_do_not_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    show_fields([(HOSTILE, HOSTILE)])
-    assert UNSEEN.search(capsys.readouterr().out) is None
-
-
-def test_json_keeps_its_value(capsys: pytest.CaptureFixture[str]) -> None:
-    """What would steer a terminal is escaped, not lost."""
-    print_json({"title": HOSTILE})
-    assert json.loads(capsys.readouterr().out) == {"title": HOSTILE}
-
-
-def test_a_prompt_is_graded_without_its_control_characters(tmp_path: Path) -> None:
-    text = f"Fix the login{HOSTILE} bug in app.py{HOSTILE}, and run the tests{HOSTILE} to check it."
-    for args in (["grade"], ["grade", "--json"]):
-        graded = CliRunner().invoke(main, args, input=text.encode())
-        assert (graded.exit_code, UNSEEN.search(graded.output)) == (0, None)
+    assert show is not print_json or json.loads(out) == HOSTILE
 
 
 @pytest.mark.parametrize(
@@ -147,17 +134,6 @@ def test_an_error_does_not_steer_a_terminal(args: list[str]) -> None:
     """It quotes what was typed, the name of a file for instance."""
     told = CliRunner().invoke(main, args)
     assert told.exit_code != 0
-    assert UNSEEN.search(told.output) is None
-
-
-def test_what_import_passes_over_is_named_plainly(tmp_path: Path) -> None:
-    """A session's file may be called anything."""
-    name = HOSTILE.replace("\x00", "")
-    (tmp_path / f"{name}.jsonl").write_text("{torn\n{torn\n", encoding="utf-8")
-    var = ["--var", str(tmp_path / "var")]
-    assert CliRunner().invoke(main, ["init", *var]).exit_code == 0
-    told = CliRunner().invoke(main, ["import", "claude-code", str(tmp_path), *var])
-    assert "owned" in told.output
     assert UNSEEN.search(told.output) is None
 
 
