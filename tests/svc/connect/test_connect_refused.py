@@ -1,5 +1,6 @@
 """What `svc connect` refuses, in one sentence and with every file as it was."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,33 +15,26 @@ pytestmark = pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("agent", "name", "text", "reason"),
     [
-        ("claude-code", ".claude/settings.json", '{\n  // mine\n  "a": 1\n}', "line 2"),
-        ("claude-code", ".claude/settings.json", '{"hooks": []}', "hooks is no table or object"),
-        ("gemini", ".gemini/settings.json", '{"a": 1', "not plain JSON"),
-        ("codex", ".codex/config.toml", "a = = 1", "not TOML"),
-        ("gemini", ".gemini/settings.json", "\ufeff{}", "byte order mark; save it as UTF-8"),
-        ("codex", ".codex/hooks.json", "{} {}", "not plain JSON"),
+        ("claude-code", ".claude/settings.json", b'{\n  // mine\n  "a": 1\n}', "line 2"),
+        ("claude-code", ".claude/settings.json", b'{"hooks": []}', "hooks is no table or object"),
+        ("claude-code", ".claude/settings.json", b'{"a": "\xff"}', "not UTF-8"),
+        ("codex", ".codex/config.toml", b"a = = 1", "not TOML"),
+        ("gemini", ".gemini/settings.json", "\ufeff{}".encode(), "byte order mark; save it as UTF-8"),
+        ("codex", ".codex/hooks.json", b"{} {}", "not plain JSON"),
     ],
 )
 def test_a_file_that_cannot_be_read_surely_is_refused(
-    home: Path, agent: str, name: str, text: str, reason: str
+    home: Path, agent: str, name: str, text: bytes, reason: str
 ) -> None:
     """One plain sentence; no file of the agent is changed."""
     (home / name).parent.mkdir()
-    (home / name).write_text(text)
+    (home / name).write_bytes(text)
     result = run("connect", agent, "--key", KEY, "--offline")
     assert result.exit_code == 1
-    assert (home / name).read_text() == text
+    assert (home / name).read_bytes() == text
     assert reason in result.output
     assert "Traceback" not in result.output
     assert [path.name for path in (home / name).parent.iterdir()] == [Path(name).name]
-
-
-def test_bytes_that_are_no_text_are_refused(home: Path) -> None:
-    """They stay as they are."""
-    (home / ".claude").mkdir()
-    (home / ".claude/settings.json").write_bytes(b'{"a": "\xff"}')
-    assert "not UTF-8" in run("connect", "claude-code", "--key", KEY, "--offline").output
 
 
 def test_a_folder_where_the_file_should_be_is_refused(home: Path) -> None:
@@ -92,28 +86,16 @@ def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: P
 
 # --- what would send the key to somebody else ----------------------------------------------------------------
 
-_THEIRS = "http://127.0.0.1:9"
-
 
 @pytest.mark.parametrize(
     ("agent", "name", "text", "reason"),
     [
-        (
-            "claude-code",
-            ".claude/settings.json",
-            '{"env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "AWAY"}}',
-            "env.OTEL_EXPORTER_",
-        ),
-        (
-            "claude-code",
-            ".claude/settings.local.json",
-            '{"env": {"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "AWAY"}}',
-            "_LOGS_",
-        ),
-        ("claude-code", ".claude/settings.json", '{"otelHeadersHelper": "/bin/headers"}', "otelHeadersHelper"),
-        ("gemini", ".gemini/settings.json", '{"telemetry": {"otlpEndpoint": "AWAY"}}', "telemetry.otlpEndpoint"),
-        ("gemini", ".gemini/.env", "GEMINI_TELEMETRY_OTLP_ENDPOINT=AWAY", "GEMINI_TELEMETRY_OTLP_ENDPOINT"),
-        ("gemini", ".env", "OTEL_EXPORTER_OTLP_HEADERS=x=y", "OTEL_EXPORTER_OTLP_HEADERS"),
+        ("claude-code", "settings.json", '{"env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "AWAY"}}', "env.OTEL_EXPORTER_"),
+        ("claude-code", "settings.local.json", '{"env": {"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "AWAY"}}', "_LOGS_"),
+        ("claude-code", "settings.json", '{"otelHeadersHelper": "/bin/headers"}', "otelHeadersHelper"),
+        ("gemini", "settings.json", '{"telemetry": {"otlpEndpoint": "AWAY"}}', "telemetry.otlpEndpoint"),
+        ("gemini", ".env", "GEMINI_TELEMETRY_OTLP_ENDPOINT=AWAY", "GEMINI_TELEMETRY_OTLP_ENDPOINT"),
+        ("gemini", "../.env", "OTEL_EXPORTER_OTLP_HEADERS=x=y", "OTEL_EXPORTER_OTLP_HEADERS"),
     ],
 )
 def test_a_project_that_sends_elsewhere_is_named(
@@ -121,13 +103,14 @@ def test_a_project_that_sends_elsewhere_is_named(
 ) -> None:
     """Its settings outrank a person's own; nothing is changed, and the file is named."""
     project = home / "project"
-    (project / name).parent.mkdir(parents=True)
-    (project / name).write_text(text.replace("AWAY", _THEIRS))
+    path = Path(os.path.normpath(project / f".{agent.partition('-')[0]}" / name))
+    path.parent.mkdir(parents=True)
+    path.write_text(text.replace("AWAY", "http://127.0.0.1:9"))
     monkeypatch.chdir(project)
     result = run("connect", agent, "--key", KEY, "--offline")
     assert result.exit_code == 1
     assert reason in result.output
-    assert str(project / name) in "".join(result.output.split("\n"))
+    assert str(path) in "".join(result.output.split("\n"))
     assert KEY not in result.output
     assert not [path for path in home.rglob("*") if path.is_file() and KEY in path.read_text()]
 
@@ -147,16 +130,12 @@ def test_what_whoever_runs_the_machine_has_set_is_told(
 ) -> None:
     """Managed settings outrank every other."""
     monkeypatch.setattr("svc.connect.surroundings.MANAGED", tmp_path)
-    for agent, name, text in [
+    for agent, name, text in (
         ("claude-code", "claude-code/managed-settings.json", '{"env": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}}'),
-        (
-            "claude-code",
-            "claude-code/managed-settings.d/10.json",
-            '{"env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://o"}}',
-        ),
+        ("claude-code", "claude-code/managed-settings.d/10.json", '{"env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "x"}}'),
         ("codex", "codex/managed_config.toml", '[otel]\nexporter = "none"\n'),
         ("gemini", "gemini-cli/settings.json", '{"telemetry": {"otlpEndpoint": "http://o"}}'),
-    ]:
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
