@@ -1,18 +1,21 @@
-"""`svc demo`: a month of two imaginary developers, from transcripts to scores, on a folder of its own."""
+"""`svc demo` and `svc grade`: what can be tried without a server, on sample sessions or a prompt of one's own."""
 
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import click
+from rich.table import Table
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
+from aggregates.scores.grades import PromptGrade, grade_text
 from svc.cli import Command, main
-from svc.cli.common import Shown, run, settings_from
+from svc.cli.common import Shown, json_option, run, settings_from, tell
+from svc.limits import FRAME_BYTES_MAX
 from svc.log.folder import held, new_key
 from svc.settings import Settings
 
@@ -81,3 +84,33 @@ async def _people(service: "RunningService", var: Path) -> dict[str, str]:
                 CLAUDE_CODE, written[name], service.send, lambda _: None, scope=scope, digester=digester, now_us=now_us
             )
     return {"Ana": made.key, "Ben": key}
+
+
+@click.command(cls=Command, example='echo "fix the login" | svc grade')
+@click.argument("file", type=click.File("rb"), default="-")
+@json_option
+def grade(file: Any, as_json: bool) -> None:
+    """Needs no server and no network. Reads FILE, or standard input."""
+    content = file.read(FRAME_BYTES_MAX + 1)
+    if len(content) > FRAME_BYTES_MAX:
+        raise click.ClickException(f"the prompt is larger than {FRAME_BYTES_MAX} bytes; grade a shorter one")
+    text = content.decode("utf-8", "replace")
+    if not text.strip():
+        raise click.ClickException("there is no prompt to grade: give a FILE, or text on standard input")
+    tell(grade_text(text), as_json, _show)
+
+
+def _show(graded: PromptGrade) -> None:
+    console = Shown()
+    console.print(graded.verdict, markup=False)
+    if graded.intent is None:
+        return
+    table = Table("habit", "", "why")
+    for habit in graded.habits:
+        if habit.applies:
+            quoted = f"\n“{habit.quoted}”" if habit.quoted else ""
+            missed = not habit.earned and not habit.unsure
+            advice = f"\nwrite: {habit.how_to_earn}" if missed else ""
+            mark = "?" if habit.unsure else "✗" if missed else "✓"
+            table.add_row(habit.boolean.replace("_", " "), mark, habit.why + quoted + advice)
+    console.print(table, markup=False)

@@ -67,6 +67,9 @@ class Agent(msgspec.Struct, frozen=True):
     hooks: list[Hooks] = []
     variable: str | None = None
     user_only: bool = False
+    managed: tuple[str, ...] = ()
+    managed_mac: tuple[str, ...] = ()
+    in_projects: tuple[str, ...] = ()
     words: list[str] = []
     restart: str | None = None
 

@@ -11,23 +11,12 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from svc.connect.agents import AgentName, Plans, Scope
+from svc.connect.agents import KNOWN_AGENTS, AgentName, Plans, Scope
 from svc.connect.changes import Put
 from svc.connect.connecting import StoredConnection, value_in
 
-MANAGED = Path("/Library/Application Support" if sys.platform == "darwin" else "/etc")
-"""Where whoever looks after the machine keeps settings that outrank a person's own."""
-_CLAUDE, _GEMINI = ("ClaudeCode", "GeminiCli") if sys.platform == "darwin" else ("claude-code", "gemini-cli")
-_MANAGED: dict[AgentName, tuple[str, ...]] = {
-    "claude-code": (f"{_CLAUDE}/managed-settings.json", f"{_CLAUDE}/managed-settings.d/*.json"),
-    "codex": ("codex/managed_config.toml",),
-    "gemini": (f"{_GEMINI}/settings.json",),
-}
-_OF_A_PROJECT: dict[AgentName, tuple[str, ...]] = {
-    "claude-code": (".claude/settings.local.json", ".claude/settings.json"),
-    "gemini": (".gemini/settings.json", ".gemini/.env", ".env"),
-    "opencode": ("opencode.json", ".opencode/opencode.json"),
-}
+_MAC = sys.platform == "darwin"
+MANAGED = Path("/Library/Application Support" if _MAC else "/etc")
 PLUGIN_FILES_MAX = 200
 PLUGIN_FILE_BYTES_MAX = 256 * 1024
 _INTAKE = (b"/v1/prompts", b"hook claude-code")
@@ -119,9 +108,11 @@ def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
     ours = {change.path: change.value for changes in files.values() for change in changes if isinstance(change, Put)}
     project = Path.cwd()
     at_home = next(iter(files)).parent.parent == project  # there a project's settings are one's own
-    above = [path for name in _MANAGED.get(agent, ()) for path in sorted(MANAGED.glob(name))]
+    known = KNOWN_AGENTS[agent]
+    managed = known.managed_mac if _MAC else known.managed
+    above = [path for name in managed for path in sorted(MANAGED.glob(name))]
     if scope == "user" and not at_home:
-        above += [project / name for name in _OF_A_PROJECT.get(agent, ())]
+        above += [project / name for name in known.in_projects]
     for path in above:
         for key, value in ours.items():
             if value_in(path, key) not in (UNSET, value):

@@ -6,15 +6,13 @@ nothing and the prompt goes on. A session hears of each habit once.
 
 import contextlib
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from svc.hook.captures import clean
 from svc.hook.machine import connection_folder, private_folder, replace_file
-from svc.hook.main import INPUT_BYTES_MAX
+from svc.hook.main import INPUT_BYTES_MAX, ended_in
 from svc.hook.outbox import forget_old, session_file
 
 if TYPE_CHECKING:
@@ -35,17 +33,16 @@ class Before(NamedTuple):
 
 def coach(arguments: list[str]) -> NoReturn:
     """`AGENT`, the hook's JSON on standard input. Ends the process, always with 0."""
-    with contextlib.suppress(BaseException):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-        signal.setitimer(signal.ITIMER_REAL, COACH_SECONDS)
+
+    def speak() -> None:
         told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
         line = advice(connection_folder(arguments[0]) / "coach", told)
         if line is not None:
             # For the person's eyes: text by itself, and `additionalContext`, would go to the model.
             sys.stdout.write(json.dumps({"systemMessage": line}))
             sys.stdout.flush()
-    os._exit(0)
+
+    ended_in(COACH_SECONDS, speak)
 
 
 def advice(folder: Path, told: dict[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from svc.hook.captures import AGENTS, captured, happening
@@ -27,29 +28,33 @@ assert DELIVER_AT_END_SECONDS < DELIVER_SECONDS < EXIT_SECONDS < EXIT_SECONDS + 
 INPUT_BYTES_MAX = 16 * MIB_BYTES  # a hook's input; a tool's output in it is the largest part
 
 
+def ended_in(seconds: float, work: Callable[[], None]) -> NoReturn:
+    """Do it, and end the process with 0, whatever goes wrong, and however long it would take."""
+    with contextlib.suppress(BaseException):
+        # Ctrl-C is meant for the agent.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # No thread until there is a child: a fork takes no threads along, and whatever they hold stays held.
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        work()
+    os._exit(0)
+
+
 def call(arguments: list[str], *, apart: bool = False) -> NoReturn:
     """`AGENT [--connection NAME]`, the hook's JSON on standard input. Ends the process.
 
     `apart`: a child sends, and nobody waits for it. A session's end is waited for: the machine may go away after it.
     """
     started = time.monotonic() - (UNPACK_SECONDS if getattr(sys, "frozen", False) else 0)
-    late: list[Outbox] = []
-    with contextlib.suppress(BaseException):
-        # Ctrl-C is meant for the agent.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # No thread until there is a child: a fork takes no threads along, and whatever they hold stays held.
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-        signal.setitimer(signal.ITIMER_REAL, max(0.01, started + EXIT_SECONDS - time.monotonic()))
-        _call(arguments, started, late, apart)
-    os._exit(0)
+    left = max(0.01, started + EXIT_SECONDS - time.monotonic())
+    ended_in(left, lambda: _call(arguments, started, apart))
 
 
-def _end_in_time(started: float, late: list[Outbox]) -> None:
-    """Whatever the process waits for (a name's address, a disk, a server that drips), it ends."""
+def _end_in_time(started: float, late: Outbox) -> None:
+    """Whatever the process waits for (a name's address, a disk, a server that drips), it ends, and `late` notes it."""
 
     def note() -> None:
-        for outbox in late:
-            outbox.pause()
+        late.pause()
         os._exit(0)
 
     time.sleep(max(0, started + EXIT_SECONDS - time.monotonic()))
@@ -59,8 +64,8 @@ def _end_in_time(started: float, late: list[Outbox]) -> None:
     os._exit(0)
 
 
-def _call(arguments: list[str], started: float, late: list[Outbox], apart: bool) -> None:
-    """Keep what happened in the outbox, then send what waits there. `late`: who notes it should the time run out."""
+def _call(arguments: list[str], started: float, apart: bool) -> None:
+    """Keep what happened in the outbox, then send what waits there."""
     told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
     agent = arguments[0] if arguments else "claude-code"
     name = arguments[2] if arguments[1:2] == ["--connection"] and len(arguments) > 2 else agent
@@ -72,9 +77,8 @@ def _call(arguments: list[str], started: float, late: list[Outbox], apart: bool)
     ends = told.get("hook_event_name") == "SessionEnd"
     if apart and not ends and _left_to_a_child():
         return
-    _thread.start_new_thread(_end_in_time, (started, late))
+    _thread.start_new_thread(_end_in_time, (started, outbox))
     signal.setitimer(signal.ITIMER_REAL, 0)
-    late.append(outbox)
     from svc.hook.sender import send
 
     send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS), last=ends)
