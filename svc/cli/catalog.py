@@ -28,10 +28,7 @@ def _show_published(published: Found) -> None:
 @catalog.command(show=_show_published, example="svc catalog publish prices.json")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 async def publish(access: Access, file: Path) -> Any:
-    """Check FILE and make it the newest revision.
-
-    A faulty one changes nothing.
-    """
+    """Check FILE and make it the newest revision. A faulty one changes nothing."""
     from svc.jobs.catalog import read_file
 
     found = await read_file(file)
@@ -107,10 +104,7 @@ def _show_repriced(repriced: list[Found]) -> None:
 @click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
 @click.option("--organization", metavar="ORG", help="Whose requests, by name or id. [default: every organization]")
 async def reprice(access: Access, since: str, until: str | None, organization: str | None) -> list[Found]:
-    """Price requests that have none yet, by the newest revision.
-
-    Those that have a price keep it.
-    """
+    """Price requests that have none yet, by the newest revision. Those that have a price keep it."""
     times = {"from": since, "to": until or iso(time.time_ns() // 1_000)}
     bodies = [{"organization_id": each} | times for each in await access.organizations(organization)]
     return [await access.ask("POST", f"{_CONTROL}/reprice", each) for each in bodies]

@@ -86,10 +86,7 @@ def days(value: str) -> int | str:
     help="Members at work on a day from which their team sees how it came out.",
 )
 async def set_organization(access: Access, organization: str | None, **settings: Any) -> Found:
-    """Change settings of ORGANIZATION, given by name or id.
-
-    What is not named stays.
-    """
+    """Change settings of ORGANIZATION, given by name or id. What is not named stays."""
     wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
     return await access.change("organization", await access.find("organization", organization), **wanted)
 
@@ -102,10 +99,7 @@ DEVELOPERS = "display_name id timezone language report_schedules activation"
 
 @developer.command("list", show=DEVELOPERS, params=[ORGANIZATION], example="svc developer list")
 async def list_developers(access: Access, organization: str | None) -> list[Found]:
-    """Show every developer, and how far each has come.
-
-    Waiting, key configured, or with a first prompt.
-    """
+    """Show every developer, and how far each has come. Waiting, key configured, or with a first prompt."""
     everybody = await access.listed("developer")
     if organization is None:
         return everybody
@@ -153,10 +147,7 @@ async def create_developer(
 async def set_developer(
     access: Access, who: str, no_reports: bool, no_notices: bool, no_email: bool, **profile: Any
 ) -> Found:
-    """Change the profile of WHO, given by name or id.
-
-    What is not named stays.
-    """
+    """Change the profile of WHO, given by name or id. What is not named stays."""
     emptied = {"report_schedules": no_reports, "report_notices": no_notices, "email": no_email}
     wanted = {field: value for field, value in profile.items() if value}
     wanted |= {field: "" if field == "email" else [] for field, given in emptied.items() if given}
@@ -191,10 +182,7 @@ async def set_member(access: Access, who: str, organization: str | None, role: R
 
 @member.command("remove", params=[WHO, ORGANIZATION], example="svc member remove Kim")
 async def remove_member(access: Access, who: str, organization: str | None) -> str:
-    """End the membership of WHO, given by name or id.
-
-    Their keys open nothing any more; what they did stays.
-    """
+    """End the membership of WHO, given by name or id. Their keys open nothing any more; what they did stays."""
     found = await access.member(who, organization)
     await access.end("membership", found)
     return f"{(await access.names())[found['developer_id']]} is no longer a member"
@@ -298,10 +286,7 @@ async def import_key(access: Access, developer: str | None, organization: str | 
 @key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")
 @click.argument("key")
 async def revoke_key(access: Access, key: str) -> str:
-    """Make KEY void, from the very next request on.
-
-    KEY is its id, or the twelve characters that it begins with.
-    """
+    """Make KEY void, from the very next request on. KEY is its id, or the twelve characters that it begins with."""
     known = await access.listed("key")
     found = [each for each in known if each["id"] == key.lower()] or [
         each for each in known if each["key_start"] == key[: len(each["key_start"])] and not each["revoked"]
@@ -319,10 +304,7 @@ KEYS = "id key_start name developer developer_id issued_at expires_at last_used_
 @key.command("list", show=KEYS, example="svc key list --json")
 @click.option("--developer", metavar="WHO", help="Those of one developer only.")
 async def list_keys(access: Access, developer: str | None) -> list[Found]:
-    """Show every key by its first characters.
-
-    Last used: on that day of UTC.
-    """
+    """Show every key by its first characters. Last used: on that day of UTC."""
     return await access.listed("key", developer_id=await access.id_of("developer", developer))
 
 
