@@ -13,7 +13,6 @@ import pytest
 
 from tests.support import process
 from tests.support.intakes import closed
-from tests.support.otlp import claude, logs
 from tests.support.process import Server, init, serving
 
 pytestmark = pytest.mark.process
@@ -76,9 +75,12 @@ def hooked(command: str, session: str = "s1", **told: Any) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_from_connect_to_a_prompt_in_the_scores_and_back(home: Path, server: Server, key: str) -> None:
+def test_from_connect_to_a_prompt_in_the_scores_and_back(
+    home: Path, server: Server, admin: httpx.Client, key: str
+) -> None:
     """The commands that stand in the settings bring prompt, answer, tool call, start and end; then all is as before."""
     assert svc("connect", "claude-code", "--url", server.intake_url, "--key", key).returncode == 0
+    assert admin.get("/v1/admin/developers?limit=500").json()[-1]["activation"] == "key_configured"
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     commands = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()}
     written = {"file_path": "/home/ana/shop/src/app.py", "content": "a\nb\n"}
@@ -105,38 +107,6 @@ def test_from_connect_to_a_prompt_in_the_scores_and_back(home: Path, server: Ser
 
     assert svc("disconnect", "claude-code").returncode == 0
     assert (home / ".claude/settings.json").read_text() == SETTINGS
-
-
-def test_what_the_agents_telemetry_tells_as_well_counts_once(home: Path, server: Server, key: str) -> None:
-    """The same prompt and the same tool call, by hook and by log."""
-    svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
-    command = json.loads((home / ".claude/settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["command"]
-    written = {"file_path": "/shop/a.py", "content": "a\n"}
-    session = {"session.id": "s2", "prompt.id": "p1"}
-    hooked(command, "s2", hook_event_name="UserPromptSubmit", prompt_id="p1", prompt="Fix it")
-    hooked(
-        command, hook_event_name="PostToolUse", tool_name="Write", tool_use_id="c1", prompt_id="p1", tool_input=written
-    )
-    hooked(command, hook_event_name="SessionEnd", reason="other")  # which waits until all of it is sent
-    told = {"tool_name": "Write", "tool_use_id": "c1", "success": "true", "tool_input": json.dumps(written), **session}
-    body = logs(claude("user_prompt", {"prompt": "Fix it", **session}), claude("tool_result", told))
-    assert server.intake.post("/v1/logs", json=body).text == "{}"
-    rows = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
-    assert [row["turns"] for row in rows] == [1]
-    detail = server.api.get(f"/v1/score_v3/sub-sessions/{rows[0]['sub_session_id']}").json()
-    assert [(each["path"], each["edits"]) for each in detail["files"]] == [("/shop/a.py", 1)]
-
-
-def test_connecting_tells_the_server_that_setup_is_complete(server: Server, admin: httpx.Client, key: str) -> None:
-    """The developer is then waited for no more."""
-
-    def activation() -> str:
-        state: str = admin.get("/v1/admin/developers?limit=500").json()[-1]["activation"]
-        return state
-
-    assert activation() == "waiting"
-    svc("connect", "claude-code", "--url", server.intake_url, "--key", key)
-    assert activation() == "key_configured"
 
 
 def test_a_key_that_the_server_refuses_changes_nothing(home: Path, server: Server) -> None:

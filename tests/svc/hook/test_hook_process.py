@@ -253,39 +253,29 @@ def test_where_no_child_can_be_had_the_hook_sends_by_itself(home: Path) -> None:
 # --- light ------------------------------------------------------------------------------------------------
 
 
+def loaded(*program: str, code: str) -> set[str]:
+    """The modules of a hook when it ends."""
+    connect(closed())
+    whole = f"import os, sys\nos._exit = lambda code: sys.exit(' '.join(sys.modules))\n{code}"
+    command = [sys.executable, *program, "-c", whole]
+    done = subprocess.run(command, input=prompt(1), text=True, capture_output=True, env=environment())
+    return set(done.stderr.split())
+
+
 def test_a_hook_imports_the_standard_library_only(home: Path) -> None:
     """An agent waits for it at every prompt."""
-    connect(closed())
-    code = (
-        "import sys, os, atexit; sys.argv = ['svc', 'hook', 'claude-code']\n"
-        "os._exit = lambda code: sys.exit(','.join(sorted({name.split('.')[0] for name in sys.modules})))\n"
-        "from svc.__main__ import main; main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=prompt(1), text=True, capture_output=True, env=environment()
-    )
-    names = set(done.stderr.strip().split(","))
+    run = "sys.argv = ['svc', 'hook', 'claude-code']; from svc.__main__ import main; main()"
+    names = {name.split(".")[0] for name in loaded(code=run)}
     assert "http" in names
-    assert names & {"click", "msgspec", "trio", "httpx", "aggregates", "projections", "rich", "structlog"} == set()
-    assert {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")} <= {
-        "svc",
-        "sitecustomize",
-        "usercustomize",
-    }
+    others = {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")}
+    assert others <= {"svc", "sitecustomize", "usercustomize"}
 
 
 def test_what_an_agent_waits_for_imports_no_network(home: Path) -> None:
     """It takes half of a hook's time, and the child takes it. Counted, for a clock would tell the day."""
-    connect(closed())
-    code = (
-        "import os, runpy, sys\n"
-        "sys.argv = ['start.py', 'hook', 'claude-code']\n"
-        "os.fork = lambda: 1\n"
-        "os._exit = lambda code: sys.exit(' '.join(sys.modules))\n"
-        f"runpy.run_path({str(START)!r}, run_name='__main__')\n"
-    )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], input=prompt(1), text=True, capture_output=True)
-    names = set(done.stderr.split())
+    run = f"import runpy; runpy.run_path({str(START)!r}, run_name='__main__')"
+    left_to_a_child = "sys.argv = ['start.py', 'hook', 'claude-code']; os.fork = lambda: 1; "
+    names = loaded("-I", "-S", code=left_to_a_child + run)
     assert "svc.hook.outbox" in names
     assert names & {"http", "socket", "ssl", "email", "site", "subprocess", "argparse"} == set()
     assert len(names) <= WAITED_FOR_MODULES_MAX, sorted(names)
