@@ -1,7 +1,7 @@
 """Why a sub-session begins and ends where it does, and why later prompts stayed in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -85,7 +85,8 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     opening = facts.prompt_piece("its first prompt", turn)
     signals, shift = _opening(facts, first)
     evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
-    merged = [_merged(facts, arcs[:place], arc) for place, arc in enumerate(arcs) if place]
+    joined = [_merged(facts, place) for place in range(1, len(arcs))]
+    merged = [each for each, _ in joined]
     kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
     ends, last = SENTENCES["closed"], arcs[-1]
     if last.end_chance is not None:
@@ -105,7 +106,7 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         kept_not_shown=in_all - len(kept),
         text=[
             *_opening_sentences(first.opened_by, shift, signals),
-            *map(_merge_sentence, merged, arcs[1:]),
+            *(sentence for _, sentence in joined),
             *_kept_sentences(kept, in_all),
             closing,
         ],
@@ -179,30 +180,28 @@ def _opening_evidence(
     return [facts.prompt_piece(what, facts.turns[0]), *shown]
 
 
-def _merged(facts: SubSessionEvidence, earlier: Sequence[Arc], arc: Arc) -> MergedArc:
+def _merged(facts: SubSessionEvidence, place: int) -> tuple[MergedArc, str]:
+    """The arc at a place among those of the sub-session, and why it was joined to the ones before."""
+    *earlier, arc = facts.arcs[: place + 1]
     opening = next(turn for turn in facts.turns if turn.turn_id == arc.arc_id)
     closed_us = earlier[-1].closed_us
-    touched = frozenset[int]().union(*(each.touched_files for each in earlier))
-    return MergedArc(
+    shared = len(frozenset(arc.touched_files).intersection(chain.from_iterable(each.touched_files for each in earlier)))
+    merged = MergedArc(
         agent_session_id=arc.agent_session_id,
         opened_by=arc.opened_by,
         started_at=iso(arc.started_us),
         gap_seconds=None if closed_us is None else (arc.started_us - closed_us) / US_PER_SECOND,
-        shared_files=len(touched.intersection(arc.touched_files)),
+        shared_files=shared,
         position=opening.position,
     )
-
-
-def _merge_sentence(merged: MergedArc, arc: Arc) -> str:
-    minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(merged.shared_files, "file")
+    minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(shared, "file")
     sentence = SENTENCES["merged"]["rule" if arc.said is None else "person"]
-    return sentence.format(started_at=merged.started_at, minutes=minutes, files=files)
+    return merged, sentence.format(started_at=merged.started_at, minutes=minutes, files=files)
 
 
 def _kept(facts: SubSessionEvidence) -> Iterator[KeptExplained]:
-    turns = {turn.turn_id: turn for turn in facts.turns}
     for arc in facts.arcs:
-        first, *later = (turns[turn_id] for turn_id in arc.turn_ids)
+        first, *later = (turn for turn in facts.turns if turn.turn_id in arc.turn_ids)
         answers = gap_answers(facts.reader.db, arc.agent_session_id) if later else {}
         so_far = OpenArc([first])
         for turn in later:
@@ -240,15 +239,11 @@ def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
     if not kept:
         return []
     text = [f"{counted(in_all, 'later prompt')} stayed in it."]
-    text += [
-        f"{each.judge} was asked whether a later prompt opens another topic, and says no."
-        for each in kept
-        if each.judge.startswith("model:")
-    ]
+    asked = (each.judge for each in kept if each.judge.startswith("model:"))
+    text += [f"{judge} was asked whether a later prompt opens another topic, and says no." for judge in asked]
     nearest = _nearest(kept)
-    if nearest is not None:
-        text.append(f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}")
-    return text
+    near = [] if nearest is None else [f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}"]
+    return text + near
 
 
 def _nearest(kept: Iterable[KeptExplained]) -> KeptExplained | None:
