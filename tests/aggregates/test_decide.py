@@ -17,9 +17,9 @@ from aggregates.capture.events import (
     SessionClaimed,
     SetupCompleted,
 )
-from aggregates.decide import AnyCommand, StreamState, decide, evolve
+from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Refused, Reply, Words
-from aggregates.ids import attempt_stream, overrides_stream, prompt_stream, session_stream
+from aggregates.ids import attempt_stream, operation_stream, overrides_stream, prompt_stream, session_stream
 from aggregates.records.record import Record
 from aggregates.sub_sessions.sub_session import EditTitle, TitleEdited
 from tests.support.log import named
@@ -348,3 +348,40 @@ def test_a_title_is_redacted_like_any_other_text(summary: str | None, kept: Word
     assert isinstance(event, TitleEdited)
     assert stream == overrides_stream(ANA)
     assert (event.title, event.summary) == (Words("for [REDACTED:email]"), kept)
+
+
+_SESSION_STREAMS = (session_stream("session-1"), attempt_stream(ANA, "session-1"))
+
+
+@pytest.mark.parametrize(
+    ("command", "touched", "required"),
+    [
+        (PROMPT, (PROMPT_ID, *_SESSION_STREAMS), ()),
+        (RESPONSE, (PROMPT_ID, operation_stream(ANA, "op-1")), (PROMPT_ID,)),
+        (replace(RESPONSE, response_operation_id=None), (PROMPT_ID,), (PROMPT_ID,)),
+        (TITLE, (overrides_stream(ANA),), (overrides_stream(ANA),)),
+        (SETUP, (overrides_stream(ANA),), (overrides_stream(ANA),)),
+    ],
+)
+def test_each_command_names_the_streams_it_rests_on(
+    command: AnyCommand, touched: tuple[UUID, ...], required: tuple[UUID, ...]
+) -> None:
+    """Only what is expected to exist is loaded before the first decision."""
+    assert touched_streams(command) == touched
+    assert required_streams(command) == required
+
+
+@pytest.mark.parametrize("command", [PROMPT, SECOND, RECORDS, RESPONSE, TITLE, SETUP])
+@pytest.mark.parametrize("given", [NOTHING, (PROMPT,), ANSWERED, (RECORDS,)])
+def test_a_decision_writes_only_to_streams_it_names(given: tuple[AnyCommand, ...], command: AnyCommand) -> None:
+    """So an actor that has loaded them has loaded enough to be right."""
+    written = {stream for stream, _ in decide(command, after(*given), CONTEXT).events}
+    assert written <= set(touched_streams(command))
+
+
+@pytest.mark.parametrize("command", [PROMPT, RECORDS, RESPONSE])
+def test_a_decision_needs_nothing_but_the_streams_it_names(command: AnyCommand) -> None:
+    """With all other streams left out it comes out the same."""
+    streams = after(*ANSWERED, SECOND, RECORDS)
+    named_only = {stream: streams[stream] for stream in touched_streams(command) if stream in streams}
+    assert decide(command, named_only, CONTEXT) == decide(command, streams, CONTEXT)

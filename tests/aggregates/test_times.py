@@ -1,13 +1,34 @@
-"""Times on the wire and the integers they become."""
+"""Times on the wire, the integers they become, and the windows, ranges and periods of a zone."""
 
-from datetime import date
+from datetime import UTC, date
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from aggregates.times import bare_date, iso, local_date, midnight_us, parse_instant
+from aggregates.times import (
+    DayRange,
+    Period,
+    Window,
+    WindowName,
+    bare_date,
+    buckets,
+    calendar_windows,
+    day_range,
+    iso,
+    local_date,
+    local_day_bounds,
+    midnight_us,
+    parse_instant,
+    sorted_into,
+    time_range,
+    zone_named,
+)
 
 _NOON_US = 1_785_585_600_000_000
+BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -92,3 +113,191 @@ def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, inst
     assert iso(start_us) == instant
     assert local_date(start_us, ZoneInfo(zone)) == day
     assert local_date(start_us - 1, ZoneInfo(zone)) < day
+
+
+_HOUR_US = 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("zone", "name", "now", "edges"),
+    [
+        ("Africa/Cairo", "daily", "2026-04-24T10:00:00Z",  # midnight is skipped: the day starts at 01:00
+         ["2026-04-21T22:00:00Z", "2026-04-22T22:00:00Z", "2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"]),
+        ("America/Sao_Paulo", "monthly", "2018-11-30T12:00:00Z",  # midnight was skipped on 4 November
+         ["2018-09-01T03:00:00Z", "2018-10-01T03:00:00Z", "2018-11-01T03:00:00Z", "2018-12-01T02:00:00Z"]),
+        ("UTC", "daily", "2026-08-01T00:00:00Z",
+         ["2026-07-30T00:00:00Z", "2026-07-31T00:00:00Z", "2026-08-01T00:00:00Z", "2026-08-02T00:00:00Z"]),
+        ("UTC", "weekly", "2026-08-02T23:59:59Z",
+         ["2026-07-13T00:00:00Z", "2026-07-20T00:00:00Z", "2026-07-27T00:00:00Z", "2026-08-03T00:00:00Z"]),
+        ("UTC", "weekly", "2026-08-03T00:00:00Z",
+         ["2026-07-20T00:00:00Z", "2026-07-27T00:00:00Z", "2026-08-03T00:00:00Z", "2026-08-10T00:00:00Z"]),
+        ("UTC", "monthly", "2026-01-31T10:00:00Z",
+         ["2025-11-01T00:00:00Z", "2025-12-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"]),
+        ("Europe/Berlin", "daily", "2026-03-29T12:00:00Z",  # spring forward: 23 hours
+         ["2026-03-26T23:00:00Z", "2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"]),
+        ("Europe/Berlin", "weekly", "2026-10-26T12:00:00Z",  # the week before ended with 25 hours
+         ["2026-10-11T22:00:00Z", "2026-10-18T22:00:00Z", "2026-10-25T23:00:00Z", "2026-11-01T23:00:00Z"]),
+        ("America/New_York", "daily", "2026-11-01T23:30:00Z",  # fall back: 25 hours
+         ["2026-10-30T04:00:00Z", "2026-10-31T04:00:00Z", "2026-11-01T04:00:00Z", "2026-11-02T05:00:00Z"]),
+        ("America/New_York", "monthly", "2026-03-31T23:30:00Z",
+         ["2026-01-01T05:00:00Z", "2026-02-01T05:00:00Z", "2026-03-01T05:00:00Z", "2026-04-01T04:00:00Z"]),
+        ("Australia/Lord_Howe", "daily", "2026-10-04T03:00:00Z",  # a change of half an hour
+         ["2026-10-01T13:30:00Z", "2026-10-02T13:30:00Z", "2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z"]),
+    ],
+)  # fmt: skip
+def test_windows_follow_the_local_calendar(zone: str, name: WindowName, now: str, edges: list[str]) -> None:
+    """Three windows, oldest first, each ending where the next begins, the last one holding now."""
+    windows = calendar_windows(name, ZoneInfo(zone), parse_instant(now), 3)
+    assert [iso(window.start_us) for window in windows] == edges[:-1]
+    assert [iso(window.end_us) for window in windows] == edges[1:]
+    assert windows[-1].start_us <= parse_instant(now) < windows[-1].end_us
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-03-30", 24), ("2026-10-25", 25)])
+def test_a_local_day_is_as_long_as_its_zone_makes_it(day: str, hours: int) -> None:
+    """Days are never taken to have 24 hours."""
+    noon_us = parse_instant(day + "T12:00:00Z")
+    bounds = local_day_bounds(local_date(noon_us, BERLIN), BERLIN)
+    assert bounds.end_us - bounds.start_us == hours * _HOUR_US
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (None, None, ("2026-07-04T12:00:00Z", "2026-08-01T12:00:00Z")),
+        ("2026-07-01", "2026-07-02", ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
+        ("2026-03-29", "2026-03-29", ("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z")),
+        ("2026-07-01T00:00:00", "2026-07-01T01:00:00Z", ("2026-07-01T00:00:00Z", "2026-07-01T01:00:00Z")),
+        ("2026-07-01T02:00:00+02:00", "2026-07-01", ("2026-07-01T00:00:00Z", "2026-07-01T22:00:00Z")),
+    ],
+)
+def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
+    start: str | None, end: str | None, expected: tuple[str, str]
+) -> None:
+    """Dates are days of the zone; times without an offset are UTC; nothing means the last 28 days."""
+    found = time_range(start, end, BERLIN, _NOON_US)
+    assert (iso(found.start_us), iso(found.end_us)) == expected
+
+
+def test_a_route_may_have_a_default_range_of_its_own() -> None:
+    """It ends now and has that many days of 24 hours."""
+    assert time_range(None, None, BERLIN, _NOON_US, 1) == Window(_NOON_US - 24 * _HOUR_US, _NOON_US)
+
+
+@pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT"])
+def test_a_zone_is_named_as_the_tz_database_names_it(name: str) -> None:
+    assert zone_named(name).key == name
+
+
+NO_ZONES = (
+    *("", " ", "Mars/Olympus", "../../etc/passwd", "/etc/passwd", "Europe", "Europe/../UTC", "UTC\0", "\ud800"),
+    *("localtime", "posixrules", "Factory", "right/UTC", "posix/Europe/Berlin"),
+)
+"""The last ones say something else on every machine, or nothing at all."""
+
+
+@pytest.mark.parametrize("name", NO_ZONES)
+def test_what_names_no_zone_is_refused(name: str) -> None:
+    """No path, folder or file outside the database is ever opened."""
+    with pytest.raises(ValueError, match="like Europe/Berlin or UTC"):
+        zone_named(name)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "word"),
+    [
+        ("2026-07-01", None, "together"),
+        (None, "2026-07-01", "together"),
+        ("yesterday", "2026-07-01", "from must be"),
+        ("2026-07-01", "9999-12-31", "to must be"),
+        ("2026-07-01T10:00:00Z", "2026-07-01T10:00:00Z", "after"),
+        ("2026-07-02", "2026-07-01", "after"),
+    ],
+)
+def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | None, word: str) -> None:
+    """Half a pair, what is no time, and an empty range are refused."""
+    with pytest.raises(ValueError, match=word):
+        time_range(start, end, BERLIN, _NOON_US)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (DayRange(), ("2026-07-31T22:00:00Z", "2026-08-01T22:00:00Z")),
+        (DayRange(date="2026-07-01"), ("2026-06-30T22:00:00Z", "2026-07-01T22:00:00Z")),
+        (DayRange(from_date="2026-07-01", to_date="2026-07-02"), ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
+        (DayRange(from_us=0, to_us=1_000_000), ("1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z")),
+    ],
+)
+def test_days_are_named_exactly_or_by_dates(wanted: DayRange, expected: tuple[str, str]) -> None:
+    """Microseconds are taken as they are; dates are days of the zone; nothing means today."""
+    found = day_range(wanted, BERLIN, _NOON_US)
+    assert (iso(found.start_us), iso(found.end_us)) == expected
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        DayRange(from_us=1),
+        DayRange(to_us=1),
+        DayRange(from_us=1, to_us=1),
+        DayRange(from_us=-1, to_us=1),
+        DayRange(from_us=1, to_us=2, date="2026-07-01"),
+        DayRange(from_us=1, to_us=2, from_date="2026-07-01", to_date="2026-07-01"),
+        DayRange(from_date="2026-07-01"),
+        DayRange(from_date="2026-07-02", to_date="2026-07-01"),
+        DayRange(date="1.7.2026"),
+    ],
+)
+def test_days_named_wrongly_are_refused(wanted: DayRange) -> None:
+    """Half a pair, two forms at once, an empty range, and what is no date."""
+    with pytest.raises(ValueError, match=r"together|after|not two|between|look like"):
+        day_range(wanted, BERLIN, _NOON_US)
+
+
+DAY_US = 86_400_000_000
+ZONES = ["UTC", "Europe/Berlin", "Africa/Cairo", "America/Havana", "Pacific/Kiritimati", "Australia/Lord_Howe"]
+
+
+def starts(window: Window, period: Period, zone: ZoneInfo = BERLIN) -> list[str]:
+    """When each period begins."""
+    return [iso(each.start_us) for each in buckets(window, period, zone)]
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ("day", ["2026-03-27T23:00:00Z", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z", "2026-03-30T22:00:00Z"]),
+        ("week", ["2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"]),
+        ("month", ["2026-02-28T23:00:00Z"]),
+    ],
+)
+def test_whole_periods_of_the_zone(period: Period, expected: list[str]) -> None:
+    """Over the night in which clocks change; the first may begin before the range."""
+    window = Window(parse_instant("2026-03-28T10:00:00Z"), parse_instant("2026-03-31T00:00:00+02:00") + 1)
+    assert starts(window, period) == expected
+
+
+def test_a_range_that_ends_at_midnight_has_no_part_in_the_next_day() -> None:
+    """Half-open."""
+    window = Window(parse_instant("2026-01-01"), parse_instant("2026-02-01"))
+    assert len(list(buckets(window, "day", UTC))) == 31
+    assert len(list(buckets(window, "month", UTC))) == 1
+
+
+@given(
+    start_us=st.integers(0, 60 * 365 * DAY_US),
+    length_us=st.integers(1, 400 * DAY_US),
+    period=st.sampled_from(["day", "week", "month"]),
+    zone=st.sampled_from(ZONES),
+)
+def test_every_moment_lies_in_one_period(start_us: int, length_us: int, period: Period, zone: str) -> None:
+    """They follow each other without a gap, and none of them lies outside of the range."""
+    window = Window(start_us, start_us + length_us)
+    found = list(buckets(window, period, ZoneInfo(zone)))
+    assert found[0].start_us <= window.start_us < found[0].end_us
+    assert found[-1].start_us < window.end_us <= found[-1].end_us
+    assert all(one.end_us == other.start_us for one, other in pairwise(found))
+    last_us = window.end_us - 1
+    shelves = sorted_into(found, [(start_us, "first"), (last_us, "last")])
+    assert (shelves[0][0], shelves[-1][-1]) == ("first", "last")
