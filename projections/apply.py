@@ -62,7 +62,7 @@ def apply(
     """
     with_prices, position = priced(facts, newest_book(db)), facts[-1].position
     read = read_rows(with_prices, digesters, give_way)
-    with _transaction(db):
+    with _atomic(db):
         before = bookmark(db)
         if after is not None and before.position != after:
             raise Overtaken(f"another process writes these views: they stood at {after} and now hold more")
@@ -99,7 +99,7 @@ def _stored(
 ) -> tuple[Rows, Broken]:
     """The rows that are in their tables now, and what is wrong with facts that have none."""
     try:
-        with _savepoint(db):
+        with _atomic(db):
             _store_rows(db, read[0])
         return read
     except _NO_ROW:
@@ -108,7 +108,7 @@ def _stored(
     for fact in facts:
         one, unread = read_singly([fact], digesters)
         try:
-            with _savepoint(db):
+            with _atomic(db):
                 _store_rows(db, one)
             rows.extend(one)
         except _NO_ROW as error:
@@ -132,7 +132,7 @@ def _with_batch(facts: Sequence[Fact], fetch: FetchEvents) -> FetchEvents:
 
 def pass_over(db: sqlite3.Connection, position: int, reason: str, checksum: bytes) -> None:
     """Go on after an event that cannot be read at all; it stands in `failed`."""
-    with _transaction(db):
+    with _atomic(db):
         db.execute("INSERT OR REPLACE INTO failed VALUES (?, ?)", (position, reason))
         db.execute("UPDATE bookmark SET position = ?, checksum = ?", (position, checksum))
 
@@ -152,7 +152,7 @@ def _derive(
     changed = set()
     for scope, sessions in _by_developer(db, touched_from(db, rows)):
         try:
-            with meter(scope), _savepoint(db):
+            with meter(scope), _atomic(db):
                 rebuilt = [rebuild_session(db, session, from_us) for session, from_us in sessions]
                 flag_sessions(db, scope, rebuilt, texts.reader)
                 rebuild_sub_sessions(db, scope, rebuilt, texts)
@@ -180,25 +180,18 @@ def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[t
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
+def _atomic(db: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing; within a transaction, of this part of it."""
+    begin, undo, end = _PART if db.in_transaction else _WHOLE
+    db.execute(begin)
     try:
         yield
     except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+        for statement in undo if db.in_transaction else ():  # a write that is broken off undoes the whole by itself
+            db.execute(statement)
         raise
-    db.execute("COMMIT")
+    db.execute(end)
 
 
-@contextmanager
-def _savepoint(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("SAVEPOINT developer")
-    try:
-        yield
-    except BaseException:
-        if db.in_transaction:  # a write that is broken off undoes the whole of it by itself
-            db.execute("ROLLBACK TO developer")
-            db.execute("RELEASE developer")
-        raise
-    db.execute("RELEASE developer")
+_WHOLE = ("BEGIN IMMEDIATE", ("ROLLBACK",), "COMMIT")
+_PART = ("SAVEPOINT part", ("ROLLBACK TO part", "RELEASE part"), "RELEASE part")

@@ -115,21 +115,15 @@ class Trouble(msgspec.Struct, frozen=True):
     mitigation: str
 
 
-class _Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    not_enough: str
+class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    not_enough: str  # with the `least` that it takes
     nothing_missed: str
     habits: dict[BooleanName, HabitAdvice]
-    troubles: dict[str, Trouble]
+    troubles: dict[str, Trouble]  # what to do about each kind of evidence against an outcome
     reached: dict[Intent, str]
 
 
-_ADVICE = msgspec.toml.decode(get_data(__name__, "advice.toml") or b"", type=dict[Language, _Advice])
-HABITS = {language: advice.habits for language, advice in _ADVICE.items()}
-NOT_ENOUGH = {language: advice.not_enough.format(least=GRADED_MIN) for language, advice in _ADVICE.items()}
-NOTHING_MISSED = {language: advice.nothing_missed for language, advice in _ADVICE.items()}
-TROUBLES = {language: advice.troubles for language, advice in _ADVICE.items()}
-"""What to do about each kind of evidence against an outcome."""
-REACHED = {language: advice.reached for language, advice in _ADVICE.items()}
+ADVICE = msgspec.toml.decode(get_data(__name__, "advice.toml") or b"", type=dict[Language, Advice])
 
 
 def language_of(asked: str | None) -> Language:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import GRADED_MIN, HABITS, NOT_ENOUGH, NOTHING_MISSED, Language, weakest
+from aggregates.judging.evidence import ADVICE, GRADED_MIN, Language, weakest
 from aggregates.reading.verdicts import BooleanName
 from aggregates.reports.events import ReportPeriod
 from aggregates.times import Window
@@ -147,7 +147,7 @@ def report_sections(look: ReportInput, breathe: Callable[[], None] = lambda: Non
 
 def coaching(look: ReportInput) -> Coaching:
     """The habits that showed least, each with one of the developer's own prompts that missed it."""
-    shares, counts, habits = look.skill.per_boolean, look.skill.per_boolean_counts, HABITS[look.language]
+    shares, counts, habits = look.skill.per_boolean, look.skill.per_boolean_counts, ADVICE[look.language].habits
     named = weakest(shares, counts, HABITS_SHOWN)
     missed, best = (each(look.reader, look.scope, look.window) if named else {} for each in (newest_missed, best_shown))
     items = [
@@ -165,7 +165,8 @@ def coaching(look: ReportInput) -> Coaching:
     if items:
         return Coaching(items=items, note=None)
     enough = any(count >= GRADED_MIN for count in counts.values())
-    return Coaching(items=[], note=(NOTHING_MISSED if enough else NOT_ENOUGH)[look.language])
+    advice = ADVICE[look.language]
+    return Coaching(items=[], note=advice.nothing_missed if enough else advice.not_enough.format(least=GRADED_MIN))
 
 
 def _example(found: ShownHabit | None) -> MissedPrompt | None:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import HABITS, NO_SIGN, REACHED, REWORKED, TROUBLES, Language, Trouble, weakest
+from aggregates.judging.evidence import ADVICE, NO_SIGN, REWORKED, Language, Trouble, weakest
 from aggregates.judging.outcome import leading_against
 from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import Tally, median
@@ -109,7 +109,7 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> shown.Insigh
             for week, each in weekly
         ],
         at_a_glance=shown.AtAGlance(
-            quick_wins=[shown.QuickWin(label=HABITS[asked.language][name].advice) for name in quick_wins]
+            quick_wins=[shown.QuickWin(label=ADVICE[asked.language].habits[name].advice) for name in quick_wins]
         ),
         activity=_activity(reader, scope, asked, found, [at_us for _, at_us, _ in turns]),
         how_you_use_cc=shown.HowYouUse(
@@ -200,13 +200,14 @@ def _impressive(found: Sequence[SubSessionWork], language: Language) -> shown.Im
     ranked = sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:HIGHLIGHTS_MAX]
     unsaid = [work for work in found if work.undecided]
     tally = Tally(sum(work.qualifies for work in found), len(won), len(unsaid), sum(not work.rework for work in unsaid))
+    words = ADVICE[language].reached
     return shown.ImpressiveThings(
         win_rate=_rate(tally.crushed, tally.total),
         interval=tally.interval(unit=1.0),
         decided_count=tally.decided,
         undecided_count=tally.undecided,
         total_win_sessions=len(won),
-        highlights=[shown.Highlight(label=REACHED[language][intent], session_count=count) for intent, count in ranked],
+        highlights=[shown.Highlight(label=words[intent], session_count=count) for intent, count in ranked],
     )
 
 
@@ -217,7 +218,7 @@ def _missed(found: Sequence[SubSessionWork], language: Language) -> _Missed:
         if work.qualifies and not work.crushed:
             kinds[REWORKED if work.rework else work.weightiest_against].append(work)
     ranked = sorted(kinds.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    return [(TROUBLES[language][kind], works) for kind, works in ranked]
+    return [(ADVICE[language].troubles[kind], works) for kind, works in ranked]
 
 
 def _costs(found: Sequence[SubSessionWork], missed: _Missed) -> shown.CostOptimization:

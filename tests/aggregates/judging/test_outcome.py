@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from aggregates.judging.evidence import NO_SIGN, REACHED, REWORKED, TROUBLES, Language
 from aggregates.judging.outcome import (
     ACCEPTED,
     BROKE_OFF,
@@ -38,11 +37,10 @@ from aggregates.judging.outcome import (
     WAITS,
     OutcomeModel,
     judge_outcome,
-    leading_against,
     never_complete,
 )
 from aggregates.judging.rubric import JudgeAnswered, answered_outcome
-from aggregates.reading.verdicts import INTENTS, Evidence, Intent, OutcomeVerdict
+from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict
 from aggregates.turns.turn import Turn
 from tests.support.judging import turn
 
@@ -451,41 +449,6 @@ def test_each_piece_names_the_fact_that_shows_it() -> None:
     assert [(each.what, each.position) for each in nothing.evidence_against] == [
         *((ENDED_ON_ERROR, 1), (UNANSWERED, None), (NO_CHANGE, None), (NOT_WORKING, 9))
     ]
-
-
-# --- what helps -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("verdict", "leading"),
-    [
-        pytest.param(judge(work()), None, id="nothing speaks against it"),
-        pytest.param(judge(work("kRE")), ENDED_ON_ERROR, id="an error comes before a failed check"),
-        pytest.param(judge(work("k"), following=FAILURE), NOT_WORKING, id="what does not work comes before it, too"),
-        pytest.param(judge(work(answer=OPEN)), OPEN_FAILURE, id="the only one"),
-    ],
-)
-def test_the_leading_piece_against(verdict: OutcomeVerdict, leading: str | None) -> None:
-    assert leading_against(verdict) == leading
-
-
-def test_a_piece_that_the_judge_does_not_know_leads_nothing() -> None:
-    assert leading_against(OutcomeVerdict(False, 0.9, (), (Evidence("something else"),))) is None
-
-
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_there_is_advice_for_everything_that_speaks_against(language: Language) -> None:
-    """A name and a sentence of its own for each, and for the two reasons that are no evidence."""
-    troubles = TROUBLES[language]
-    assert set(troubles) == {
-        *(ENDED_ON_ERROR, CANCELLED_LOOPING, INTERRUPTED_LAST, CHECK_FAILS, CORRECTED, NOT_WORKING, REVERTED, REFUSED),
-        *(UNANSWERED, NO_CHANGE, OPEN_FAILURE, REWORKED, NO_SIGN),
-        *(LAST_UNANSWERED, WAITS, BROKE_OFF, STILL_FAILING, TAKEN_OVER),
-    }
-    assert len({each.label for each in troubles.values()}) == len(troubles)
-    assert len({each.mitigation for each in troubles.values()}) == len(troubles)
-    assert set(REACHED[language]) == set(INTENTS)
-    assert len(set(REACHED[language].values())) == len(INTENTS)
 
 
 def test_no_model_makes_a_dead_end_a_success() -> None:

@@ -3,17 +3,7 @@
 import pytest
 
 from aggregates.judging import outcome
-from aggregates.judging.evidence import (
-    HABITS,
-    NO_SIGN,
-    NOT_ENOUGH,
-    NOTHING_MISSED,
-    REACHED,
-    REWORKED,
-    TROUBLES,
-    language_of,
-    weakest,
-)
+from aggregates.judging.evidence import ADVICE, NO_SIGN, REWORKED, language_of, weakest
 from aggregates.judging.outcome import leading_against
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import corrected, had_friction, times_at_once
@@ -43,13 +33,16 @@ def test_sessions_at_once_are_counted_as_they_begin(turns: list[tuple[str, int, 
 def test_there_is_a_word_for_everything_in_both_languages() -> None:
     """Whatever the outcome judge can hold against a sub-session, whatever can be reached, every habit."""
     against = {NO_SIGN, REWORKED, *outcome.SPEAKS_AGAINST}
-    assert set(TROUBLES["en"]) == set(TROUBLES["ko"]) == against
-    assert set(REACHED["en"]) == set(REACHED["ko"]) == set(INTENTS)
-    assert set(HABITS["en"]) == set(HABITS["ko"]) == set(BOOLEANS)
-    assert set(NOT_ENOUGH) == set(NOTHING_MISSED) == {"en", "ko"}
-    for english, korean in zip(TROUBLES["en"].values(), TROUBLES["ko"].values(), strict=True):
-        assert english.label.isascii()
-        assert not korean.label.isascii()
+    assert set(ADVICE) == {"en", "ko"}
+    for advice in ADVICE.values():
+        assert set(advice.troubles) == against
+        assert len({each.label for each in advice.troubles.values()}) == len(against)
+        assert len({each.mitigation for each in advice.troubles.values()}) == len(against)
+        assert len(set(advice.reached.values())) == len(advice.reached)
+        assert (set(advice.reached), set(advice.habits)) == (set(INTENTS), set(BOOLEANS))
+    english, korean = (ADVICE[language].troubles.values() for language in ("en", "ko"))
+    assert all(each.label.isascii() for each in english)
+    assert not any(each.label.isascii() for each in korean)
 
 
 def test_the_weightiest_piece_leads() -> None:
