@@ -12,7 +12,7 @@ import msgspec
 
 from aggregates.reading.authors import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
-from aggregates.records.tools import changed_lines, tool_effect, tool_input
+from aggregates.records.tools import changed_lines, tool_effect
 from aggregates.telemetry.claude_code import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import status_in
 from aggregates.telemetry.exchanges import TypedPrompt
@@ -157,11 +157,10 @@ class TranscriptReader(Reader):
             self._speaking = self._requests.get(line.request_key) if line.is_unended else None
         for index, block in enumerate(line.message.blocks):
             if block.type == "tool_use" and block.id is not None and self._seen.add("call", block.id):
-                name, arguments = block.name or "", block.input if isinstance(block.input, dict) else {}
-                known, sidechain = tool_input(name, arguments, whole=True), bool(line.is_sidechain)
+                arguments, sidechain = block.input if isinstance(block.input, dict) else {}, bool(line.is_sidechain)
                 # A request comes before the calls it asks for, and these in their order.
-                call_us, prompt_id = at_us + 1 + index, self._prompt_of(line)
-                call = ToolCall(block.id, name, arguments, call_us, known, sidechain, prompt_id)
+                call = ToolCall(block.id, block.name or "", arguments, at_us + 1 + index, sidechain, whole=True)
+                call.prompt_id = self._prompt_of(line)
                 self._running[block.id] = call
                 self._add(call)
         if not line.is_sidechain:

@@ -239,7 +239,7 @@ class RolloutReader(Reader):
 
     def _new_call(self, call_id: str, name: str, arguments: dict[str, Any], at_us: int) -> ToolCall:
         name, arguments = called(name, arguments)
-        call = ToolCall(call_id, name, arguments, at_us, tool_input(name, arguments), self._of_sub_agent)
+        call = ToolCall(call_id, name, arguments, at_us, self._of_sub_agent)
         if name in SPAWNS:
             call.spawn(at_us, arguments.get("agent_type"))
         self._begin(call)

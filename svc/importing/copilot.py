@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.reading.authors import own_words
 from aggregates.records.record import Count
-from aggregates.records.tools import tool_effect, tool_input
+from aggregates.records.tools import tool_effect
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
@@ -123,8 +123,7 @@ class EventReader(Reader):
         if data.tool_call_id is None or data.tool_name is None or not self._seen.add("call", data.tool_call_id):
             return
         arguments = data.arguments if isinstance(data.arguments, dict) else {}
-        known, sidechain = tool_input(data.tool_name, arguments), line.agent_id is not None
-        call = ToolCall(data.tool_call_id, data.tool_name, arguments, at_us, known, sidechain)
+        call = ToolCall(data.tool_call_id, data.tool_name, arguments, at_us, line.agent_id is not None)
         if data.tool_name == _SPAWNS:
             call.spawn(at_us, arguments.get("agent_type"))
         self._running[call.call_id] = call

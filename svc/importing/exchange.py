@@ -20,7 +20,7 @@ import msgspec
 
 from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
-from aggregates.records.tools import ToolInput
+from aggregates.records.tools import ToolInput, tool_input
 from aggregates.telemetry.draft import RecordDraft, request_tokens, tool_draft
 from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
 from aggregates.telemetry.otlp import repaired
@@ -64,13 +64,17 @@ class ToolCall:
     name: str
     arguments: dict[str, Any]
     at_us: int
-    known: ToolInput
     sidechain: bool
+    whole: bool = False  # whether no agent shortens its input here
+    known: ToolInput = field(init=False)
     prompt_id: str | None = None
     kind: RecordKind = "tool"
     ok: bool | None = None
     duration_ms: int | None = None
     spawned: tuple[RecordDraft, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.known = tool_input(self.name, self.arguments, whole=self.whole)
 
     def spawn(self, at_us: int, kind: object) -> None:
         """Note the sub-agent that it started, and how that went as far as it is known."""

@@ -6,9 +6,9 @@ is the same prompt. An exchange that is still being written is left for the next
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from svc.importing.gemini import GEMINI
 if TYPE_CHECKING:
     from aggregates.capture.commands import AnyCapture
     from aggregates.telemetry.steps import Sender
+    from svc.importing.elsewhere import Elsewhere
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
 FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
@@ -44,15 +45,7 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
-@dataclass(slots=True)
-class TokenSums:
-    """Tokens of the requests of an import; what was not observed adds nothing."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cache_write_1h_tokens: int = 0  # part of the cache writes
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
 
 
 @dataclass(slots=True)
@@ -68,7 +61,9 @@ class ImportReport:
     errors: int = 0  # requests that failed for good
     tool_calls: int = 0  # finished, refused or without a result
     records: int = 0
-    tokens: TokenSums = field(default_factory=TokenSums)
+    tokens: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(_TOKENS, 0)
+    )  # what was not observed adds nothing
     unfinished: int = 0  # exchanges that were still being written; the next run takes them
     repeated: int = 0
     """Prompts that an earlier run had from another session's file; what they caused is not taken twice."""
@@ -97,9 +92,8 @@ class ImportReport:
         self.records += 1
         if record.kind == "request":
             self.requests += 1
-            for each in fields(self.tokens):
-                total = getattr(self.tokens, each.name) + (getattr(record, each.name) or 0)
-                setattr(self.tokens, each.name, total)
+            for name in _TOKENS:
+                self.tokens[name] += getattr(record, name) or 0
         elif record.kind == "error":
             self.errors += 1
         elif record.kind in ("tool", "rejection"):
@@ -112,18 +106,11 @@ class Sent(NamedTuple):
     whole: bool  # of one that is still being written only the prompt is sent
 
 
-class Destination(Protocol):
-    """Where exchanges go: the log, or another machine's server."""
-
-    async def take(self, exchange: Exchange) -> list[Taken]:
-        """Have it on disk, now or later. What became of those that are on disk by now, in their order."""
-
-    async def finish(self) -> list[Taken]:
-        """Have all of them on disk."""
-
-
 class Log(NamedTuple):
-    """Sends what one developer's files hold, as the same commands that a plugin and telemetry make."""
+    """Takes what one developer's files hold, as the same commands that a plugin and telemetry make.
+
+    Like `Elsewhere` it answers what became of exchanges that are on disk by now, in their order.
+    """
 
     sender: "Sender"
     send: Callable[["AnyCapture"], Awaitable[Reply]]
@@ -160,7 +147,7 @@ async def import_transcripts(
 
 
 async def import_into(
-    destination: Destination,
+    destination: "Log | Elsewhere",
     transcripts: Format,
     path: Path,
     progress: Callable[[Progress], None],

@@ -158,14 +158,6 @@ def test_no_secret_is_kept_in_any_text_of_the_export() -> None:
     assert (command.words, command.redactions) == ("use\n[REDACTED:anthropic-key]", {"anthropic-key": 1})
 
 
-def test_a_path_and_a_command_are_cleaned_as_well() -> None:
-    arguments = json.dumps({"command": f"export TOKEN={KEY}\ncurl x"})
-    found = taken(logs(claude("tool_result", {"tool_name": "Bash", "success": "true", "tool_input": arguments})))
-    assert "Zq7Zq7" not in (found.text("command") or "")
-    assert "curl x" in (found.text("command") or "")
-    assert "Zq7Zq7" not in (found.commands[0].raw or "")
-
-
 def test_an_organization_may_keep_its_secrets() -> None:
     (command,) = taken(logs(claude("user_prompt", {"prompt": KEY})), redaction=False).commands
     assert isinstance(command, CaptureRecords)

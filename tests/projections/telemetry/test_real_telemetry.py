@@ -91,27 +91,6 @@ async def test_a_claude_code_session_has_the_tokens_and_the_cost_that_its_reques
     assert _shown(facts) == told
 
 
-async def test_sending_everything_twice_changes_nothing() -> None:
-    """An exact retry is no new fact; the same records cut otherwise are no new rows."""
-    actor = Actor()
-    bodies = list(_lines(*CLAUDE_CODE))
-    once = await _captured(actor, bodies)
-    assert len(await _captured(actor, bodies)) == len(once)
-    joined = _joined([body for body in bodies if _signal(body) == "logs"])
-    twice = await _captured(actor, [joined])
-    assert len(twice) > len(once)
-    rows = ("turns", "sub_sessions", "requests", "telemetry_records", "metric_points")
-    before, after = tables(project(once)), tables(project(twice))
-    assert all(before[name] == after[name] for name in rows)
-
-
-def _joined(bodies: Iterable[bytes]) -> bytes:
-    whole: list[Any] = []
-    for body in bodies:
-        whole += json.loads(body)["resourceLogs"]
-    return json.dumps({"resourceLogs": whole}).encode()
-
-
 async def test_exports_in_any_order_give_the_same_tables() -> None:
     """Logs, metrics and spans of every agent, shuffled and cut anywhere."""
     facts = await _captured(Actor(), _lines(*CLAUDE_CODE, "captured-*/*.json", "vs-copilot-traces/*.jsonl"))

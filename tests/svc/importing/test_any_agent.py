@@ -209,3 +209,22 @@ def test_lines_without_meaning_here_are_read_and_left(name: str, line: dict[str,
     found = list(reader.read([rollouts.raw([line])]))
     assert len(records(found, "session_start")) == sum(len(each.drafts) for each in found)
     assert (reader.lines, reader.torn, prompts(found)) == (1, [], [])
+
+
+def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> None:
+    """A line is one of many; a document is whole or it is not."""
+    entries: list[Any] = [float("inf"), *chats.exchange(10)]
+    reader = reader_of("gemini", "s.jsonl")
+    list(reader.read(rollouts.raw(entries).splitlines(keepends=True)))
+    assert (reader.lines, [torn.line for torn in reader.torn]) == (len(entries), [1])
+    whole = reader_of("gemini", "s.json")
+    assert list(whole.read([chats.document(entries)])) == []
+    assert (whole.lines, [torn.line for torn in whole.torn]) == (1, [1])
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2026-03-02", "2026-03-02T10:00"]
+)
+def test_any_time_that_is_one_is_taken(time: str) -> None:
+    told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
+    assert prompts(list(reader_of("codex", ROLLOUT).read([rollouts.raw([told])]))) == ["go"]
