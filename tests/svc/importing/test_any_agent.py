@@ -222,9 +222,7 @@ def test_a_number_that_json_does_not_know_tears_its_line_or_its_document() -> No
     assert (whole.lines, [torn.line for torn in whole.torn]) == (1, [1])
 
 
-@pytest.mark.parametrize(
-    "time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2026-03-02", "2026-03-02T10:00"]
-)
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2026-03-02"])
 def test_any_time_that_is_one_is_taken(time: str) -> None:
     told = {**rollouts.event("user_message", 1, message="go"), "timestamp": time}
     assert prompts(list(reader_of("codex", ROLLOUT).read([rollouts.raw([told])]))) == ["go"]
