@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from projections.facts.prices import COLUMNS
-from svc.archive import folder
-from svc.archive.folder import Archive, ArchiveFile, connected
+from svc.archive.folder import Archive, ArchiveFile, Fingerprint, connected
 from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import HOUR, MONDAY, empty_views
 from tests.support.process import environment
@@ -162,36 +161,6 @@ def test_what_is_archived_is_not_archived_again(opened: Opened, views: sqlite3.C
     assert len(stored(archive.root)) == 3
 
 
-def test_a_row_that_changed_is_written_again(opened: Opened, views: sqlite3.Connection) -> None:
-    """Its older version stays, in an older file; the newest is what the views say."""
-    put(views, request_row(1), request_row(2))
-    archive = opened()
-    archive_all(archive, views)
-    put(views, request_row(1, position=2, superseded=1), request_row(3, position=2))
-    archive_all(archive, views)
-    assert len(stored(archive.root)) == 4
-    assert newest(stored(archive.root)) == shown(views)
-
-
-def test_a_failed_write_is_taken_up_again(
-    opened: Opened, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The disk was full for a while: the archive is opened again and goes on."""
-
-    def full(path: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    put(views, request_row(1))
-    archive = opened()
-    monkeypatch.setattr(folder, "sync", full)
-    with pytest.raises(OSError, match="No space"):
-        archive_all(archive, views)
-    monkeypatch.undo()
-    archive = opened()
-    assert on_disk(archive) == set()
-    assert archive_all(archive, views) == 1
-
-
 # --- what cannot be trusted -----------------------------------------------------------------------------------
 
 
@@ -241,51 +210,40 @@ def test_a_file_that_is_whole_again_counts_again(opened: Opened, views: sqlite3.
     assert archive.is_readable(file)
 
 
-def test_an_archive_of_another_log_is_written_anew(opened: Opened, views: sqlite3.Connection) -> None:
-    """A backup was restored: what the archive knows need not have happened."""
-    put(views, request_row(1))
-    archive_all(opened(), views)
-    archive = opened(lambda position: b"another log's event %d" % position)
-    assert on_disk(archive) == set()
-    assert archive_all(archive, views) == 1
+def other_log(position: int) -> bytes:
+    return b"another log's event %d" % position
 
 
-@pytest.mark.parametrize("data", [b"no database at all, but long enough to be one" * 20, b"SQLite format 3\0" * 100])
-def test_a_damaged_manifest_is_made_anew(
-    tmp_path: Path, opened: Opened, views: sqlite3.Connection, data: bytes
+def other_version(var: Path) -> None:
+    with closing(sqlite3.connect(var / "archive.db")) as db, db:
+        db.execute("PRAGMA user_version=99")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "log"),
+    [
+        (lambda _var: None, other_log),
+        (
+            lambda var: (var / "archive.db").write_bytes(b"no database at all, but long enough to be one" * 20),
+            fingerprint,
+        ),
+        (lambda var: (var / "archive.db").write_bytes(b"SQLite format 3\0" * 100), fingerprint),
+        (other_version, fingerprint),
+        (lambda var: shutil.rmtree(var / "archive"), fingerprint),
+    ],
+    ids=["a log that was restored", "no list", "a torn list", "other columns", "a deleted folder"],
+)
+def test_an_archive_that_cannot_be_trusted_is_written_anew(
+    tmp_path: Path, opened: Opened, views: sqlite3.Connection, spoil: Callable[[Path], object], log: Fingerprint
 ) -> None:
-    """And the archive with it, from the views."""
+    """From the views, which have all of it."""
     put(views, request_row(1))
     archive = opened()
     archive_all(archive, views)
     archive.close()
-    (tmp_path / "archive.db").write_bytes(data)
-    archive = opened()
+    spoil(tmp_path)
+    archive = opened(log)
     assert on_disk(archive) == set()
-    assert archive_all(archive, views) == 1
-
-
-def test_an_archive_of_other_columns_is_made_anew(tmp_path: Path, opened: Opened, views: sqlite3.Connection) -> None:
-    """Another version wrote it."""
-    put(views, request_row(1))
-    archive = opened()
-    archive_all(archive, views)
-    archive.close()
-    with closing(sqlite3.connect(tmp_path / "archive.db")) as other, other:
-        other.execute("PRAGMA user_version=99")
-    archive = opened()
-    assert archive_all(archive, views) == 1
-    assert on_disk(archive) == listed(archive)
-
-
-def test_a_deleted_folder_is_made_anew(opened: Opened, views: sqlite3.Connection) -> None:
-    """Deleting it is the way to begin again."""
-    put(views, request_row(1))
-    archive = opened()
-    archive_all(archive, views)
-    archive.close()
-    shutil.rmtree(archive.root)
-    archive = opened()
     assert archive_all(archive, views) == 1
     assert newest(stored(archive.root)) == shown(views)
 

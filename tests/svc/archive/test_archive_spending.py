@@ -117,15 +117,6 @@ def test_wherever_a_row_lies_it_counts_once(
         assert found.spent == live_part(views, ACME, asked, 0).spent
 
 
-def test_a_row_that_changed_since_counts_as_it_is_now(archive: Archive, views: sqlite3.Connection) -> None:
-    """Though the archive has it as it was."""
-    put(views, request_row(1, 1), request_row(2, 1))
-    archive_all(archive, views)
-    put(views, request_row(1, 2, superseded=1), request_row(2, 2, cost_usd_nano=50_000_000))
-    found = read(archive, views)
-    assert (requests(found), found.spent[ANA.developer_id].cost_usd_nano) == (1, 50_000_000)
-
-
 def test_another_organization_is_never_looked_at(archive: Archive, views: sqlite3.Connection) -> None:
     """Though the developer is the same."""
     put(views, request_row(1))

@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
-import msgspec
 import pytest
 import trio
 
 from tests.support.certificates import self_signed
 from tests.support.event_streams import Stream
-from tests.support.process import Server, init, serving, svc
+from tests.support.process import Server, init, serving
 
 pytestmark = pytest.mark.process
 
@@ -109,36 +108,6 @@ def test_a_page_that_was_away_goes_on_after_a_restart(tmp_path: Path) -> None:
         with page(server.api, first.stream.last_id) as second:
             assert len(second.stream.told) == 1
             assert server.stop() == 0
-
-
-def test_a_replay_tells_every_page_to_fetch(tmp_path: Path) -> None:
-    """At once and once, though nothing else happens; from then on it is told of changes as before."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server, page(server.api) as one:
-        capture(server.intake, "s1")
-        one.until(lambda stream: len(stream.told) == 1)
-        svc("replay", "--var", var)
-        one.until(lambda stream: len(stream.told) == 2)
-        capture(server.intake, "s2")
-        one.until(lambda stream: len(stream.told) == 3)
-        assert server.stop() == 0
-    checked = msgspec.json.decode(svc("replay", "--var", var, "--check", "--json").stdout)
-    assert (checked["identical"], checked["failed"]) == (True, 0)
-
-
-def test_a_revoked_key_ends_its_stream(tmp_path: Path) -> None:
-    """At the next look: with the next change, or the next heartbeat."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server:
-        issued = msgspec.json.decode(svc("key", "issue", "--var", var, "--json").stdout)
-        with httpx.Client(base_url=server.api_url, headers={"X-API-Key": issued["key"]}) as other:
-            with page(other) as one:
-                svc("key", "revoke", "--var", var, issued["record"]["key_id"])
-                assert one.ended.wait(WAIT_SECONDS), "that the key was revoked is a fact, too, and moves the views"
-            assert "revoked" in one.stream.comments[-1]
-            assert other.get(PATH).status_code == 401
 
 
 async def _followed(api: httpx.AsyncClient, stream: Stream) -> None:

@@ -1,9 +1,7 @@
 """The promises of the first page, on the real program: real sockets, real SQLite, real kill -9."""
 
-import os
 import sqlite3
 import ssl
-import stat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -104,21 +102,6 @@ def test_a_replay_under_a_running_server_serves_the_same_scores(tmp_path: Path) 
         assert not (var / old.strip()).exists()
 
 
-def test_keys_issued_and_revoked_by_command_under_a_running_server(tmp_path: Path) -> None:
-    """A new key works at once; a revoked one fails on the very next request."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server:
-        issued = msgspec.json.decode(svc("key", "issue", "--var", var, "--json").stdout)
-        headers = {"X-API-Key": issued["key"]}
-        with httpx.Client(base_url=server.intake_url, headers=headers) as other:
-            assert capture(other, 1).status_code == 201
-            svc("key", "revoke", "--var", var, issued["record"]["key_id"])
-            refused = capture(other, 2)
-        assert refused.status_code == 401
-        assert "revoked" in refused.json()["message"]
-
-
 def test_no_secret_and_no_text_lies_in_any_file(tmp_path: Path) -> None:
     """A planted secret is in no file at all; a prompt's words are sealed wherever they stand."""
     var = tmp_path / "var"
@@ -140,17 +123,6 @@ def test_no_secret_and_no_text_lies_in_any_file(tmp_path: Path) -> None:
     assert SECRET.encode() not in content
     assert b"heron" not in content
     assert made["key"].encode() not in content
-
-
-def test_the_folder_is_private_and_held_by_one(tmp_path: Path) -> None:
-    """The internal secret is readable by its owner only; a second server refuses to start, and says why."""
-    var = tmp_path / "var"
-    made = init(var)
-    assert stat.S_IMODE(os.stat(made["internal_secret_file"]).st_mode) == 0o600
-    with serving(var, made["key"]):
-        second = svc("serve", "--var", var, "--intake", "127.0.0.1:0", "--api", "127.0.0.1:0", check=False)
-    assert second.returncode == 1
-    assert "in use" in second.stderr
 
 
 @pytest.mark.one_folder("locks events.db")

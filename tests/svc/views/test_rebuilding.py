@@ -14,7 +14,7 @@ from svc.log.opening import open_log
 from svc.process import Place
 from svc.views import replay as module
 from svc.views.projecting import Stepped
-from svc.views.projector import Projector, ViewsWriter
+from svc.views.projector import Projector
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
 from svc.views.views import RULES_VERSION, VIEWS_WAL_BYTES, current_file, new_file, open_writer, point_to, remove_others
 from tests.support.facts import ANA
@@ -73,39 +73,26 @@ def serves(kept: Kept) -> bool:
     return current_file(kept.var, RULES_VERSION) == kept.first == kept.projector.readers.path
 
 
-@pytest.fixture
-def catching_up_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New views cannot take in what came during their build."""
-
-    async def full(_writer: ViewsWriter) -> Stepped:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(ViewsWriter, "step", full)
+async def full(*_: object) -> Stepped:
+    raise OSError(28, "No space left on device")
 
 
-@pytest.mark.usefixtures("catching_up_fails")
-async def test_a_replay_that_cannot_catch_up_ends_nothing_but_itself(kept: Kept) -> None:
-    """The old views go on serving."""
-    assert await kept.replayed() == "failed"
-    assert serves(kept)
+def full_at_once(_path: Path) -> None:
+    raise OSError(28, "No space left on device")
 
 
-async def test_a_pointer_that_cannot_be_written_leaves_the_old_views(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("what", "fails"),
+    [("svc.views.projector.ViewsWriter.step", full), ("svc.views.projector.point_to", full_at_once)],
+    ids=["new views cannot take in what came during their build", "the pointer cannot be written"],
+)
+async def test_a_replay_that_fails_ends_nothing_but_itself(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, what: str, fails: object
 ) -> None:
-    """A disk that is full just then: memory and disk still name the same file."""
-
-    def full(_path: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("svc.views.projector.point_to", full)
+    """The old views go on serving, in memory and on the disk; who needs new ones hears that there are none."""
+    monkeypatch.setattr(what, fails)
     assert await kept.replayed() == "failed"
     assert serves(kept)
-
-
-@pytest.mark.usefixtures("catching_up_fails")
-async def test_who_needs_new_views_hears_that_there_are_none(kept: Kept) -> None:
-    """Nobody is told to be forgotten while the tables of before go on serving."""
     async with trio.open_nursery() as nursery:
         await nursery.start(kept.rebuilding.run)
         with trio.fail_after(10), pytest.raises(NotRebuilt):
