@@ -4,8 +4,9 @@ A request handler is cancelled when its client hangs up. It only posts a request
 that owns the mailbox carries the command out whether anybody still waits or not.
 """
 
-from collections import OrderedDict, deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -14,7 +15,6 @@ import trio
 from svc.log.journal import Busy
 from svc.log.store import Fence, current_fences, fenced
 
-ACKNOWLEDGED_MAX = 10_000  # developers whose last acknowledged position is remembered while it is not projected yet
 AHEAD_EVENTS_MAX = 256
 """Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
 
@@ -113,16 +113,13 @@ class Waits:
 
 
 class Acknowledged:
-    """The last position each developer was told is on disk, while the views do not hold it."""
+    """The last positions each developer was told are on disk."""
 
     def __init__(self) -> None:
-        self._positions: OrderedDict[UUID, deque[int]] = OrderedDict()
+        self._positions: defaultdict[UUID, deque[int]] = defaultdict(partial(deque, maxlen=AHEAD_EVENTS_MAX))
 
     def note(self, developer_id: UUID, position: int) -> None:
-        self._positions.setdefault(developer_id, deque(maxlen=AHEAD_EVENTS_MAX)).append(position)
-        self._positions.move_to_end(developer_id)
-        while len(self._positions) > ACKNOWLEDGED_MAX:
-            self._positions.popitem(last=False)
+        self._positions[developer_id].append(position)
 
     def position(self, developer_id: UUID) -> int:
         positions = self._positions.get(developer_id)

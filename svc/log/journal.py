@@ -94,7 +94,7 @@ class Journal:
         self.healthy = True  # False from a failed write until a successful one
         self._writing = False
         self._written_at = -math.inf
-        self.head = self._found = store.head()  # the last position known to be durable
+        self.head = store.head()  # the last position known to be durable
         self.committed: Callable[[float], object] = lambda _seconds: None
         """Called in the writing thread with the seconds of each durable transaction."""
         self.counts = Counts()
@@ -193,18 +193,14 @@ class Journal:
 
     async def _probe(self) -> None:
         try:
-            await self.between_commits(self._store.check_writable if self.healthy else self._look)
+            await self.between_commits(self._store.check_writable)
+            if not self.healthy:  # a write that was reported as failed may have committed
+                self.advance(await self.between_commits(self._store.head))
         except StoreUnavailable:
             self.counts.failures += 1
             self.healthy = False
         else:
             self.healthy = True
-            self.advance(max(self.head, self._found))
-
-    def _look(self) -> None:
-        """A write that was reported as failed may have committed: look where the log ends."""
-        self._store.check_writable()
-        self._found = self._store.head()
 
     def advance(self, head: int) -> None:
         """Note how far the log has come, by this node or another."""

@@ -2,9 +2,10 @@
 
 import sqlite3
 import time
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -195,7 +196,7 @@ class RetainedReadings:
         self._read_up_to = 0
         self._facts: defaultdict[tuple[Scope, int], list[int]] = defaultdict(list)
         """Where facts stand that may tell of a developer's texts, by these texts' positions in steps of `PLACES`."""
-        self._chunks: OrderedDict[int, dict[int, RetainedReading]] = OrderedDict()
+        self._chunk = lru_cache(RECALL_CHUNKS_MAX)(self._read_chunk)
 
     def recalled(self, event: Event, position: int) -> Event:
         """The event, with what is retained of its words where they are gone."""
@@ -217,16 +218,10 @@ class RetainedReadings:
         chunks = map(self._chunk, self._facts.get((scope, position // PLACES), ()))
         return next((chunk[position] for chunk in chunks if position in chunk), None)
 
-    def _chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
-        chunk = self._chunks.get(sealed_at)
-        if chunk is None:
-            event = self._store.read_positions([sealed_at])[sealed_at].event
-            assert isinstance(event, ReadingsRetained)
-            chunk = self._chunks[sealed_at] = {row.position: row for row in retained_readings(event)}
-            while len(self._chunks) > RECALL_CHUNKS_MAX:
-                self._chunks.popitem(last=False)
-        self._chunks.move_to_end(sealed_at)
-        return chunk
+    def _read_chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
+        event = self._store.read_positions([sealed_at])[sealed_at].event
+        assert isinstance(event, ReadingsRetained)
+        return {row.position: row for row in retained_readings(event)}
 
     def _read_more(self) -> bool:
         """Take in what was retained since; whether there was anything."""

@@ -21,7 +21,7 @@ from svc.maintenance.restore import BACKUP_EXTRA_BYTES_MAX
 KEY = "keys/11111111-1111-4111-8111-111111111111.key"
 SECRET = b"what lies outside"
 HUGE_BYTES = 1 << 50
-Pack = Callable[[Path, Path], None]
+Pack = Callable[[Path, Path], object]
 """Writes a backup, which may reach for a file that lies outside."""
 
 
@@ -140,6 +140,10 @@ HOSTILE: dict[str, tuple[Pack, str]] = {
     "other bytes": (holds(manifest(kept(KEY, b"y")), A_KEY), "its bytes changed"),
     "a file with holes": (holds(NAMES_A_KEY, SPARSE, b"x" + bytes(511)), "no regular file"),
     "more than the disk holds": (holds(manifest(kept(KEY, b"", HUGE_BYTES))), "are free"),
+    "a page of text": (
+        lambda target, _outside: target.write_text("# no backup\n" * 100),
+        "neither a folder nor a whole .tar file",
+    ),
     "packed zeros": (is_packed_zeros, "neither a folder nor a whole .tar file"),
     "an endless header": (holds(NAMES_A_KEY, LONG_EXTRA), "no regular file"),
     "a name in a header of its own": (holds(NAMES_A_KEY, LONG_NAME), "no regular file"),

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.common import run
-from svc.cli.maintenance import forget_, restore_
+from svc.cli.maintenance import forget_
 from svc.log.sqlite import EVENTS_FILE
 from tests.support.household import household
 
@@ -41,21 +41,6 @@ async def test_forgetting_names_the_person_before_and_after(var: Path) -> None:
     done = await said(forget_, developer_id, "--yes", "--var", var)
     assert done.exit_code == 0, done.output
     assert f"the texts of Second ({developer_id}) are gone" in done.output
-
-
-def test_a_restore_of_no_backup_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
-    """A folder that was there stays, and stays empty."""
-    (tmp_path / "README.md").write_text("# no backup\n" * 100)
-    for name in ("new", "old"):
-        if name == "old":
-            (tmp_path / name).mkdir(mode=0o700)
-        arguments = [str(tmp_path / "README.md"), "--var", str(tmp_path / name)]
-        done = CliRunner().invoke(restore_, arguments)
-        assert done.exit_code == 1
-        assert "neither a folder nor a whole .tar file" in done.output
-        assert len(done.output.splitlines()) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "old"]
-    assert list((tmp_path / "old").iterdir()) == []
 
 
 @pytest.mark.parametrize(

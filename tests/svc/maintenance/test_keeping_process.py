@@ -1,7 +1,6 @@
 """Keeping data by command, on the real program: real sockets, real SQLite, real kill -9."""
 
 import sqlite3
-import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -93,18 +92,6 @@ def test_a_restore_refuses_what_it_should(tmp_path: Path) -> None:
     (tmp_path / "b" / "manifest.json").unlink()
     none = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
     assert (none.returncode, "no backup" in none.stderr) == (1, True)
-
-
-def test_the_files_of_a_backup_are_for_their_owner_only(tmp_path: Path) -> None:
-    """It holds the keys."""
-    init(tmp_path / "var")
-    svc("backup", tmp_path / "b.tar", "--var", tmp_path / "var")
-    svc("restore", tmp_path / "b.tar", "--var", tmp_path / "new")
-    files = [path for path in (tmp_path / "new").rglob("*") if path.is_file() and path.name != "lock"]
-    assert {oct(path.stat().st_mode & 0o777) for path in (tmp_path / "b.tar", *files)} == {"0o600"}
-    assert {"events.db", "internal-secret"} <= {path.name for path in files}
-    with tarfile.open(tmp_path / "b.tar") as packed:
-        assert packed.getnames()[0] == "manifest.json"
 
 
 def _flip(path: Path, query: str, column: int, write: str) -> int:
