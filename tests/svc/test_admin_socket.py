@@ -124,7 +124,6 @@ async def test_no_secret_goes_into_a_folder_of_somebody_else(tmp_path: Path, mon
 
 
 async def test_a_folder_that_a_command_holds_is_waited_for(tmp_path: Path) -> None:
-    """No socket, no server."""
     (tmp_path / "events.db").touch(0o600)
     with held(tmp_path), pytest.raises(NotReached, match="but serves nothing"):
         async with reach(Settings(var=str(tmp_path))):

@@ -19,12 +19,10 @@ NAME = re.compile(r"\b((?:svc|process)_[a-z_]+|up)\b(?![(])")
 
 
 def asked(expression: str) -> set[str]:
-    """The metrics that an expression names."""
     return set(NAME.findall(expression)) - OF_PROMETHEUS
 
 
 def expressions() -> list[str]:
-    """Of every rule and every panel."""
     panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
     rules = re.findall(r"^ +expr: (.+)$", RULES.read_text(), re.MULTILINE)
     return [*rules, *(target["expr"] for panel in panels for target in panel["targets"])]
@@ -54,7 +52,6 @@ def test_rules_and_panels_name_metrics_that_there_are(exposed: set[str]) -> None
 
 
 def test_every_rule_says_how_bad_it_is_and_what_to_do() -> None:
-    """Each alert has a severity, a summary and a description."""
     parts = re.split(r"^ +- alert: ", RULES.read_text(), flags=re.MULTILINE)[1:]
     assert len(parts) >= 10
     for part in parts:

@@ -94,7 +94,6 @@ def _started(command: list[str], told: dict[str, str], url: str, log: Path) -> I
 
 
 def _waits_ms(client: httpx.Client) -> list[float]:
-    """Of health checks, one after the other."""
     found, end = [], time.monotonic() + SECONDS
     while time.monotonic() < end:
         began = time.perf_counter()

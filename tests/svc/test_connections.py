@@ -20,7 +20,6 @@ IDLE = 2_000
 
 @contextmanager
 def idle(url: str, count: int) -> Iterator[None]:
-    """Clients that connect and say nothing."""
     address = urlsplit(url)
     with ExitStack() as stack:
         for _ in range(count):
@@ -31,7 +30,6 @@ def idle(url: str, count: int) -> Iterator[None]:
 @pytest.mark.process
 @pytest.mark.one_folder("fills the connections of one process")
 def test_newcomers_are_answered_beside_two_thousand_idle_connections(tmp_path: Path) -> None:
-    """At the listener that has them, and at the other."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES_MIN:
         pytest.skip("this machine lets nobody open as many files")
@@ -75,7 +73,6 @@ def test_a_connection_that_breaks_hypercorn_does_not_stop_the_service(tmp_path: 
 
 @pytest.mark.parametrize(("hard", "warnings"), [(FILES_MIN, 0), (FILES_MIN - 1, 1), (resource.RLIM_INFINITY, 0)])
 def test_the_soft_limit_of_open_files_is_raised(monkeypatch: pytest.MonkeyPatch, hard: int, warnings: int) -> None:
-    """To the hard one; where that is low, the log says so."""
     limits = [(256, hard)]
     monkeypatch.setattr(resource, "getrlimit", lambda _which: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _which, pair: limits.append(pair))
@@ -98,7 +95,6 @@ def test_idle_connections_end_soon_where_few_files_may_be_open(tmp_path: Path) -
 
 @pytest.mark.parametrize(("host", "warnings"), [("127.0.0.1", 0), ("[::1]", 0), ("0.0.0.0", 1)])
 def test_a_start_warns_where_other_machines_reach_it_without_tls(tmp_path: Path, host: str, warnings: int) -> None:
-    """Once, with what belongs before it."""
     init(tmp_path / "var")
     with Program().serving(tmp_path / "var", "--intake", f"{host}:0", "--api", f"{host}:0"):
         assert beside(tmp_path / "var", "log").read_text().count("deploy/Caddyfile") == warnings

@@ -21,7 +21,6 @@ def logger() -> Any:
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
-    """What was logged."""
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
@@ -76,7 +75,6 @@ def test_an_exception_tells_its_place_and_not_what_it_quotes(
 
 
 def test_errors_are_counted_by_their_message(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever else the line says."""
     log = logger()
     errors: list[str] = []
     count_errors(errors.append)

@@ -61,7 +61,6 @@ def browser(world: World) -> Iterator[httpx.Client]:
 
 
 def member(world: World, name: str, email: str | None = None) -> dict[str, Any]:
-    """A new one; their membership."""
     (organization,) = world.admin.get("/organizations").json()
     made = world.admin.post("/developers", json={"display_name": name, "email": email}).json()
     wanted = {"organization_id": organization["id"], "developer_id": made["id"]}
@@ -85,7 +84,6 @@ def sign_in(browser: httpx.Client, to: str = "/") -> httpx.Response:
 
 
 def come(browser: httpx.Client, back: str) -> httpx.Response:
-    """As the provider sends a browser back."""
     return browser.get(back, headers={"Sec-Fetch-Site": "cross-site"})
 
 
@@ -224,7 +222,6 @@ def test_only_the_browser_that_went_comes_back(world: World, browser: httpx.Clie
 
 
 def test_whoever_is_removed_is_out_at_once(world: World, browser: httpx.Client) -> None:
-    """And does not come in again."""
     membership = member(world, "Pia", "pia@example.com")
     world.provider.person = {"sub": "pia-1", "email": "pia@example.com", "email_verified": True}
     sign_in(browser)
@@ -237,7 +234,6 @@ def test_whoever_is_removed_is_out_at_once(world: World, browser: httpx.Client) 
 
 
 def test_an_invitation_links_any_account(world: World, browser: httpx.Client) -> None:
-    """Also in the place of one that was linked before."""
     who = member(world, "Rui")
     for account in ("rui-1", "rui-2"):
         world.provider.person = {"sub": account}

@@ -21,14 +21,12 @@ NO_SETTINGS = {"SVC_KEY", "SVC_URL", "SVC_API_URL", "SVC_HOST"} | {
 
 
 def code(page: Path) -> str:
-    """What stands in code of a page, without comments."""
     found = "\n".join(_CODE.findall(page.read_text()))
     return re.sub(r"(?m)(?:^|\s)#\s.*$", "", found)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    """To a file of the project, and to a heading of it."""
     for target, _, anchor in re.findall(r"\]\(([^)#\s:]*)(#?)([^)\s]*)\)(?<!//)", page.read_text()):
         file = page.parent / target if target else page
         assert file.exists(), target
@@ -39,7 +37,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_command_that_is_named_is_one(page: Path) -> None:
-    """And of a group, the command in it."""
     context = click.Context(main)
     for name, following in _COMMAND.findall(code(page)):
         command = main.get_command(context, name)

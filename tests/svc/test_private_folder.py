@@ -33,7 +33,6 @@ def open_to_others(folder: Path) -> dict[str, str]:
 
 
 def worked(server: Server) -> None:
-    """There is a prompt with a request, and it is archived."""
     body = logs(claude("user_prompt", {"prompt": "Fix src/a.py"}), claude("api_request", {"input_tokens": 3}))
     assert server.intake.post("/v1/logs", json=body).status_code == 200
     assert server.api.get("/v1/score_v3/realtime/sub-sessions").status_code == 200
@@ -88,7 +87,6 @@ def test_an_open_folder_of_ours_is_closed_and_that_is_said(tmp_path: Path) -> No
 
 
 def test_an_open_file_in_a_closed_folder_is_closed(tmp_path: Path) -> None:
-    """As older versions wrote them."""
     for name in ("lock", "events.db"):
         (tmp_path / name).touch()
         (tmp_path / name).chmod(0o644)
@@ -107,7 +105,6 @@ def test_an_open_folder_with_other_things_in_it_is_refused_as_it_is(tmp_path: Pa
 
 
 def test_a_linked_folder_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
-    """The link's own mode says nothing."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real").chmod(0o750)
     (tmp_path / "var").symlink_to(tmp_path / "real")

@@ -37,7 +37,6 @@ def test_a_program_on_no_path_is_named_by_its_own(script: Path, monkeypatch: pyt
 def test_the_first_start_tells_a_command_that_runs(
     script: Path, var: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the folder where it is not the usual one."""
     made = Initialized(organization_id=ANA, developer_id=BEN, key="svc_k", internal_secret_file="x")
     _welcome(Settings(var=var), made)
     shown = " ".join(capsys.readouterr().err.replace("│", "").split())

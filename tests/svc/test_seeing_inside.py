@@ -20,7 +20,6 @@ PROMPT = f"Fix the crash: {PLANTED}, token {PASSWORD}"
 
 
 def captured(source: str = "claude-code") -> CapturePrompt:
-    """A prompt."""
     return CapturePrompt(
         organization_id=ACME, developer_id=ANA, prompt_id=named("p"), agent_session_id="s", source=source, text="x"
     )
@@ -36,7 +35,6 @@ def samples(text: str) -> dict[str, float]:
 
 
 def test_what_a_client_may_name_freely_makes_no_label() -> None:
-    """Other agents, methods and paths each come together under one name."""
     metrics = Metrics()
     for number in range(50):
         metrics.carried_out(captured(f"agent-{number}"), Done(True))
@@ -54,7 +52,6 @@ def test_what_a_client_may_name_freely_makes_no_label() -> None:
 
 
 def test_each_service_has_a_registry_of_its_own() -> None:
-    """Two in one process neither clash nor add up."""
     first, second = (Metrics() for _ in range(2))
     first.commits.observe(0.01)
     assert samples(first.text("")[0].decode())["svc_commit_seconds_count"] == 1

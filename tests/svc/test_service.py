@@ -38,7 +38,6 @@ class Running:
         self.clock = clock
 
     async def prompt(self, text: str = "Fix src/a.py and run pytest", session: str = "s1") -> None:
-        """Capture a prompt."""
         reply = await self.service.send(
             CapturePrompt(
                 organization_id=self.scope.organization_id,
@@ -52,7 +51,6 @@ class Running:
         assert isinstance(reply, Done)
 
     async def edit(self, session: str = "s1") -> None:
-        """The agent edited a file."""
         record = Record(record_id="r1", at_us=self.clock.now_us(), kind="tool", tool="Edit", ok=True, lines_added=20)
         await self.service.send(
             CaptureRecords(
@@ -67,17 +65,14 @@ class Running:
         )
 
     async def rows(self) -> list[RealtimeRow]:
-        """What the developer sees."""
         return await self.service.read(self.scope, realtime, 50, 0, None, None)
 
     def ticker(self) -> Ticker:
-        """One that looks when the test says so."""
         return Ticker(self.service.journal, self.service.projector, self.clock.now_us)
 
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
-    """A service on an empty folder that was set up."""
     clock = FixedClock(NOW_US)
     async with open_service(Settings(var=str(tmp_path / "var")), clock=clock) as service:
         made = await initialize(service, tmp_path / "var")
@@ -93,7 +88,6 @@ async def test_a_read_is_never_behind_its_callers_own_writes(running: Running) -
 
 
 async def test_an_address_that_is_not_ascii_is_told_by_the_status(running: Running) -> None:
-    """Older versions took it for one."""
     changed = ChangeDeveloper(received_at_us=NOW_US, developer_id=running.scope.developer_id, email="kim@straße.de")
     running.service.directory.apply(running.scope.developer_id, changed)
     assert [each.unusable_email for each in (await running.service.status()).developers] == ["kim@straße.de"]
@@ -206,7 +200,6 @@ async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_b
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells which files a process has open")
 async def test_a_service_that_ends_by_an_error_leaves_no_file_open(tmp_path: Path) -> None:
-    """Neither the views' nor the log's."""
     settings = Settings(var=str(tmp_path / "var"))
     with pytest.RaisesGroup(ValueError):
         async with open_service(settings):
@@ -216,6 +209,5 @@ async def test_a_service_that_ends_by_an_error_leaves_no_file_open(tmp_path: Pat
 
 
 def _open_files(folder: Path) -> list[Path]:
-    """What this process has open below a folder."""
     links = (each for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
     return [path for path in (each.readlink() for each in links) if path.is_relative_to(folder)]

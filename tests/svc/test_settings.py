@@ -44,7 +44,6 @@ def test_the_environment_gives_booleans_as_text() -> None:
     ],
 )
 def test_a_wrong_setting_is_named(flags: dict[str, str], said: str) -> None:
-    """The message says which setting, and what it should be."""
     with pytest.raises(SettingsError, match=said):
         load_settings(flags, {})
 
@@ -74,7 +73,6 @@ def test_a_variable_that_only_looks_like_a_setting_is_told_by_name() -> None:
 
 
 def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
-    """The path stands in the message."""
     config.write_text("var = \n")
     with pytest.raises(SettingsError, match=r"svc\.toml"):
         load_settings({}, {})

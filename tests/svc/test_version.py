@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def built(folder: Path) -> str:
-    """What a build in this folder would call itself."""
     found: str = runpy.run_path(str(folder / "deploy" / "version.py"))["version"]()
     return found
 
@@ -26,7 +25,6 @@ def git(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What a build reads, without git."""
     for name in ("deploy/version.py", "svc/__init__.py"):
         (tmp_path / name).parent.mkdir()
         shutil.copyfile(ROOT / name, tmp_path / name)
@@ -39,7 +37,6 @@ def test_a_folder_without_git_is_of_the_next_version_unreleased(folder: Path) ->
 
 
 def test_a_source_archive_tells_its_version(folder: Path) -> None:
-    """The build that made it wrote it down."""
     (folder / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: x\nVersion: 3.2.1\nSummary: y\n")
     assert built(folder) == "3.2.1"
 

@@ -72,7 +72,6 @@ def prompt(text: str = "add a test", event: UUID = EVENT, session: str = "s1", s
 
 
 def response(prompt_id: UUID, text: str = "done", operation: str = "op-1") -> CaptureResponse:
-    """The answer to a prompt."""
     return CaptureResponse(
         organization_id=ANA.organization_id,
         developer_id=ANA.developer_id,
@@ -96,7 +95,6 @@ async def all_replies(house: House, commands: Sequence[AnyCommand]) -> list[obje
 
 
 async def test_a_retry_finds_what_is_there(nursery: trio.Nursery) -> None:
-    """The same capture twice is one event and the same id."""
     house = await House(nursery).open()
     first = await house.actors.send(prompt())
     second = await house.actors.send(prompt())
@@ -199,14 +197,11 @@ async def test_too_many_bytes_on_their_way_are_refused_and_freed_again(nursery: 
 
 
 class Unwritable:
-    """A journal whose store cannot be written for a while."""
-
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self.broken = True
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
-        """Refuse while broken."""
         if self.broken:
             raise StoreUnavailable("disk full")
         return await self._journal.append(events)
@@ -234,7 +229,6 @@ async def test_large_captures_at_once_are_appended_one_by_one(
 
 
 async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nursery) -> None:
-    """The actor adopts nothing it could not append, and needs no restart."""
     house = await House(nursery).open()
     unwritable = Unwritable(house.journal)
     means = house.actors._context._replace(journal=unwritable)  # type: ignore[arg-type]
@@ -252,7 +246,6 @@ class Lying(MemoryRecorder):
     lies = True
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
-        """Like any recorder, but for what it says."""
         positions = super().insert_events(stored_events)
         if self.lies:
             self.lies = False
@@ -272,7 +265,6 @@ async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(nurser
 
 
 async def test_an_idle_actor_goes_and_comes_back(nursery: trio.Nursery, mock_clock: MockClock) -> None:
-    """Passivation loses nothing: the next command starts a new actor that looks its streams up."""
     house = await House(nursery).open()
     await house.actors.send(prompt())
     assert len(house.actors._actors) == 1

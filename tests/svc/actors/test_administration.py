@@ -26,7 +26,6 @@ class Lying(MemoryRecorder):
     lies = True
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
-        """Like any recorder, but for what it says."""
         positions = super().insert_events(stored_events)
         if self.lies:
             raise OperationalError("disk I/O error")

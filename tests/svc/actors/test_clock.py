@@ -7,7 +7,6 @@ from tests.support.memory import FixedClock
 
 
 def test_the_system_clock_tells_the_time_in_microseconds() -> None:
-    """Between two looks at the machine's own clock."""
     clock: Clock = SystemClock()
     before_us = time.time_ns() // 1_000
     assert before_us <= clock.now_us() <= time.time_ns() // 1_000

@@ -28,7 +28,6 @@ OTHER = "ffffffff-2222-4333-8444-555555555555"
 
 @pytest.fixture
 def views() -> Iterator[sqlite3.Connection]:
-    """Views without a row."""
     with closing(empty_views()) as db:
         yield db
 
@@ -165,12 +164,10 @@ def test_what_is_archived_is_not_archived_again(opened: Opened, views: sqlite3.C
 
 
 def tear(path: Path) -> None:
-    """The end is missing."""
     path.write_bytes(path.read_bytes()[:-10])
 
 
 def flip(path: Path) -> None:
-    """One bit is another."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -183,7 +180,6 @@ DAMAGES = pytest.mark.parametrize("damage", [tear, flip, Path.unlink, lambda pat
 def test_a_damaged_file_is_named_and_left_out(
     opened: Opened, views: sqlite3.Connection, damage: Callable[[Path], None]
 ) -> None:
-    """Once in the log, and the file stays where it is."""
     archive = opened()
     for position in range(1, 5):
         put(views, request_row(position, position))
@@ -198,7 +194,6 @@ def test_a_damaged_file_is_named_and_left_out(
 
 
 def test_a_file_that_is_whole_again_counts_again(opened: Opened, views: sqlite3.Connection) -> None:
-    """Somebody copied it back from a backup."""
     put(views, request_row(1))
     archive = opened()
     archive_all(archive, views)
@@ -236,7 +231,6 @@ def other_version(var: Path) -> None:
 def test_an_archive_that_cannot_be_trusted_is_written_anew(
     tmp_path: Path, opened: Opened, views: sqlite3.Connection, spoil: Callable[[Path], object], log: Fingerprint
 ) -> None:
-    """From the views, which have all of it."""
     put(views, request_row(1))
     archive = opened()
     archive_all(archive, views)
@@ -249,7 +243,6 @@ def test_an_archive_that_cannot_be_trusted_is_written_anew(
 
 
 def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Connection) -> None:
-    """Only our own names are ever removed."""
     put(views, request_row(1))
     archive = opened()
     archive_all(archive, views)

@@ -91,7 +91,6 @@ def check(var: Path, views: sqlite3.Connection) -> None:
 
 
 def check_complete(var: Path, views: sqlite3.Connection) -> None:
-    """Everything is archived, as it now is."""
     check(var, views)
     assert newest(stored(var / "archive")) == shown(views)
 

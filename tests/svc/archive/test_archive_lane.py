@@ -32,8 +32,6 @@ from tests.support.memory import FixedClock
 
 
 class Running:
-    """A service, and its one developer."""
-
     def __init__(self, service: RunningService, scope: Scope) -> None:
         self.service = service
         self.scope = scope
@@ -99,7 +97,6 @@ async def running(folder: Path, **settings: Any) -> AsyncIterator[Running]:
 
 
 async def test_a_read_is_the_same_before_and_after_archiving(tmp_path: Path) -> None:
-    """And never behind its caller's own writes."""
     with trio.fail_after(20):
         async with running(tmp_path / "var") as house:
             for number in range(3):

@@ -126,7 +126,6 @@ def test_another_organization_is_never_looked_at(archive: Archive, views: sqlite
 
 
 def test_days_outside_the_window_are_not_opened(archive: Archive, views: sqlite3.Connection) -> None:
-    """A day's read costs a day's files."""
     four_days(archive, views)
     monday = Window(MIDNIGHT, MIDNIGHT + DAY)
     asked = TeamWindow(monday, (Stay(ANA.developer_id, monday.start_us, monday.end_us),))
@@ -135,7 +134,6 @@ def test_days_outside_the_window_are_not_opened(archive: Archive, views: sqlite3
 
 
 def test_a_team_without_members_needs_no_file(archive: Archive, views: sqlite3.Connection) -> None:
-    """Nor does a day on which nobody was in the team."""
     four_days(archive, views)
     nothing = Budget(files_max=0, bytes_max=0)
     assert read(archive, views, TeamWindow(WEEK, ()), nothing).coverage.reason == "complete"
@@ -146,7 +144,6 @@ def test_a_team_without_members_needs_no_file(archive: Archive, views: sqlite3.C
 def test_a_large_window_is_read_in_batches(
     archive: Archive, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of whole days; between them a read can be given up."""
     four_days(archive, views)
     monkeypatch.setattr(lane, "ARCHIVE_READ_ROWS_MAX", 4)
     found = read(archive, views)
@@ -169,7 +166,6 @@ def test_a_budget_of_files(
 
 
 def test_a_budget_of_bytes(archive: Archive, views: sqlite3.Connection) -> None:
-    """One byte less than all four days need."""
     four_days(archive, views)
     size = sum(file.byte_count for file in archive.files())
     assert read(archive, views, budget=Budget(100, size)).coverage.reason == "complete"
@@ -178,7 +174,6 @@ def test_a_budget_of_bytes(archive: Archive, views: sqlite3.Connection) -> None:
 
 
 def test_what_is_not_archived_needs_no_budget(archive: Archive, views: sqlite3.Connection) -> None:
-    """It is in the views."""
     four_days(archive, views)
     put(views, request_row(9, 99))
     found = read(archive, views, budget=Budget(0, 0))
@@ -186,7 +181,6 @@ def test_what_is_not_archived_needs_no_budget(archive: Archive, views: sqlite3.C
 
 
 def test_nothing_archived_is_a_complete_read(archive: Archive, views: sqlite3.Connection) -> None:
-    """Also with no budget at all."""
     put(views, request_row(1))
     found = read(archive, views, budget=Budget(0, 0))
     assert (requests(found), found.coverage.reason, found.coverage.read_batches) == (1, "complete", 0)

@@ -55,8 +55,6 @@ def capture(part: str, number: int) -> CapturePrompt:
 
 
 class Log:
-    """A log of so many captures of many sessions, in which further ones are counted."""
-
     def __init__(self, folder: Path, captures: int) -> None:
         self._file = folder / "events.db"
         self._datastore = Counting(self._file)

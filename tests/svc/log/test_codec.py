@@ -121,12 +121,10 @@ def test_only_the_wanted_words_are_opened() -> None:
 
 
 def test_words_do_not_lie_in_the_state() -> None:
-    """The log holds no readable word."""
     assert b"hello" not in _codec().to_stored_event(new("s", event=prompt("hello"))).state
 
 
 def test_an_event_outlives_its_words() -> None:
-    """Once the key is destroyed the event is still there, its words are None."""
     vault = Vault(MemoryKeys())
     codec = Codec(vault)
     stored = _stored(codec, new("s", event=prompt("hello")))
@@ -168,7 +166,6 @@ def test_an_event_that_was_moved_or_cut_is_noticed(move: Callable[[Notification]
 
 
 def test_a_corrupt_event_is_named() -> None:
-    """The error says position, stream and version, in words and as values."""
     codec = _codec()
     stored = replace(_stored(codec, new("s", 3), position=41), state=b"x" * 30)
     with pytest.raises(CorruptEvent, match=rf"position 41 \(stream {named('s')}, version 3") as caught:
@@ -185,7 +182,6 @@ def test_words_sealed_for_another_event_are_noticed() -> None:
 
 
 def test_an_unknown_topic_is_named() -> None:
-    """An older program that meets a newer log says so."""
     stored = _stored(_codec(), new("s"))
     with pytest.raises(CorruptEvent, match=r"time\.passed.*newer"):
         _codec(topics={}).to_domain_event(stored)

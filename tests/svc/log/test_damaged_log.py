@@ -39,7 +39,6 @@ def test_every_command_names_the_file_and_leads_to_a_backup(
 
 
 def test_a_start_on_damaged_pages_names_the_file_as_well(tmp_path: Path) -> None:
-    """Its first page is whole, so it opens."""
     init(tmp_path / "var")
     log = tmp_path / "var" / EVENTS_FILE
     pages = log.read_bytes()

@@ -19,7 +19,6 @@ def test_a_folder_that_a_server_holds_names_the_server(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_a_command_holds_is_waited_for(tmp_path: Path) -> None:
-    """Also where a server that was killed said once that it serves."""
     for _ in range(2):
         with held(tmp_path), pytest.raises(FolderInUse, match="another svc process: wait until"), held(tmp_path):
             pass

@@ -33,7 +33,6 @@ class Disk(MemoryRecorder):
         self.transactions: list[int] = []
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: object) -> Sequence[int] | None:
-        """Like any recorder, as long as there is a disk."""
         self.check_writable()
         positions = super().insert_events(stored_events)
         self.transactions.append(len(stored_events))
@@ -42,14 +41,12 @@ class Disk(MemoryRecorder):
         return positions
 
     def check_writable(self) -> None:
-        """Fails as SQLite does."""
         if self.gone:
             raise OperationalError("disk I/O error")
 
 
 @pytest.fixture
 def disk() -> Disk:
-    """An empty log in memory."""
     return Disk()
 
 
@@ -72,7 +69,6 @@ class Outcomes:
         self.of: dict[str, list[int] | Exception] = {}
 
     async def start(self, name: str, *events: NewEvent) -> None:
-        """Returns once the append waits for its turn."""
         self._nursery.start_soon(self._append, name, events)
         await trio.testing.wait_all_tasks_blocked()
 
@@ -84,7 +80,6 @@ class Outcomes:
 
 
 async def test_an_append_answers_with_its_positions(journal: Journal, nursery: trio.Nursery) -> None:
-    """And the head of the log is the last of them."""
     await nursery.start(journal.run)
     assert await journal.append([new("a"), new("a", 2)]) == [1, 2]
     assert await journal.append([new("b")]) == [3]
@@ -92,13 +87,11 @@ async def test_an_append_answers_with_its_positions(journal: Journal, nursery: t
 
 
 async def test_a_journal_knows_the_head_of_an_old_log(disk: Disk) -> None:
-    """It starts where the log ended."""
     EventStore(disk, Codec(Vault(MemoryKeys()))).append([new("a"), new("b")])
     assert _journal(disk).head == 2
 
 
 async def test_what_waits_together_goes_into_one_transaction(disk: Disk, nursery: trio.Nursery) -> None:
-    """One sync for all, positions in the order of asking."""
     journal = _journal(disk)
     outcomes = Outcomes(journal, nursery)
     for name in "abc":
@@ -110,7 +103,6 @@ async def test_what_waits_together_goes_into_one_transaction(disk: Disk, nursery
 
 
 async def test_a_transaction_is_bounded_in_number(disk: Disk, nursery: trio.Nursery) -> None:
-    """What does not fit goes into the next one."""
     journal = _journal(disk)
     for count in range(COMMIT_APPENDS_MAX + 1):
         nursery.start_soon(journal.append, [new(str(count))])
@@ -121,7 +113,6 @@ async def test_a_transaction_is_bounded_in_number(disk: Disk, nursery: trio.Nurs
 
 
 async def test_a_transaction_is_bounded_in_bytes(disk: Disk, nursery: trio.Nursery) -> None:
-    """Large captures are not piled into one commit, and a single one always fits."""
     journal = _journal(disk)
     large = "x" * (COMMIT_BYTES_MAX * 2 // 5)
     for name in "ab":
@@ -203,7 +194,6 @@ async def test_a_cancelled_caller_loses_the_answer_not_the_write(disk: Disk, nur
 async def test_a_full_queue_refuses_at_once(
     journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody waits behind more than the bound; when it is written, there is room again."""
     monkeypatch.setattr("svc.log.journal.JOURNAL_APPENDS_MAX", 2)
     outcomes = Outcomes(journal, nursery)
     for name in "ab":
@@ -248,7 +238,6 @@ async def test_a_store_that_cannot_be_written_refuses_all_that_wait(
 
 
 async def test_the_next_write_that_goes_through_heals(disk: Disk, journal: Journal, nursery: trio.Nursery) -> None:
-    """The same append, sent again, lands; nothing was restarted."""
     await nursery.start(journal.run)
     disk.gone = True
     with pytest.raises(StoreUnavailable):
@@ -292,7 +281,6 @@ async def test_what_was_written_although_it_was_said_to_have_failed_is_seen_once
 async def test_a_key_that_cannot_be_kept_counts_as_a_store_that_cannot_be_written(
     disk: Disk, tmp_path: Path, nursery: trio.Nursery
 ) -> None:
-    """Words that cannot be sealed cannot be stored; when the folder is back, they are."""
     folder = tmp_path / "keys"
     journal = Journal(EventStore(disk, Codec(Vault(FileKeys(folder)))), threaded=False)
     await nursery.start(journal.run)
@@ -306,7 +294,6 @@ async def test_a_key_that_cannot_be_kept_counts_as_a_store_that_cannot_be_writte
 
 
 async def test_a_reader_waits_for_the_log_to_grow(journal: Journal, nursery: trio.Nursery) -> None:
-    """It returns at once where the log is there already, and wakes when it gets there."""
     reached: list[int] = []
 
     async def read_beyond(position: int) -> None:
@@ -328,7 +315,6 @@ async def test_a_reader_waits_for_the_log_to_grow(journal: Journal, nursery: tri
 
 
 async def test_a_journal_that_stops_leaves_nobody_waiting(journal: Journal, nursery: trio.Nursery) -> None:
-    """Whoever is still in the queue is told that nothing was written."""
     outcomes = Outcomes(journal, nursery)
     await outcomes.start("late", new("a"))
     with trio.CancelScope() as running:
@@ -370,10 +356,7 @@ async def test_a_write_under_way_is_finished_when_the_journal_is_stopped() -> No
     running = trio.CancelScope()
 
     class StoppedInTheMiddle(EventStore):
-        """A store whose journal is cancelled while a transaction runs."""
-
         def insert(self, groups: Sequence[Group], fences: Sequence[Fence] = ()) -> list[list[int]]:
-            """Like any store, after the cancellation."""
             trio.from_thread.run_sync(running.cancel)
             return super().insert(groups, fences)
 

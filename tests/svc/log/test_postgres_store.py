@@ -32,14 +32,12 @@ NOWHERE = "postgresql://svc@127.0.0.1:1/none"
 
 @pytest.fixture
 def recorder(shared_store: str) -> Iterator[PostgresRecorder]:
-    """Over an empty log."""
     with closing(open_recorder(shared_store)) as made:
         yield made
 
 
 @pytest.fixture
 def store(recorder: PostgresRecorder) -> EventStore:
-    """The same as a store."""
     return EventStore(recorder, Codec(Vault(MemoryKeys())), recorder)
 
 

@@ -22,7 +22,6 @@ def codec() -> Codec:
 
 @pytest.fixture
 def sqlite_home(codec: Codec, tmp_path: Path) -> SqliteHome:
-    """A file that does not exist yet."""
     return SqliteHome(codec, tmp_path / "events.db")
 
 
@@ -70,7 +69,6 @@ def test_a_full_disk_is_unavailable_until_there_is_room(sqlite_home: SqliteHome,
 
 
 def test_a_file_that_is_no_database_is_unavailable(sqlite_home: SqliteHome) -> None:
-    """It is named and left as it is."""
     sqlite_home.path.write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(StoreUnavailable, match=r"events\.db"):
         sqlite_home.open()

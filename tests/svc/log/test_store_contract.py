@@ -25,28 +25,20 @@ from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 class Home(Protocol):
     """A place for one log, which can be opened more than once, and damaged."""
 
-    def open(self) -> EventStore:
-        """The log at this place."""
-        ...
+    def open(self) -> EventStore: ...
 
-    def damage(self, position: int) -> None:
-        """Changes the state of the event at a position behind the store's back."""
-        ...
+    def damage(self, position: int) -> None: ...
 
 
 class MemoryHome:
-    """A recorder that outlives the stores over it."""
-
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._recorder = MemoryRecorder()
 
     def open(self) -> EventStore:
-        """The log in the recorder."""
         return open_memory_store(self._codec, self._recorder)
 
     def damage(self, position: int) -> None:
-        """Replaces the state by other bytes."""
         object.__setattr__(self._recorder._stored_events[position - 1], "state", b"other bytes")
 
 
@@ -57,26 +49,21 @@ def codec() -> Codec:
 
 
 class PostgresHome:
-    """A schema in a database."""
-
     def __init__(self, codec: Codec, url: str) -> None:
         self._codec = codec
         self._url = url
 
     def open(self) -> EventStore:
-        """The log in the schema."""
         recorder = open_recorder(self._url)
         return EventStore(recorder, self._codec, recorder)
 
     def damage(self, position: int) -> None:
-        """Replaces the state by other bytes."""
         with psycopg.connect(self._url) as connection:
             connection.execute("UPDATE stored_events SET state = '\\x0102' WHERE notification_id = %s", [position])
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def home(request: pytest.FixtureRequest, codec: Codec, tmp_path: Path) -> Home:
-    """Every store."""
     match request.param:
         case "memory":
             return MemoryHome(codec)
@@ -88,13 +75,11 @@ def home(request: pytest.FixtureRequest, codec: Codec, tmp_path: Path) -> Home:
 
 @pytest.fixture
 def store(home: Home) -> Iterator[EventStore]:
-    """An empty log."""
     with closing(home.open()) as store:
         yield store
 
 
 def test_an_empty_log_has_nothing(store: EventStore) -> None:
-    """Position 0 stands before the first event."""
     assert store.head() == 0
     assert store.read_after(0) == []
     assert store.read_stream(named("nobody")) == []
@@ -103,7 +88,6 @@ def test_an_empty_log_has_nothing(store: EventStore) -> None:
 
 
 def test_an_appended_event_is_read_back(store: EventStore) -> None:
-    """With its stream, version, position and words."""
     appended = new("p", event=prompt("hello"))
     (position,) = store.append([appended])
     (recorded,) = store.read_stream(appended.stream_id)
@@ -113,14 +97,12 @@ def test_an_appended_event_is_read_back(store: EventStore) -> None:
 
 
 def test_positions_grow_in_the_order_of_appending(store: EventStore) -> None:
-    """Across appends and within one."""
     positions = [position for name in "abc" for position in store.append([new(name), new(name, 2)])]
     assert positions == sorted(set(positions))
     assert [recorded.position for recorded in store.read_after(0)] == positions
 
 
 def test_a_stream_is_read_by_version_and_backwards(store: EventStore) -> None:
-    """Even where a later version was stored first; before the first there is none."""
     store.append([new("s", 2), new("t"), new("s", 1)])
     assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
     newest = store.read_newest(named("s"))
@@ -147,7 +129,6 @@ def test_an_append_lands_whole_or_not_at_all(store: EventStore, refused: list[Ne
 
 
 def test_several_groups_go_into_one_transaction(store: EventStore) -> None:
-    """Each gets its own positions back, in order."""
     groups = [store.encode([new("a"), new("a", 2)]), store.encode([new("b")])]
     (first, second), (third,) = store.insert(groups)
     assert [recorded.position for recorded in store.read_after(0)] == [first, second, third]
@@ -172,7 +153,6 @@ def test_a_read_is_bounded_in_bytes(store: EventStore) -> None:
 
 
 def test_events_are_fetched_by_position(store: EventStore) -> None:
-    """In any number and order; what does not exist is left out."""
     positions = store.append([new("s", version) for version in range(1, 1_203)])
     found = store.read_positions([*reversed(positions), positions[0], positions[-1] + 1, 0, -1])
     assert sorted(found) == positions
@@ -180,7 +160,6 @@ def test_events_are_fetched_by_position(store: EventStore) -> None:
 
 
 def test_events_are_found_by_topic(store: EventStore) -> None:
-    """In the order of the log, whatever lies between them; a few at a time, where wanted."""
     store.append([new("a", event=created("a")), new("t"), new("p", event=prompt("x")), new("b", 1, created("b"))])
     wanted = ["developer.created", "prompt.captured", "developer.created"]
     found = store.read_topics(wanted)
@@ -190,7 +169,6 @@ def test_events_are_found_by_topic(store: EventStore) -> None:
 
 
 def test_words_can_be_left_closed_in_every_read(store: EventStore) -> None:
-    """A reader that needs none does not pay for them."""
     (position,) = store.append([new("p", event=prompt("hello"))])
     reads = [
         store.read_stream(named("p"), open_words=False),
@@ -203,7 +181,6 @@ def test_words_can_be_left_closed_in_every_read(store: EventStore) -> None:
 
 
 def test_a_log_opened_again_holds_what_it_held(home: Home) -> None:
-    """And goes on where it ended."""
     with closing(home.open()) as first:
         (position,) = first.append([new("s", event=prompt("hello"))])
     with closing(home.open()) as second:
@@ -213,7 +190,6 @@ def test_a_log_opened_again_holds_what_it_held(home: Home) -> None:
 
 
 def test_a_damaged_event_is_named_by_every_read(home: Home, store: EventStore) -> None:
-    """The others can still be read."""
     positions = store.append([new("s"), new("t"), new("u")])
     home.damage(positions[1])
     reads: tuple[Callable[[], object], ...] = (
@@ -240,7 +216,6 @@ def test_texts_are_deleted_and_all_else_stays(store: EventStore) -> None:
 
 
 def test_a_fingerprint_tells_an_event_from_any_other(store: EventStore) -> None:
-    """Empty where there is no event."""
     positions = store.append([new("s"), new("s", 2), new("t")])
     prints = [store.fingerprint(position) for position in (*positions, positions[-1] + 1)]
     assert len(set(prints)) == 4

@@ -21,7 +21,6 @@ def keys(request: pytest.FixtureRequest, tmp_path: Path) -> Keys:
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_any_text_opens_to_itself(text: str) -> None:
-    """Empty, long or broken: no text is beyond the vault."""
     vault = Vault(MemoryKeys())
     for each in (text, text * 500):
         assert vault.open(vault.seal(ANA, each)) == each
@@ -102,7 +101,6 @@ def test_key_files_are_for_the_server_alone(tmp_path: Path) -> None:
 
 
 def test_a_torn_key_file_is_named(tmp_path: Path) -> None:
-    """A damaged key is an error with the developer's id, not a wrong key."""
     (tmp_path / f"{ANA}.key").write_bytes(b"short")
     with pytest.raises(VaultError, match=str(ANA)):
         Vault(FileKeys(tmp_path)).seal(ANA, "text")

@@ -31,7 +31,6 @@ def export() -> bytes:
 
 
 def peak_mib(server: Server) -> int:
-    """The most memory that the server ever took."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+)", status)
     assert found is not None

@@ -29,7 +29,6 @@ SECONDS = 60
 
 
 async def forget(house: Household, scope: Scope) -> None:
-    """Order it, and wait until it is done."""
     order = ForgetDeveloper(organization_id=scope.organization_id, developer_id=scope.developer_id)
     await house.service.send(order)
     with trio.fail_after(SECONDS):
@@ -104,7 +103,6 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> N
 
 
 async def test_forgetting_twice_changes_nothing(tmp_path: Path) -> None:
-    """What stands is told once."""
     async with household(tmp_path / "var") as house:
         await house.work()
         await forget(house, house.owner)
@@ -114,7 +112,6 @@ async def test_forgetting_twice_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_no_key_is_made_for_who_was_forgotten(tmp_path: Path) -> None:
-    """Building the tables anew needs none."""
     var = tmp_path / "var"
     async with household(var) as house:
         await house.work()
@@ -124,14 +121,11 @@ async def test_no_key_is_made_for_who_was_forgotten(tmp_path: Path) -> None:
 
 
 class Folder:
-    """Whoever holds the folder, as a command sees it."""
-
     def __init__(self, house: Household) -> None:
         self.send = house.service.send
         self._service = house.service
 
     async def ask(self, _method: str, _path: str) -> object:
-        """How its newest replay stands."""
         return msgspec.to_builtins(self._service.replay_status())
 
 
@@ -166,7 +160,6 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
 
 
 async def failing(*_: object, **__: object) -> None:
-    """A build on a full disk."""
     raise OSError(28, "No space left on device")
 
 

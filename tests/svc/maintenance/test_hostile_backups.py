@@ -26,7 +26,6 @@ Pack = Callable[[Path, Path], object]
 
 
 def a_log(*statements: str) -> bytes:
-    """An empty one, or with more in it than there should be."""
     with closing(sqlite3.connect(":memory:")) as db:
         for each in ("CREATE TABLE stored_events (state BLOB)", *statements):
             db.execute(each)
@@ -41,7 +40,6 @@ def kept(name: str, content: bytes, size: int | None = None) -> KeptFile:
 
 
 def manifest(*files: KeptFile) -> bytes:
-    """Of an empty log, and these files."""
     listed = [kept("events.db", LOG), *files] if "events.db" not in {each.name for each in files} else list(files)
     made = Manifest(format=1, program="1", made_at="2026-01-01", head=0, head_checksum="", files=listed)
     return msgspec.json.encode(made)
@@ -159,7 +157,6 @@ HOSTILE: dict[str, tuple[Pack, str]] = {
 
 
 def everything(folder: Path) -> dict[str, tuple[int, bytes | str]]:
-    """Every path below it, its mode, and its content."""
     return {
         str(path): (
             path.lstat().st_mode,

@@ -20,7 +20,6 @@ from tests.support.household import household, no_progress, tables_of
 
 
 async def a_folder(var: Path) -> None:
-    """With captures of two, and an archive."""
     async with household(var) as house:
         await house.work()
         await house.work(house.other, "s2")
@@ -29,7 +28,6 @@ async def a_folder(var: Path) -> None:
 
 
 async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
-    """By the file's name; deleting the archive, as the finding says, mends it."""
     var = tmp_path / "var"
     await a_folder(var)
     assert (await verify(Place(var), no_progress)).findings == []
@@ -43,7 +41,6 @@ async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_backup_leaves_out_what_is_made_from_the_log(tmp_path: Path) -> None:
-    """Restored, the views are the same, and the archive is written anew."""
     var, other = tmp_path / "var", tmp_path / "other"
     await a_folder(var)
     manifest = back_up(var, tmp_path / "b", no_progress)
@@ -58,7 +55,6 @@ async def test_a_backup_leaves_out_what_is_made_from_the_log(tmp_path: Path) -> 
 
 
 async def test_the_archive_in_a_former_backup_is_read_and_left_out(tmp_path: Path) -> None:
-    """It was part of a backup once."""
     var, other = tmp_path / "var", tmp_path / "other"
     await a_folder(var)
     manifest = back_up(var, tmp_path / "b", no_progress)
@@ -101,7 +97,6 @@ async def test_a_restore_that_is_broken_off_is_begun_again(tmp_path: Path) -> No
 
 
 def form_of(var: Path) -> int:
-    """Of the log."""
     with closing(sqlite3.connect(var / "events.db")) as db:
         form: int = db.execute("PRAGMA user_version").fetchone()[0]
         return form

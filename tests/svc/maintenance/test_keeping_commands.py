@@ -16,14 +16,12 @@ from tests.support.household import household
 
 
 async def said(command: click.Command, *arguments: str | Path, typed: str | None = None) -> Result:
-    """What a command says, which runs an event loop of its own."""
     texts = [str(each) for each in arguments]
     return await trio.to_thread.run_sync(lambda: CliRunner().invoke(command, texts, input=typed))
 
 
 @pytest.fixture
 async def var(tmp_path: Path) -> Path:
-    """A folder of two, with the work of one."""
     async with household(tmp_path / "var") as house:
         await house.work(house.other)
         await house.level()
@@ -31,7 +29,6 @@ async def var(tmp_path: Path) -> Path:
 
 
 async def test_forgetting_names_the_person_before_and_after(var: Path) -> None:
-    """By name, and by id, since two may have one name."""
     asked = await said(forget_, "Second", "--var", var, typed="n\n")
     assert asked.exit_code == 1
     question = asked.output.partition("Destroy all texts of ")[2]
@@ -60,8 +57,6 @@ def test_whoever_interrupts_is_told_what_holds(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And what to do."""
-
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -28,7 +28,6 @@ def killed(var: Path, work: str) -> list[Path]:
 
 
 async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(tmp_path: Path) -> None:
-    """No word, no key, the same figures."""
     var = tmp_path / "var"
     async with household(var) as house:
         await house.work()
@@ -51,7 +50,6 @@ async def test_forgetting_that_is_killed_anywhere_is_finished_at_the_next_start(
 
 
 async def test_a_retention_that_is_killed_anywhere_goes_on_the_next_time(tmp_path: Path) -> None:
-    """No word stays, no figure changes, nothing is told twice."""
     var = tmp_path / "var"
     async with household(var) as house:
         await house.work()

@@ -20,7 +20,6 @@ PLANTED = "heliotrope-4711"
 
 
 def capture(server: Server, number: int) -> int:
-    """One prompt with an id of its own; the status of the answer."""
     event = {
         "prompt_text": f"Please fix {PLANTED} in src/a{number}.py",
         "tool_session_id": f"s{number % 3}",
@@ -35,7 +34,6 @@ def shown(server: Server) -> Any:
 
 
 def json_of(*arguments: str | Path, check: bool = True) -> Any:
-    """What a command prints."""
     return msgspec.json.decode(svc(*arguments, "--json", check=check).stdout)
 
 
@@ -129,7 +127,6 @@ def test_one_byte_of_an_event_is_named(tmp_path: Path, byte: int) -> None:
 
 
 def test_an_event_that_was_deleted_is_missed(tmp_path: Path) -> None:
-    """In the middle, and at the end."""
     var = tmp_path / "var"
     init(var)
     with closing(sqlite3.connect(var / "events.db")) as db:
@@ -141,7 +138,6 @@ def test_an_event_that_was_deleted_is_missed(tmp_path: Path) -> None:
 
 
 def test_one_byte_of_a_projected_row_is_named(tmp_path: Path) -> None:
-    """By table and key; building anew mends it."""
     var = tmp_path / "var"
     made = init(var)
     with serving(var, made["key"]) as server:

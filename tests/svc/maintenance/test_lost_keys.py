@@ -43,13 +43,11 @@ class Folder:
         shutil.move(self.key, self.aside)
 
     def lost(self) -> list[LostKey]:
-        """Whose key is gone, to the one who looks."""
         store, vault = open_log(self.var)
         with closing(store):
             return lost_keys(vault.keys, store)
 
     async def findings(self) -> list[Finding]:
-        """Of a verification."""
         return (await verify(Place(self.var), no_progress)).findings
 
 
@@ -60,7 +58,6 @@ async def said(command: click.Command, arguments: list[str]) -> Result:
 
 @pytest.fixture
 async def folder(tmp_path: Path) -> Folder:
-    """See `Folder`."""
     var = tmp_path / "var"
     async with household(var) as house:
         await house.work()
@@ -70,7 +67,6 @@ async def folder(tmp_path: Path) -> Folder:
 
 
 async def test_verify_names_whose_key_is_missing_and_warns_of_a_replay(folder: Folder) -> None:
-    """Name, id, file, what to do; no other finding says that the tables are to be built anew."""
     found = await folder.findings()
     (of_key,) = [each for each in found if each.part == "keys"]
     assert of_key.where == f"{KEYS_FOLDER}/{folder.owner.developer_id}.key"
@@ -82,14 +78,12 @@ async def test_verify_names_whose_key_is_missing_and_warns_of_a_replay(folder: F
 
 
 async def test_verify_still_says_so_once_the_tables_were_built_without_it(folder: Folder) -> None:
-    """Then tables and log agree, and the words are closed all the same."""
     done = await said(replay, ["--var", str(folder.var), "--without-keys"])
     assert done.exit_code == 0, done.output
     assert [each.part for each in await folder.findings()] == ["keys"]
 
 
 async def test_another_key_under_the_same_name_is_found(folder: Folder) -> None:
-    """As an older svc made one, without a word."""
     folder.key.write_bytes(bytes(32))
     (of_key,) = [each for each in await folder.findings() if each.part == "keys"]
     assert "not the one that sealed their texts" in of_key.what
@@ -127,7 +121,6 @@ async def test_a_start_says_so_and_no_other_key_is_made(folder: Folder, listed: 
 
 
 async def test_where_no_backup_has_the_key_forgetting_is_the_way_out(folder: Folder) -> None:
-    """What it told is lost; from then on nothing is wrong with the folder."""
     done = await said(main, ["forget", "Owner", "--yes", "--var", str(folder.var)])
     assert done.exit_code == 0, done.output
     assert folder.lost() == []
@@ -135,7 +128,6 @@ async def test_where_no_backup_has_the_key_forgetting_is_the_way_out(folder: Fol
 
 
 async def test_status_names_whose_key_is_missing(folder: Folder) -> None:
-    """And says who knows more."""
     shown = (await said(status, ["--var", str(folder.var)])).output
     assert f"missing: Owner ({folder.owner.developer_id})" in shown
     assert "svc verify" in shown
@@ -170,7 +162,6 @@ async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder
 
 
 def test_a_start_names_only_so_many() -> None:
-    """The rest is counted."""
     with structlog.testing.capture_logs() as logs:
         tell(LostKey(uuid4(), "", Path("k")) for _ in range(LOST_KEYS_NAMED_MAX + 3))
     assert len(logs) == LOST_KEYS_NAMED_MAX + 1
@@ -179,7 +170,6 @@ def test_a_start_names_only_so_many() -> None:
 
 
 def test_a_listed_key_is_not_made_again_unless_it_was_destroyed(tmp_path: Path) -> None:
-    """The list follows what is made and destroyed."""
     keys, who = FileKeys(tmp_path), uuid4()
     assert keys.listed() is None
     keys.list_made([])

@@ -22,7 +22,6 @@ NEWER = "marigold-0815"
 
 
 async def set_days(house: Household, *, telemetry: int | None = None, text: int | None = None) -> None:
-    """A retention of the organization."""
     command = ChangeOrganization(
         organization_id=house.owner.organization_id, retention_days_telemetry=telemetry, retention_days_text=text
     )
@@ -189,7 +188,6 @@ async def test_exports_go_and_the_texts_stay(tmp_path: Path) -> None:
 
 
 async def test_what_nobody_limited_is_kept(tmp_path: Path) -> None:
-    """Without a setting nothing goes; a setting taken back takes nothing more."""
     async with household(tmp_path / "var") as house:
         await house.work()
         house.clock.advance(5_000 * DAY_US)
@@ -219,7 +217,6 @@ async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: 
 
 
 async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
-    """Texts that went rightly are no damage."""
     var = tmp_path / "var"
     async with household(var) as house:
         await house.work()

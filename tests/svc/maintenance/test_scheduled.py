@@ -19,13 +19,11 @@ NOON_US = 1_767_614_400 * 1_000_000
 
 @pytest.fixture
 def var(tmp_path: Path) -> Path:
-    """A folder that is set up."""
     init(tmp_path / "var")
     return tmp_path / "var"
 
 
 def names(folder: Path) -> list[str]:
-    """What lies there, the oldest first."""
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -44,7 +42,6 @@ async def test_one_is_made_when_it_is_due_and_the_oldest_go(var: Path, tmp_path:
 
 
 async def test_other_files_in_the_folder_stay(var: Path, tmp_path: Path) -> None:
-    """It removes nothing that it did not make."""
     folder = tmp_path / "kept"
     folder.mkdir()
     (folder / "svc-mine.tar").write_text("mine")

@@ -34,7 +34,6 @@ class Page:
         self._changed = threading.Condition()
 
     def follow(self, client: httpx.Client, headers: dict[str, str]) -> None:
-        """Read to the end."""
         try:
             with client.stream("GET", PATH, headers=headers, timeout=60) as answer:
                 assert answer.status_code == 200, answer.read()
@@ -46,7 +45,6 @@ class Page:
             self.ended.set()
 
     def until(self, holds: Callable[[Stream], bool]) -> None:
-        """Wait for what the stream brings."""
         with self._changed:
             assert self._changed.wait_for(lambda: holds(self.stream), WAIT_SECONDS), self.stream.told
 
@@ -65,7 +63,6 @@ def page(client: httpx.Client, last_id: str | None = None) -> Iterator[Page]:
 
 
 def capture(client: httpx.Client, session: str) -> None:
-    """A prompt in a session of its own opens a sub-session."""
     body = {"prompt_text": f"Fix the crash in src/{session}.py", "tool_session_id": session}
     assert client.post("/v1/prompts", json=body | {"client_event_id": str(uuid4())}).status_code == 201
 

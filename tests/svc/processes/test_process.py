@@ -21,7 +21,6 @@ WORDS = "the quick heron rewrites the harbour ledger"
 
 
 def capture(client: httpx.Client, number: int, text: str = "Add a test for the parser") -> httpx.Response:
-    """One prompt with an id of its own."""
     event = {
         "prompt_text": f"{text} {number}",
         "tool_session_id": f"s{number % 7}",

@@ -44,7 +44,6 @@ def asks(server: Server, **wanted: str) -> str:
 
 
 def comes_to(server: Server, report_id: str, state: str) -> None:
-    """Return once the report is in that state."""
     deadline = time.monotonic() + SECONDS_MAX
     while (found := server.api.get(f"{REPORT}/status/{report_id}").json()).get("status") != state:
         assert time.monotonic() < deadline, found
@@ -52,7 +51,6 @@ def comes_to(server: Server, report_id: str, state: str) -> None:
 
 
 def steps(var: Path) -> list[str]:
-    """What the log says of reports, in its order."""
     with closing(sqlite3.connect(var / "events.db")) as log:
         return [row[0] for row in log.execute("SELECT topic FROM stored_events WHERE topic LIKE 'report%' ORDER BY 1")]
 

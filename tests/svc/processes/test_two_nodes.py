@@ -22,7 +22,6 @@ POSITION = "X-Svc-Position"
 
 @pytest.fixture
 def told(shared_store: str, tmp_path: Path) -> dict[str, str]:
-    """The two settings of every node."""
     return {"SVC_STORE": shared_store, "SVC_MASTER_KEY_FILE": str(tmp_path / "master.key")}
 
 
@@ -35,7 +34,6 @@ def made(told: dict[str, str], tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def nodes(made: dict[str, Any], told: dict[str, str], tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """Both, serving."""
     with (
         serving(tmp_path / "a", made["key"], told=told) as first,
         serving(tmp_path / "b", made["key"], told=told) as second,
@@ -44,7 +42,6 @@ def nodes(made: dict[str, Any], told: dict[str, str], tmp_path: Path) -> Iterato
 
 
 def capture(client: httpx.Client, number: int) -> httpx.Response:
-    """One prompt with an id of its own."""
     event = {"prompt_text": f"Fix parser {number}", "tool_session_id": f"s{number % 3}"}
     return client.post("/v1/prompts", json=event | {"client_event_id": str(UUID(int=number))})
 
@@ -61,7 +58,6 @@ def got(node: Server, path: str, position: str) -> list[dict[str, Any]]:
 
 
 def shown(node: Server, position: str) -> int:
-    """How many prompts it shows."""
     rows = got(node, "/v1/score_v3/realtime/sub-sessions", position)
     names = (row["score_v3_sub_session_id"] for row in rows)
     return sum(len(got(node, f"/v1/score_v3/sub-sessions/{name}/prompts", position)) for name in names)
@@ -93,7 +89,6 @@ def test_two_nodes_are_one_service(
 
 
 def tables(var: Path) -> dict[str, str]:
-    """The digests of a stopped node's views."""
     path = current_file(var, RULES_VERSION)
     assert path is not None
     with closing(sqlite3.connect(path)) as db:

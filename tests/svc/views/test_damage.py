@@ -49,7 +49,6 @@ def shatter(path: Path, table: str) -> None:
 
 
 def flip_a_bit(var: Path, position: int) -> None:
-    """Of a stored event."""
     with closing(sqlite3.connect(var / EVENTS_FILE)) as db:
         query = "SELECT state FROM stored_events WHERE rowid = ?"
         state = bytearray(db.execute(query, (position,)).fetchone()[0])
@@ -59,7 +58,6 @@ def flip_a_bit(var: Path, position: int) -> None:
 
 
 def views_of(service: Running) -> Path:
-    """The file that serves."""
     return service.service.projector.readers.path
 
 
@@ -74,7 +72,6 @@ def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def mended(service: Running, old: Path) -> None:
-    """Return once another file serves."""
     with trio.fail_after(10):
         while views_of(service) == old or service.service.replay_status().state == "running":
             await trio.lowlevel.checkpoint()
@@ -152,7 +149,6 @@ async def test_whoever_meets_damage_has_the_views_built_anew(
 
 
 def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are kept, and the start says who must let go."""
     monkeypatch.setattr("svc.views.views.STORE_BUSY_TIMEOUT_MS", 0)
     path = new_file(tmp_path, RULES_VERSION)
     open_writer(path).close()
@@ -222,7 +218,6 @@ def test_a_wrong_query_or_bad_input_is_no_damage(tmp_path: Path, wrong: Callable
     ],
 )
 def test_what_an_error_of_a_file_means(code: int | None, damage: bool, passing: bool) -> None:
-    """By SQLite's code; a wrong query is neither."""
     error = sqlite3.OperationalError("any words")
     if code is not None:
         error.sqlite_errorcode = code

@@ -21,12 +21,10 @@ NOW_US = 1_780_000_000 * 1_000_000
 
 
 def settings(folder: Path) -> Settings:
-    """For a service on this folder."""
     return Settings(var=str(folder / "var"))
 
 
 async def prompt(service: RunningService, scope: Scope, number: int) -> None:
-    """A prompt in a session of its own."""
     command = CapturePrompt(
         organization_id=scope.organization_id,
         developer_id=scope.developer_id,
@@ -39,7 +37,6 @@ async def prompt(service: RunningService, scope: Scope, number: int) -> None:
 
 
 async def filled(folder: Path) -> Scope:
-    """A folder with one prompt in its log; its one developer."""
     async with open_service(settings(folder), clock=FixedClock(NOW_US)) as service:
         made = await initialize(service, folder / "var")
         assert made is not None
@@ -80,7 +77,6 @@ async def test_what_is_followed_moves_with_the_log_and_ends_with_the_server(tmp_
 
 
 async def test_a_replay_is_a_change_for_everybody(tmp_path: Path) -> None:
-    """Though the position is the same."""
     scope = await filled(tmp_path)
     async with open_service(settings(tmp_path), clock=FixedClock(NOW_US)) as service:
         began = await service.standing(scope)
@@ -97,7 +93,6 @@ async def _stopped_soon(service: RunningService) -> None:
 
 
 async def test_who_is_cancelled_waits_no_longer() -> None:
-    """And is not kept in mind."""
     waits = Waits()
     with trio.move_on_after(0.01) as scope:
         await waits.wait(trio.sleep_forever)

@@ -46,7 +46,6 @@ def asked(number: int) -> Event:
 
 @pytest.fixture
 def recorder() -> MemoryRecorder:
-    """Holds a claim and three prompts."""
     return MemoryRecorder()
 
 
@@ -62,13 +61,11 @@ def store(recorder: MemoryRecorder) -> EventStore:
 
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
-    """Empty views."""
     with closing(empty_views()) as db:
         yield db
 
 
 def flags(db: sqlite3.Connection) -> list[tuple[str, int]]:
-    """Their kinds and counts."""
     return db.execute("SELECT kind, count FROM flags").fetchall()
 
 

@@ -54,20 +54,17 @@ class Place:
         self.at_rest()
 
     async def capture(self) -> None:
-        """Wait for the journal."""
         await self.journal.append([new("another", event=claim("another"))])
 
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    """See `Place`."""
     made = Place(tmp_path)
     with closing(made.store), closing(made.projector):
         yield made
 
 
 async def projected(place: Place, nursery: trio.Nursery) -> None:
-    """Until the views hold all facts; nobody is said to wait for it."""
     nursery.start_soon(place.projector.run)
     while place.projector.position < FACTS:
         await place.projector.wait_stepped(place.projector.steps)
@@ -150,14 +147,12 @@ class Log:
         )
 
     def sessions(self) -> list[str]:
-        """What the views hold."""
         with contextlib.closing(open_writer(self.views)) as db:
             return [row[0] for row in db.execute("SELECT agent_session_id FROM sessions ORDER BY 1")]
 
 
 @pytest.fixture
 async def log(tmp_path: Path) -> AsyncIterator[Log]:
-    """An empty one."""
     made = Log(tmp_path)
     with closing(made.store):
         yield made
@@ -219,7 +214,6 @@ async def test_work_is_cut_into_slices_and_rests_between_them_while_captures_wai
 
 
 async def test_a_rest_ends_nothing_of_a_slice(log: Log) -> None:
-    """Captures that stop waiting are not rested for again."""
     shift = Shift(captures_wait=True)
     shift.pace()
     rests = len(shift.rests)

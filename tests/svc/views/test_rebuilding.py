@@ -35,7 +35,6 @@ class Kept:
         self.rebuilding = Rebuilding(Place(var), self.projector, journal)
 
     async def replayed(self) -> str:
-        """How a replay ended."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self.rebuilding.run)
             self.rebuilding.start(None)
@@ -57,7 +56,6 @@ def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
-    """See `Kept`."""
     found = Kept(tmp_path)
     with closing(found.store), closing(found.projector):
         yield found
@@ -101,7 +99,6 @@ async def test_a_replay_that_fails_ends_nothing_but_itself(
 
 
 async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothing(kept: Kept) -> None:
-    """It is met again while it runs, and mended then."""
     kept.rebuilding.mend("a page")
     async with trio.open_nursery() as nursery:
         await nursery.start(kept.rebuilding.run)
@@ -115,7 +112,6 @@ async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothin
 
 
 async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> None:
-    """Their file is deleted."""
     assert await kept.replayed() == "completed"
     assert not kept.first.exists()
 
@@ -161,7 +157,6 @@ def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_pat
 
 
 def test_views_without_a_name_leave_nothing_behind(tmp_path: Path) -> None:
-    """Also where their command is killed: nothing stands in the folder while they are there."""
     with nameless(tmp_path) as db:
         db.execute("INSERT INTO setups SELECT hex(randomblob(1000))")
         assert list(tmp_path.iterdir()) == []
