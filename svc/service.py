@@ -27,7 +27,7 @@ from aggregates.reports.decide import BackfillReply
 from aggregates.reports.events import BackfillRequested, ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import activation
-from projections.prices.spending import Reading, TeamWindow
+from projections.prices import Reading, TeamWindow
 from projections.reader import Reader, is_passing
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
@@ -35,12 +35,11 @@ from svc.actors.administration import Administration
 from svc.actors.mailbox import Acknowledged, Waits
 from svc.archive.lane import ArchiveLane, Budget
 from svc.connect.wheel import client_setup
-from svc.jobs.backfills import Backfills
 from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
 from svc.jobs.nodes import Following
 from svc.jobs.oidc import provider_of
 from svc.jobs.questions import Narratives
-from svc.jobs.reports import ReportJobs
+from svc.jobs.reports import Backfills, ReportJobs
 from svc.limits import READ_WAIT_SECONDS, READERS_MAX
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget

@@ -20,7 +20,7 @@ from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
-from projections.prices.spending import Reading, TeamWindow
+from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals
 

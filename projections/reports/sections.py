@@ -15,7 +15,7 @@ from aggregates.judging.evidence import ADVICE, GRADED_MIN, Language, weakest
 from aggregates.reading.verdicts import BooleanName
 from aggregates.reports.events import ReportPeriod
 from aggregates.times import Window
-from projections.prices.spending import Coverage, PricingCoverage, Reading, Rollup, team_cost
+from projections.prices import Coverage, PricingCoverage, Reading, Rollup, team_cost
 from projections.reader import Reader
 from projections.scores import activity, score
 from projections.scores.activity import model_task

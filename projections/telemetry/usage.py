@@ -17,7 +17,7 @@ from aggregates.scores.grades import median
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from aggregates.turns.observation import Observation
-from projections.prices.spending import SUMS_AND_TOLD, Spent, told_by_responses
+from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.activity import SLOT_US, hour_start, local_time
 

@@ -18,7 +18,7 @@ import structlog
 import trio
 
 from projections.facts.prices import COLUMNS, changed_rows, stretch_end
-from projections.prices.spending import (
+from projections.prices import (
     COUNTS,
     SUMS,
     Coverage,

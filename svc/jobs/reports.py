@@ -1,4 +1,4 @@
-"""Making reports: workers that take what was asked for from the views, a few at a time.
+"""Making reports, and judging again: workers that take what was asked for from the views, a few at a time.
 
 Nothing of a job lives in memory alone, so a restart finds it again; every step is a command, which decides what may
 still follow. A job that was cancelled meanwhile has worked for nothing, and its result is refused.
@@ -14,22 +14,32 @@ import msgspec
 import structlog
 import trio
 
-from aggregates.event import Done, Scope, Words
+from aggregates.event import Done, Refused, Scope, Words
 from aggregates.judging.evidence import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
 from aggregates.reports import events
-from aggregates.reports.decide import SOURCE_UNAVAILABLE
+from aggregates.reports.decide import (
+    SOURCE_UNAVAILABLE,
+    BackfillRecord,
+    BackfillReply,
+    BackfillStatus,
+    decide_backfill,
+    show_backfill,
+)
 from aggregates.reports.prose import Prose
 from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports
-from projections.prices.spending import Reading, TeamWindow
+from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
+from svc.actors.mailbox import Mailbox
 from svc.limits import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
-from svc.log.codec import CorruptEvent
-from svc.log.store import StoreUnavailable
+from svc.log.codec import CorruptEvent, NewEvent
+from svc.log.journal import Journal
+from svc.log.store import READS, EventStore, StoreUnavailable
 from svc.log.vault import VaultError
+from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
 from svc_http.ports import Service, Unavailable
 
@@ -217,3 +227,60 @@ class ReportSchedules:
                 events.request_report(scope, period, 0, language=language, notices=notices, scheduled=True)
             )
         self._asked[scope, name] = period.start_us
+
+
+# Backfills: each is recorded, and has the views built anew; its progress is that of the build.
+
+BACKFILL_COMMANDS_MAX = 16  # backfills that may be asked for at once: each is asked for by a person
+
+
+class Backfills:
+    def __init__(self, store: EventStore, journal: Journal, rebuilding: Rebuilding) -> None:
+        self._store = store
+        self._journal = journal
+        self._rebuilding = rebuilding
+        self._ended: dict[UUID, BackfillStatus] = {}
+        self._building: dict[UUID, events.BackfillRequested] = {}  # those that the newest build is for
+        full = "too many backfills are asked for at once"
+        self._mailbox = Mailbox[events.BackfillRequested, BackfillReply](BACKFILL_COMMANDS_MAX, full)
+
+    async def send(self, asked: events.BackfillRequested) -> BackfillReply:
+        """Begin one, or join the one that runs. Raises what the journal raises."""
+        return await self._mailbox.send(asked)
+
+    async def run(self) -> None:
+        await self._mailbox.work_through(self._carry_out)
+
+    async def newest_first(self) -> list[BackfillRecord]:
+        """Every backfill there was."""
+        topics = (events.BackfillRequested.TOPIC, events.BackfillCompleted.TOPIC)
+        found = await trio.to_thread.run_sync(lambda: list(self._store.read_topics(topics)), limiter=READS)
+        facts = [each.event for each in found]
+        # Versions before this one recorded that a backfill was completed.
+        completed = {fact.backfill_id for fact in facts if isinstance(fact, events.BackfillCompleted)}
+        requested = [fact for fact in reversed(facts) if isinstance(fact, events.BackfillRequested)]
+        return [self._shown(each, completed=each.backfill_id in completed) for each in requested]
+
+    async def _carry_out(self, asked: events.BackfillRequested) -> BackfillReply:
+        building = self._building.values() if self._rebuilding.status.state == "running" else ()
+        running = next((each for each in building if each.organization_id == asked.organization_id), None)
+        chosen = decide_backfill(asked, running)
+        if isinstance(chosen, Refused):
+            return chosen
+        if chosen is asked:
+            await self._journal.append([NewEvent(asked.backfill_id, 1, asked)])
+            state = self._rebuilding.status.state
+            if state == "completed" or state == "failed":
+                self._ended |= dict.fromkeys(self._building, state)
+                self._building.clear()
+            self._building[asked.backfill_id] = asked
+            self._rebuilding.start(None)
+        return self._shown(chosen)
+
+    def _shown(self, asked: events.BackfillRequested, *, completed: bool = False) -> BackfillRecord:
+        if completed:
+            return show_backfill(asked, "completed")
+        build = self._rebuilding.status
+        if asked.backfill_id not in self._building or build.state == "none":
+            return show_backfill(asked, self._ended.get(asked.backfill_id, "unknown"))
+        return show_backfill(asked, build.state, build.done / build.of if build.of else 0.0)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from aggregates.event import Scope
 from projections.facts.prices import COLUMNS
-from projections.prices.spending import Coverage, Reading, TeamWindow, live_part
+from projections.prices import Coverage, Reading, TeamWindow, live_part
 from projections.reader import Reader
 from tests.support.facts import ANA, MONDAY
 

@@ -37,7 +37,7 @@ from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
 from aggregates.topics import TimePassed
 from projections.apply import apply
-from projections.prices.spending import Coverage, Reading, TeamWindow
+from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc_http.arrivals import Arrivals
 from svc_http.ports import (

@@ -11,7 +11,7 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Reply, Scope
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from projections.facts.reports import OpenReport, open_reports
-from projections.prices.spending import Coverage, Reading, TeamWindow
+from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
 from svc_http.ports import Unavailable

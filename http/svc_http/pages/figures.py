@@ -14,7 +14,7 @@ from aggregates.scores.grades import GRADED_BYTES_MAX, PEER_RANGES_MAX, PEERS_MI
 from aggregates.scores.habits import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, equal_windows, local_date, parse_instant
-from projections.prices.spending import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
+from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.scores.habits import best_shown, decided_goals, newest_missed
 from projections.scores.score import peer_comparison, tally
 from projections.scores.skill import HabitCounts, habit_counts

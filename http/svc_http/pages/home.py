@@ -9,7 +9,7 @@ from quart import Response
 
 from aggregates.scores.grades import Tally
 from aggregates.times import US_PER_DAY, Window, calendar_windows, local_date, midnight_us
-from projections.prices.spending import Spent, spent_in
+from projections.prices import Spent, spent_in
 from projections.scores.score import tally
 from projections.scores.skill import InsightSummary, insight_summary, skill
 from projections.sub_sessions.goals import Wanted, goals, newest_us

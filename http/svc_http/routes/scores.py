@@ -27,7 +27,7 @@ from aggregates.times import (
     local_date,
     local_day_bounds,
 )
-from projections.prices.spending import TeamCost, TeamWindow, team_cost
+from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
 from projections.reports.days import (
     TeamSummary,

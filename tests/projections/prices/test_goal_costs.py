@@ -3,7 +3,7 @@
 import pytest
 
 from aggregates.times import Window
-from projections.prices.spending import dearest, spent_by_model, spent_by_outcome, spent_in
+from projections.prices import dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.reader import Reader
 from tests.support.facts import (
     ADD,

@@ -7,7 +7,7 @@ import pytest
 
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from projections.prices.spending import (
+from projections.prices import (
     ByDeveloper,
     Coverage,
     Reading,

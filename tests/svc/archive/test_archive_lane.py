@@ -16,7 +16,7 @@ from aggregates.event import Scope
 from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
-from projections.prices.spending import Reading, TeamWindow
+from projections.prices import Reading, TeamWindow
 from svc.app import open_service
 from svc.archive.folder import Archive
 from svc.archive.lane import ArchiveLane, Budget

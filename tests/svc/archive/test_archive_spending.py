@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from projections.prices.spending import Reading, TeamWindow, live_part
+from projections.prices import Reading, TeamWindow, live_part
 from svc.archive import lane
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, spending

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from projections.prices.spending import Spent, TeamWindow, live_part
+from projections.prices import Spent, TeamWindow, live_part
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, spending
 from tests.support.archives import archive_all, fingerprint, newest, shown, stored

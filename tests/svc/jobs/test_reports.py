@@ -14,7 +14,7 @@ from aggregates.event import Done, Event, Reply
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import ReportCancelled, ReportPeriod, ReportRequested
 from projections.facts.reports import report_state
-from projections.prices.spending import Coverage, Reading, TeamWindow
+from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
 from svc.limits import REPORT_RETRY_SECONDS

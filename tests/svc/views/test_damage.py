@@ -15,7 +15,7 @@ from aggregates.event import Scope
 from aggregates.people.acts import StartMembership
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from projections.prices.spending import TeamWindow
+from projections.prices import TeamWindow
 from projections.reader import is_damage, is_passing, unpack
 from projections.sub_sessions.detail import prompt_rows
 from svc.app import open_service

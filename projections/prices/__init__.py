@@ -1,1 +1,0 @@
-"""Read costs: sums of requests, team cost."""
