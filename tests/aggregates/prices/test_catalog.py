@@ -9,7 +9,7 @@ import pytest
 import rfc8785
 
 from aggregates.prices import catalog
-from aggregates.prices.catalog import Rate, Snapshot, checksum, content_fault, snapshot_fault
+from aggregates.prices.catalog import checksum, content_fault, snapshot_fault
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, lookups, rate, snapshot
 
 UNKNOWN_MODEL = {"status": "unknown"}
@@ -49,16 +49,9 @@ _RATE = "$[0].list_rates[0].rate"
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (lookup(""), "Expected `str` of length >= 1", f"{_LOOKUP}.external_model_id"),
-    (lookup(" "), "matching regex", f"{_LOOKUP}.external_model_id"),
     (lookup("a" * 256), "", ""),
     (lookup("a" * 257), "Expected `str` of length <= 256", f"{_LOOKUP}.external_model_id"),
-    (lookup("a\nb"), "matching regex", f"{_LOOKUP}.external_model_id"),
     (lookup("a\n"), "matching regex", f"{_LOOKUP}.external_model_id"),
-    (
-        lookup(model={"status": "known", "canonical_model_id": "", "display_name": "A"}),
-        "Expected `str` of length >= 1",
-        f"{_LOOKUP}.model.canonical_model_id",
-    ),
     (
         lookup(model={"status": "known", "display_name": "A"}),
         "a known model has canonical_model_id",
@@ -66,12 +59,10 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ),
     (lookup(model=AMBIGUOUS | {"display_name": "A"}), "any other has neither", f"{_LOOKUP}.model"),
     (lookup(provider={"status": "observed"}), "provider is named where it is observed", f"{_LOOKUP}.provider"),
-    (lookup(provider={"status": "observed", "provider": ""}), "Expected `str` of", f"{_LOOKUP}.provider.provider"),
     (lookup(model=AMBIGUOUS), "holds a rate, but the model", _LOOKUP),
     (lookup(provider=AMBIGUOUS), "holds a rate, but the model", _LOOKUP),
     (_with_rates(list_rate(rate=None)), "give exactly one of rate and", "list_rates[0]"),
     (_with_rates(list_rate(rate=rate(), unpriced_reason="both")), "give exactly one of rate and", "list_rates[0]"),
-    (_with_rates(list_rate(unpriced_reason=" ")), "matching regex", "list_rates[0].unpriced_reason"),
     (_with_rates(list_rate(unpriced_reason="a" * 201)), "length <= 200", "list_rates[0].unpriced_reason"),
     (_with_rates(list_rate("yesterday")), "effective_from: a time must be", "list_rates[0]"),
     (_with_rates(list_rate("1969-12-31")), "effective_from: a time must lie", "list_rates[0]"),
@@ -81,15 +72,11 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (_with_rates(list_rate(until=CHANGE), list_rate("2026-03-12")), "list_rates overlap at 2026-03-12", _LOOKUP),
     (_with_rates(*[list_rate(rate=rate())] * 201), "length <= 200", "list_rates"),
     (_with_rate(input=-0.01), "Expected `float` >= 0", f"{_RATE}.input"),
-    (_with_rate(output=float("nan")), "Expected `float` >= 0", f"{_RATE}.output"),
-    (_with_rate(cache_read=float("inf")), "Expected `float` <= 1000000", f"{_RATE}.cache_read"),
     (_with_rate(cache_write_5m=1_000_001), "Expected `float` <= 1000000", f"{_RATE}.cache_write_5m"),
-    (_with_rate(cache_write_1h=-1), "Expected `float` >= 0", f"{_RATE}.cache_write_1h"),
     (_with_rate(input=None, output=None), "neither an input nor", _RATE),
     (_with_rate(long_context=[_band(-1)]), "Expected `int` >= 0", f"{_RATE}.long_context[0].above_input_tokens"),
     (_with_rate(long_context=[_band(2), _band(2)]), "must be greater", _RATE),
     (_with_rate(long_context=[_band(2), _band(1)]), "must be greater", _RATE),
-    (_with_rate(long_context=[_band(2, output=-1)]), "Expected `float` >= 0", f"{_RATE}.long_context[0].output"),
     (_with_rate(long_context=[_band(above) for above in range(17)]), "length <= 16", f"{_RATE}.long_context"),
 ]
 
@@ -136,16 +123,6 @@ def test_a_snapshot_is_what_its_checksum_says(fields: dict[str, Any]) -> None:
     assert "checksum_sha256 does not fit" in found
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"schema_version": 2}, {"catalog_revision": 0}, {"catalog_revision": 2**31}, {"published_at_us": -1}],
-)
-def test_a_snapshot_out_of_bounds_cannot_be_read(fields: dict[str, Any]) -> None:
-    stored = msgspec.msgpack.encode(msgspec.structs.replace(snapshot(), **fields))
-    with pytest.raises(msgspec.ValidationError, match=next(iter(fields))):
-        msgspec.msgpack.decode(stored, type=Snapshot)
-
-
 def test_the_checksum_can_be_verified_from_the_document_alone() -> None:
     """SHA-256 over the RFC 8785 JSON of three members of what is on the wire, and nothing of ours."""
     published = snapshot(changing_lookup(), lookup("b"), revision=7)
@@ -156,15 +133,3 @@ def test_the_checksum_can_be_verified_from_the_document_alone() -> None:
 
 def test_whole_numbers_and_fractions_that_are_equal_have_one_checksum() -> None:
     assert checksum(1, lookups(_with_rate(input=3))) == checksum(1, lookups(_with_rate(input=3.0)))
-
-
-def test_rates_that_were_left_out_are_an_error_of_form() -> None:
-    """`cache_read` may be null, which says that there is no rate; leaving it out says nothing."""
-    with pytest.raises(msgspec.ValidationError, match="missing required field `cache_read`"):
-        msgspec.json.decode(b'{"input": 1, "output": 2, "cache_write_5m": null}', type=Rate)
-
-
-def test_a_snapshot_survives_the_log() -> None:
-    """msgpack keeps every member, the ones left out too."""
-    published = snapshot(changing_lookup(), lookup("none", model=UNKNOWN_MODEL, provider=AMBIGUOUS, list_rates=[]))
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(published), type=Snapshot) == published

@@ -127,15 +127,6 @@ def test_nothing_is_concluded_while_the_log_cannot_be_read() -> None:
     assert tables(db) == before
 
 
-def test_a_burst_of_tiny_prompts() -> None:
-    """Five within five minutes; a long one in between is not counted."""
-    log = Log()
-    for number, text in enumerate(("go", "on", ASK, "yes", "ok", "next")):
-        log.prompt("s1", text, MONDAY + number * 50 * SECOND)
-    (found,) = recent(log)
-    assert (found.kind, found.count, found.window_seconds) == ("tiny_prompt_burst", 5, 250)
-
-
 def test_a_pasted_prompt_names_its_sub_session() -> None:
     """Forty lines of a log and a short question."""
     log = Log()

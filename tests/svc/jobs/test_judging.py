@@ -308,10 +308,7 @@ async def test_a_replay_makes_no_call(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "asked_again"),
     [
-        (fails(401), True),
-        (fails(429), True),
         (fails(500), True),
-        (Said(b"<html>"), False),
         (wrote("not json"), False),
         (says({"intent": "epic", "confidence": 2}), False),
         (says({"intent": "feature", "confidence": 1, "quotes": [{"habit": "plan_first", "quote": "no such"}]}), False),
