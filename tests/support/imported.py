@@ -39,6 +39,11 @@ def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
     return [draft.record for each in exchanges for draft in each.drafts if draft.record.kind in kinds]
 
 
+def exchanges_of(agent: str, data: bytes, name: str) -> list[str]:
+    """As `shown`, but for the bare beginning of a session."""
+    return [line for exchange in read(agent, data, name) if (line := shown(exchange))]
+
+
 def prompts(exchanges: list[Exchange]) -> list[str]:
     return [each.prompt.text for each in exchanges if each.prompt]
 
@@ -54,3 +59,25 @@ def told(actor: Actor) -> list[Any]:
     asked = [(e.prompt_id, e.prompt.text) for e in actor.events if isinstance(e, PromptCaptured)]
     answers = [(e.prompt_id, e.response and e.response.text) for e in actor.events if isinstance(e, PromptAnswered)]
     return sorted([*asked, *answers], key=str)
+
+
+def shown(exchange: Exchange, *, tokens: bool = True) -> str:
+    """On one line: whose words they are, what was done about them, the answer, and whether more may come."""
+    prompt, told = exchange.prompt, list[str]()
+    for record in (draft.record for draft in exchange.drafts):
+        under = f" for {record.prompt_id}" if prompt is None or record.prompt_id != prompt.host_prompt_id else ""
+        if record.kind in ("tool", "subagent"):
+            what = (record.tool or record.source, record.ok, record.duration_ms, record.lines_added)
+            told.append(f"{record.call_id} {' '.join(map(str, what))}{under}")
+        elif record.cost_usd_nano is not None:
+            told.append(f"${record.cost_usd_nano / 1e9}")
+        elif record.kind == "request" and tokens:
+            told.append(f"{record.input_tokens}+{record.cache_read_tokens} > {record.output_tokens}")
+        elif record.kind not in ("session_start", "request") or record.source:
+            named = (record.kind, record.tool, record.status_code, record.source)
+            told.append(" ".join(str(each) for each in named if each))
+    if prompt is not None:
+        told.insert(0, f"{prompt.text} ({prompt.host_prompt_id})" if prompt.host_prompt_id else prompt.text)
+    if exchange.answer is not None:
+        told.append(f"= {exchange.answer.text!r}")
+    return " | ".join(told if exchange.finished else [*told, "…"])

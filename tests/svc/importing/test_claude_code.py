@@ -9,10 +9,10 @@ from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
+from tests.support import imported
 from tests.support.transcripts import call, line, raw, result, said, usage, user
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000
-REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
 
 
 def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exchange]:
@@ -35,28 +35,18 @@ def tool(*lines: dict[str, Any]) -> Record:
 # --- prompts and answers -----------------------------------------------------------------------------------
 
 
-def shown(exchange: Exchange) -> str:
-    """On one line: whose words they are, what was done about them, the answer, and whether more may come."""
-    prompt, told = exchange.prompt, list[str]()
-    for record in (draft.record for draft in exchange.drafts):
-        under = f" for {record.prompt_id}" if prompt is None or record.prompt_id != prompt.host_prompt_id else ""
-        if record.kind in ("tool", "subagent"):
-            what = (record.tool or record.source, record.ok, record.duration_ms, record.lines_added)
-            told.append(f"{record.call_id} {' '.join(map(str, what))}{under}")
-        elif record.cost_usd_nano is not None:
-            told.append(f"${record.cost_usd_nano / 1e9}")
-        elif record.kind not in ("session_start", "request"):
-            told.append(record.kind)
-    if prompt is not None:
-        told.insert(0, f"{prompt.text} ({prompt.host_prompt_id})" if prompt.host_prompt_id else prompt.text)
-    if exchange.answer is not None:
-        told.append(f"= {exchange.answer.text!r}")
-    return " | ".join(told if exchange.finished else [*told, "…"])
-
-
 FIRST_LAST = [said(f"a{n}", n, text, message_id="m", request_id="r") for n, text in ((1, "First."), (2, "Last."))]
 GO, MAKE = user("u1", 0, "go"), call("t1", "Bash", command="make")
 QUEUED = {"type": "queued_command", "prompt": "and the tests"}
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+STOPPED = user("u3", 2, [{"type": "text", "text": "[Request interrupted by user for tool use]"}])
+SUMMARY = user("u2", 2, "This session is being continued from a previous conversation …", isCompactSummary=True)
+
+
+def hook(start: str) -> dict[str, Any]:
+    return {"hookEvent": "SessionStart", "hookName": f"SessionStart:{start}"}
+
+
 EDIT = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
 
 
@@ -116,10 +106,67 @@ EDIT = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
             ),
             ["go | t1 Task True 7000 None | t1 Explore True 7000 None | …"],
         ),
+        # What was refused was never run.
+        *(
+            (
+                (
+                    GO,
+                    said("a1", 1, call("t1", "Write", content="x")),
+                    result("u2", 2, "t1", words, error=True),
+                    STOPPED,
+                ),
+                ["go | rejection Write | interruption"],
+            )
+            for words in (REFUSED, [{"type": "text", "text": REFUSED}])
+        ),
+        # Two hooks of one start are one start, and it stands apart from what was finished before.
+        *(
+            ((line(kind, "h1", 0, **told), line(kind, "h2", 0.1, **told), GO), ["session_start clear", "go | …"])
+            for kind, told in (("progress", {"data": hook("clear")}), ("attachment", {"attachment": hook("clear")}))
+        ),
+        (
+            (GO, said("a1", 1, "1", stop_reason="end_turn"), line("progress", "h1", 900, data=hook("resume"))),
+            ["go | = '1'", "session_start resume | …"],
+        ),
+        # Leaving ends the session, and is no prompt.
+        ((user("u1", 0, "<command-name>/exit</command-name>"),), ["session_end prompt_input_exit"]),
+        # Newer versions write a boundary and a summary of a compaction, older ones only the summary.
+        (
+            (GO, line("system", "s", 1, subtype="compact_boundary", compactMetadata={"trigger": "auto"}), SUMMARY),
+            ["go | compaction auto | …"],
+        ),
+        ((GO, SUMMARY), ["go | compaction | …"]),
+        # A newer version's local command stands in a system line, and what it printed in another.
+        (
+            (
+                line("system", "s1", 0, subtype="local_command", content="<command-name>/clear</command-name>"),
+                line("system", "s2", 1, subtype="local_command", content="<local-command-stdout>x"),
+            ),
+            ["/clear | …"],
+        ),
+        # What is typed while the agent works is an attachment; notifications are none.
+        (
+            (
+                *(GO, line("attachment", "q1", 1, attachment=QUEUED | {"commandMode": "prompt"})),
+                line("attachment", "q2", 2, attachment=QUEUED | {"prompt": "<task-notification>x</task-notification>"}),
+                line("attachment", "q3", 3, attachment=QUEUED | {"prompt": [{"type": "text", "text": "also this"}]}),
+            ),
+            ["go", "and the tests | prompt", "also this | …"],
+        ),
+        # The status of an error is the one given, else the one that its text names.
+        *(
+            ((GO, said("a1", 1, text, model="<synthetic>", isApiErrorMessage=True, **told)), [f"go | error{status}"])
+            for text, told, status in (
+                ("API Error: 529 Overloaded", {}, " 529"),
+                ("API Error (Connection error.)", {}, ""),
+                ("You've hit your session limit", {"error": "rate_limit"}, " 429"),
+                ("Something failed", {"apiErrorStatus": 404}, " 404"),
+            )
+        ),
     ],
 )
 def test_lines_become_exchanges(lines: tuple[dict[str, Any], ...], expected: list[str]) -> None:
-    assert [shown(each) for each in read(*lines)] == expected
+    assert [imported.shown(each, tokens=False) for each in read(*lines)] == expected
 
 
 @pytest.mark.parametrize(
@@ -179,29 +226,6 @@ def test_commands_and_blocks_are_given_as_typed(content: Any, text: str) -> None
     assert prompts(user("u1", 0, content)) == [text]
 
 
-def test_a_newer_versions_local_command_is_a_prompt() -> None:
-    """It stands in a system line, and what it printed in another."""
-    command = "<command-name>/clear</command-name>\n<command-args></command-args>"
-    output = "<local-command-stdout></local-command-stdout>"
-    assert prompts(
-        line("system", "s1", 0, subtype="local_command", content=command),
-        line("system", "s2", 1, subtype="local_command", content=output),
-    ) == ["/clear"]
-
-
-def test_a_prompt_typed_while_the_agent_works_is_a_prompt() -> None:
-    """It is given to the agent in the middle of its turn, as an attachment; notifications are not."""
-    queued = {"type": "queued_command", "commandMode": "prompt", "prompt": "and the tests"}
-    notice = {"type": "queued_command", "prompt": "<task-notification>x</task-notification>"}
-    blocks = {"type": "queued_command", "prompt": [{"type": "text", "text": "also this"}]}
-    assert prompts(
-        user("u1", 0, "go", promptId="p1"),
-        line("attachment", "q1", 1, attachment=queued, promptId="p1"),
-        line("attachment", "q2", 2, attachment=notice),
-        line("attachment", "q3", 3, attachment=blocks),
-    ) == ["go", "and the tests", "also this"]
-
-
 # --- requests ----------------------------------------------------------------------------------------------
 
 
@@ -220,38 +244,4 @@ def test_a_request_counts_once_with_its_last_usage() -> None:
     assert second.cache_write_1h_tokens is None
 
 
-@pytest.mark.parametrize(
-    ("text", "fields", "status"),
-    [
-        ("API Error: 529 Overloaded", {}, 529),
-        ("API Error (Connection error.)", {}, None),
-        ("You've hit your session limit", {"error": "rate_limit"}, 429),
-        ("Something failed", {"apiErrorStatus": 404}, 404),
-    ],
-)
-def test_an_api_error_is_an_error_record(text: str, fields: dict[str, Any], status: int | None) -> None:
-    """Its status is the one given, else the one that its text names."""
-    (exchange,) = read(user("u1", 0, "go"), said("a1", 1, text, model="<synthetic>", isApiErrorMessage=True, **fields))
-    (error,) = records(exchange, "error")
-    assert error.status_code == status
-    assert exchange.answer is None
-    assert [draft.text for draft in exchange.drafts if draft.record.kind == "error"] == [text]
-    assert exchange.finished
-
-
 # --- tools -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("content", [REFUSED, [{"type": "text", "text": REFUSED}]])
-def test_a_refused_call_is_a_rejection(content: Any) -> None:
-    """It was never run, so it is no finished tool call."""
-    (exchange,) = read(
-        user("u1", 0, "go"),
-        said("a1", 1, call("t1", "Write", file_path="/a.py", content="x")),
-        result("u2", 2, "t1", content, error=True),
-        user("u3", 2, [{"type": "text", "text": "[Request interrupted by user for tool use]"}]),
-    )
-    assert records(exchange, "tool") == []
-    assert [record.tool for record in records(exchange, "rejection")] == ["Write"]
-    assert len(records(exchange, "interruption")) == 1
-    assert exchange.finished

@@ -3,49 +3,10 @@
 import pytest
 
 from svc.importing.exchange import Memory
-from tests.support.transcripts import SESSION, call, line, result, said, user
-from tests.svc.importing.test_claude_code import TEN_O_CLOCK_US, read, records
+from tests.support.transcripts import SESSION, call, result, said, user
+from tests.svc.importing.test_claude_code import read, records
 
 # --- sessions ----------------------------------------------------------------------------------------------
-
-
-def test_a_session_start_names_its_source_where_a_hook_tells() -> None:
-    """Two hooks of one start are one start; a plain file starts with its first line."""
-    hook = {"hookEvent": "SessionStart", "hookName": "SessionStart:clear", "type": "hook_progress"}
-    hooked = read(line("progress", "h1", 0, data=hook), line("progress", "h2", 0.1, data=hook), user("u1", 1, "go"))
-    assert [record.source for each in hooked for record in records(each, "session_start")] == ["clear"]
-    attached = read(line("attachment", "h1", 0, attachment=hook), user("u1", 1, "go"))
-    assert [record.source for each in attached for record in records(each, "session_start")] == ["clear"]
-    (plain,) = read(user("u1", 1, "go"))
-    assert [record.source for record in records(plain, "session_start")] == [None]
-
-
-def test_a_resumed_session_leaves_what_was_finished_as_it_was() -> None:
-    """The start that a hook reports stands apart from the exchange before it."""
-    hook = {"hookEvent": "SessionStart", "hookName": "SessionStart:resume"}
-    lines = [user("u1", 0, "one"), said("a1", 1, "1", stop_reason="end_turn")]
-    (earlier,) = read(*lines)
-    later, start = read(*lines, line("progress", "h1", 900, data=hook))
-    assert later == earlier
-    assert [record.source for record in records(start, "session_start")] == ["resume"]
-
-
-def test_leaving_ends_the_session() -> None:
-    """`/exit` is a prompt, and the session's end follows it."""
-    (exchange,) = read(user("u1", 0, "<command-name>/exit</command-name>"))
-    (end,) = records(exchange, "session_end")
-    assert end.at_us > TEN_O_CLOCK_US
-    assert exchange.finished
-
-
-def test_a_compaction_is_one_record() -> None:
-    """Newer versions write a boundary and a summary, older ones only the summary."""
-    boundary = line("system", "s1", 1, subtype="compact_boundary", compactMetadata={"trigger": "auto"})
-    summary = user("u2", 2, "This session is being continued from a previous conversation …", isCompactSummary=True)
-    (newer,) = read(user("u1", 0, "go"), boundary, summary)
-    assert [record.source for record in records(newer, "compaction")] == ["auto"]
-    (older,) = read(user("u1", 0, "go"), summary)
-    assert [record.source for record in records(older, "compaction")] == [None]
 
 
 def test_a_sub_agents_requests_belong_to_the_prompt_that_spawned_it() -> None:

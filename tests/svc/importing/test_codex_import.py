@@ -38,87 +38,70 @@ def read(*lines: dict[str, Any] | bytes, stem: str = STEM) -> list[Exchange]:
     return imported.read("codex", raw(lines), f"{stem}.jsonl")
 
 
-def test_tokens_told_again_count_once_and_a_sum_alone_counts_by_its_difference() -> None:
-    one, two = usage(100, 0, 10), usage(300, 100, 25)
-    sums = [event("token_count", s, info={"total_token_usage": t}) for s, t in ((2, one), (3, two), (4, two))]
-    limits = event("token_count", 5, info=None, rate_limits={"primary": {}})
-    found = records(read(meta(), *prompted(1, "go"), *sums, limits), "request")
-    assert [(r.input_tokens, r.cache_read_tokens, r.output_tokens) for r in found] == [(100, 0, 10), (100, 100, 15)]
+GO, LS = prompted(1, "go"), call(2, "c1", "shell", command=["bash", "-lc", "ls"])
+USED = usage(100, 0, 10)
+COUNT, RECORD = tokens(2, USED), line("token_usage_record", 2, {"usage": USED, "response_id": "r"})
+OF_COMPACTION = line("token_usage_record", 3, {"usage": usage(50, 0, 5), "response_id": "c"})
+SLEPT = "Wall time: 5.0 seconds\nProcess running with session ID 7\nOutput:\n"
+DECLINED = event("exec_command_end", 3, call_id="c1", status="declined", exit_code=-1, command=["ls"])
+AS_ITEM = event("item_completed", 1, item={"type": "UserMessage", "content": [{"type": "text", "text": "go"}]})
+WHOLE = (
+    "fix the login | call_p1 apply_patch True 1000 2 | 400+600 > 50 | call_s1 exec_command False 2000 None"
+    " | 400+600 > 50 | 400+600 > 50 | = 'Fixed 1.'"
+)
 
 
-@pytest.mark.parametrize("count_first", [True, False])
-def test_a_response_told_by_a_count_and_by_a_record_is_one_request(count_first: bool) -> None:
-    """Newer versions write both; of a remote compaction the record alone."""
-    used = usage(100, 0, 10)
-    told = [tokens(2, used), line("token_usage_record", 2, {"usage": used, "response_id": "r"})]
-    compaction = line("token_usage_record", 3, {"usage": usage(50, 0, 5), "response_id": "c"})
-    found = read(meta(), *prompted(1, "go"), *(told if count_first else reversed(told)), compaction)
-    assert [r.output_tokens for r in records(found, "request")] == [10, 5]
+def total(second: float, used: dict[str, int]) -> dict[str, Any]:
+    return event("token_count", second, info={"total_token_usage": used})
+
+
+def compacted(second: float) -> list[dict[str, Any]]:
+    return [line("compacted", second, {"message": "so far"}), event("context_compacted", second)]
 
 
 @pytest.mark.parametrize(
-    ("told", "ok"),
+    ("lines", "expected"),
     [
-        ('{"output":"broken","metadata":{"exit_code":2,"duration_seconds":0.1}}', False),
-        ("Wall time: 5.0 seconds\nProcess running with session ID 7\nOutput:\n", None),
-        ({"content": "broken", "success": False}, False),
-        ("", None),
+        # Tokens told again count once, and a sum alone counts by its difference.
+        (
+            (*GO, total(2, USED), total(3, usage(300, 100, 25)), total(4, usage(300, 100, 25))),
+            ["go | 100+0 > 10 | 100+100 > 15 | …"],
+        ),
+        ((*GO, event("token_count", 5, info=None, rate_limits={"primary": {}})), ["go | …"]),
+        # A response told by a count and by a record is one request; of a remote compaction there is the record alone.
+        ((*GO, COUNT, RECORD, OF_COMPACTION), ["go | 100+0 > 10 | 50+0 > 5 | …"]),
+        ((*GO, RECORD, COUNT, OF_COMPACTION), ["go | 100+0 > 10 | 50+0 > 5 | …"]),
+        # A command's outcome is what its result says.
+        ((*GO, LS, output(3, "c1", '{"output":"","metadata":{"exit_code":2}}')), ["go | c1 shell False 1000 None | …"]),
+        ((*GO, LS, output(3, "c1", SLEPT)), ["go | c1 shell None 1000 None | …"]),
+        ((*GO, LS, output(3, "c1", {"content": "x", "success": False})), ["go | c1 shell False 1000 None | …"]),
+        # The user refused a call, by its result or by its event.
+        ((*GO, LS, output(3, "c1", "exec command rejected by user")), ["go | rejection shell | …"]),
+        ((*GO, LS, DECLINED), ["go | rejection shell | …"]),
+        # An aborted turn is an interruption; one that the user replaced by another prompt is none.
+        (
+            (
+                *(*GO, LS, output(5, "c1", "aborted by user after 3.0s")),
+                item("message", 5, **message("user", "<turn_aborted>\nThe user interrupted\n</turn_aborted>")),
+                *(event("turn_aborted", 5, reason="interrupted"), *prompted(9, "rather this", "t2")),
+                event("turn_aborted", 10, reason="replaced"),
+            ),
+            ["go | c1 shell None 3000 None | interruption", "rather this"],
+        ),
+        # A compaction told by a line and by an event is one.
+        (
+            (*GO, *compacted(2), tokens(3, usage(9, 0, 1)), *compacted(8)),
+            ["go | compaction | 9+0 > 1 | compaction | …"],
+        ),
+        # What comes after a finished turn stands apart, so that what was taken stays as it was.
+        (tuple(turn(10)), [WHOLE]),
+        ((*turn(10), line("compacted", 60, {"message": ""})), [WHOLE, "compaction | …"]),
+        # A prompt told as event and as item is one; an equal one later is another.
+        ((AS_ITEM, event("user_message", 1, message="go"), event("user_message", 60, message="go")), ["go", "go | …"]),
     ],
 )
-def test_a_commands_outcome_is_what_its_result_says(told: Any, ok: bool | None) -> None:
-    found = read(
-        meta(), *prompted(1, "go"), call(2, "c1", "shell", command=["bash", "-lc", "ls"]), output(3, "c1", told)
-    )
-    (tool,) = records(found, "tool")
-    assert tool.ok is ok
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        output(3, "c1", "exec command rejected by user"),
-        event("exec_command_end", 3, call_id="c1", status="declined", exit_code=-1, command=["ls"]),
-    ],
-)
-def test_a_call_that_the_user_refused_is_a_rejection(ending: dict[str, Any]) -> None:
-    found = read(meta(), *prompted(1, "go"), call(2, "c1", "shell", command=["ls"]), ending)
-    assert [(r.tool, r.ok) for r in records(found, "rejection")] == [("shell", None)]
-
-
-def test_an_aborted_turn_is_an_interruption_and_is_finished() -> None:
-    """One that the user replaced by another prompt is none."""
-    _, found, after = read(
-        meta(),
-        *prompted(1, "go"),
-        call(2, "c1", "exec_command", cmd="sleep 90"),
-        output(5, "c1", "aborted by user after 3.0s"),
-        item("message", 5, **message("user", "<turn_aborted>\nThe user interrupted\n</turn_aborted>")),
-        event("turn_aborted", 5, turn_id="t1", reason="interrupted"),
-        *prompted(9, "rather this", "t2"),
-        event("turn_aborted", 10, turn_id="t2", reason="replaced"),
-    )
-    assert [len(records([each], "interruption")) for each in (found, after)] == [1, 0]
-    assert (found.finished, after.finished) == (True, True)
-
-
-def test_a_compaction_told_by_a_line_and_by_an_event_is_one() -> None:
-    told = [line("compacted", 2, {"message": "so far"}), event("context_compacted", 2)]
-    again = [line("compacted", 8, {"message": "so far"}), event("context_compacted", 8)]
-    found = read(meta(), *prompted(1, "go"), *told, tokens(3, usage(9, 0, 1)), *again)
-    assert len(records(found, "compaction")) == 2
-
-
-def test_what_comes_after_a_finished_turn_stands_apart() -> None:
-    _, before, after = read(meta(), *turn(10), line("compacted", 60, {"message": ""}))
-    assert (before.finished, after.prompt) == (True, None)
-    assert read(meta(), *turn(10))[1] == before
-
-
-def test_a_prompt_told_as_event_and_as_item_is_one() -> None:
-    """Newer versions write either or both; an equal one later is another."""
-    as_item = event("item_completed", 1, item={"type": "UserMessage", "content": [{"type": "text", "text": "go"}]})
-    found = read(meta(), as_item, event("user_message", 1, message="go"), event("user_message", 60, message="go"))
-    assert [each.prompt.text for each in found if each.prompt] == ["go", "go"]
+def test_lines_become_exchanges(lines: tuple[dict[str, Any], ...], expected: list[str]) -> None:
+    assert imported.exchanges_of("codex", raw([meta(), *lines]), f"{STEM}.jsonl") == expected
 
 
 def test_an_older_file_has_prompts_answers_and_calls_but_no_times_and_no_tokens() -> None:
