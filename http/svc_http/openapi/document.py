@@ -20,7 +20,7 @@ from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
 from svc_http.params import YEARS, ByKey, BySecret, Call, Schema
 from svc_http.routing import Plain, Route
 
-_REF = "#/components/schemas/"
+_REF = "#/components/schemas/{name}"
 _BODIES = ("Body", "Change", "Document")  # whole bodies; their parts are what no answer leads to
 _ID_IN_PATH = re.compile(r"<([^>]+)>")
 _REQUEST_ID = {"X-Request-Id": {"description": "Under which the log knows the request.", "schema": {"type": "string"}}}
@@ -94,9 +94,9 @@ class _Types:
         answers = [answer for each in routes for answer in _answers_of(each).values()]
         answered = [ErrorBody, *_kinds(part for answer in answers for part in _parts(answer))]
         wanted = [*_kinds(each.body for each in routes), *answered]
-        schemas, components = msgspec.json.schema_components(wanted, ref_template=f"{_REF}{{name}}")
+        schemas, components = msgspec.json.schema_components(wanted, ref_template=_REF)
         self._schemas = list(zip(wanted, schemas, strict=True))
-        told = _named_in(schemas[-len(answered) :], components)
+        _, told = msgspec.json.schema_components(answered, ref_template=_REF)
         self.components = {name: _dressed(name, schema, name in told) for name, schema in components.items()}
 
     def schema(self, wanted: Any) -> Schema:
@@ -110,18 +110,6 @@ def _kinds(types: Iterable[Any]) -> Iterator[Any]:
     for each in types:
         kinds = get_args(each) if isinstance(each, UnionType) else (each,)
         yield from (kind for kind in kinds if kind is not None and not isinstance(kind, Plain))
-
-
-def _named_in(schemas: Iterable[Schema], components: Mapping[str, Schema]) -> set[str]:
-    """The components that schemas lead to."""
-    found: set[str] = set()
-    waiting = list(schemas)
-    while waiting:
-        text = msgspec.json.encode(waiting.pop()).decode()
-        new = {each for each in re.findall(rf'"{_REF}([^"]+)"', text)} - found
-        found |= new
-        waiting += (components[name] for name in new)
-    return found
 
 
 def _answers_of(route: Route) -> Mapping[int, Any]:
