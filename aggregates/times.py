@@ -160,39 +160,29 @@ def _not_empty(start_us: int, end_us: int, start_name: str, end_name: str) -> Wi
     return Window(start_us, end_us)
 
 
-class DayRange(msgspec.Struct, frozen=True, kw_only=True):
-    """The two forms of naming a range of days: exact microseconds, or local dates. None is absent."""
-
-    from_us: int | None = None
-    to_us: int | None = None
-    date: str | None = None
-    from_date: str | None = None
-    to_date: str | None = None
+Pair = tuple[int | None, int | None]
+Dates = tuple[date | None, date | None]
 
 
-def day_range(wanted: DayRange, zone: ZoneInfo, now_us: int) -> Window:
+def day_range(exact: Pair, day: date | None, dates: Dates, zone: ZoneInfo, now_us: int) -> Window:
     """The range of from_us and to_us, of date, or of from_date and to_date; today by default. Raises `ValueError`."""
-    exact, dates = (wanted.from_us, wanted.to_us), (wanted.from_date, wanted.to_date)
-    is_exact, has_dates, is_day = (any(p is not None for p in form) for form in (exact, dates, (wanted.date,)))
-    if is_exact + has_dates + is_day > 1:
+    if sum(any(part is not None for part in form) for form in (exact, (day,), dates)) > 1:
         raise ValueError("send one of from_us and to_us, from_date and to_date, or date; not two of them")
-    if is_exact:
-        if wanted.from_us is None or wanted.to_us is None:
+    if exact != (None, None):
+        first_us, last_us = exact
+        if first_us is None or last_us is None:
             raise ValueError("from_us and to_us go together; send both")
         try:
-            start_us, end_us = bounded(wanted.from_us), bounded(wanted.to_us)
+            bounds = bounded(first_us), bounded(last_us)
         except ValueError as error:
             raise ValueError(f"from_us and to_us: {error}") from None
-        return _not_empty(start_us, end_us, "from_us", "to_us")
-    if not has_dates and not is_day:
-        return local_day_bounds(local_date(now_us, zone), zone)
-    first, last = dates if has_dates else (wanted.date, wanted.date)
-    if first is None or last is None:
-        raise ValueError("from_date and to_date go together; send both")
-    first_day, last_day = bare_date(first), bare_date(last)
-    if first_day is None or last_day is None:
-        raise ValueError("a date must look like 2026-08-01")
-    return _not_empty(midnight_us(first_day, zone), local_day_bounds(last_day, zone).end_us, "from_date", "to_date")
+        return _not_empty(*bounds, "from_us", "to_us")
+    if dates != (None, None):
+        first, last = dates
+        if first is None or last is None:
+            raise ValueError("from_date and to_date go together; send both")
+        return _not_empty(midnight_us(first, zone), local_day_bounds(last, zone).end_us, "from_date", "to_date")
+    return local_day_bounds(day or local_date(now_us, zone), zone)
 
 
 _T = TypeVar("_T")

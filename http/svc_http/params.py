@@ -19,7 +19,6 @@ from aggregates.people.entry import Principal
 from aggregates.times import (
     RANGE_DEFAULT_DAYS,
     AskedWindow,
-    DayRange,
     Period,
     Window,
     WindowName,
@@ -182,18 +181,12 @@ class ByKey(Call, frozen=True):
         """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
         zone, query = self.asked_zone(), self.query
         hint = "; send microseconds since 1970 in UTC"
-        wanted = DayRange(
-            from_us=integer(query, "from_us", hint),
-            to_us=integer(query, "to_us", hint),
-            date=query.get("date"),
-            from_date=query.get("from_date"),
-            to_date=query.get("to_date"),
+        exact = integer(query, "from_us", hint), integer(query, "to_us", hint)
+        day, first, last = (
+            day_sent(name, query[name]) if name in query else None for name in ("date", "from_date", "to_date")
         )
-        for name in ("date", "from_date", "to_date"):
-            if name in query:
-                day_sent(name, query[name])
         with refusing():
-            return AskedRange(day_range(wanted, zone, self.service.now_us()), zone)
+            return AskedRange(day_range(exact, day, (first, last), zone, self.service.now_us()), zone)
 
 
 class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.times import (
-    DayRange,
+    Dates,
+    Pair,
     Period,
     Window,
     WindowName,
@@ -220,39 +221,43 @@ def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | No
         time_range(start, end, BERLIN, _NOON_US)
 
 
+NO_PAIR = (None, None)
+FIRST, SECOND = date(2026, 7, 1), date(2026, 7, 2)
+Asked = tuple[Pair, date | None, Dates]
+
+
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("asked", "expected"),
     [
-        (DayRange(), ("2026-07-31T22:00:00Z", "2026-08-01T22:00:00Z")),
-        (DayRange(date="2026-07-01"), ("2026-06-30T22:00:00Z", "2026-07-01T22:00:00Z")),
-        (DayRange(from_date="2026-07-01", to_date="2026-07-02"), ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
-        (DayRange(from_us=0, to_us=1_000_000), ("1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z")),
+        ((NO_PAIR, None, NO_PAIR), ("2026-07-31T22:00:00Z", "2026-08-01T22:00:00Z")),
+        ((NO_PAIR, FIRST, NO_PAIR), ("2026-06-30T22:00:00Z", "2026-07-01T22:00:00Z")),
+        ((NO_PAIR, None, (FIRST, SECOND)), ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
+        (((0, 1_000_000), None, NO_PAIR), ("1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z")),
     ],
 )
-def test_days_are_named_exactly_or_by_dates(wanted: DayRange, expected: tuple[str, str]) -> None:
+def test_days_are_named_exactly_or_by_dates(asked: Asked, expected: tuple[str, str]) -> None:
     """Microseconds are taken as they are; dates are days of the zone; nothing means today."""
-    found = day_range(wanted, BERLIN, _NOON_US)
+    found = day_range(*asked, BERLIN, _NOON_US)
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    ("asked", "why"),
     [
-        DayRange(from_us=1),
-        DayRange(to_us=1),
-        DayRange(from_us=1, to_us=1),
-        DayRange(from_us=-1, to_us=1),
-        DayRange(from_us=1, to_us=2, date="2026-07-01"),
-        DayRange(from_us=1, to_us=2, from_date="2026-07-01", to_date="2026-07-01"),
-        DayRange(from_date="2026-07-01"),
-        DayRange(from_date="2026-07-02", to_date="2026-07-01"),
-        DayRange(date="1.7.2026"),
+        (((1, None), None, NO_PAIR), "go together"),
+        (((None, 1), None, NO_PAIR), "go together"),
+        (((1, 1), None, NO_PAIR), "^to_us must lie after from_us"),
+        (((-1, 1), None, NO_PAIR), "between 1970 and 9998"),
+        (((1, 2), FIRST, NO_PAIR), "not two of them"),
+        (((1, 2), None, (FIRST, FIRST)), "not two of them"),
+        ((NO_PAIR, FIRST, (FIRST, None)), "not two of them"),
+        ((NO_PAIR, None, (FIRST, None)), "go together"),
+        ((NO_PAIR, None, (SECOND, FIRST)), "to_date must lie after from_date"),
     ],
 )
-def test_days_named_wrongly_are_refused(wanted: DayRange) -> None:
-    """Half a pair, two forms at once, an empty range, and what is no date."""
-    with pytest.raises(ValueError, match=r"together|after|not two|between|look like"):
-        day_range(wanted, BERLIN, _NOON_US)
+def test_days_named_wrongly_are_refused(asked: Asked, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        day_range(*asked, BERLIN, _NOON_US)
 
 
 DAY_US = 86_400_000_000
