@@ -135,23 +135,10 @@ class Sent(NamedTuple):
         return gunzip(self.data, bytes_max) if self.is_gzip else self.data
 
 
-class HeldBodies:
-    """The bytes of large bodies that the process holds, of those that arrive and of those that are worked on."""
-
-    held_bytes = 0
-
-    def take(self, size_bytes: int) -> None:
-        """Count what has arrived. Raises `HttpError` 503 where all that may be held is."""
-        if self.held_bytes + size_bytes > BODIES_BYTES_MAX:
-            raise unavailable(f"{self.held_bytes} bytes of large bodies are being received already; try again soon")
-        self.held_bytes += size_bytes
-
-
-HELD = HeldBodies()
-
-
 class Body:
     """The body of one request: read within bounds, and counted until the request is answered."""
+
+    all_held_bytes = 0  # of large bodies in the process, those that arrive and those that are worked on
 
     def __init__(self, request: Request, turns: trio.CapacityLimiter | None = None) -> None:
         """`turns`: the line of whoever sends it, where it waits once it is whole."""
@@ -217,12 +204,15 @@ class Body:
     def _count(self, size_bytes: int) -> None:
         self.sent_bytes = size_bytes
         if (more_bytes := size_bytes - SMALL_BYTES_MAX - self._held_bytes) > 0:
-            HELD.take(more_bytes)
+            if Body.all_held_bytes + more_bytes > BODIES_BYTES_MAX:
+                held = f"{Body.all_held_bytes} bytes of large bodies"
+                raise unavailable(f"{held} are being received already; try again soon")
+            Body.all_held_bytes += more_bytes
             self._held_bytes += more_bytes
 
     def release(self) -> None:
         """Count it no longer, and let the next one in its line begin."""
-        HELD.held_bytes -= self._held_bytes
+        Body.all_held_bytes -= self._held_bytes
         self._held_bytes = 0
         if self._turns is not None and self._has_turn:
             self._turns.release_on_behalf_of(self)

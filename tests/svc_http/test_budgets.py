@@ -10,7 +10,7 @@ import trio.testing
 
 from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
 from svc_http.app import build_api, build_intake
-from svc_http.bodies import AT_ONCE_MAX, HELD, SMALL_BYTES_MAX
+from svc_http.bodies import AT_ONCE_MAX, SMALL_BYTES_MAX, Body
 from tests.support.people import ANA, BEN_KEY
 from tests.svc_http.house import Caller, House, bearer
 
@@ -126,6 +126,6 @@ async def test_a_body_that_stands_in_line_is_counted(
         await trio.testing.wait_all_tasks_blocked()
         nursery.start_soon(intake.post, "/v1/prompts", PROMPT | {"tool_session_id": "long", "prompt_text": text})
         await trio.sleep(1)  # of the test's clock: large bodies arrive at a pace
-        assert HELD.held_bytes > len(text) - SMALL_BYTES_MAX
+        assert Body.all_held_bytes > len(text) - SMALL_BYTES_MAX
         done.set()
-    assert not HELD.held_bytes
+    assert not Body.all_held_bytes

@@ -313,7 +313,7 @@ async def test_of_many_large_exports_few_may_wait(
             for _ in range(5):
                 nursery.start_soon(post)
     assert sorted(statuses) == [200] * 4 + [503] * 6
-    assert bodies.HELD.held_bytes == 0
+    assert bodies.Body.all_held_bytes == 0
 
 
 @pytest.mark.parametrize("end", ["whole", "late", "broken"])
@@ -327,14 +327,14 @@ async def test_what_arrives_of_a_body_counts_until_it_is_done_with(
     async with app.test_client().request("/v1/logs", method="POST", headers=bearer()) as connection:
         await connection.send(piece)
         await trio.sleep(1)  # of the test's clock: large bodies arrive at a pace
-        sizes.append(bodies.HELD.held_bytes)
+        sizes.append(bodies.Body.all_held_bytes)
         if end == "late":
             await trio.sleep(bodies.BODY_SECONDS_MAX + 1)
         else:
             await connection.send(b"{}" if end == "whole" else b"{")
             await connection.send_complete()
     assert sizes == [1_000]
-    assert bodies.HELD.held_bytes == 0
+    assert bodies.Body.all_held_bytes == 0
 
 
 async def test_a_small_body_passes_while_large_ones_hold_all(
