@@ -180,24 +180,11 @@ def reason_of(what: str, habit: str) -> str:
     return "" if what == HABITS.get(habit) else what
 
 
+_PLAIN = (number, tokens, usd, percent, duration, day, date, short_day, moment, clock, counted, state)
+_OF_TEXTS = (plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    "number": number,
-    "tokens": tokens,
-    "usd": usd,
-    "percent": percent,
-    "duration": duration,
-    "day": day,
-    "date": date,
-    "short_day": short_day,
-    "moment": moment,
-    "clock": clock,
-    "counted": counted,
-    "state": state,
-    "plainly": plainly,
-    "reason_of": reason_of,
-    "titled": titled,
+    **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
     "kind": lambda name: KINDS.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,
-    "here_only": here_only,
 }
