@@ -14,7 +14,6 @@ from trio.testing import MockClock
 from aggregates.ids import membership_stream
 from aggregates.people.acts import EndMembership, RevokeKey
 from svc_http.app import build_api
-from svc_http.listener import WRITE_SECONDS_MAX
 from svc_http.routes import events
 from svc_http.routes.events import HEARTBEAT_SECONDS, LOOK_SECONDS, TELL_SECONDS
 from tests.support.event_streams import Stream
@@ -246,20 +245,6 @@ async def test_a_client_that_does_not_read_is_dropped_and_the_others_are_told(
     assert len(stuck.writes) == 1, "what it was sent at the beginning"
     assert len(reading.stream.told) == 60
     assert not reading.over.is_set()
-
-
-async def test_it_is_dropped_in_time(house: House, autojump_clock: MockClock, opened: Opened) -> None:
-    """Counted from the first piece that it does not take."""
-    client = opened()
-    await trio.sleep(1)
-    client.reads = False
-    began = trio.current_time()
-    house.has_seen(Log(ANA_SCOPE).claim("s1"))
-    log = Log(ANA_SCOPE)
-    log.prompt("s1", ASK, START)
-    house.has_seen(log)
-    await client.over.wait()
-    assert trio.current_time() - began <= WRITE_SECONDS_MAX + TELL_SECONDS
 
 
 # --- how many -------------------------------------------------------------------------------------------------
