@@ -19,6 +19,7 @@ from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.times import Window
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, EVE, carry_out, company
+from tests.support.tables import table
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -71,18 +72,18 @@ def stays(directory: Directory, window: Window = WEEK, zone: ZoneInfo = UTC) -> 
     return [(names[stay.developer_id], day(stay.start_us), day(stay.end_us)) for stay in found]
 
 
-@pytest.mark.parametrize(
+@table(
     ("stayed", "days"),
-    [
-        pytest.param([(ANA, MIDNIGHT - DAY, None)], [("ana", 0, 7)], id="a member all week"),
-        pytest.param([(ANA, TUESDAY + 15 * HOUR, THURSDAY + HOUR)], [("ana", 1, 4)], id="days are whole at both ends"),
-        pytest.param([(ANA, TUESDAY - 1, None)], [("ana", 0, 7)], id="coming in the last moment of Monday is Monday"),
-        pytest.param([(ANA, TUESDAY, None)], [("ana", 1, 7)], id="coming in the first moment of Tuesday is Tuesday"),
-        pytest.param([(ANA, MIDNIGHT, WEDNESDAY)], [("ana", 0, 2)], id="who leaves at midnight was not there that day"),
-        pytest.param([(ANA, MIDNIGHT, WEDNESDAY + 1)], [("ana", 0, 3)], id="who leaves a moment later was"),
-        pytest.param([(ANA, TUESDAY, TUESDAY)], [("ana", 1, 2)], id="a stay of a moment is a day"),
-        pytest.param([(ANA, TUESDAY - 1, TUESDAY)], [("ana", 0, 1)], id="a stay up to midnight is one day"),
-    ],
+    {
+        "a member all week": ([(ANA, MIDNIGHT - DAY, None)], [("ana", 0, 7)]),
+        "days are whole at both ends": ([(ANA, TUESDAY + 15 * HOUR, THURSDAY + HOUR)], [("ana", 1, 4)]),
+        "coming in the last moment of Monday is Monday": ([(ANA, TUESDAY - 1, None)], [("ana", 0, 7)]),
+        "coming in the first moment of Tuesday is Tuesday": ([(ANA, TUESDAY, None)], [("ana", 1, 7)]),
+        "who leaves at midnight was not there that day": ([(ANA, MIDNIGHT, WEDNESDAY)], [("ana", 0, 2)]),
+        "who leaves a moment later was": ([(ANA, MIDNIGHT, WEDNESDAY + 1)], [("ana", 0, 3)]),
+        "a stay of a moment is a day": ([(ANA, TUESDAY, TUESDAY)], [("ana", 1, 2)]),
+        "a stay up to midnight is one day": ([(ANA, TUESDAY - 1, TUESDAY)], [("ana", 0, 1)]),
+    },
 )
 def test_days_are_whole(directory: Directory, stayed: list[Stayed], days: Days) -> None:
     """A day counts on which somebody was in the team at all."""
@@ -90,59 +91,51 @@ def test_days_are_whole(directory: Directory, stayed: list[Stayed], days: Days) 
     assert stays(directory) == days
 
 
-@pytest.mark.parametrize(
+@table(
     ("stayed", "days"),
-    [
-        pytest.param([(ANA, MIDNIGHT - 5 * DAY, MIDNIGHT - 3 * DAY)], [], id="over before the window began"),
-        pytest.param([(ANA, MIDNIGHT - DAY, MIDNIGHT)], [], id="left at its first midnight"),
-        pytest.param([(ANA, MIDNIGHT - DAY, MIDNIGHT + 1)], [("ana", 0, 1)], id="left a moment after it"),
-        pytest.param([(ANA, NEXT_MONDAY - 1, None)], [("ana", 6, 7)], id="came in its last moment"),
-        pytest.param([(ANA, NEXT_MONDAY, None)], [], id="came when it was over"),
-        pytest.param([(ANA, MIDNIGHT - DAY, NEXT_MONDAY + DAY)], [("ana", 0, 7)], id="came before and left after it"),
-    ],
+    {
+        "over before the window began": ([(ANA, MIDNIGHT - 5 * DAY, MIDNIGHT - 3 * DAY)], []),
+        "left at its first midnight": ([(ANA, MIDNIGHT - DAY, MIDNIGHT)], []),
+        "left a moment after it": ([(ANA, MIDNIGHT - DAY, MIDNIGHT + 1)], [("ana", 0, 1)]),
+        "came in its last moment": ([(ANA, NEXT_MONDAY - 1, None)], [("ana", 6, 7)]),
+        "came when it was over": ([(ANA, NEXT_MONDAY, None)], []),
+        "came before and left after it": ([(ANA, MIDNIGHT - DAY, NEXT_MONDAY + DAY)], [("ana", 0, 7)]),
+    },
 )
 def test_stays_are_cut_to_the_window(directory: Directory, stayed: list[Stayed], days: Days) -> None:
     come_and_go(directory, *stayed)
     assert stays(directory) == days
 
 
-@pytest.mark.parametrize(
+@table(
     ("stayed", "days"),
-    [
-        pytest.param(
+    {
+        "back after a day are two stays": (
             [(ANA, MIDNIGHT, TUESDAY), (ANA, WEDNESDAY, None)],
             [("ana", 0, 1), ("ana", 2, 7)],
-            id="back after a day are two stays",
         ),
-        pytest.param(
+        "back on the same day is one stay": (
             [(ANA, MIDNIGHT, TUESDAY + HOUR), (ANA, TUESDAY + 2 * HOUR, None)],
             [("ana", 0, 7)],
-            id="back on the same day is one stay",
         ),
-        pytest.param(
-            [(ANA, MIDNIGHT, TUESDAY), (ANA, TUESDAY, None)], [("ana", 0, 7)], id="back on the next day is one stay"
-        ),
-        pytest.param(
+        "back on the next day is one stay": ([(ANA, MIDNIGHT, TUESDAY), (ANA, TUESDAY, None)], [("ana", 0, 7)]),
+        "the third goes on with the second": (
             [(ANA, MIDNIGHT, TUESDAY + HOUR), (ANA, THURSDAY, FRIDAY + HOUR), (ANA, FRIDAY + 2 * HOUR, None)],
             [("ana", 0, 2), ("ana", 3, 7)],
-            id="the third goes on with the second",
         ),
-        pytest.param(
+        "a clock that was set back makes no day twice": (
             [(ANA, MIDNIGHT, FRIDAY), (ANA, TUESDAY, WEDNESDAY)],
             [("ana", 0, 4)],
-            id="a clock that was set back makes no day twice",
         ),
-        pytest.param(
+        "nor does it cut the stay before": (
             [(ANA, MIDNIGHT, TUESDAY), (ANA, WEDNESDAY, FRIDAY + DAY), (ANA, THURSDAY, FRIDAY)],
             [("ana", 0, 1), ("ana", 2, 5)],
-            id="nor does it cut the stay before",
         ),
-        pytest.param(
+        "nor does it change their order": (
             [(ANA, FRIDAY, None), (ANA, MIDNIGHT, TUESDAY)],
             [("ana", 0, 1), ("ana", 4, 7)],
-            id="nor does it change their order",
         ),
-    ],
+    },
 )
 def test_who_comes_back(directory: Directory, stayed: list[Stayed], days: Days) -> None:
     """Stays that meet are joined, so no two overlap and none adjoins another."""
@@ -155,13 +148,13 @@ def test_two_members_are_told_apart(directory: Directory) -> None:
     assert sorted(stays(directory)) == [("ana", 0, 2), ("ben", 0, 7)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("left_team_us", "left_organization_us", "days"),
-    [
-        pytest.param(None, WEDNESDAY + HOUR, [("ben", 0, 3)], id="nobody ended the stay itself"),
-        pytest.param(TUESDAY, FRIDAY, [("ben", 0, 1)], id="the stay ended first"),
-        pytest.param(FRIDAY, TUESDAY, [("ben", 0, 1)], id="the membership ended first"),
-    ],
+    {
+        "nobody ended the stay itself": (None, WEDNESDAY + HOUR, [("ben", 0, 3)]),
+        "the stay ended first": (TUESDAY, FRIDAY, [("ben", 0, 1)]),
+        "the membership ended first": (FRIDAY, TUESDAY, [("ben", 0, 1)]),
+    },
 )
 def test_who_leaves_the_organization_leaves_the_team(
     directory: Directory, left_team_us: int | None, left_organization_us: int, days: Days
@@ -195,12 +188,12 @@ def test_another_team_is_another_matter(directory: Directory) -> None:
     assert stays(directory) == [("ana", 1, 7)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("came_us", "day"),
-    [
-        pytest.param(MIDNIGHT + 15 * HOUR - 1, 0, id="the last moment of Monday in Tokyo"),
-        pytest.param(MIDNIGHT + 15 * HOUR, 1, id="the first moment of Tuesday in Tokyo"),
-    ],
+    {
+        "the last moment of Monday in Tokyo": (MIDNIGHT + 15 * HOUR - 1, 0),
+        "the first moment of Tuesday in Tokyo": (MIDNIGHT + 15 * HOUR, 1),
+    },
 )
 def test_days_are_those_of_the_zone(directory: Directory, came_us: int, day: int) -> None:
     come_and_go(directory, (ANA, came_us, None))

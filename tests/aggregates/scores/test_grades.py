@@ -30,6 +30,7 @@ from aggregates.scores.grades import (
     svc_score,
     worst_pillar,
 )
+from tests.support.tables import table
 
 Step = tuple[float, str]
 
@@ -79,16 +80,16 @@ def test_the_tier_of_a_skill_index(index: float | None, tier: str) -> None:
     assert skill_tier(index) == tier
 
 
-@pytest.mark.parametrize(
+@table(
     ("crushed", "qualifying", "expected"),
-    [
-        pytest.param(0, 0, (0.0, "N/A", "unranked"), id="nothing to judge is no bad score"),
-        pytest.param(0, 1, (0.0, "N/A", "unranked"), id="none of one"),
-        pytest.param(9, 9, (100.0, "N/A", "unranked"), id="nine are too few for a letter"),
-        pytest.param(0, 10, (0.0, "F", "starting"), id="none of ten"),
-        pytest.param(10, 10, (100.0, "A+", "elite"), id="ten of ten"),
-        pytest.param(10, 16, (62.5, "B", "scaling"), id="ten of sixteen is the example of the specification"),
-    ],
+    {
+        "nothing to judge is no bad score": (0, 0, (0.0, "N/A", "unranked")),
+        "none of one": (0, 1, (0.0, "N/A", "unranked")),
+        "nine are too few for a letter": (9, 9, (100.0, "N/A", "unranked")),
+        "none of ten": (0, 10, (0.0, "F", "starting")),
+        "ten of ten": (10, 10, (100.0, "A+", "elite")),
+        "ten of sixteen is the example of the specification": (10, 16, (62.5, "B", "scaling")),
+    },
 )
 def test_a_completion_rate_from_counts(crushed: int, qualifying: int, expected: tuple[float, str, str]) -> None:
     """100 x crushed / qualifying; the letter and the tier are of the decided ones, here all."""
@@ -149,14 +150,14 @@ def test_students_quantile_is_that_of_the_tables(freedom: int, wanted: float) ->
     assert student(freedom) == pytest.approx(wanted, abs=2e-4)
 
 
-@pytest.mark.parametrize(
+@table(
     ("earned", "applicable_count", "score"),
-    [
-        pytest.param(0, 0, None, id="nothing applies"),
-        pytest.param(0, 1, 0.0, id="one applies and is missed"),
-        pytest.param(1, 1, 100.0, id="one applies and is earned"),
-        pytest.param(3, 4, 75.0, id="three of four"),
-    ],
+    {
+        "nothing applies": (0, 0, None),
+        "one applies and is missed": (0, 1, 0.0),
+        "one applies and is earned": (1, 1, 100.0),
+        "three of four": (3, 4, 75.0),
+    },
 )
 def test_the_score_of_a_prompt(earned: int, applicable_count: int, score: float | None) -> None:
     assert score_of(earned, applicable_count) == score
@@ -179,48 +180,43 @@ def test_shares_of_booleans_come_in_rubric_order() -> None:
     assert [shares[name] for name in BOOLEANS] == [0.75, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(
+@table(
     ("hits", "applied", "index", "worst"),
-    [
-        pytest.param({}, {}, None, "", id="no data"),
-        pytest.param({}, {"plan_first": 0}, None, "", id="one that never applied is no data"),
-        pytest.param({}, {"plan_first": 1}, 0.0, "plan_first", id="one that was never earned"),
-        pytest.param(
+    {
+        "no data": ({}, {}, None, ""),
+        "one that never applied is no data": ({}, {"plan_first": 0}, None, ""),
+        "one that was never earned": ({}, {"plan_first": 1}, 0.0, "plan_first"),
+        "those that never applied are left out": (
             {"goal_explicit": 3, "scope_bounded": 1},
             {"goal_explicit": 4, "scope_bounded": 2, "plan_first": 0},
             62.5,
             "scope_bounded",
-            id="those that never applied are left out",
         ),
-        pytest.param(
+        "the lowest share is the worst, not the fewest hits": (
             {"goal_explicit": 1, "plan_first": 9},
             {"goal_explicit": 1, "plan_first": 10},
             95.0,
             "plan_first",
-            id="the lowest share is the worst, not the fewest hits",
         ),
-        pytest.param(
+        "one without hits is worse than one with half": (
             {"goal_explicit": 1},
             {"goal_explicit": 2, "plan_first": 1},
             25.0,
             "plan_first",
-            id="one without hits is worse than one with half",
         ),
-        pytest.param(
+        "one without hits is no worse than one with none": (
             {"goal_explicit": 0},
             {"goal_explicit": 1, "plan_first": 1},
             0.0,
             "goal_explicit",
-            id="one without hits is no worse than one with none",
         ),
-        pytest.param(
+        "rubric order breaks a tie": (
             {"plan_first": 1, "scope_bounded": 1},
             {"plan_first": 2, "scope_bounded": 2},
             50.0,
             "scope_bounded",
-            id="rubric order breaks a tie",
         ),
-    ],
+    },
 )
 def test_the_skill_index_and_the_worst_pillar(
     hits: dict[BooleanName, int], applied: dict[BooleanName, int], index: float | None, worst: str
@@ -233,15 +229,15 @@ def test_the_skill_index_and_the_worst_pillar(
 # --- medians and percentiles ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("values", "middle"),
-    [
-        pytest.param([], 0.0, id="of nothing it is 0"),
-        pytest.param([7.0], 7.0, id="of one it is that one"),
-        pytest.param([9.0, 5.0], 7.0, id="of two it is between them"),
-        pytest.param([5.0, 1.0, 9.0], 5.0, id="of three it is the middle one"),
-        pytest.param([4.0, 1.0, 10.0, 3.0], 3.5, id="of four it is between the two in the middle"),
-    ],
+    {
+        "of nothing it is 0": ([], 0.0),
+        "of one it is that one": ([7.0], 7.0),
+        "of two it is between them": ([9.0, 5.0], 7.0),
+        "of three it is the middle one": ([5.0, 1.0, 9.0], 5.0),
+        "of four it is between the two in the middle": ([4.0, 1.0, 10.0, 3.0], 3.5),
+    },
 )
 def test_a_median(values: list[float], middle: float) -> None:
     assert median(values) == middle
@@ -266,17 +262,16 @@ def test_a_verdict_counts_habits_as_one_says_it(shown: list[bool], told: str) ->
 # --- grading one text -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "intent"),
-    [
-        pytest.param(
+    {
+        "a bug fix with nearly everything": (
             "Fix the login bug in src/auth.py so that an expired token returns 401, and add a test for it",
             "bug_fix",
-            id="a bug fix with nearly everything",
         ),
-        pytest.param("Why does the build fail?", "investigation", id="an investigation with little"),
-        pytest.param("What is a monad?", "question", id="a question, to which two booleans apply"),
-    ],
+        "an investigation with little": ("Why does the build fail?", "investigation"),
+        "a question, to which two booleans apply": ("What is a monad?", "question"),
+    },
 )
 def test_a_graded_text_adds_up(text: str, intent: Intent) -> None:
     """Its score is that of its habits, its letter that of its score, its quotes are its own words."""
@@ -311,12 +306,12 @@ def test_an_earned_and_a_missed_habit_of_one_text() -> None:
     assert all(habit.why for habit in habits.values())
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "status"),
-    [
-        pytest.param("yes", "skipped", id="an acknowledgement is skipped"),
-        pytest.param("Привет, исправь ошибку в модуле", "unclassified", id="an unknown language is unclassified"),
-    ],
+    {
+        "an acknowledgement is skipped": ("yes", "skipped"),
+        "an unknown language is unclassified": ("Привет, исправь ошибку в модуле", "unclassified"),
+    },
 )
 def test_a_text_that_is_not_judged_has_no_score(text: str, status: str) -> None:
     graded = grade_text(text)

@@ -3,7 +3,6 @@
 from math import ceil
 from uuid import UUID, uuid5
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -29,6 +28,7 @@ from aggregates.scores.integrity import (
 )
 from aggregates.turns.turn import FileWork, Work
 from tests.support.judging import turn
+from tests.support.tables import table
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -71,16 +71,16 @@ def test_there_are_six_kinds() -> None:
 # --- what a turn shows ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tiny"),
-    [
-        pytest.param("Why is so", True, id="nine characters are tiny"),
-        pytest.param("Why is so?", False, id="ten characters are not"),
-        pytest.param("수정해", True, id="three CJK characters are worth nine"),
-        pytest.param("수정해줘", False, id="four CJK characters are worth twelve"),
-        pytest.param("ok\n```\nx = 1\n```", False, id="what was pasted makes it longer"),
-        pytest.param(None, False, id="a text that was not captured is not tiny"),
-    ],
+    {
+        "nine characters are tiny": ("Why is so", True),
+        "ten characters are not": ("Why is so?", False),
+        "three CJK characters are worth nine": ("수정해", True),
+        "four CJK characters are worth twelve": ("수정해줘", False),
+        "what was pasted makes it longer": ("ok\n```\nx = 1\n```", False),
+        "a text that was not captured is not tiny": (None, False),
+    },
 )
 def test_a_tiny_prompt_has_under_ten_characters(text: str | None, tiny: bool) -> None:
     assert turn_evidence(turn(text)).tiny is tiny
@@ -103,20 +103,20 @@ def test_the_sign_of_a_turn() -> None:
 # --- storms ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other", "expected"),
-    [
-        pytest.param("fix it", "fix it", True, id="equal texts"),
-        pytest.param("aaaaaaaaaa", "aaaaaaaabb", True, id="two of ten differ"),
-        pytest.param("aaaaaaaaaa", "aaaaaaabbb", False, id="three of ten differ"),
-        pytest.param("aaaaa", "aaaa", True, id="one of five is missing"),
-        pytest.param("aaaa", "aaab", False, id="one of four differs"),
-        pytest.param("aaaaaaaaa", "aaaaaaabb", False, id="two of nine differ"),
-        pytest.param("Try again, please.", "try again please", True, id="three of eighteen differ"),
-        pytest.param("run the tests", "write the docs", False, id="other words"),
-        pytest.param("", "", True, id="two empty texts"),
-        pytest.param("a", "", False, id="one empty text"),
-    ],
+    {
+        "equal texts": ("fix it", "fix it", True),
+        "two of ten differ": ("aaaaaaaaaa", "aaaaaaaabb", True),
+        "three of ten differ": ("aaaaaaaaaa", "aaaaaaabbb", False),
+        "one of five is missing": ("aaaaa", "aaaa", True),
+        "one of four differs": ("aaaa", "aaab", False),
+        "two of nine differ": ("aaaaaaaaa", "aaaaaaabb", False),
+        "three of eighteen differ": ("Try again, please.", "try again please", True),
+        "other words": ("run the tests", "write the docs", False),
+        "two empty texts": ("", "", True),
+        "one empty text": ("a", "", False),
+    },
 )
 def test_alike_is_four_in_five(one: str, other: str, expected: bool) -> None:
     """1 - distance / longer length, 0.8 included, either way round."""
@@ -142,26 +142,26 @@ def test_long_texts_are_compared_by_head_and_tail() -> None:
     assert not alike(head + "a" * 100_000 + "z" * 8_192, head + "b" * 900_000 + tail)
 
 
-@pytest.mark.parametrize(
+@table(
     ("differing", "expected"),
-    [pytest.param(4_000, True, id="a fifth differs"), pytest.param(4_001, False, id="over a fifth differs")],
+    {"a fifth differs": (4_000, True), "over a fifth differs": (4_001, False)},
 )
 def test_texts_under_32_kib_are_compared_whole(differing: int, expected: bool) -> None:
     assert alike("a" * 20_000, "b" * differing + "a" * (20_000 - differing)) is expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second", "expected"),
-    [
-        pytest.param(sign(MONDAY), sign(MONDAY + 60 * SECOND), True, id="60 seconds apart"),
-        pytest.param(sign(MONDAY), sign(MONDAY + 60 * SECOND + 1), False, id="over 60 seconds apart"),
-        pytest.param(sign(MONDAY, characters=100), sign(MONDAY, characters=80), True, id="a fifth shorter"),
-        pytest.param(sign(MONDAY, characters=80), sign(MONDAY, characters=100), True, id="a quarter longer"),
-        pytest.param(sign(MONDAY, characters=100), sign(MONDAY, characters=79), False, id="over a fifth shorter"),
-        pytest.param(sign(MONDAY, characters=79), sign(MONDAY, characters=100), False, id="over a quarter longer"),
-        pytest.param(sign(MONDAY, characters=None), sign(MONDAY), False, id="the first was not captured"),
-        pytest.param(sign(MONDAY), sign(MONDAY, characters=None), False, id="the second was not captured"),
-    ],
+    {
+        "60 seconds apart": (sign(MONDAY), sign(MONDAY + 60 * SECOND), True),
+        "over 60 seconds apart": (sign(MONDAY), sign(MONDAY + 60 * SECOND + 1), False),
+        "a fifth shorter": (sign(MONDAY, characters=100), sign(MONDAY, characters=80), True),
+        "a quarter longer": (sign(MONDAY, characters=80), sign(MONDAY, characters=100), True),
+        "over a fifth shorter": (sign(MONDAY, characters=100), sign(MONDAY, characters=79), False),
+        "over a quarter longer": (sign(MONDAY, characters=79), sign(MONDAY, characters=100), False),
+        "the first was not captured": (sign(MONDAY, characters=None), sign(MONDAY), False),
+        "the second was not captured": (sign(MONDAY), sign(MONDAY, characters=None), False),
+    },
 )
 def test_which_neighbours_are_compared(first: TurnEvidence, second: TurnEvidence, expected: bool) -> None:
     """A minute apart at most, of like length, and both seen."""
@@ -178,15 +178,15 @@ def test_three_alike_are_a_storm() -> None:
     assert found.details == {"first_at": "2026-01-05T09:00:50Z", "last_at": "2026-01-05T09:03:20Z"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("like_the_one_before", "counts"),
-    [
-        pytest.param([False, True], [], id="two alike are none"),
-        pytest.param([False, True, True], [3], id="three alike are a storm"),
-        pytest.param([True, True, True], [3], id="the first is like nothing that was seen"),
-        pytest.param([False, True] * 4, [], id="one that is different ends a run"),
-        pytest.param([False, True, True, False, True, True, True], [3, 4], id="two runs are two storms"),
-    ],
+    {
+        "two alike are none": ([False, True], []),
+        "three alike are a storm": ([False, True, True], [3]),
+        "the first is like nothing that was seen": ([True, True, True], [3]),
+        "one that is different ends a run": ([False, True] * 4, []),
+        "two runs are two storms": ([False, True, True, False, True, True, True], [3, 4]),
+    },
 )
 def test_how_many_alike_are_a_storm(like_the_one_before: list[bool], counts: list[int]) -> None:
     signs = [sign(MONDAY + n, alike=alike) for n, alike in enumerate(like_the_one_before)]
@@ -196,17 +196,17 @@ def test_how_many_alike_are_a_storm(like_the_one_before: list[bool], counts: lis
 # --- bursts ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("minutes", "expected"),
-    [
-        pytest.param([0, 1, 2, 3], [], id="four are none"),
-        pytest.param([0, 1, 2, 3, 5], [5], id="five within five minutes are one"),
-        pytest.param([0, 1, 2, 3, 5 + 1e-8], [], id="five within a microsecond more are none"),
-        pytest.param([0, 1, 2, 3, 4, 5, 6, 7], [8], id="windows that overlap are one burst"),
-        pytest.param([0, 0, 0, 0, 5, 5.5, 6, 7, 10], [9], id="windows that share one prompt are one burst"),
-        pytest.param([0, 0, 0, 0, 0, 10, 10, 10, 10, 10], [5, 5], id="windows that share none are two bursts"),
-        pytest.param([*[0] * 5, *[10] * 5, 11], [5, 6], id="the second of which goes on"),
-    ],
+    {
+        "four are none": ([0, 1, 2, 3], []),
+        "five within five minutes are one": ([0, 1, 2, 3, 5], [5]),
+        "five within a microsecond more are none": ([0, 1, 2, 3, 5 + 1e-8], []),
+        "windows that overlap are one burst": ([0, 1, 2, 3, 4, 5, 6, 7], [8]),
+        "windows that share one prompt are one burst": ([0, 0, 0, 0, 5, 5.5, 6, 7, 10], [9]),
+        "windows that share none are two bursts": ([0, 0, 0, 0, 0, 10, 10, 10, 10, 10], [5, 5]),
+        "the second of which goes on": ([*[0] * 5, *[10] * 5, 11], [5, 6]),
+    },
 )
 def test_five_tiny_prompts_in_five_minutes_are_a_burst(minutes: list[float], expected: list[int]) -> None:
     """Windows that overlap are one burst; longer prompts in between change nothing."""
@@ -225,15 +225,15 @@ def test_a_burst_fires_at_the_fifth() -> None:
 # --- pasted prompts -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("characters", "pasted", "expected"),
-    [
-        pytest.param(2_001, 2_001, True, id="2,001 characters"),
-        pytest.param(2_000, 2_000, False, id="2,000 characters are not over 2,000"),
-        pytest.param(3_000, 2_701, True, id="over 90 per cent"),
-        pytest.param(3_000, 2_700, False, id="90 per cent are not over 90"),
-        pytest.param(None, 2_001, False, id="not captured"),
-    ],
+    {
+        "2,001 characters": (2_001, 2_001, True),
+        "2,000 characters are not over 2,000": (2_000, 2_000, False),
+        "over 90 per cent": (3_000, 2_701, True),
+        "90 per cent are not over 90": (3_000, 2_700, False),
+        "not captured": (None, 2_001, False),
+    },
 )
 def test_a_long_prompt_that_is_nearly_all_pasted(characters: int | None, pasted: int, expected: bool) -> None:
     found = flags("pasted_inflation", sign(MONDAY, characters=characters, pasted=pasted))
@@ -266,39 +266,29 @@ HALF_AN_HOUR = 30.0
 A_MICROSECOND = 1 / MINUTE
 
 
-@pytest.mark.parametrize(
+@table(
     ("clears", "counts"),
-    [
-        pytest.param([(n * 5, {1}) for n in range(4)], [], id="four are none"),
-        pytest.param([(n * 7.5, {1}) for n in range(5)], [5], id="five within half an hour are one"),
-        pytest.param(
-            [(0, {1}), *((n * 7.5 + A_MICROSECOND, {1}) for n in range(1, 5))], [], id="a microsecond more is none"
-        ),
-        pytest.param([(n * 5, {1}) for n in range(9)], [9], id="windows that overlap are one"),
-        pytest.param([(n, {1}) for n in (0, 1, 2, 3, 4, 60, 61, 62, 63, 64)], [5, 5], id="an hour later is another"),
-        pytest.param(
-            [(0, {1}), *((HALF_AN_HOUR, {1}) for _ in range(4))], [5], id="two neighbours may lie half an hour apart"
-        ),
-        pytest.param(
-            [(n * 5, {1, 2} if n % 2 else {2, 3}) for n in range(5)], [5], id="half of the files are the same"
-        ),
-        pytest.param([(n, {1, 2, 3} if n % 2 else {3, 4, 5}) for n in range(5)], [], id="a third of the files is not"),
-        pytest.param([(n * 5, {n}) for n in range(5)], [], id="no file is the same"),
-        pytest.param([(n * 2, {1} if n % 2 else {2}) for n in range(10)], [5, 5], id="two goals are told apart"),
-        pytest.param(
-            [(0, {1}), (1, {1}), (2, {1}), (3, {1}), (4, {7, 8, 9}), (5, {1})], [5], id="another goal in between"
-        ),
-        pytest.param(
+    {
+        "four are none": ([(n * 5, {1}) for n in range(4)], []),
+        "five within half an hour are one": ([(n * 7.5, {1}) for n in range(5)], [5]),
+        "a microsecond more is none": ([(0, {1}), *((n * 7.5 + A_MICROSECOND, {1}) for n in range(1, 5))], []),
+        "windows that overlap are one": ([(n * 5, {1}) for n in range(9)], [9]),
+        "an hour later is another": ([(n, {1}) for n in (0, 1, 2, 3, 4, 60, 61, 62, 63, 64)], [5, 5]),
+        "two neighbours may lie half an hour apart": ([(0, {1}), *((HALF_AN_HOUR, {1}) for _ in range(4))], [5]),
+        "half of the files are the same": ([(n * 5, {1, 2} if n % 2 else {2, 3}) for n in range(5)], [5]),
+        "a third of the files is not": ([(n, {1, 2, 3} if n % 2 else {3, 4, 5}) for n in range(5)], []),
+        "no file is the same": ([(n * 5, {n}) for n in range(5)], []),
+        "two goals are told apart": ([(n * 2, {1} if n % 2 else {2}) for n in range(10)], [5, 5]),
+        "another goal in between": ([(0, {1}), (1, {1}), (2, {1}), (3, {1}), (4, {7, 8, 9}), (5, {1})], [5]),
+        "a goal of over half an hour ago is not gone on with": (
             [(0, {1}), (1, {2}), (10, {1}), (20, {1}), (31.5, {1, 2}), (32, {1}), (33, {1})],
             [5],
-            id="a goal of over half an hour ago is not gone on with",
         ),
-        pytest.param(
+        "of two goals that fit the one begun last goes on": (
             [(0, {1}), (0.5, {2}), (1, {1}), (2, {1}), (3, {1}), (4, {1, 2}), (5, {2}), (6, {2}), (7, {2})],
             [5],
-            id="of two goals that fit the one begun last goes on",
         ),
-    ],
+    },
 )
 def test_five_clears_in_half_an_hour_over_the_same_files(
     clears: list[tuple[float, set[int]]], counts: list[int]
@@ -333,26 +323,26 @@ def test_a_wrong_clock() -> None:
     assert found.more == {"ahead_seconds": 720}
 
 
-@pytest.mark.parametrize(
+@table(
     ("received_us", "day"),
-    [
-        pytest.param(0, 0, id="the first instant of 1970"),
-        pytest.param(24 * 60 * MINUTE - 1, 0, id="the last instant of its first day"),
-        pytest.param(24 * 60 * MINUTE, 1, id="the first instant of its second day"),
-    ],
+    {
+        "the first instant of 1970": (0, 0),
+        "the last instant of its first day": (24 * 60 * MINUTE - 1, 0),
+        "the first instant of its second day": (24 * 60 * MINUTE, 1),
+    },
 )
 def test_skews_are_flagged_by_the_day_in_greenwich(received_us: int, day: int) -> None:
     assert skew_day(received_us) == day
 
 
-@pytest.mark.parametrize(
+@table(
     ("length_us", "seconds"),
-    [
-        pytest.param(0, 0, id="a moment has none"),
-        pytest.param(1, 1, id="a begun second is whole"),
-        pytest.param(SECOND, 1, id="a second is one"),
-        pytest.param(SECOND + 1, 2, id="a microsecond more is two"),
-    ],
+    {
+        "a moment has none": (0, 0),
+        "a begun second is whole": (1, 1),
+        "a second is one": (SECOND, 1),
+        "a microsecond more is two": (SECOND + 1, 2),
+    },
 )
 def test_the_window_of_a_flag(length_us: int, seconds: int) -> None:
     """From the first to the last of what was counted."""

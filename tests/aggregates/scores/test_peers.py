@@ -23,21 +23,22 @@ from aggregates.times import US_PER_DAY, Window
 from tests.support.facts import HOUR
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, EVE, OTHER, carry_out, company
+from tests.support.tables import table
 
 RATES = st.lists(st.floats(0, 100), max_size=8)
 WEEK = [50.0, 100.0, 0.0, 40.0, 60.0, 80.0, 90.0]
 
 
-@pytest.mark.parametrize(
+@table(
     ("peers", "days", "basis"),
-    [
-        pytest.param(4, 0, "peers", id="four peers make a distribution"),
-        pytest.param(4, 7, "peers", id="which comes before a history"),
-        pytest.param(3, 7, "selfHistory", id="three peers do not, and seven days make a history"),
-        pytest.param(0, 7, "selfHistory", id="nor does nobody"),
-        pytest.param(3, 6, "insufficient", id="three peers and six days say nothing"),
-        pytest.param(0, 0, "insufficient", id="nothing says nothing"),
-    ],
+    {
+        "four peers make a distribution": (4, 0, "peers"),
+        "which comes before a history": (4, 7, "peers"),
+        "three peers do not, and seven days make a history": (3, 7, "selfHistory"),
+        "nor does nobody": (0, 7, "selfHistory"),
+        "three peers and six days say nothing": (3, 6, "insufficient"),
+        "nothing says nothing": (0, 0, "insufficient"),
+    },
 )
 def test_what_a_rate_is_compared_with(peers: int, days: int, basis: Basis) -> None:
     """Four peers, else seven days, else nothing; what is unused is empty."""
@@ -47,15 +48,13 @@ def test_what_a_rate_is_compared_with(peers: int, days: int, basis: Basis) -> No
     assert (found.baseline is not None) is (basis == "selfHistory")
 
 
-@pytest.mark.parametrize(
+@table(
     ("mine", "peers", "mean_and_quarters"),
-    [
-        pytest.param(60.0, [100.0, 0.0, 40.0, 20.0], (44.0, 20.0, 40.0, 60.0), id="of five rates they are rates"),
-        pytest.param(
-            10.0, [0.0, 20.0, 40.0, 80.0, 110.0], (130 / 3, 12.5, 30.0, 70.0), id="of six rates they are interpolated"
-        ),
-        pytest.param(None, [0.0, 20.0, 40.0, 100.0], (40.0, 15.0, 30.0, 55.0), id="without a rate of one's own"),
-    ],
+    {
+        "of five rates they are rates": (60.0, [100.0, 0.0, 40.0, 20.0], (44.0, 20.0, 40.0, 60.0)),
+        "of six rates they are interpolated": (10.0, [0.0, 20.0, 40.0, 80.0, 110.0], (130 / 3, 12.5, 30.0, 70.0)),
+        "without a rate of one's own": (None, [0.0, 20.0, 40.0, 100.0], (40.0, 15.0, 30.0, 55.0)),
+    },
 )
 def test_a_distribution(
     mine: float | None, peers: list[float], mean_and_quarters: tuple[float, float, float, float]
@@ -66,16 +65,16 @@ def test_a_distribution(
     assert found.distribution == Distribution(peer_count=len(peers), cohort_mean=mean, p25=p25, p50=p50, p75=p75)
 
 
-@pytest.mark.parametrize(
+@table(
     ("mine", "percentile"),
-    [
-        pytest.param(None, None, id="none without a rate of one's own"),
-        pytest.param(9.9, 0.0, id="below the least"),
-        pytest.param(10.0, 25.0, id="equal to the least is at or below"),
-        pytest.param(39.9, 50.0, id="just below the third"),
-        pytest.param(40.0, 75.0, id="equal to the third"),
-        pytest.param(100.0, 100.0, id="above the most"),
-    ],
+    {
+        "none without a rate of one's own": (None, None),
+        "below the least": (9.9, 0.0),
+        "equal to the least is at or below": (10.0, 25.0),
+        "just below the third": (39.9, 50.0),
+        "equal to the third": (40.0, 75.0),
+        "above the most": (100.0, 100.0),
+    },
 )
 def test_my_percentile(mine: float | None, percentile: float | None) -> None:
     """The share of the peers whose rate is at or below one's own."""
@@ -86,12 +85,12 @@ def test_all_of_an_equal_rate_are_at_or_below() -> None:
     assert compare(50.0, [50.0] * 4, []).my_percentile == 100.0
 
 
-@pytest.mark.parametrize(
+@table(
     ("daily", "baseline"),
-    [
-        pytest.param(WEEK, Baseline(days=7, typical=60.0, latest=90.0, delta=30.0), id="of seven days"),
-        pytest.param([*WEEK, 0.0], Baseline(days=8, typical=55.0, latest=0.0, delta=-55.0), id="of eight days"),
-    ],
+    {
+        "of seven days": (WEEK, Baseline(days=7, typical=60.0, latest=90.0, delta=30.0)),
+        "of eight days": ([*WEEK, 0.0], Baseline(days=8, typical=55.0, latest=0.0, delta=-55.0)),
+    },
 )
 def test_a_history(daily: list[float], baseline: Baseline) -> None:
     """The median of the days, the last day, and the latter less the former."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from aggregates.scores.throttle import ApiRequest, Detector, ThrottleEvent, Timing, throttle_events
+from tests.support.tables import table
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -41,74 +42,65 @@ MICRO = 1e-6
 """A microsecond, in seconds."""
 
 
-@pytest.mark.parametrize(
+@table(
     ("requests", "expected"),
-    [
-        pytest.param([asked(0), asked(600)], [], id="nothing failed"),
+    {
+        "nothing failed": ([asked(0), asked(600)], []),
         # rate limits, and what was told to wait
-        pytest.param([asked(0, 428), asked(90)], [], id="428 is no rate limit"),
-        pytest.param([asked(0, 429), asked(90)], [("rate_limit", 90)], id="429 is one"),
-        pytest.param([asked(0, 430), asked(90)], [], id="430 is none"),
-        pytest.param(
+        "428 is no rate limit": ([asked(0, 428), asked(90)], []),
+        "429 is one": ([asked(0, 429), asked(90)], [("rate_limit", 90)]),
+        "430 is none": ([asked(0, 430), asked(90)], []),
+        "the second waits within the first": (
             [asked(0, 429), asked(20, 429), asked(90)],
             [("rate_limit", 90), ("rate_limit", 0)],
-            id="the second waits within the first",
         ),
-        pytest.param([asked(0, 503), asked(40)], [], id="a failure that names no wait"),
-        pytest.param([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)], id="one that names one"),
-        pytest.param([asked(0, 503, retry_after_ms=0), asked(40)], [("retry_after", 40)], id="even of nothing"),
-        pytest.param([asked(0, retry_after_ms=5000), asked(40)], [("retry_after", 40)], id="so is one in an answer"),
-        pytest.param(
+        "a failure that names no wait": ([asked(0, 503), asked(40)], []),
+        "one that names one": ([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
+        "even of nothing": ([asked(0, 503, retry_after_ms=0), asked(40)], [("retry_after", 40)]),
+        "so is one in an answer": ([asked(0, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
+        "the rate limit comes before the wait that it names": (
             [asked(0, 429, retry_after_ms=5000), asked(40)],
             [("rate_limit", 40), ("retry_after", 0)],
-            id="the rate limit comes before the wait that it names",
         ),
         # how long somebody waited
-        pytest.param([asked(0, 429)], [("rate_limit", 0)], id="nothing follows"),
-        pytest.param([asked(0, 429), asked(1800, turn="t2")], [("rate_limit", 1800)], id="half an hour"),
-        pytest.param([asked(0, 429), asked(1800 + MICRO)], [("rate_limit", 0)], id="nobody waits longer than that"),
-        pytest.param(
-            [asked(0, 429), asked(30, session_id="s2"), asked(90)], [("rate_limit", 90)], id="another session's answer"
-        ),
-        pytest.param(
+        "nothing follows": ([asked(0, 429)], [("rate_limit", 0)]),
+        "half an hour": ([asked(0, 429), asked(1800, turn="t2")], [("rate_limit", 1800)]),
+        "nobody waits longer than that": ([asked(0, 429), asked(1800 + MICRO)], [("rate_limit", 0)]),
+        "another session's answer": ([asked(0, 429), asked(30, session_id="s2"), asked(90)], [("rate_limit", 90)]),
+        "requests without a session are one session": (
             [asked(0, 429, session_id=None), asked(30), asked(90, session_id=None)],
             [("rate_limit", 90)],
-            id="requests without a session are one session",
         ),
         # bursts
-        pytest.param([asked(0, 400), asked(60), asked(61, 400)], [], id="two failures are no burst"),
-        pytest.param(
+        "two failures are no burst": ([asked(0, 400), asked(60), asked(61, 400)], []),
+        "three within two minutes are one": (
             [asked(0, 400), asked(60, 400), asked(120, 400), asked(150)],
             [("error_burst", 150)],
-            id="three within two minutes are one",
         ),
-        pytest.param([asked(0, 400), asked(60, 400), asked(120 + MICRO, 400)], [], id="three within more are none"),
-        pytest.param(
+        "three within more are none": ([asked(0, 400), asked(60, 400), asked(120 + MICRO, 400)], []),
+        "bursts that share a failure are one": (
             [asked(0, 400), asked(60, 400), asked(120, 400), asked(200, 400)],
             [("error_burst", 200)],
-            id="bursts that share a failure are one",
         ),
-        pytest.param(
+        "bursts that share none are two": (
             [*(asked(at, 400) for at in (0, 60, 120)), *(asked(at, 400) for at in (180.5, 240.5, 300.5))],
             [("error_burst", 180.5), ("error_burst", 120)],
-            id="bursts that share none are two",
         ),
-        pytest.param(
+        "a burst of rate limits takes no time from them": (
             [asked(0, 429), asked(1, 429), asked(2, 429), asked(9)],
             [("rate_limit", 9), ("error_burst", 0), ("rate_limit", 0), ("rate_limit", 0)],
-            id="a burst of rate limits takes no time from them",
         ),
         # pauses after a failure
-        pytest.param([asked(0, 500), asked(120 - MICRO)], [], id="a pause under two minutes"),
-        pytest.param([asked(0, 500), asked(120)], [("request_gap", 120)], id="a pause of two minutes"),
-        pytest.param([asked(0, 500), asked(120, duration_ms=1)], [], id="it was sent before two minutes were over"),
-        pytest.param([asked(0, 500), asked(1800)], [("request_gap", 1800)], id="a pause of half an hour"),
-        pytest.param([asked(0, 500), asked(1800 + MICRO)], [], id="a pause of over half an hour"),
-        pytest.param([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)], id="sent within it"),
-        pytest.param([asked(0, 500), asked(300, turn="t2")], [], id="somebody asked anew"),
-        pytest.param([asked(0, 500), asked(300, session_id="s2")], [], id="another session went on"),
-        pytest.param([asked(0, 500, turn=None), asked(300, turn=None)], [], id="which turn was not seen"),
-    ],
+        "a pause under two minutes": ([asked(0, 500), asked(120 - MICRO)], []),
+        "a pause of two minutes": ([asked(0, 500), asked(120)], [("request_gap", 120)]),
+        "it was sent before two minutes were over": ([asked(0, 500), asked(120, duration_ms=1)], []),
+        "a pause of half an hour": ([asked(0, 500), asked(1800)], [("request_gap", 1800)]),
+        "a pause of over half an hour": ([asked(0, 500), asked(1800 + MICRO)], []),
+        "sent within it": ([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)]),
+        "somebody asked anew": ([asked(0, 500), asked(300, turn="t2")], []),
+        "another session went on": ([asked(0, 500), asked(300, session_id="s2")], []),
+        "which turn was not seen": ([asked(0, 500, turn=None), asked(300, turn=None)], []),
+    },
 )
 def test_what_fires_and_what_it_costs(requests: list[ApiRequest], expected: list[tuple[Detector, float]]) -> None:
     """One developer's requests: seconds after noon, and the status of those that failed."""
@@ -128,39 +120,30 @@ def test_which_status_says_that_the_provider_failed(status: int, expected: bool)
 FAILURES = [asked(second, 529) for second in range(0, 301, 60)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("requests", "elsewhere_s", "expected"),
-    [
-        pytest.param([*FAILURES, asked(310)], [], [("error_burst", 310)], id="five minutes of one are a burst"),
-        pytest.param(
+    {
+        "five minutes of one are a burst": ([*FAILURES, asked(310)], [], [("error_burst", 310)]),
+        "over five minutes of one are an outage": (
             [*FAILURES, asked(300 + MICRO, 503), asked(310)],
             [],
             [("service_outage", 310)],
-            id="over five minutes of one are an outage",
         ),
-        pytest.param([asked(10, 500), asked(60)], [0, 20], [("service_outage", 50)], id="three failures of two"),
-        pytest.param([asked(10, 500), asked(60)], [0], [], id="two failures of two are no burst"),
-        pytest.param([asked(10, 500), asked(60)], [10, 10], [("service_outage", 50)], id="all at one moment"),
-        pytest.param(
-            [asked(10, 500), asked(10, 500, session_id="s2"), asked(60)],
-            [10],
-            [("service_outage", 50)],
-            id="two of one",
-        ),
-        pytest.param([asked(120, 500), asked(160)], [0, 60], [("service_outage", 40)], id="within two minutes"),
-        pytest.param([asked(120 + MICRO, 500), asked(160)], [0, 60], [], id="within more than two minutes"),
-        pytest.param([asked(10, 404), asked(60)], [0, 1], [], id="a mistake of one's own"),
-        pytest.param([asked(10), asked(60)], [0, 1, 2], [], id="it passed by"),
-        pytest.param(
-            [asked(at, 400) for at in (0, 1, 2)] + [asked(60)], [0, 1], [("error_burst", 60)], id="a burst of one's own"
-        ),
-        pytest.param(
+        "three failures of two": ([asked(10, 500), asked(60)], [0, 20], [("service_outage", 50)]),
+        "two failures of two are no burst": ([asked(10, 500), asked(60)], [0], []),
+        "all at one moment": ([asked(10, 500), asked(60)], [10, 10], [("service_outage", 50)]),
+        "two of one": ([asked(10, 500), asked(10, 500, session_id="s2"), asked(60)], [10], [("service_outage", 50)]),
+        "within two minutes": ([asked(120, 500), asked(160)], [0, 60], [("service_outage", 40)]),
+        "within more than two minutes": ([asked(120 + MICRO, 500), asked(160)], [0, 60], []),
+        "a mistake of one's own": ([asked(10, 404), asked(60)], [0, 1], []),
+        "it passed by": ([asked(10), asked(60)], [0, 1, 2], []),
+        "a burst of one's own": ([asked(at, 400) for at in (0, 1, 2)] + [asked(60)], [0, 1], [("error_burst", 60)]),
+        "an outage comes before a burst": (
             [asked(0, 500), asked(1, 400), asked(2, 400), asked(3, 400), asked(60)],
             [0, 1],
             [("service_outage", 60), ("error_burst", 0)],
-            id="an outage comes before a burst",
         ),
-    ],
+    },
 )
 def test_outages(requests: list[ApiRequest], elsewhere_s: list[float], expected: list[tuple[Detector, float]]) -> None:
     """Failures by the provider's fault that two developers saw, or one for over five minutes."""
@@ -168,13 +151,13 @@ def test_outages(requests: list[ApiRequest], elsewhere_s: list[float], expected:
     assert found(throttle_events(requests, elsewhere_us=reversed(elsewhere_us))) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("answered_s", "confidence"),
-    [
-        pytest.param([], 1.0, id="all failed"),
-        pytest.param([150], 7 / 8, id="one of eight was answered"),
-        pytest.param([-1, 150, 301.5], 7 / 8, id="those before and after it do not count"),
-    ],
+    {
+        "all failed": ([], 1.0),
+        "one of eight was answered": ([150], 7 / 8),
+        "those before and after it do not count": ([-1, 150, 301.5], 7 / 8),
+    },
 )
 def test_how_sure_an_outage_is(answered_s: list[float], confidence: float) -> None:
     """The share of the developer's requests during it that failed."""
@@ -196,29 +179,21 @@ def test_an_outage_says_what_was_seen_and_nothing_of_others() -> None:
 ALONE = " No other request of the session followed within 30 minutes."
 
 
-@pytest.mark.parametrize(
+@table(
     ("requests", "details"),
-    [
-        pytest.param([asked(0, 429), asked(9)], ["A request to opus was answered 429."], id="a rate limit"),
-        pytest.param(
-            [asked(0, 429, model=None)],
-            ["A request to an unnamed model was answered 429." + ALONE],
-            id="nothing follows",
-        ),
-        pytest.param(
+    {
+        "a rate limit": ([asked(0, 429), asked(9)], ["A request to opus was answered 429."]),
+        "nothing follows": ([asked(0, 429, model=None)], ["A request to an unnamed model was answered 429." + ALONE]),
+        "a wait that was asked for": (
             [asked(0, 503, retry_after_ms=1500), asked(9)],
             ["The provider asked to wait 1.5 s before the next request to opus."],
-            id="a wait that was asked for",
         ),
-        pytest.param(
+        "a burst": (
             [asked(0, 400), asked(1, None, failed=True, session_id="s2"), asked(2, 400, session_id="s2"), asked(9)],
             ["3 requests failed within 2.0 s (400 x 2, no status x 1)."],
-            id="a burst",
         ),
-        pytest.param(
-            [asked(0, 500), asked(150)], ["Nothing was asked for 150.0 s after a request had failed."], id="a pause"
-        ),
-    ],
+        "a pause": ([asked(0, 500), asked(150)], ["Nothing was asked for 150.0 s after a request had failed."]),
+    },
 )
 def test_an_event_says_what_was_seen(requests: list[ApiRequest], details: list[str]) -> None:
     """One sentence; its time and its session are those of the first request; only an outage has a confidence."""
@@ -244,40 +219,35 @@ def of_second(*requests: ApiRequest) -> list[ApiRequest]:
 SLOW = [*(asked(-60 + number, duration_ms=1000, session_id="s3") for number in range(20))]
 
 
-@pytest.mark.parametrize(
+@table(
     ("requests", "elsewhere_us", "expected"),
-    [
-        pytest.param(
+    {
+        "an outage before a rate limit": (
             [asked(0, 429), asked(100), *of_second(asked(10, 500), asked(60))],
             [NOON, NOON],
             [("rate_limit", 50), ("service_outage", 50)],
-            id="an outage before a rate limit",
         ),
-        pytest.param(
+        "a rate limit before a wait that was named": (
             [asked(0, 503, retry_after_ms=1), asked(100), *of_second(asked(10, 429), asked(60))],
             [],
             [("retry_after", 50), ("rate_limit", 50)],
-            id="a rate limit before a wait that was named",
         ),
-        pytest.param(
+        "a wait that was named before a burst": (
             [*(asked(at, 400) for at in (0, 1, 2)), asked(100), *of_second(asked(10, retry_after_ms=1), asked(60))],
             [],
             [("error_burst", 50), ("retry_after", 50)],
-            id="a wait that was named before a burst",
         ),
-        pytest.param(
+        "a burst before a pause": (
             [asked(0, 400), asked(200), *of_second(*(asked(at, 400) for at in (150, 151, 152)), asked(180))],
             [],
             [("request_gap", 170), ("error_burst", 30)],
-            id="a burst before a pause",
         ),
-        pytest.param(
+        "a pause before a slow answer": (
             [*SLOW, asked(0, 400), asked(200), *of_second(asked(150, duration_ms=51_000))],
             [],
             [("request_gap", 200), ("latency_spike", 0)],
-            id="a pause before a slow answer",
         ),
-    ],
+    },
 )
 def test_who_comes_first_takes_the_time(
     requests: list[ApiRequest], elsewhere_us: list[int], expected: list[tuple[Detector, float]]
@@ -298,51 +268,47 @@ def timings(count: int, duration_ms: int = 4000, until_us: int = NOON - DAY, mod
     return [Timing(until_us - number, model, duration_ms) for number in range(count)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("duration_ms", "usual", "expected"),
-    [
-        pytest.param(12_001, timings(20), [("latency_spike", 8.001)], id="over three times the median"),
-        pytest.param(12_000, timings(20), [], id="three times the median is not over it"),
-        pytest.param(10_001, timings(20, 1000), [("latency_spike", 9.001)], id="over ten seconds"),
-        pytest.param(10_000, timings(20, 1000), [], id="ten seconds are not over ten"),
-        pytest.param(60_000, timings(20), [("latency_spike", 56)], id="twenty requests tell what is usual"),
-        pytest.param(60_000, timings(19), [], id="nineteen do not"),
-        pytest.param(
-            60_000, timings(20, until_us=NOON - 28 * DAY + 19), [("latency_spike", 56)], id="up to 28 days old"
-        ),
-        pytest.param(60_000, timings(20, until_us=NOON - 28 * DAY + 18), [], id="one is older than 28 days"),
-        pytest.param(60_000, [*timings(19), *timings(9, model="haiku")], [], id="another model tells nothing"),
-        pytest.param(
-            16_000, [*timings(10, 4000), *timings(10, 6000)], [("latency_spike", 11)], id="the median lies between two"
-        ),
-        pytest.param(15_000, [*timings(10, 4000), *timings(10, 6000)], [], id="three times that is not over it"),
-    ],
+    {
+        "over three times the median": (12_001, timings(20), [("latency_spike", 8.001)]),
+        "three times the median is not over it": (12_000, timings(20), []),
+        "over ten seconds": (10_001, timings(20, 1000), [("latency_spike", 9.001)]),
+        "ten seconds are not over ten": (10_000, timings(20, 1000), []),
+        "twenty requests tell what is usual": (60_000, timings(20), [("latency_spike", 56)]),
+        "nineteen do not": (60_000, timings(19), []),
+        "up to 28 days old": (60_000, timings(20, until_us=NOON - 28 * DAY + 19), [("latency_spike", 56)]),
+        "one is older than 28 days": (60_000, timings(20, until_us=NOON - 28 * DAY + 18), []),
+        "another model tells nothing": (60_000, [*timings(19), *timings(9, model="haiku")], []),
+        "the median lies between two": (16_000, [*timings(10, 4000), *timings(10, 6000)], [("latency_spike", 11)]),
+        "three times that is not over it": (15_000, [*timings(10, 4000), *timings(10, 6000)], []),
+    },
 )
 def test_latency_spikes(duration_ms: int, usual: list[Timing], expected: list[tuple[Detector, float]]) -> None:
     """Over three times the usual and over ten seconds; the excess is what was lost."""
     assert spike_after(usual, duration_ms) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     "fields",
-    [
-        pytest.param({"failed": True}, id="a failed request"),
-        pytest.param({"model": None}, id="one of an unnamed model"),
-        pytest.param({"model": "haiku"}, id="one of a model that is new"),
-        pytest.param({"duration_ms": None}, id="one whose duration was not seen"),
-    ],
+    {
+        "a failed request": {"failed": True},
+        "one of an unnamed model": {"model": None},
+        "one of a model that is new": {"model": "haiku"},
+        "one whose duration was not seen": {"duration_ms": None},
+    },
 )
 def test_what_is_no_spike(fields: dict[str, Any]) -> None:
     assert throttle_events([asked(0, **({"duration_ms": 60_000} | fields))], timings(20)) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("slow", "quick", "expected"),
-    [
-        pytest.param(50, 50, "the median of the last 100 was 50.5 s", id="fifty of the last hundred"),
-        pytest.param(51, 50, "the median of the last 100 was 50.5 s", id="the hundred and first does not count"),
-        pytest.param(50, 49, "the median of the last 99 was 100.0 s", id="ninety-nine in all"),
-    ],
+    {
+        "fifty of the last hundred": (50, 50, "the median of the last 100 was 50.5 s"),
+        "the hundred and first does not count": (51, 50, "the median of the last 100 was 50.5 s"),
+        "ninety-nine in all": (50, 49, "the median of the last 99 was 100.0 s"),
+    },
 )
 def test_what_is_usual_is_told_by_the_last_hundred(slow: int, quick: int, expected: str) -> None:
     old, new = timings(slow, 100_000, NOON - DAY), timings(quick, 1000, NOON - MINUTE)
