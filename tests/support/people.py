@@ -3,7 +3,7 @@
 from hashlib import sha256
 from uuid import UUID
 
-from aggregates.event import Refused, Scope
+from aggregates.event import Reason, Refused, Scope
 from aggregates.people.acts import CreateDeveloper, CreateOrganization, IssueKey, PeopleAct, StartMembership
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory
@@ -40,6 +40,12 @@ def carry_out(directory: Directory, command: PeopleAct, now_us: int = NOW_US) ->
     for stream_id, event in events:
         directory.apply(stream_id, event)
     return reply
+
+
+def why(reply: object) -> Reason:
+    """Why it was refused, which it was."""
+    assert isinstance(reply, Refused)
+    return reply.reason
 
 
 FOUNDING: tuple[PeopleAct, ...] = (

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aggregates.event import Reason, Refused, Scope
+from aggregates.event import Reason, Scope
 from aggregates.ids import link_stream, membership_stream, sign_in_stream
 from aggregates.people.acts import (
     EndMembership,
@@ -21,17 +21,12 @@ from aggregates.people.directory import Directory, Link
 from aggregates.people.entry import SIGN_IN_IDLE_DAYS, signed_in
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.log import named
-from tests.support.people import ACME, BEN, BEN_KEY, EVE, NOW_US, carry_out, company
+from tests.support.people import ACME, BEN, BEN_KEY, EVE, NOW_US, carry_out, company, why
 
 LINK, BROWSER = link_stream("digest of a link"), sign_in_stream("digest of a cookie")
 END_US = NOW_US + 60 * US_PER_SECOND
 OFFER = OfferLink(link_id=LINK, organization_id=ACME, developer_id=BEN, expires_at_us=END_US)
 OPEN = OpenSignIn(sign_in_id=BROWSER, organization_id=ACME, developer_id=BEN)
-
-
-def why(reply: object) -> Reason:
-    assert isinstance(reply, Refused)
-    return reply.reason
 
 
 # --- links ----------------------------------------------------------------------------------------------------
