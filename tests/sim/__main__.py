@@ -21,15 +21,6 @@ from tests.sim.world import StoreKind
 from tests.support.results import Result, table_of
 
 STORES: tuple[StoreKind, ...] = ("memory", "sqlite")  # in turn
-FIGURES = {
-    "lives": "starts of the service",
-    "deaths": "of which after a death",
-    "requests": "requests sent",
-    "acknowledged": "writes acknowledged",
-    "lost": "answers lost, and asked for again",
-    "refused": "refused with 503, and sent again",
-    "events": "events replayed twice",
-}
 
 
 class Sum:
@@ -38,27 +29,19 @@ class Sum:
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.counts: Counter[str] = Counter()
-        self.reads: Counter[str] = Counter()
-        self.deeds: Counter[str] = Counter()
+        self.told: list[Counter[str]] = [Counter(), Counter()]
         self.failures = 0
 
     def add(self, told: Told) -> None:
-        self.counts["histories"] += 1
-        self.reads += told.reads
-        self.deeds += told.deeds
-        for name, said in FIGURES.items():
-            self.counts[said] += getattr(told, name)
+        self.counts += Counter({"histories": 1}) + told.counts + Counter({"reads checked": told.reads.total()})
+        for mine, new in zip(self.told, (told.reads, told.deeds), strict=True):
+            mine += new
 
     def table(self, seed: int, details: bool = False) -> Group:
         title = f"{time.monotonic() - self.started:.0f} s, at seed {seed}"
-        rows = [*self.counts.items(), ("reads checked", self.reads.total())]
-        shown = [*_figures(rows), Result("divergences", self.failures, "", 0, True)]
-        more = [self.reads.most_common(), self.deeds.most_common()] if details else []
-        return Group(table_of(shown, title), *(table_of(_figures(each)) for each in more))
-
-
-def _figures(counts: list[tuple[str, int]]) -> list[Result]:
-    return [Result(name, number) for name, number in counts]
+        shown = [Result(*each) for each in self.counts.items()] + [Result("divergences", self.failures, "", 0, True)]
+        more = [[Result(*each) for each in counts.most_common()] for counts in (self.told if details else ())]
+        return Group(table_of(shown, title), *map(table_of, more))
 
 
 @click.command()

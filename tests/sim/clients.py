@@ -1,5 +1,6 @@
 """Agents, plugins and administrators that send, and retry until they know the outcome."""
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -18,22 +19,11 @@ TRIES_SECONDS_MAX = 900.0  # in virtual time: faults last for a minute at most, 
 
 UNAVAILABLE, UNAUTHORIZED = 503, 401
 
-CUTS_OTHERWISE_WHATEVER_THE_TIME = False
-"""Whether a record may come in two different exports with two times that count, since the server's clock was wrong for
-one of them. It is listed twice then (docs/simulation.md, Left out)."""
-
-
-class Tally:
-    """What clients met with."""
-
-    def __init__(self) -> None:
-        self.requests = self.acknowledged = self.lost = self.refused = self.unauthorized = 0
-
 
 class Clients:
     """Everybody who sends, to one world."""
 
-    def __init__(self, world: Nodes, chance: Random, tally: Tally) -> None:
+    def __init__(self, world: Nodes, chance: Random, tally: Counter[str]) -> None:
         self.world = world
         self.chance = chance
         self.tally = tally
@@ -43,16 +33,16 @@ class Clients:
 
     async def once(self, side: Side, method: str, path: str, headers: dict[str, str], value: object) -> Answer | None:
         """One try; None where nobody knows what became of it, or it is to be sent again."""
-        self.tally.requests += 1
+        self.tally["requests sent"] += 1
         hurried = self.chance.random() < self.hang_up
         patience = self.chance.uniform(0, 0.02) if hurried else ANSWER_SECONDS_MAX
         try:
             answer = await self.world.ask(side, method, path, headers, value, patience=patience)
         except Lost:
-            self.tally.lost += 1
+            self.tally["answers lost, and asked for again"] += 1
             return None
         if answer.status == UNAVAILABLE:
-            self.tally.refused += 1
+            self.tally["refused with 503, and sent again"] += 1
             return None
         if answer.status >= 500:
             raise Divergence(f"{method} {path}: {answer.status} {answer.body!r}")
@@ -70,7 +60,7 @@ class Clients:
                 if answer is not None and answer.status != UNAUTHORIZED:
                     return answer, doubtful
                 if answer is not None:
-                    self.tally.unauthorized += 1
+                    self.tally["refused with 401"] += 1
                     if key in person.keys and key not in person.ending:
                         raise Divergence(f"{method} {path}: a key that nobody revoked is refused: {answer.body!r}")
                 doubtful = doubtful or answer is None
@@ -154,8 +144,8 @@ class Clients:
     ) -> None:
         now_us = self.world.clock.now_us()
         cut = tuple(thing.nonce for thing in things)
-        if not (cut in person.cuts or CUTS_OTHERWISE_WHATEVER_THE_TIME or person.agrees(things, now_us)):
-            return
+        if not (cut in person.cuts or person.agrees(things, now_us)):
+            return  # with two times that count it would be listed twice (docs/simulation.md, Left out)
         person.cuts.add(cut)
         for thing in things:
             person.mark(person.sent, thing, now_us)
@@ -163,7 +153,7 @@ class Clients:
         same(f"export of {signal}", (answer.status, answer.json), (200, {}))
         for thing in things:
             person.mark(person.sure, thing, now_us)
-        self.tally.acknowledged += 1
+        self.tally["writes acknowledged"] += 1
 
     # --- keys -------------------------------------------------------------------------------------------------
 
@@ -195,4 +185,4 @@ class Clients:
     def _one_of(self, what: str, answer: Answer, possible: set[int]) -> None:
         if answer.status not in possible:
             raise Divergence(f"{what}: answered {answer.status} {answer.body!r}, expected one of {sorted(possible)}")
-        self.tally.acknowledged += answer.status < 300
+        self.tally["writes acknowledged"] += answer.status < 300

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tests.sim.stories import DAY_US, MINUTE_US, Point, Record, Session, Turn, price_nano
+from tests.sim.stories import DAY_US, MINUTE_US, Answered, Point, Record, Session, Turn, price_nano
 
 TRUSTED_AHEAD_US = 10 * MINUTE_US
 
@@ -105,40 +105,25 @@ class Person(msgspec.Struct):
 # --- predictions ----------------------------------------------------------------------------------------------
 
 
-def requests(person: Person, nonces: Iterable[str]) -> Usage:
-    """What these records say of answered requests."""
-    found = [record for nonce in nonces if (record := person.records[nonce]).event == "api_request"]
-    costs = [_cost_nano(record) for record in found]
-    return Usage(
-        len(found),
-        sum(record.input_tokens or 0 for record in found),
-        sum(record.output_tokens or 0 for record in found),
-        sum(cost or 0 for cost in costs),
-        costs.count(None),
-    )
-
-
-def _cost_nano(record: Record) -> int | None:
-    if record.cost_nano is not None:
-        return record.cost_nano
-    return price_nano(record.model, record.input_tokens or 0, record.output_tokens or 0)
-
-
-def answers(person: Person, names: Iterable[str]) -> Usage:
-    found = [answer for name in names if (answer := person.turns[name].answer).input_tokens is not None]
+def _usage(found: Sequence[Record | Answered]) -> Usage:
+    """What the agent says that it cost, else by the catalog."""
     costs = [
         price_nano(each.model, each.input_tokens or 0, each.output_tokens or 0)
         if each.cost_nano is None
         else each.cost_nano
         for each in found
     ]
-    return Usage(
-        len(found),
-        sum(each.input_tokens or 0 for each in found),
-        sum(each.output_tokens or 0 for each in found),
-        sum(cost or 0 for cost in costs),
-        costs.count(None),
-    )
+    inputs, outputs = (sum(getattr(each, name) or 0 for each in found) for name in ("input_tokens", "output_tokens"))
+    return Usage(len(found), inputs, outputs, sum(cost or 0 for cost in costs), costs.count(None))
+
+
+def requests(person: Person, nonces: Iterable[str]) -> Usage:
+    """What these records say of answered requests."""
+    return _usage([record for nonce in nonces if (record := person.records[nonce]).event == "api_request"])
+
+
+def answers(person: Person, names: Iterable[str]) -> Usage:
+    return _usage([answer for name in names if (answer := person.turns[name].answer).input_tokens is not None])
 
 
 def of_session(person: Person, name: str) -> Usage:

@@ -44,16 +44,13 @@ class _NoSocket:
     getsockname = getpeername
 
 
-def _config() -> Config:
-    config = Config()
-    config.accesslog = config.errorlog = None
-    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
-    config.h11_max_incomplete_size = HEADER_BYTES_MAX
-    config.include_date_header = False
-    return config
-
-
-_CONFIG = _config()
+_CONFIG = Config.from_mapping(
+    accesslog=None,
+    errorlog=None,
+    keep_alive_timeout=KEEP_ALIVE_SECONDS,
+    h11_max_incomplete_size=HEADER_BYTES_MAX,
+    include_date_header=False,
+)
 
 
 async def serve(listener: QuartTrio, stream: Stream) -> None:
@@ -94,7 +91,9 @@ class Connection:
             elif isinstance(event, h11.Data):
                 body += bytes(event.data)
             elif isinstance(event, h11.EndOfMessage):
-                self._ready_again()
+                self.reusable = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+                if self.reusable:
+                    self._http.start_next_cycle()
                 return Answer(status, body, position)
             else:
                 raise Lost
@@ -111,9 +110,3 @@ class Connection:
         if not data:
             raise Lost
         return bytes(data)
-
-    def _ready_again(self) -> None:
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
-            self._http.start_next_cycle()
-        else:
-            self.reusable = False

@@ -149,20 +149,20 @@ class Log:
 
     def answers_gap(self, session: str, before: UUID, capture_id: UUID, boundary: bool, **fields: Any) -> "Log":
         """A text model says whether a prompt opens another topic than the one before it."""
-        about: dict[str, Any] = {"agent_session_id": session, "capture_id": capture_id, "captures": (before,)}
-        asked: dict[str, Any] = {"model": "m", "prompt_version": 1, "input_digest": b"d" * 16, "confidence": 0.9}
-        return self._add(JudgeAnswered, kind="boundary", boundary=boundary, **about, **(asked | fields))
+        told = {"captures": (before,), "boundary": boundary, "prompt_version": 1, "input_digest": b"d" * 16}
+        return self._answers("boundary", session, capture_id, **(told | fields))
 
     def answers_prompt(self, session: str, capture_id: UUID, intent: Intent, **fields: Any) -> "Log":
-        about = {"agent_session_id": session, "capture_id": capture_id, "captures": (capture_id,), "intent": intent}
-        asked = {"model": "m", "prompt_version": 2, "input_digest": b"", "confidence": 0.9}
-        return self._add(JudgeAnswered, kind="rubric", **about, **(asked | fields))
+        return self._answers("rubric", session, capture_id, captures=(capture_id,), intent=intent, **fields)
 
     def answers_outcome(self, session: str, *captures: UUID, **fields: Any) -> "Log":
         """A text model judges the sub-session of these prompts."""
-        about = {"agent_session_id": session, "capture_id": captures[-1], "captures": captures}
-        asked = {"model": "m", "prompt_version": 2, "input_digest": b"", "confidence": 0.9}
-        return self._add(JudgeAnswered, kind="outcome", **about, **(asked | fields))
+        return self._answers("outcome", session, captures[-1], captures=captures, **fields)
+
+    def _answers(self, kind: str, session: str, capture_id: UUID, **fields: Any) -> "Log":
+        asked: dict[str, Any] = {"model": "m", "prompt_version": 2, "input_digest": b"", "confidence": 0.9}
+        about = {"kind": kind, "agent_session_id": session, "capture_id": capture_id}
+        return self._add(JudgeAnswered, **about, **(asked | fields))
 
     def clears(self, session: str, capture_id: UUID, field: OverrideField) -> "Log":
         """Somebody takes back what they said in a field of a turn."""
@@ -175,30 +175,25 @@ class Log:
     def publishes(self, revision: int, input_dollars: float = 3, model: str = "claude-sonnet-4-5") -> "Log":
         """A catalog that prices one model; output costs five times as much as input."""
         entry = lookup(model, list_rates=[list_rate(rate=rate(input_dollars))])
-        event = CatalogPublished(received_at_us=self.now_us, source="test", snapshot=snapshot(entry, revision=revision))
-        self.facts.append(Placed(len(self.facts) + 1, event))
-        return self
+        found = snapshot(entry, revision=revision)
+        return self._place(CatalogPublished(received_at_us=self.now_us, source="test", snapshot=found))
 
     def reprices(self, revision: int, from_us: int = 0, to_us: int = MONDAY + DAY) -> "Log":
         """Requests without a price get one of this revision."""
-        event = RequestsRepriced(
-            received_at_us=self.now_us,
-            organization_id=self.scope.organization_id,
-            catalog_revision=revision,
-            from_us=from_us,
-            to_us=to_us,
-        )
-        self.facts.append(Placed(len(self.facts) + 1, event))
-        return self
+        told = {"catalog_revision": revision, "from_us": from_us, "to_us": to_us}
+        owner = self.scope.organization_id
+        return self._place(RequestsRepriced(received_at_us=self.now_us, organization_id=owner, **told))
 
     def passes(self, to_us: int) -> "Log":
-        self.facts.append(Placed(len(self.facts) + 1, TimePassed(received_at_us=to_us)))
-        return self
+        return self._place(TimePassed(received_at_us=to_us))
 
     def _add(self, kind: type[Event], at_us: int | None = None, /, **fields: Any) -> "Log":
         self.now_us = max(self.now_us, at_us or 0)
         owner = {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
-        self.facts.append(Placed(len(self.facts) + 1, kind(received_at_us=self.now_us, **owner, **fields)))
+        return self._place(kind(received_at_us=self.now_us, **owner, **fields))
+
+    def _place(self, event: Event) -> "Log":
+        self.facts.append(Placed(len(self.facts) + 1, event))
         return self
 
 
@@ -214,16 +209,8 @@ def _record(number: int, draft: dict[str, Any], table: TextPool) -> Record:
 
 
 def edit(at_us: int, path: str = "src/app.py", added: int = 12, **fields: Any) -> dict[str, Any]:
-    return {
-        "kind": "tool",
-        "tool": "Edit",
-        "at_us": at_us,
-        "ok": True,
-        "path": path,
-        "lines_added": added,
-        "lines_removed": 1,
-        **fields,
-    }
+    told = {"kind": "tool", "tool": "Edit", "at_us": at_us, "ok": True, "path": path}
+    return {**told, "lines_added": added, "lines_removed": 1, **fields}
 
 
 def shell(at_us: int, command: str, ok: bool = True, **fields: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from aggregates.event import Digester, Span
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.verdicts import BooleanName, Intent, Rubric, said_booleans
 from aggregates.turns.turn import ANSWERED, FileWork, Opening, Turn, Work
+from tests.support.stages import bare_turn
 
 DIGESTER = Digester(b"tests")
 _NAMESPACE = UUID("8c1a52d8-1f0c-5c0e-9f6f-3d1f8c0b2a11")
@@ -37,24 +38,18 @@ def turn(
         files=tuple(FileWork(digest, 0, Span(0, 0), touched[digest], 0, 0) for digest in sorted(touched)),
         observed=bool(marks or tool_calls or touched),
     )
-    return Turn(
-        turn_id=turn_id,
-        agent_session_id="session",
-        started_us=place * 60_000_000,
+    return bare_turn(
+        turn_id,
+        place * 60_000_000,
+        place,
         last_activity_us=place * 60_000_000 + 1,
         agent_us=place * 60_000_000 + 1,
-        capture_id=turn_id,
-        position=place,
         prompt=None if text is None else read_prompt(text, DIGESTER),
         response=None if answer is None else read_response(answer, DIGESTER),
         response_position=None if answer is None else place + 100,
         answered=answer is not None or ANSWERED in marks,
         work=work,
         opening=opening,
-        closed_us=None,
-        closed_by=None,
-        cwd_digest=None,
-        elapsed_ms=None,
     )
 
 

@@ -24,6 +24,7 @@ import httpx
 
 from aggregates.people import budgets
 from tests.cluster.sprayed import NODES, Together, balanced, folders, saw_command, told_of, told_of_command
+from tests.support.driver import bearer, until
 from tests.support.warm import Child, Warm
 
 ROOT = Path(__file__).parent.parent.parent
@@ -87,11 +88,10 @@ class Server:
 
     def wait_ready(self) -> "Server":
         """Raises `NotReady`."""
-        end = time.monotonic() + READY_SECONDS
-        while (found := _READY.search(self.said())) is None:
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise NotReady(f"exit code {self.process.poll()}: {log_tail(self.var)}")
-            time.sleep(_POLL_SECONDS)
+        until(lambda: self.process.poll() is not None or bool(_READY.search(self.said())), READY_SECONDS, _POLL_SECONDS)
+        found = _READY.search(self.said())
+        if found is None:
+            raise NotReady(f"exit code {self.process.poll()}: {log_tail(self.var)}")
         self.ready_seconds = time.perf_counter() - self.began
         self.intake_url, self.api_url = found.groups()
         return self
@@ -111,7 +111,7 @@ class Server:
         """One for each listener, whichever thread asks first."""
         with self._lock:
             if url not in self._clients:
-                headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+                headers = {} if self.key is None else bearer(self.key)
                 self._clients[url] = httpx.Client(base_url=url, headers=headers, timeout=30)
             return self._clients[url]
 
@@ -226,16 +226,9 @@ class Program(NamedTuple):
             return Server(self._start(["serve", "--var", str(var), *listeners, *flags], told, files, around), var, key)
 
     @contextmanager
-    def serving(
-        self,
-        var: Path,
-        *flags: str,
-        key: str | None = None,
-        told: Mapping[str, str] = NOTHING,
-        around: Sequence[str] = (),
-    ) -> Iterator[Server]:
+    def serving(self, var: Path, *flags: str, **how: Any) -> Iterator[Server]:
         """A server over a folder, until the end of the block. Raises `NotReady`."""
-        server = self.begin(var, *flags, key=key, told=told, around=around)
+        server = self.begin(var, *flags, **how)
         try:
             yield server.wait_ready()
         finally:

@@ -7,10 +7,10 @@ from uuid import UUID
 from aggregates.event import Digester, Span, packed
 from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
-from aggregates.sub_sessions.arcs import Arc, BoundaryKind
+from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.captures import Capture, CaptureKind
 from aggregates.turns.observation import CapturedResponse, Observation, ToolEffect, ToolUse
-from aggregates.turns.turn import FileWork, ModelUsage, Opening, Turn, Work
+from aggregates.turns.turn import FileWork, ModelUsage, Turn, Work
 from aggregates.turns.turns import PlacedObservation
 
 DIGESTER = Digester(b"stages")
@@ -62,29 +62,16 @@ def response(topic: str = "", *says: str, asks: bool = False, characters: int = 
 def tool(
     effect: ToolEffect = "edit",
     *,
-    ok: bool | None = True,
-    mutating: bool = False,
     flags: str = "",
-    input_digest: int | None = None,
     file: int | None = None,
     added: int = 0,
     removed: int = 0,
+    **fields: Any,
 ) -> ToolUse:
     """Make a finished tool call; `flags` are words out of check, commit, pull_request and revert."""
-    return ToolUse(
-        effect=effect,
-        ok=ok,
-        mutating=mutating,
-        check="check" in flags,
-        commit="commit" in flags,
-        pull_request="pull_request" in flags,
-        revert="revert" in flags,
-        input_digest=input_digest,
-        file_digest=file,
-        path=None if file is None else SPAN,
-        lines_added=added,
-        lines_removed=removed,
-    )
+    usual: dict[str, Any] = {name: name in flags for name in ("check", "commit", "pull_request", "revert")}
+    usual |= {"ok": True, "mutating": False, "input_digest": None, "path": None if file is None else SPAN}
+    return ToolUse(effect=effect, file_digest=file, lines_added=added, lines_removed=removed, **(usual | fields))
 
 
 def file_work(digest: int, edits: int = 0, added: int = 0, removed: int = 0, position: int = 0) -> FileWork:
@@ -109,73 +96,55 @@ def worked(marks: str = "", *, changed: Iterable[int] = (), read: Iterable[int] 
     return Work(marks=marks, tool_calls=len(files), files=tuple(files), observed=True)
 
 
+def bare_turn(turn_id: UUID, started_us: int, position: int, **fields: Any) -> Turn:
+    """Make a turn of which nothing else is known."""
+    usual: dict[str, Any] = dict.fromkeys(
+        ("prompt", "response", "response_position", "opening", "closed_us", "closed_by", "cwd_digest", "elapsed_ms")
+    )
+    usual |= {"agent_session_id": "session", "last_activity_us": started_us, "agent_us": started_us}
+    usual |= {"capture_id": turn_id, "answered": False, "work": NOTHING}
+    return Turn(turn_id=turn_id, started_us=started_us, position=position, **(usual | fields))
+
+
 def turn_at(
     minutes: float,
     said: PromptReading | None = None,
     *,
     answer: ResponseReading | None = None,
-    work: Work = NOTHING,
     lasts_us: int = 0,
-    opening: Opening | None = None,
     closed: Literal["clear", "end"] | None = None,
     closed_at: float | None = None,
     session: str = "session",
     cwd: int | None = None,
-    answered: bool = False,
+    **fields: Any,
 ) -> Turn:
     """Make a turn; its id and position are its minute."""
-    number = int(minutes)
-    started_us = round(minutes * MINUTE)
-    return Turn(
-        turn_id=uuid(number),
+    number, started_us = int(minutes), round(minutes * MINUTE)
+    return bare_turn(
+        uuid(number),
+        started_us,
+        number,
         agent_session_id=session,
-        started_us=started_us,
         last_activity_us=started_us + lasts_us,
         agent_us=started_us + lasts_us,
         capture_id=uuid(number + 10_000),
-        position=number,
         prompt=said,
         response=answer,
-        response_position=None,
-        answered=answered,
-        work=work,
-        opening=opening,
         closed_us=None if closed_at is None else round(closed_at * MINUTE),
         closed_by=closed,
         cwd_digest=cwd,
-        elapsed_ms=None,
+        **fields,
     )
 
 
 def arc_of(
-    number: int = 1,
-    *,
-    session: str = "session",
-    started_us: int = 0,
-    last_activity_us: int | None = None,
-    opened_by: BoundaryKind = "start",
-    closed_by: BoundaryKind | None = None,
-    closed_us: int | None = None,
-    cwd: int | None = 7,
-    touched: Iterable[int] = (),
-    said: bool | None = None,
+    number: int = 1, *, session: str = "session", started_us: int = 0, touched: Iterable[int] = (), **fields: Any
 ) -> Arc:
     """Make an arc of one turn, whose id is its number."""
-    return Arc(
-        arc_id=uuid(number),
-        agent_session_id=session,
-        started_us=started_us,
-        last_activity_us=started_us if last_activity_us is None else last_activity_us,
-        turn_ids=(uuid(number),),
-        opened_by=opened_by,
-        closed_by=closed_by,
-        closed_us=closed_us,
-        cwd_digest=cwd,
-        touched_files=tuple(touched),
-        changed_files=(),
-        shift=None,
-        said=said,
-    )
+    usual: dict[str, Any] = dict.fromkeys(("closed_by", "closed_us", "shift", "said"))
+    usual |= {"last_activity_us": started_us, "opened_by": "start", "cwd_digest": fields.pop("cwd", 7)}
+    turns: dict[str, Any] = {"turn_ids": (uuid(number),), "touched_files": tuple(touched), "changed_files": ()}
+    return Arc(arc_id=uuid(number), agent_session_id=session, started_us=started_us, **turns, **(usual | fields))
 
 
 def capture(
@@ -193,32 +162,10 @@ def capture(
     return Capture(uuid(number), kind, at_us, number, host, digest, reading, cwd, words_start=number * 100)
 
 
-def answer(
-    at_us: int = 0,
-    *,
-    timed: bool = True,
-    position: int = 50,
-    reading: ResponseReading | None = None,
-    elapsed_ms: int | None = None,
-    model: str | None = None,
-    lower_bound: bool = False,
-    **counts: int,
-) -> CapturedResponse:
+def answer(at_us: int = 0, **fields: Any) -> CapturedResponse:
     """Make a captured response, without numbers unless they are given."""
-    return CapturedResponse(
-        at_us=at_us,
-        timed=timed,
-        position=position,
-        reading=reading,
-        elapsed_ms=elapsed_ms,
-        model=model,
-        input_tokens=counts.get("input_tokens"),
-        output_tokens=counts.get("output_tokens"),
-        cache_read_tokens=counts.get("cache_read_tokens"),
-        cache_write_tokens=counts.get("cache_write_tokens"),
-        cost_usd_nano=counts.get("cost_usd_nano"),
-        lower_bound=lower_bound,
-    )
+    usual: dict[str, Any] = dict.fromkeys(CapturedResponse.__struct_fields__)
+    return CapturedResponse(**(usual | {"at_us": at_us, "timed": True, "position": 50, "lower_bound": False} | fields))
 
 
 def seen(kind: RecordKind, at_us: int, position: int = 70, **fields: Any) -> PlacedObservation:
