@@ -208,15 +208,11 @@ def _put(service: Service, attack: Attack) -> None:
             except (*BROKEN, IndexError):
                 continue  # hung up, stopped, or another thread took the last one
 
-    _together([work] * attack.connections, ATTACK_SECONDS + attack.seconds)
-
-
-def _together(works: Sequence[Callable[[], None]], seconds: float) -> None:
-    threads = [Thread(target=work, daemon=True) for work in works]
+    threads = [Thread(target=work, daemon=True) for _ in range(attack.connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(seconds)
+        thread.join(ATTACK_SECONDS + attack.seconds)
 
 
 def _send(service: Service, sent: Sent, seconds: float) -> None:
@@ -311,10 +307,10 @@ def _tried(attack: Attack, outcome: Outcome) -> None:
 
 def floods(sessions: int, prompts: int) -> list[Result]:
     """How long a colleague waits for a read of their own write meanwhile."""
-    return [*_flooded("many sessions", 1, sessions), *_flooded("one session", 0, prompts)]
+    return [_flooded("many sessions", 1, sessions), _flooded("one session", 0, prompts)]
 
 
-def _flooded(what: str, each: int, count: int) -> list[Result]:
+def _flooded(what: str, each: int, count: int) -> Result:
     def body(connection: int, number: int) -> bytes:
         session = f"flood-{each * connection}-{each * number}"
         return prompt_body(connection, number).replace(f"bench-{connection}-{number // 20}".encode(), session.encode())
@@ -331,14 +327,8 @@ def _flooded(what: str, each: int, count: int) -> list[Result]:
             over.set()
             visitor.join()
     beside = f"p50 {at(times, MIDDLE):.0f} ms; {load.per_second:,.0f} captures/s"
-    return [
-        Result(
-            f"a colleague's read of their own write, p99, {count:,} prompts in {what}",
-            at(times, 0.99),
-            "ms",
-            baseline=beside,
-        )
-    ]
+    asked = f"a colleague's read of their own write, p99, {count:,} prompts in {what}"
+    return Result(asked, at(times, 0.99), "ms", baseline=beside)
 
 
 def _visit(service: Service, key: str, over: Event, times: list[float]) -> None:

@@ -112,20 +112,13 @@ def _turn(turn: int, session: str, scope: Scope, vault: Vault, at_us: int) -> li
         responded_at_us=at_us + 90_000_000,
         **owner,
     )
-    exports = [
-        each
-        for number in range(len(RECORDS_PER_EXPORT))
-        for each in _exports(turn, number, session, scope, vault, at_us)
-    ]
+    exports: list[Timed] = []
+    for number in range(len(RECORDS_PER_EXPORT)):
+        sent_us = at_us + 1_000_000 + number * 15_000_000
+        body = msgspec.json.encode(export(_records(turn, number, session, sent_us)))
+        means = ExportContext(scope, sent_us, vault.digester(scope.developer_id), redaction=True)
+        exports += [(sent_us, made.command) for made in Export("logs", means).commands(split(body, "logs"))]
     return [(at_us, prompt), *exports, (at_us + 90_000_000, answer)]
-
-
-def _exports(turn: int, number: int, session: str, scope: Scope, vault: Vault, turn_us: int) -> Iterator[Timed]:
-    at_us = turn_us + 1_000_000 + number * 15_000_000
-    body = msgspec.json.encode(export(_records(turn, number, session, at_us)))
-    means = ExportContext(scope, at_us, vault.digester(scope.developer_id), redaction=True)
-    for made in Export("logs", means).commands(split(body, "logs")):
-        yield at_us, made.command
 
 
 def _records(turn: int, number: int, session: str, at_us: int) -> Iterator[dict[str, Any]]:

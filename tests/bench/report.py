@@ -59,20 +59,15 @@ def main(sub_sessions: int, rounds: int, var: Path | None) -> None:
         period = last_whole_period("monthly", ZoneInfo("UTC"), SystemClock().now_us())
         kept = where.with_name(f"{where.name}.key")
         if not where.exists():
-            kept.write_text(_history(where, sub_sessions, period))
+            turns = sub_sessions * sum(SESSION_TURNS) // len(SESSION_TURNS)
+            mix = Mix(1, SESSION_TURNS, (period.end_us - period.start_us) // (turns + 20))
+            kept.write_text(prepared(where, turns * TURN_EVENTS, period.end_us, mix))
         with BEATING.serving(where) as server:
             wait_level(where)
             time.sleep(5)  # the archive follows the views
             with Driver(server.api_port, kept.read_text()) as driver:
                 found = [each for _ in range(rounds) for each in _report(server, driver, period)]
     Console(width=150).print(table_of(found))
-
-
-def _history(var: Path, sub_sessions: int, period: ReportPeriod) -> str:
-    """A folder whose owner worked on so many sub-sessions in the period, each in an agent session of its own."""
-    turns = sub_sessions * sum(SESSION_TURNS) // len(SESSION_TURNS)
-    turn_us = (period.end_us - period.start_us) // (turns + 20)
-    return prepared(var, turns * TURN_EVENTS, period.end_us, Mix(1, SESSION_TURNS, turn_us))
 
 
 def _report(server: Server, driver: Driver, period: ReportPeriod) -> list[Result]:
@@ -104,11 +99,6 @@ def _report(server: Server, driver: Driver, period: ReportPeriod) -> list[Result
 # --- the server with a heart -----------------------------------------------------------------------------------------
 
 
-def beating(var: str) -> None:
-    set_up_logs("warning")
-    trio.run(_serve, Settings(var=var, intake="127.0.0.1:0", api="127.0.0.1:0", catalog_refresh=False))
-
-
 async def _serve(settings: Settings) -> None:
     async with trio.open_nursery() as nursery:
 
@@ -132,6 +122,8 @@ async def _beat() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
-        beating(sys.argv[sys.argv.index("--var") + 1])
+        set_up_logs("warning")
+        served = sys.argv[sys.argv.index("--var") + 1]
+        trio.run(_serve, Settings(var=served, intake="127.0.0.1:0", api="127.0.0.1:0", catalog_refresh=False))
     else:
         main()

@@ -1,5 +1,6 @@
 """The folders and servers that are measured."""
 
+import math
 import sqlite3
 import sys
 import tempfile
@@ -9,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.driver import until
 from tests.support.process import NOTHING, THIS_TREE, Program, Server
 
 MIDDLE = 0.5
@@ -43,18 +45,16 @@ def bare_route() -> Iterator[int]:
         yield server.intake_port
 
 
-def behind_events(var: Path) -> int:
-    """Events in the log of a folder that its views do not hold yet."""
-    views = var / (var / "views.current").read_text().strip()
-    head = _one(var / "events.db", "SELECT max(rowid) FROM stored_events")
-    return head - _one(views, "SELECT position FROM bookmark")
-
-
 def wait_level(var: Path, pause: float = 0.2) -> float:
     """The seconds until the views of a folder hold its log."""
+
+    def is_level() -> bool:
+        views = var / (var / "views.current").read_text().strip()
+        head = _one(var / "events.db", "SELECT max(rowid) FROM stored_events")
+        return head == _one(views, "SELECT position FROM bookmark")
+
     started = time.perf_counter()
-    while behind_events(var):
-        time.sleep(pause)
+    until(is_level, math.inf, pause)
     return time.perf_counter() - started
 
 

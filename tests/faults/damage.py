@@ -79,16 +79,6 @@ def _pages(var: Path, _chance: random.Random) -> None:
     _overwrite(path, PAGE_BYTES, path.stat().st_size)
 
 
-def _half(var: Path, chance: random.Random) -> None:
-    path = _views(var)
-    os.truncate(path, chance.randrange(1, path.stat().st_size))
-
-
-def _gone(var: Path, _chance: random.Random) -> None:
-    for path in var.glob("views-*"):
-        path.unlink()
-
-
 def _log_ahead(var: Path, chance: random.Random) -> None:
     path = Path(f"{_views(var)}-wal")
     if path.exists() and path.stat().st_size:
@@ -98,8 +88,8 @@ def _log_ahead(var: Path, chance: random.Random) -> None:
 AT_A_START: tuple[tuple[str, Callable[[Path, random.Random], object]], ...] = (
     ("pages", _pages),
     ("the header", lambda var, _chance: _overwrite(_views(var), 0, 100)),
-    ("cut short", _half),
-    ("deleted", _gone),
+    ("cut short", lambda var, chance: os.truncate(_views(var), chance.randrange(1, _views(var).stat().st_size))),
+    ("deleted", lambda var, _chance: [*map(Path.unlink, var.glob("views-*"))]),
     ("the pointer", lambda var, _chance: (var / "views.current").write_bytes(os.urandom(20))),
     ("the write-ahead log", _log_ahead),
 )

@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,11 +29,16 @@ def kill_rounds(trial: Trial) -> None:
 def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> None:
     server = house.serve()
     for number in some:
-        name, blow = chance.choices(BLOWS, weights=(14, 4, 2))[0]
+        name = chance.choices(BLOWS, weights=(14, 4, 2))[0]
         house.load.resume(server)
         house.load.wait_for(chance.randint(*LOAD_CAPTURES))
         time.sleep(chance.uniform(*LATER_SECONDS))
-        server = blow(house, server, chance)
+        server.kill()
+        for _ in range(BLOWS.index(name)):
+            starting = house.program.begin(house.var)
+            time.sleep(chance.uniform(*START_SECONDS))
+            starting.end()
+        server = house.serve()
         house.load.pause()
         house.look(f"round {number}, {name}")
         house.outcome.tried += 1
@@ -44,34 +48,8 @@ def _rounds(trial: Trial, house: House, some: range, chance: random.Random) -> N
     house.settle(server, f"after round {some[-1]}")
 
 
-def _server(house: House, server: Server, _chance: random.Random) -> Server:
-    server.kill()
-    return house.serve()
-
-
-def _while_starting(house: House, server: Server, chance: random.Random) -> Server:
-    """The next one does not get to where it answers, or just so."""
-    server.kill()
-    starting = house.program.begin(house.var)
-    time.sleep(chance.uniform(*START_SECONDS))
-    starting.kill()
-    return house.serve()
-
-
-def _twice_while_starting(house: House, server: Server, chance: random.Random) -> Server:
-    server.kill()
-    for _ in range(2):
-        starting = house.program.begin(house.var)
-        time.sleep(chance.uniform(*START_SECONDS))
-        starting.end()
-    return house.serve()
-
-
-BLOWS: tuple[tuple[str, Callable[[House, Server, random.Random], Server]], ...] = (
-    ("the server", _server),
-    ("again while starting", _while_starting),
-    ("twice while starting", _twice_while_starting),
-)
+BLOWS = ("the server", "again while starting", "twice while starting")
+"""By how many further starts are killed, too: those do not get to where they answer, or just so."""
 
 # --- the clock ----------------------------------------------------------------------------------------------------
 

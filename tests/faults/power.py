@@ -31,10 +31,7 @@ def power_cuts(trial: Trial) -> None:
 
 
 def _one(house: House, chance: random.Random) -> None:
-    before, traces = (
-        house.var.with_name("before"),
-        [house.var.with_name(name) for name in ("trace", "trace-of-command")],
-    )
+    before, *traces = (house.var.with_name(name) for name in ("before", "trace", "trace-of-command"))
     shutil.copytree(house.var, before)
     _lives(house, traces[0], traces[1], chance)
     calls = sorted((call for each in traces for call in calls_in(each, house.var)), key=lambda call: call.ended)

@@ -35,11 +35,8 @@ def full_disk(trial: Trial) -> None:
             if refused:
                 trial.outcome.left_out = f"this takes the right to mount; try `unshare -rm` before it ({refused})"
                 return
-            trial.once(name, partial(_ill_of_room, trial.folder / name), place=trial.folder / name)
-
-
-def _ill_of_room(disk: Path, house: House, chance: random.Random) -> None:
-    _ill(house, chance, lambda _var: _filled(disk), True)
+            fills = partial(_ill, illness=lambda var: _filled(var.parent), room=True)
+            trial.once(name, fills, place=trial.folder / name)
 
 
 def read_only(trial: Trial) -> None:
@@ -77,7 +74,12 @@ def _ill_once(house: House, server: Server, chance: random.Random, illness: Illn
         house.check(_until(server, lambda: load.statuses["503"] > 0), "no capture was refused")
         _health(house, server, 503)
         before = load.acknowledged
-        _read(house, server)
+        try:
+            status = house.get(server, "/v1/score_v3/score").status
+            house.check(status in (200, 503), f"a read is answered {status}")
+            house.outcome.count(f"reads answered {status} meanwhile")
+        except BROKEN as error:
+            house.check(False, f"a read breaks off: {error}")
         time.sleep(chance.uniform(*ILL_SECONDS))
         taken = load.acknowledged - before
         house.check(room or not taken, f"{taken} captures were acknowledged and cannot be stored")
@@ -95,16 +97,6 @@ def _health(house: House, server: Server, status: int) -> None:
     for name, port in (("intake", server.intake_port), ("API", server.api_port)):
         said = _until(server, lambda port=port: once(port, "GET", "/health").status == status)  # type: ignore[misc]
         house.check(said, f"/health of the {name} does not become {status}")
-
-
-def _read(house: House, server: Server) -> None:
-    """A read is answered, or refused in order."""
-    try:
-        status = house.get(server, "/v1/score_v3/score").status
-    except BROKEN as error:
-        return house.check(False, f"a read breaks off: {error}")
-    house.check(status in (200, 503), f"a read is answered {status}")
-    house.outcome.count(f"reads answered {status} meanwhile")
 
 
 def _until(server: Server, holds: Callable[[], bool]) -> bool:

@@ -1,7 +1,7 @@
 """A service in memory whose log is bytes: what it takes is stored, derived, and derived again."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from random import Random
 from unittest.mock import patch
 from uuid import UUID, uuid5
@@ -11,6 +11,7 @@ from aggregates.prices.catalog import CatalogCommand, CatalogReply
 from projections.apply import bookmark
 from projections.schema import table_names
 from svc.log.codec import Codec, NewEvent
+from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.views.projecting import step
 from svc.views.replay import digests
@@ -92,11 +93,7 @@ class Mill(House):
 
     def unlike_replayed(self, batch_events: int) -> list[str]:
         """The tables that a replay in such batches gives otherwise."""
-        views = empty_views()
-        while bookmark(views).position < self.store.head():
-            step(views, self.store, lambda _developer_id: DIGESTER, batch_events)
-        live, again = digests(self._views), digests(views)
-        views.close()
+        live, (again, _) = digests(self._views), replayed(self.store, batch_events)
         return [name for name in table_names() if live[name] != again[name]]
 
     async def broken_reads(self, chance: Random) -> list[tuple[str, Answer]]:
@@ -112,6 +109,14 @@ class Mill(House):
         assert self.failed == []
         assert self.unlike_replayed(chance.choice((1_000, 3))) == []
         assert await self.broken_reads(chance) == []
+
+
+def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """The tables, and what could not be read or derived."""
+    with closing(empty_views()) as views:
+        while bookmark(views).position < store.head():
+            step(views, store, lambda _developer_id: DIGESTER, batch_events)
+        return digests(views), list(views.execute("SELECT * FROM failed ORDER BY position"))
 
 
 @contextmanager

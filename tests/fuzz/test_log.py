@@ -12,15 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import Event
-from projections.apply import bookmark
 from svc.log import codec
 from svc.log.codec import Codec, CorruptEvent, NewEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.views.projecting import step
-from svc.views.replay import digests
+from tests.fuzz.mill import replayed
 from tests.fuzz.odd import damaged, examples
-from tests.support.facts import DIGESTER, MINUTE, MONDAY, NAMESPACE, Log, edit, empty_views, request, shell
+from tests.support.facts import MINUTE, MONDAY, NAMESPACE, Log, edit, request, shell
 from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
 
 
@@ -60,16 +58,6 @@ class Other(Codec):
 
 VAULT = Vault(MemoryKeys())
 CODEC, OTHER = Codec(VAULT), Other(VAULT)
-
-
-def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
-    """The tables, and what could not be read or derived."""
-    views = empty_views()
-    while bookmark(views).position < store.head():
-        step(views, store, lambda _developer_id: DIGESTER, batch_events)
-    found = digests(views), list(views.execute("SELECT * FROM failed ORDER BY position"))
-    views.close()
-    return found
 
 
 def stored(recorder: MemoryRecorder, codec: Codec, events: list[Event]) -> None:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregates.reading.model import RubricModel, RubricWeights, borne_out, chance_of
 from aggregates.reading.readings import NUMBER
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, BooleanVerdict, Bounds, Intent
 from tests.judges.names import ALL_FEATURES
+from tests.judges.regression import nearest
 
 SURE_MIN = 20  # so many sure verdicts on unseen developers a side needs to be said at all
 SURE_RIGHT = (0.9, 0.92, 0.94, 0.96)  # so many of them are right where a bound is set: the first share that holds ..
@@ -23,7 +23,6 @@ RARE_RIGHT, RARE_HOLDS = (0.86, 0.88, *SURE_RIGHT), 0.85
 BETTER_THAN_CONSTANT = 0.25  # this share of the mistakes of always saying the same must be spared
 CUT_SHARE = 0.4  # how far `forced_from` goes from .5 to where as many are true as the experts say
 OPEN = dict.fromkeys(BOOLEANS, Bounds())
-_Floats = NDArray[np.float64]
 
 
 class Unseen(NamedTuple):
@@ -52,29 +51,25 @@ def weighed(
     weights: RubricWeights, fold: int, rows: Sequence[tuple[Sequence[int], Intent, Mapping[BooleanName, bool]]]
 ) -> list[Unseen]:
     """Prompts by their features, as experts labelled them."""
-    model = RubricModel(weights, OPEN)
-    return [
-        _weighed(model, fold, frozenset(ALL_FEATURES[number] for number in features), intent, truths)
-        for features, intent, truths in rows
-    ]
-
-
-def _weighed(
-    model: RubricModel, fold: int, names: frozenset[str], intent: Intent, truths: Mapping[BooleanName, bool]
-) -> Unseen:
-    total = model.logits(names)
-    classes = total[: len(INTENTS)]
-    said = INTENTS[classes.index(max(classes))]
-    own, pasted = model.booleans(total, [NUMBER[name] for name in NUMBER.keys() & names], said)
-    return Unseen(fold, intent, classes, said, names, {n: own[n] + pasted.get(n, 0) for n in own}, truths)
+    model, found = RubricModel(weights, OPEN), []
+    for features, intent, truths in rows:
+        names = frozenset(ALL_FEATURES[number] for number in features)
+        total = model.logits(names)
+        classes = total[: len(INTENTS)]
+        said = INTENTS[classes.index(max(classes))]
+        own, pasted = model.booleans(total, [NUMBER[name] for name in NUMBER.keys() & names], said)
+        logits = {name: own[name] + pasted.get(name, 0) for name in own}
+        found.append(Unseen(fold, intent, classes, said, names, logits, truths))
+    return found
 
 
 def calibration(unseen: Sequence[Unseen], like: Calibration | None = None) -> Calibration:
     """Fitted on these prompts. `like`: another one, which says what sides are said, and how often rightly."""
-    scales = {name: _platt(*_pairs(unseen, name)) for name in BOOLEANS}
+    scales = {name: _platt(unseen, name) for name in BOOLEANS}
     judged = {name: _chances(unseen, name, scales[name]) for name in BOOLEANS}
     forced = {name: _forced_from(judged[name]) for name in BOOLEANS}
-    goals = like.goals if like else {name: _goals(judged[name], forced[name]) for name in BOOLEANS}
+    found = {name: [_goal(judged[name], forced[name], said=said) for said in (False, True)] for name in BOOLEANS}
+    goals = like.goals if like else {name: (false, true) for name, (false, true) in found.items()}
     bounds = {name: _bounds(judged[name], forced[name], goals[name]) for name in BOOLEANS}
     return Calibration(_softened(unseen), scales, bounds, goals)
 
@@ -109,29 +104,16 @@ def _softened(unseen: Sequence[Unseen]) -> float:
     return min((step / 20 for step in range(10, 41)), key=loss)
 
 
-def _pairs(unseen: Sequence[Unseen], name: BooleanName) -> tuple[_Floats, _Floats]:
-    """Logit and truth where the boolean applies to what is said and the experts gave a value."""
+def _platt(unseen: Sequence[Unseen], name: BooleanName) -> tuple[float, float]:
+    """Factor and addend of a logistic regression on one logit, held near (1, 0) by a weak prior.
+
+    Over prompts where the boolean applies to what is said and the experts gave a value.
+    """
     asked = [each for each in unseen if name in each.logits and name in each.truths]
-    both = [(each.logits[name] / 1000, each.truths[name]) for each in asked]
-    table = np.array(both, dtype=np.float64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
-
-
-def _platt(logits: _Floats, truths: _Floats) -> tuple[float, float]:
-    """Factor and addend of a logistic regression on one logit, held near (1, 0) by a weak prior. Newton's method."""
-    at = np.array([1.0, 0.0])
-    for _ in range(50):
-        chances = 1 / (1 + np.exp(-np.clip(at[0] * logits + at[1], -30, 30)))
-        spread = chances * (1 - chances) + 1e-6
-        slope = np.array([((chances - truths) * logits).sum() + 0.5 * (at[0] - 1), (chances - truths).sum()])
-        bend = np.array(
-            [
-                [(spread * logits * logits).sum() + 0.5, (spread * logits).sum()],
-                [(spread * logits).sum(), spread.sum() + 1e-6],
-            ]
-        )
-        at = at - np.clip(np.linalg.solve(bend, slope), -0.5, 0.5)
-    return float(at[0]), float(at[1])
+    rows = np.array([(each.logits[name] / 1000, 1.0) for each in asked], dtype=np.float64).reshape(-1, 2)
+    truths = np.array([each.truths[name] for each in asked], dtype=np.float64)
+    factor, addend = nearest(rows, truths, (1.0, 0.0), (0.5, 0.0))
+    return float(factor), float(addend)
 
 
 class _Judged(NamedTuple):
@@ -146,13 +128,11 @@ def _chances(unseen: Sequence[Unseen], name: BooleanName, scale: tuple[float, fl
     for each in unseen:
         if name in each.logits and name in each.truths:
             chance = chance_of(scale[0] * each.logits[name] + 1000 * scale[1])
-            may = (_may(name, each, said=False), _may(name, each, said=True))
-            found.append(_Judged(each.fold, chance, each.truths[name], may))
+            false, true = (
+                borne_out(BooleanVerdict(name, said, said, None), each.said, each.names) for said in (False, True)
+            )
+            found.append(_Judged(each.fold, chance, each.truths[name], (false, true)))
     return found
-
-
-def _may(name: BooleanName, each: Unseen, *, said: bool) -> bool:
-    return borne_out(BooleanVerdict(name, said, said, None), each.said, each.names)
 
 
 def _bounds(judged: Sequence[_Judged], forced: float, goals: tuple[float | None, float | None]) -> Bounds:
@@ -161,10 +141,6 @@ def _bounds(judged: Sequence[_Judged], forced: float, goals: tuple[float | None,
         for goal, said in zip(goals, (False, True), strict=True)
     )
     return Bounds(None if low is None else _rounded(1 - low), None if high is None else _rounded(high), forced)
-
-
-def _goals(judged: Sequence[_Judged], forced: float) -> tuple[float | None, float | None]:
-    return _goal(judged, forced, said=False), _goal(judged, forced, said=True)
 
 
 def _rounded(chance: float) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, JudgeStatus, applicable
+from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent, applicable
 from aggregates.turns.turn import Turn
 from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 
@@ -41,14 +41,6 @@ PROMPT_MARKS: dict[str, str] = {name: mark for name, (mark,) in _marks("prompt_m
 """A digest of "session:turn" → a letter of `INTENT_LETTERS`, then those of the booleans that hold; by three readers."""
 
 
-class PromptLabel(msgspec.Struct, frozen=True):
-    """What the experts said of one prompt."""
-
-    status: JudgeStatus
-    intent: Intent | None
-    booleans: Mapping[BooleanName, bool | None]
-
-
 class PromptItem(msgspec.Struct, frozen=True):
     """One prompt with what came before it."""
 
@@ -56,7 +48,7 @@ class PromptItem(msgspec.Struct, frozen=True):
     text: str
     turn: Turn
     earlier: tuple[Turn, ...]
-    label: PromptLabel | None
+    label: Item | None  # what the experts said of it: status, intent, booleans
     developer: str = UNNAMED
 
 
@@ -125,11 +117,8 @@ def labelled_sessions(data_dir: Path, *, locked: bool = False) -> list[SessionIt
 def prompt_item(item: Item, model: RubricModel = SHIPPED) -> PromptItem:
     """An item as `model` reads it."""
     *earlier, turn = prompt_turns(item, model)
-    label = item.get("label")
-    said = label and PromptLabel(label["status"], label["intent"], {name: label[name] for name in BOOLEANS})
-    return PromptItem(
-        str(item.get("id", "")), item["prompt"], turn, tuple(earlier), said, str(item.get("developer", UNNAMED))
-    )
+    name, developer = str(item.get("id", "")), str(item.get("developer", UNNAMED))
+    return PromptItem(name, item["prompt"], turn, tuple(earlier), item.get("label"), developer)
 
 
 def session_item(item: Item) -> SessionItem:

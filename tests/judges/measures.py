@@ -286,17 +286,6 @@ def measure_decided(arcs: Sequence[tuple[bool | None, bool | None]]) -> DecidedM
     )
 
 
-def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's r; None where there are fewer than three pairs or nothing varies."""
-    if len(pairs) < 3:
-        return None
-    mean_x = sum(x for x, _ in pairs) / len(pairs)
-    mean_y = sum(y for _, y in pairs) / len(pairs)
-    both = sum((x - mean_x) * (y - mean_y) for x, y in pairs)
-    spread = math.sqrt(sum((x - mean_x) ** 2 for x, _ in pairs) * sum((y - mean_y) ** 2 for _, y in pairs))
-    return both / spread if spread else None
-
-
 def share_text(share: Share) -> str:
     """As it is printed, with its counts and its interval."""
     low, high = share.interval

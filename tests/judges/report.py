@@ -4,8 +4,8 @@
     python -m tests.judges.report DATA_DIR --answers FILE [--answers FILE …] [--json]
     python -m tests.judges.report DATA_DIR --ask FILE [--limit 200] [--yes]
 
-DATA_DIR holds `labels/` and, for the comparison with commits, `entire-checkpoints/`. Rubric and boundary judge are
-trained for each of ten parts of the developers without that part, and judge it; `--parts` measures on the first so
+DATA_DIR holds `labels/`. Rubric and boundary judge are trained for each of ten parts of the developers without that
+part, and judge it; `--parts` measures on the first so
 many of them, in that share of the time; `--shipped` uses the shipped weights, which have seen the labels. `--answers`
 measures recorded answers of a text model, `--ask` gets them from the endpoint that `SVC_LLM_URL`, `SVC_LLM_MODEL` and
 `SVC_LLM_KEY` name (`answers.py`). The outcome judge has rules written by hand with these sessions known, so its figures
@@ -28,7 +28,6 @@ from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.settings import load_settings
 from tests.judges.answers import Answered, Recorded, ask_all, cost_told, measured_answers, questions, recorded
 from tests.judges.calibration import calibrated, calibration
-from tests.judges.commits import AgainstCommits, against_commits, commits_table
 from tests.judges.judge import Item
 from tests.judges.labels import (
     FOLDS,
@@ -65,7 +64,6 @@ class Report(msgspec.Struct, frozen=True):
     misses: tuple[Pair, ...]
     boundaries: BoundaryMeasures
     decided: DecidedMeasures
-    commits: AgainstCommits
 
 
 def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts: int = FOLDS) -> Report:
@@ -76,7 +74,6 @@ def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts
         tuple(worst_misses(pairs)),
         measure_boundaries(boundary_pairs(sessions, shipped=shipped or locked, parts=parts)),
         measure_decided(unseen_verdicts(sessions)),
-        against_commits(data_dir / "entire-checkpoints"),
     )
 
 
@@ -116,9 +113,9 @@ def _pair(raw: Item, model: RubricModel) -> Pair:
     applies = applicable(forced.intent) if forced.intent is not None else ()
     return Pair(
         item.item_id,
-        item.label.status,
-        item.label.intent,
-        item.label.booleans,
+        item.label["status"],
+        item.label["intent"],
+        {name: item.label[name] for name in BOOLEANS},
         rubric.status,
         forced.intent,
         {name: name in forced.forced if name in applies else None for name in BOOLEANS},
@@ -174,8 +171,6 @@ def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     console.print(_misses_table(measured.misses))
     console.print("Boundary and outcome judges", style="bold")
     console.print(_arcs_table(measured.boundaries, measured.decided))
-    if measured.commits.developers:
-        console.print(commits_table(measured.commits))
 
 
 def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:

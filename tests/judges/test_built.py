@@ -3,7 +3,6 @@
 import pytest
 
 from tests.judges.cases import CASES, Case, first_is_complete
-from tests.judges.commits import fisher_interval
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.rule for case in CASES])
@@ -21,10 +20,3 @@ def test_there_are_enough_of_each_with_a_rule_of_its_own() -> None:
 def test_a_step_that_there_is_none_of_is_refused() -> None:
     with pytest.raises(KeyError):
         first_is_complete("> Fix it\nedti src/a.py\n")
-
-
-def test_a_correlation_of_few_has_a_wide_interval_or_none() -> None:
-    """Fisher's: r = .5 over 28 pairs lies between .16 and .74."""
-    assert fisher_interval(0.5, 28) == pytest.approx((0.156, 0.736), abs=0.001)
-    assert fisher_interval(0.5, 3) is None
-    assert fisher_interval(1.0, 9) is None

@@ -34,7 +34,6 @@ from tests.judges.measures import (
     BoundaryMeasures,
     Pair,
     Share,
-    correlation,
     kappa,
     measure_boundaries,
     measure_prompts,
@@ -104,12 +103,6 @@ def test_boundaries_are_compared_as_sets_of_starts() -> None:
     assert measured.f1 == pytest.approx(4 / 7)
 
 
-def test_a_correlation_needs_three_points_that_vary() -> None:
-    assert correlation([(0, 0), (1, 1)]) is None
-    assert correlation([(0, 1), (1, 1), (2, 1)]) is None
-    assert correlation([(0, 0), (1, 2), (2, 4)]) == pytest.approx(1)
-
-
 @pytest.mark.real_data
 def test_every_part_has_developers_and_the_lock_box_is_in_none(real_data: Path) -> None:
     """Nothing of its developers is among what is learned from or measured by parts."""
@@ -119,14 +112,6 @@ def test_every_part_has_developers_and_the_lock_box_is_in_none(real_data: Path) 
     locked = [labelled_items(real_data, kind, locked=True) for kind in ("prompts", "sessions")]
     assert [{item["developer"] for item in items} for items in locked] == [LOCK_BOX, LOCK_BOX]
     assert [len(items) for items in locked] == [452, 73]
-
-
-def test_folds_keep_sessions_whole() -> None:
-    sessions = ["a", "b", "a", "c", "c", "d", "e"]
-    parts = regression.folds(sessions, 3)
-    assert sorted(place for part in parts for place in part) == list(range(7))
-    for name in set(sessions):
-        assert sum(any(sessions[place] == name for place in part) for part in parts) == 1
 
 
 def test_a_fit_learns_what_tells_the_classes_apart() -> None:

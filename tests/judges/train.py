@@ -12,7 +12,7 @@ the labelled texts.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,7 +29,6 @@ from aggregates.reading.readings import CROSSED
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
 from tests.judges import regression, train_boundary, train_outcome
 from tests.judges.calibration import Calibration, Unseen, calibrated, calibration, weighed
-from tests.judges.judge import Item as RawItem
 from tests.judges.labels import (
     FOLDS,
     INTENT_LETTERS,
@@ -37,7 +36,6 @@ from tests.judges.labels import (
     WRITTEN,
     Example,
     PromptItem,
-    PromptLabel,
     developers_of,
     examples,
     fold_of,
@@ -59,7 +57,6 @@ MARKED_SHARE = 0.8  # how much a prompt that a reader marked counts beside one t
 WRITTEN_SHARE = 0.8  # how much a prompt counts that was written for training
 WORD_PROMPTS_MIN = 2  # in how many written prompts a word stands at least
 PAIR_PROMPTS_MIN = 3  # in how many prompts of any kind a pair stands at least, one of them written
-LINE_CHARS = 100
 _OWN_CHARS = 2200
 _AGGREGATES = Path(__file__).parents[2] / "aggregates"
 
@@ -86,23 +83,16 @@ class Item(msgspec.Struct, frozen=True):
 
 def items_of(data_dir: Path) -> list[Item]:
     """The classified prompts of the labelled data, those that readers marked, and those written for training."""
-    items = [_item(each) for each in labelled_prompts(data_dir)]
-    return [item for item in items if item is not None] + marked_items(data_dir) + written_items()
+    return [*_labelled_items(data_dir), *marked_items(data_dir), *written_items()]
 
 
-def _item(each: PromptItem) -> Item | None:
-    """None where the prompt is not classified."""
-    label = each.label
-    if label is None or label.intent is None or each.turn.prompt is None:
-        return None
-    session = session_of(each.item_id)
-    booleans = _booleans(label)
-    return Item(each.developer, session, plain(each.text), _features(each), label.intent, booleans, labelled=True)
-
-
-def session_of(item_id: str) -> str:
-    """The agent session of a labelled prompt, named there as source:session:turn."""
-    return item_id.partition(":")[2].rsplit(":", 1)[0]
+def _labelled_items(data_dir: Path) -> Iterator[Item]:
+    for each in labelled_prompts(data_dir):
+        if each.label and each.label["intent"] and each.turn.prompt:
+            session = each.item_id.partition(":")[2].rsplit(":", 1)[0]  # it is named source:session:turn
+            booleans = {name: each.label[name] for name in BOOLEANS if each.label[name] is not None}
+            told = plain(each.text), _features(each), each.label["intent"], booleans
+            yield Item(each.developer, session, *told, labelled=True)
 
 
 def plain(text: str) -> str:
@@ -117,17 +107,12 @@ def _features(each: PromptItem) -> Row:
 
 def marked_items(data_dir: Path) -> list[Item]:
     """The prompts that readers marked, as far as DATA_DIR holds them."""
-    developers = developers_of(data_dir)
-    return [
-        _marked(developers.get(session, UNNAMED), session, mark, raw) for session, mark, raw in marked_prompts(data_dir)
-    ]
-
-
-def _marked(developer: str, session: str, mark: str, raw: RawItem) -> Item:
-    intent = INTENT_LETTERS[mark[0]]
-    each = prompt_item(raw)
-    booleans = lettered(mark[1:], intent)
-    return Item(developer, session, plain(each.text), _features(each), intent, booleans, MARKED_SHARE)
+    developers, found = developers_of(data_dir), []
+    for session, mark, raw in marked_prompts(data_dir):
+        each, intent = prompt_item(raw), INTENT_LETTERS[mark[0]]
+        told = plain(each.text), _features(each), intent, lettered(mark[1:], intent)
+        found.append(Item(developers.get(session, UNNAMED), session, *told, MARKED_SHARE))
+    return found
 
 
 def written_items() -> list[Item]:
@@ -158,10 +143,6 @@ def _crossed(row: Row, intent: Intent) -> Row:
     return (*row, NUMBER[f"is:{intent}"], *both)
 
 
-def _booleans(label: PromptLabel) -> dict[BooleanName, bool]:
-    return {name: value for name in BOOLEANS if (value := label.booleans[name]) is not None}
-
-
 def train(items: Sequence[Item]) -> tuple[RubricWeights, Calibration]:
     """The weights of these items, calibrated, and how they were."""
     found = calibration([each for fold in range(FOLDS) for each in unseen(items, fold, trained_without(items, fold))])
@@ -183,7 +164,8 @@ def tables(items: Sequence[Item]) -> RubricWeights:
     """Biases and weights, in thousandths: intents, then booleans."""
     targets = [INTENTS.index(item.intent) for item in items]
     rows = [item.features for item in items]
-    intents = _intents([_own(row) for row in rows], targets, [item.share for item in items])
+    own, shares = [_own(row) for row in rows], [item.share for item in items]
+    intents = regression.fit(own, targets, shares, len(INTENTS), INTENT_PENALTY, by_count=INTENT_BY_COUNT, flat=FLAT)
     bias: list[int] = []
     weights: dict[str, list[int]] = {}
     for place, name in enumerate(BOOLEANS):
@@ -193,10 +175,6 @@ def tables(items: Sequence[Item]) -> RubricWeights:
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
     kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
     return RubricWeights(*_thousandths(intents), tuple(bias), kept)
-
-
-def _intents(rows: Sequence[Row], targets: Sequence[int], shares: Sequence[float]) -> regression.Fit:
-    return regression.fit(rows, targets, shares, len(INTENTS), INTENT_PENALTY, by_count=INTENT_BY_COUNT, flat=FLAT)
 
 
 def _own(row: Row) -> Row:
@@ -247,14 +225,11 @@ def words_and_pairs(real: Iterable[str]) -> tuple[list[str], list[str]]:
     Nothing that only people's own prompts (`real`) hold is kept; they count where a pair must be common enough.
     """
     written = [example.text for example in examples()]
-    words = Counter(word for text in written for word in _words(text))
+    said = [sentences_of(split_pasted(text).own) for text in written]
+    words = Counter(word for sentences in said for word in {word for _, plain, _ in sentences for word in plain})
     known = {pair for text in written for pair in _pairs(text)}
     pairs = Counter(pair for text in (*written, *real) for pair in _pairs(text) & known)
     return _often(words, WORD_PROMPTS_MIN), _often(pairs, PAIR_PROMPTS_MIN)
-
-
-def _words(text: str) -> set[str]:
-    return {word for _, plain, _ in sentences_of(split_pasted(text).own) for word in plain}
 
 
 def _pairs(text: str) -> set[str]:
@@ -265,17 +240,6 @@ def _pairs(text: str) -> set[str]:
 
 def _often(counts: Counter[str], least: int) -> list[str]:
     return sorted(each for each, count in counts.items() if count >= least and each.isascii() and "|" not in each)
-
-
-def real_texts(data_dir: Path) -> list[str]:
-    """The labelled prompts and those that readers marked."""
-    labelled = [str(item["prompt"]) for item in labelled_items(data_dir, "prompts")]
-    return labelled + [str(raw["prompt"]) for _, _, raw in marked_prompts(data_dir)]
-
-
-def words_source(words: Sequence[str], pairs: Sequence[str]) -> str:
-    """The text of the file: a word or a pair a line."""
-    return "".join(f"{each}\n" for each in (*words, *pairs))
 
 
 # Commands
@@ -293,8 +257,11 @@ def main() -> None:
 @_data_dir
 def words(data_dir: Path) -> None:
     """Write the words and pairs of words that the rubric judge looks for."""
-    found, pairs = words_and_pairs(real_texts(data_dir))
-    (_AGGREGATES / "reading" / "words.txt").write_text(words_source(found, pairs), encoding="utf-8")
+    items = [*labelled_items(data_dir, "prompts"), *(raw for _, _, raw in marked_prompts(data_dir))]
+    found, pairs = words_and_pairs(str(item["prompt"]) for item in items)
+    (_AGGREGATES / "reading" / "words.txt").write_text(
+        "".join(f"{each}\n" for each in (*found, *pairs)), encoding="utf-8"
+    )
     click.echo(f"{len(found)} words, {len(pairs)} pairs")
 
 

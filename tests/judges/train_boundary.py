@@ -6,9 +6,10 @@ logit; nothing of the texts.
 """
 
 import json
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from aggregates.judging.boundary import BoundaryModel, OpenArc, boundary_signals, cannot_shift, topic_shift
 from aggregates.sub_sessions.arcs import committed
@@ -114,26 +115,10 @@ def rate_cut(logits: Sequence[float], targets: Sequence[bool]) -> float:
 
 
 def calibrated(logits: Sequence[float], targets: Sequence[bool]) -> tuple[float, float]:
-    """Platt's slope and shift: what makes chances of logits of unseen developers, by Newton's method."""
-    slope, shift = 1.0, 0.0
-    for _ in range(_NEWTON_STEPS):
-        chances = [1 / (1 + math.exp(-(slope * logit + shift))) for logit in logits]
-        spread = [chance * (1 - chance) for chance in chances]
-        errors = [chance - target for chance, target in zip(chances, targets, strict=True)]
-        by_slope = math.fsum(error * logit for error, logit in zip(errors, logits, strict=True))
-        by_shift = math.fsum(errors)
-        a = math.fsum(s * logit * logit for s, logit in zip(spread, logits, strict=True))
-        b = math.fsum(s * logit for s, logit in zip(spread, logits, strict=True))
-        c = math.fsum(spread)
-        whole = a * c - b * b
-        if whole <= 0:
-            break
-        slope -= (c * by_slope - b * by_shift) / whole
-        shift -= (a * by_shift - b * by_slope) / whole
-    return slope, shift
-
-
-_NEWTON_STEPS = 20
+    """Platt's slope and shift: what makes chances of logits of unseen developers."""
+    rows = np.array([(logit, 1.0) for logit in logits])
+    slope, shift = regression.nearest(rows, np.array(targets, dtype=np.float64), (1.0, 0.0), (0.0, 0.0))
+    return float(slope), float(shift)
 
 
 def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> regression.Fit:
@@ -143,15 +128,11 @@ def _fit(rows: Sequence[Row], targets: Sequence[bool]) -> regression.Fit:
     classes = [not target for target in targets]
     while True:
         fit = regression.fit(rows, classes, [1.0] * len(rows), 2, penalty, seen_min=SEEN_MIN)
-        wrong = {place for place, (weight,) in fit.weights.items() if weight and _speaks_against(place, weight)}
+        seen = {place: weight for place, (weight,) in fit.weights.items() if weight and SIGNALS[place] not in EITHER}
+        wrong = {place for place, weight in seen.items() if (SIGNALS[place] in GOES_ON) is (weight > 0)}
         if not wrong:
             return fit
         rows = [tuple(place for place in row if place not in wrong) for row in rows]
-
-
-def _speaks_against(place: int, weight: float) -> bool:
-    name = SIGNALS[place]
-    return name not in EITHER and (name in GOES_ON) is (weight > 0)
 
 
 def source_of(model: BoundaryModel) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aggregates.judging import outcome as rules
 from aggregates.judging.outcome import SHIPPED_OUTCOME, SPEAKS_AGAINST, SPEAKS_FOR, OutcomeModel, judge_outcome
@@ -17,6 +16,7 @@ from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.verdicts import OutcomeVerdict
 from tests.judges.labels import FOLDS, ArcLabel, SessionItem, fold_of
+from tests.judges.regression import nearest
 
 PRIOR: Mapping[str, float] = {
     rules.ACCEPTED: 1.2,
@@ -47,9 +47,7 @@ PRIOR: Mapping[str, float] = {
 """Logits, set by hand."""
 BIAS, SILENCE = 2.0, -0.3  # the same of an arc without evidence, and of one that nothing follows
 PENALTY = 2.0  # of the squared distances from what was set, against the sum of the log-losses
-_STEPS = 12
 _PIECES = (*SPEAKS_FOR, *SPEAKS_AGAINST)
-_Floats = NDArray[np.float64]
 
 
 class ArcRow(NamedTuple):
@@ -94,19 +92,10 @@ def _judged(session: SessionItem, arc: ArcLabel, model: OutcomeModel = SHIPPED_O
 def train_outcome(rows: Sequence[ArcRow]) -> OutcomeModel:
     """The weights of least loss over the arcs that experts could decide."""
     told = [row for row in rows if row.complete is not None]
-    seen: _Floats = np.array(
-        [[1.0, row.silent, *(piece in row.pieces for piece in _PIECES)] for row in told], dtype=np.float64
-    )
-    complete: _Floats = np.array([bool(row.complete) for row in told], dtype=np.float64)
-    prior: _Floats = np.array([BIAS, SILENCE, *(PRIOR[piece] for piece in _PIECES)])
-    pull: _Floats = np.array([0.01, *[PENALTY] * (len(prior) - 1)])
-    weights = prior.copy()
-    for _ in range(_STEPS):
-        likely = 1 / (1 + np.exp(-seen @ weights))
-        slope = seen.T @ (likely - complete) + pull * (weights - prior)
-        bend = (seen * (likely * (1 - likely))[:, None]).T @ seen + np.diag(pull)
-        weights = weights - np.linalg.solve(bend, slope)
-    fitted = [float(weight) for weight in weights]
+    seen = np.array([[1.0, row.silent, *(piece in row.pieces for piece in _PIECES)] for row in told], dtype=np.float64)
+    complete = np.array([bool(row.complete) for row in told], dtype=np.float64)
+    prior = [BIAS, SILENCE, *(PRIOR[piece] for piece in _PIECES)]
+    fitted = list(map(float, nearest(seen, complete, prior, [0.01, *[PENALTY] * (len(prior) - 1)])))
     signed = {
         piece: weight if weight * PRIOR[piece] > 0 else 0.0 for piece, weight in zip(_PIECES, fitted[2:], strict=True)
     }
