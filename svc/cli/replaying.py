@@ -48,7 +48,7 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
         with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
             checked = run(_check, settings.place, heard)
         tell(checked, as_json, _show)
-        if not checked.identical:
+        if not checked["identical"]:
             raise SystemExit(1)
     else:
         if not without_keys and holds_data(settings.place):
@@ -81,48 +81,30 @@ async def _replay(settings: Settings, rules: int | None, progress: "Progress") -
         raise NotReached(status["message"] or "the replay failed; see the server's log")
 
 
-class TableDigests(msgspec.Struct, frozen=True):
-    """SHA-256 over one table in the order of its key, from three sides."""
-
-    table: str
-    live: str
-    first: str
-    second: str
-
-    @property
-    def identical(self) -> bool:
-        return self.live == self.first == self.second
-
-
-class Checked(msgspec.Struct, frozen=True):
-    """What a check found."""
-
-    identical: bool
-    position: int  # up to here all three were compared
-    failed: int  # facts that could not be derived
-    tables: list[TableDigests]
-
-
-def _show(checked: Checked) -> None:
-    shown = slice(DIGEST_CHARACTERS)
-    rows = [
-        (each.table, each.live[shown], each.first[shown], each.second[shown], "" if each.identical else "DIFFERENT")
-        for each in checked.tables
-    ]
-    title = f"up to position {checked.position}"
+def _show(checked: Found) -> None:
+    rows = []
+    for each in checked["tables"]:
+        found = [each[side] for side in ("live", "first", "second")]
+        differs = "" if len(set(found)) == 1 else "DIFFERENT"
+        rows.append((each["table"], *(digest[:DIGEST_CHARACTERS] for digest in found), differs))
+    title = f"up to position {checked['position']}"
     show_table(("table", "live", "first build", "second build", ""), rows, title)
-    click.secho("identical" if checked.identical else "DIFFERENT", fg="green" if checked.identical else "red")
-    if checked.failed:
-        click.secho(f"{checked.failed} facts could not be derived; see the table failed", fg="red")
+    same = checked["identical"]
+    click.secho("identical" if same else "DIFFERENT", fg="green" if same else "red")
+    if checked["failed"]:
+        click.secho(f"{checked['failed']} facts could not be derived; see the table failed", fg="red")
 
 
-async def _check(place: Place, progress: "Progress") -> Checked:
-    """Build twice beside the serving tables and compare. Raises `NotReached` where there are none."""
+async def _check(place: Place, progress: "Progress") -> Found:
+    """Build twice beside the serving tables and compare digests. Raises `NotReached` where there are none.
+
+    `position`: up to it all three were compared; `failed`: facts that could not be derived.
+    """
     import trio
 
     from projections.apply import bookmark
     from svc.log.opening import holds_data, open_log
-    from svc.views.replay import NotRebuilt, digests, digests_of_child
+    from svc.views.replay import digests, digests_of_child
     from svc.views.views import RULES_VERSION, current_file, snapshot
 
     if holds_data(place):
@@ -142,18 +124,19 @@ async def _check(place: Place, progress: "Progress") -> Checked:
             done[number] = events
             progress(sum(done), position * len(done))
 
-        try:
-            builds[number] = await digests_of_child(
-                place.var, report, batch_events=batch_events, up_to=position, hash_seed=seed
-            )
-        except NotRebuilt as error:
-            raise NotReached(str(error)) from error
+        builds[number] = await digests_of_child(
+            place.var, report, batch_events=batch_events, up_to=position, hash_seed=seed
+        )
 
     async with trio.open_nursery() as nursery:
         for number, (seed, batch_events) in enumerate(_BUILDS):
             nursery.start_soon(build, number, seed, batch_events)
-    tables = [TableDigests(table, of_live[table], *(build[table] for build in builds)) for table in of_live]
-    return Checked(all(each.identical for each in tables), position, failed, tables)
+    tables = [
+        {"table": table, "live": live, "first": builds[0][table], "second": builds[1][table]}
+        for table, live in of_live.items()
+    ]
+    identical = all(of_live == build for build in builds)
+    return {"identical": identical, "position": position, "failed": failed, "tables": tables}
 
 
 @click.command(cls=Command, example="svc backfill --from 2026-08-01 --to 2026-08-31")

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 import trio
 
+from aggregates.event import Mendable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.schema import key_of, table_names
@@ -159,7 +160,7 @@ def _digest(db: sqlite3.Connection, table: str) -> str:
 log = structlog.get_logger()
 
 
-class NotRebuilt(Exception):
+class NotRebuilt(Mendable):
     """A replay ended without new views; the server's log says why."""
 
 
