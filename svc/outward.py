@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
 
+import msgspec
+
 if TYPE_CHECKING:
     import ssl
 
@@ -16,6 +18,20 @@ class Answer(NamedTuple):
     status: int
     content: bytes
     headers: Mapping[str, str]  # by any spelling of a name
+
+
+class _Refusal(msgspec.Struct):
+    message: str | None = None
+    reason: str | None = None
+
+
+def reason_in(content: bytes) -> str | None:
+    """What an error of svc says; None of anybody else's."""
+    try:
+        found = msgspec.json.decode(content, type=_Refusal)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found.message or found.reason
 
 
 class TooLarge(OSError):

@@ -10,6 +10,7 @@ from aggregates.event import Mendable
 from svc.cli import Found
 from svc.limits import POLL_SECONDS
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
+from svc.outward import reason_in
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -172,22 +173,13 @@ class Access:
         )
 
 
-class _Refusal(msgspec.Struct):
-    message: str | None = None
-    reason: str | None = None
-
-
 def checked_answer(answer: "httpx.Response") -> "httpx.Response":
     """The answer of a route, unless it is an error, or none of svc. Raises `NotReached`, which says what came."""
     kind = answer.headers.get("Content-Type", "no content type")
     by_svc = not kind.startswith("text/html")
     if answer.is_success and by_svc:
         return answer
-    said = _Refusal()
-    if by_svc:
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            said = msgspec.json.decode(answer.content, type=_Refusal)
-    if reason := said.message or said.reason:
+    if by_svc and (reason := reason_in(answer.content)):
         raise NotReached(f"refused: {reason.removeprefix('$: ').removeprefix('$.')}")
     words = " ".join(answer.content[: 4 * SHOWN_CHARACTERS].decode(errors="replace").split())
     beginning = words[:SHOWN_CHARACTERS] + ("…" if len(words) > SHOWN_CHARACTERS else "")

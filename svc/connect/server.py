@@ -12,7 +12,7 @@ from aggregates.event import Mendable
 from svc import __version__
 from svc.connect.changes import Refused
 from svc.hook.machine import MIB_BYTES
-from svc.outward import Answer, answered
+from svc.outward import Answer, answered, reason_in
 
 SECONDS = 10.0  # how long one answer may take
 HEALTH_SECONDS = 3.0  # the same for one that takes no work: what says nothing by then is no intake
@@ -122,16 +122,9 @@ class Server:
             raise NotAnswered(f"{self.url} cannot be reached: {why}{hint}") from error
 
 
-class _Said(msgspec.Struct):
-    message: str
-
-
 def said(answer: Answer) -> str:
     """The message of an error of svc, else how another's begins."""
-    try:
-        return msgspec.json.decode(answer.content, type=_Said).message
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return answer.content.decode(errors="replace")[:200].strip()
+    return reason_in(answer.content) or answer.content.decode(errors="replace")[:200].strip()
 
 
 def accepted(answer: Answer, path: str) -> bytes:
