@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args
 
@@ -29,7 +28,6 @@ from svc.process import program
 DEFAULT_URL = "http://127.0.0.1:4318"
 HOOK_PROGRAM = "svc-hook"
 _MARKS: dict[Level, str] = {"ok": "[green]✓[/green]", "warning": "[yellow]![/yellow]", "wrong": "[red]✗[/red]"}
-EXAMINED_AT_ONCE = 8
 agent_argument = click.argument("agent", type=click.Choice(get_args(AgentName)))
 scope_option = click.option(
     "--scope",
@@ -256,21 +254,21 @@ def doctor(as_json: bool) -> None:
         plugins = capturing_plugins(folder_of("claude-code", "user", Path.cwd()))
         alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
         raise Refused(f"no agent is connected on this machine: svc connect claude-code{alone}")
-    # At once: one server that never answers holds no other connection up.
-    with ThreadPoolExecutor(EXAMINED_AT_ONCE) as pool:
-        found = list(pool.map(lambda each: list(examine(each)), known))
-    if as_json:
-        each_one = zip(known, found, strict=True)
-        print_json([{"connection": one.name, "url": one.url, "findings": told} for one, told in each_one])
-    console = Shown(highlight=False, quiet=as_json)
-    for connection, findings in zip(known, found, strict=True):
+    console, examined, wrong = Shown(highlight=False, quiet=as_json), [], False
+    for connection in known:
         console.print(f"[bold]{connection.name}[/bold], {connection.url}")
-        for finding in findings:
+        findings = []
+        for finding in examine(connection):
             console.print(f"  {_MARKS[finding.level]} ", end="")
             console.print(finding.text, markup=False, soft_wrap=True)
             if finding.to_do is not None:
                 console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-    if any(finding.level == "wrong" for findings in found for finding in findings):
+            findings.append(finding)
+            wrong = wrong or finding.level == "wrong"
+        examined.append({"connection": connection.name, "url": connection.url, "findings": findings})
+    if as_json:
+        print_json(examined)
+    if wrong:
         raise SystemExit(1)
 
 

@@ -2,21 +2,18 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from threading import Barrier
 from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 from aggregates.times import parse_instant
-from svc.cli import connecting as doctoring
 from svc.cli import main
 from svc.connect import connecting, surroundings
 from svc.connect.connecting import StoredConnection
-from svc.connect.doctor import Finding, examine, round_trip
-from svc.connect.server import HEALTH_SECONDS, Capture, NotAnswered, Server
+from svc.connect.doctor import examine, round_trip
+from svc.connect.server import HEALTH_SECONDS, NotAnswered, Server
 from svc.connect.surroundings import background_codex_since
 from svc.outward import Answer
 from tests.support.listening import Handler, listening
@@ -155,19 +152,3 @@ def test_a_plugin_is_seen_beside_hooks_and_without_svc(home: Path, monkeypatch: 
     (home / ".config/svc/program").unlink()
     monkeypatch.setenv("PATH", "/nowhere")
     assert "the plugin svc@svc finds no svc, so it captures nothing" in warned(connection)
-
-
-def test_connections_are_examined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each waits here for the other one; they are shown in the order of their names all the same."""
-    both = Barrier(2, timeout=10)
-
-    def examine(each: StoredConnection) -> Iterator[Finding]:
-        both.wait()
-        yield Finding("server", "ok", f"{each.name} answers")
-
-    known = [StoredConnection(name, "codex", "user", "/", "http://h", "key", Capture()) for name in ("a", "b")]
-    monkeypatch.setattr(doctoring, "examine", examine)
-    monkeypatch.setattr(connecting, "all_stored", lambda: known)
-    done = CliRunner().invoke(doctoring.doctor)
-    assert done.exit_code == 0
-    assert done.output.index("a answers") < done.output.index("b answers")
