@@ -151,21 +151,23 @@ class Reaching(Command):
         show: str | Callable[[Any], None] | None = None,
         **more: Any,
     ) -> None:
-        async def asked(settings: Settings, arguments: dict[str, Any]) -> tuple[Any, dict[str, str]]:
+        fields = show.split() if isinstance(show, str) else []
+
+        async def asked(settings: Settings, as_json: bool, arguments: dict[str, Any]) -> tuple[Any, dict[str, str]]:
             from svc.cli.access import reach
 
             async with reach(settings) as access:
                 found = await callback(access, **arguments)
-                return found, await access.names() if isinstance(show, str) and DEVELOPER in show.split() else {}
+                return found, await access.names() if DEVELOPER in fields and not as_json else {}
 
         def carry_out(settings: Settings, as_json: bool = False, **arguments: Any) -> None:
-            found, names = run(asked, settings, arguments)
-            if isinstance(show, str) and not as_json:
+            found, names = run(asked, settings, as_json, arguments)
+            if fields and not as_json:
                 records = found if isinstance(found, list) else [found]
-                rows = [[_cell(each, field, names) for field in show.split()] for each in records]
-                show_table([field.replace("_", " ") for field in show.split()], rows)
+                rows = [[_cell(each, field, names) for field in fields] for each in records]
+                show_table([field.replace("_", " ") for field in fields], rows)
             else:
-                tell(found, as_json, found if show is None or isinstance(show, str) else show)
+                tell(found, as_json, show if callable(show) else found)
 
         super().__init__(callback=carry_out, **more)
         settings_option(self)
