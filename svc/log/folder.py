@@ -174,12 +174,12 @@ def new_key(prefix: str) -> str:
 
 
 def internal_secret(var: Path) -> str:
-    """The installation's secret; made with mode 600 where there is none."""
+    """The installation's secret; made where there is none."""
     path = var / NAME
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        return _make(path)
+        return write_secret(path, secrets.token_urlsafe(KEY_BYTES))
 
 
 def keep_internal_secret(var: Path, secret: str) -> None:
@@ -189,11 +189,11 @@ def keep_internal_secret(var: Path, secret: str) -> None:
         if path.read_text(encoding="ascii").strip() == secret:
             return
         path.unlink()
-    _make(path, secret)
+    write_secret(path, secret)
 
 
-def _make(path: Path, secret: str | None = None) -> str:
-    secret = secret or secrets.token_urlsafe(KEY_BYTES)
+def write_secret(path: Path, secret: str) -> str:
+    """Make a file of mode 600 that lasts. Raises `FileExistsError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as handle:
         handle.write(secret + "\n")

@@ -17,11 +17,12 @@ from eventsourcing.domain import EventSourcingError
 
 from svc.limits import LEASE_SECONDS
 from svc.log.codec import Codec
-from svc.log.folder import keep_internal_secret
+from svc.log.folder import keep_internal_secret, write_secret
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_sqlite_store
 from svc.log.store import EventStore, SharedRecorder, StoreUnavailable
 from svc.log.vault import KEY_BYTES, FileKeys, Keys, Vault, VaultError
 from svc.process import Place
+from svc.settings import secret_in
 
 if TYPE_CHECKING:
     from svc.log.postgres import PostgresRecorder
@@ -104,19 +105,12 @@ class MasterKey:
 
 
 def read_master_key(path: Path) -> MasterKey:
-    """Raises `StoreUnavailable` where the file holds none, or others may read it."""
+    """Raises `StoreUnavailable` where the file holds none, `SettingsError` where others may read it."""
     make = f"`svc init` makes one in a new store; on a further node, copy the first one's to {path}"
+    if not path.exists():
+        raise StoreUnavailable(f"there is no master key in {path}: {make}")
     try:
-        text = path.read_text(encoding="ascii").strip()
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        raise StoreUnavailable(f"there is no master key in {path}: {make}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreUnavailable(f"the master key in {path} cannot be read: {error}") from error
-    if mode & 0o077:
-        raise StoreUnavailable(f"others may read the master key: `chmod 600 {path}`")
-    try:
-        key = bytes.fromhex(text)
+        key = bytes.fromhex(secret_in(str(path), "master_key_file"))
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
@@ -126,13 +120,9 @@ def read_master_key(path: Path) -> MasterKey:
 
 def make_master_key(path: Path) -> bool:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_secret(path, os.urandom(KEY_BYTES).hex())
     except FileExistsError:
         return False
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(os.urandom(KEY_BYTES).hex() + "\n")
-        file.flush()
-        os.fsync(descriptor)
     return True
 
 

@@ -141,7 +141,7 @@ def test_a_node_needs_its_master_key(shared_store: str, tmp_path: Path) -> None:
     assert make_master_key(master)
     assert not make_master_key(master)
     master.chmod(0o644)
-    with pytest.raises(StoreUnavailable, match="chmod 600"):
+    with pytest.raises(SettingsError, match="chmod 600"):
         open_log(place)
     master.chmod(0o600)
     with closing(open_log(place)[0]) as store:
