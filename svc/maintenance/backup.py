@@ -29,6 +29,7 @@ from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
 from svc.maintenance.keys import OnProgress
 from svc.settings import Settings
+from svc.views.views import snapshot
 from svc_http.ports import BackupsShown
 
 BACKUP_PAGES = 4_096
@@ -110,12 +111,9 @@ def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
 
 def copy_database(source: Path, target: Path, heard: OnProgress) -> None:
     """Copy a database as of one moment: one read transaction, for which no writer waits."""
-    with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
-        db.execute("BEGIN")
-        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        with closing(sqlite3.connect(target)) as copy:
-            db.backup(copy, pages=BACKUP_PAGES, progress=lambda _status, left, of: heard(of - left, of), sleep=0)
-            copy.execute("PRAGMA journal_mode = DELETE")
+    with snapshot(source) as db, closing(sqlite3.connect(target)) as copy:
+        db.backup(copy, pages=BACKUP_PAGES, progress=lambda _status, left, of: heard(of - left, of), sleep=0)
+        copy.execute("PRAGMA journal_mode = DELETE")
     target.chmod(0o600)
 
 

@@ -6,7 +6,7 @@ Nothing is changed. Each finding says what is wrong, where, and what to do.
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from heapq import merge
 from itertools import groupby, islice
@@ -31,7 +31,7 @@ from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_ke
 from svc.process import Place
 from svc.views.projecting import belongs_to_log
 from svc.views.replay import cancellable, digests, fill, nameless
-from svc.views.views import RULES_VERSION, current_file, snapshot
+from svc.views.views import RULES_VERSION, current_file, open_reader, snapshot
 
 FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
 
@@ -112,20 +112,14 @@ def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
 
-@contextmanager
-def _looking_into(path: Path) -> Iterator[Database]:
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        yield Database(db, recursive_triggers=False, execute_plugins=False)
-
-
 def _file_flaws(path: Path) -> list[str]:
     try:
-        with _looking_into(path) as db:
-            flaws = _integrity_flaws(db.conn)
+        with closing(open_reader(path)) as db:
+            flaws = _integrity_flaws(db)
             newest = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
-            for last in db.table("sqlite_sequence").rows_where("name = 'stored_events'"):
-                if last["seq"] != newest:
-                    at = f"it once held position {last['seq']}, now {newest or 0} is last"
+            for (last,) in db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'"):
+                if last != newest:
+                    at = f"it once held position {last}, now {newest or 0} is last"
                     flaws.append(f"events were deleted at the end: {at}")
             return flaws
     except sqlite3.Error as error:
@@ -210,8 +204,9 @@ def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Find
         return [], 0
     flaws, number = [], 0
     try:
-        with _looking_into(manifest) as db:
-            flaws += [(manifest.name, flaw) for flaw in _integrity_flaws(db.conn)]
+        with closing(open_reader(manifest)) as connection:
+            flaws += [(manifest.name, flaw) for flaw in _integrity_flaws(connection)]
+            db = Database(connection, recursive_triggers=False, execute_plugins=False)
             (state,) = db.table("state").rows
             if state["position"] and store.fingerprint(state["position"]) != state["checksum"]:
                 flaws.append((manifest.name, "was made from another log"))

@@ -51,7 +51,7 @@ from svc.log.store import READS, EventStore
 from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
-from svc.views.views import RULES_VERSION
+from svc.views.views import RULES_VERSION, open_reader
 from svc_http.ports import (
     ArchiveShown,
     CatalogShown,
@@ -320,7 +320,7 @@ def _asked(path: Path, query: str) -> list[Any] | None:
     """The rows; None where the file is missing or unreadable, or it takes too long."""
     until = time.monotonic() + STATUS_COUNT_SECONDS
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        with closing(open_reader(path)) as db:
             db.set_progress_handler(lambda: time.monotonic() > until, _PROGRESS_STEPS)
             return db.execute(query).fetchall()
     except sqlite3.Error:
