@@ -133,14 +133,6 @@ def test_days_outside_the_window_are_not_opened(archive: Archive, views: sqlite3
     assert (found.coverage.reason, requests(found)) == ("complete", 1)
 
 
-def test_a_team_without_members_needs_no_file(archive: Archive, views: sqlite3.Connection) -> None:
-    four_days(archive, views)
-    nothing = Budget(files_max=0, bytes_max=0)
-    assert read(archive, views, TeamWindow(WEEK, ()), nothing).coverage.reason == "complete"
-    later = Stay(ANA.developer_id, MIDNIGHT + 4 * DAY, WEEK.end_us)
-    assert read(archive, views, TeamWindow(WEEK, (later,)), nothing).coverage.reason == "complete"
-
-
 def test_a_large_window_is_read_in_batches(
     archive: Archive, views: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,17 +165,19 @@ def test_a_budget_of_bytes(archive: Archive, views: sqlite3.Connection) -> None:
     assert (found.coverage.reason, found.coverage.dropped_files, requests(found)) == ("byte_budget", 2, 3)
 
 
-def test_what_is_not_archived_needs_no_budget(archive: Archive, views: sqlite3.Connection) -> None:
-    four_days(archive, views)
+def test_what_needs_no_file_needs_no_budget(archive: Archive, views: sqlite3.Connection) -> None:
+    """What is not archived yet; a team without members, or a day on which nobody was in it."""
+    nothing = Budget(files_max=0, bytes_max=0)
     put(views, request_row(9, 99))
-    found = read(archive, views, budget=Budget(0, 0))
-    assert (requests(found), found.coverage.reason) == (1, "file_budget")
-
-
-def test_nothing_archived_is_a_complete_read(archive: Archive, views: sqlite3.Connection) -> None:
-    put(views, request_row(1))
-    found = read(archive, views, budget=Budget(0, 0))
+    found = read(archive, views, budget=nothing)
     assert (requests(found), found.coverage.reason, found.coverage.read_batches) == (1, "complete", 0)
+    four_days(archive, views)
+    later = Stay(ANA.developer_id, MIDNIGHT + 4 * DAY, WEEK.end_us)
+    for stays in ((), (later,)):
+        assert read(archive, views, TeamWindow(WEEK, stays), nothing).coverage.reason == "complete"
+    put(views, request_row(8, 100))
+    found = read(archive, views, budget=nothing)
+    assert (requests(found), found.coverage.reason) == (1, "file_budget")
 
 
 def test_a_damaged_file_takes_its_day_with_it(archive: Archive, views: sqlite3.Connection) -> None:

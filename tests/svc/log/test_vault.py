@@ -66,12 +66,6 @@ def test_digests_agree_for_one_developer_only(keys: Keys) -> None:
     assert ana != Vault(keys).digester(BEN).number(word)
 
 
-def test_the_randomness_is_the_one_that_was_given() -> None:
-    """A test that passes its own randomness gets the same seal every time."""
-    first, second = (Vault(MemoryKeys(), random=lambda count: b"r" * count) for _ in range(2))
-    assert first.seal(ANA, "text") == second.seal(ANA, "text")
-
-
 def test_threads_that_need_a_key_at_once_get_the_same_one(keys: Keys) -> None:
     """The first seals of a developer race; every one of them can be opened."""
     vaults = [Vault(keys) for _ in range(4)]
