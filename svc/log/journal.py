@@ -116,7 +116,14 @@ class Journal:
         committed all the same. A caller that is cancelled does not stop the write.
         """
         assert events, "an append holds at least one event"
-        entry = self._enqueue(events)
+        entry = _Append(events, self._store.rough_bytes(events))
+        too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
+        if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
+            self.counts.saturated += 1
+            raise Busy(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
+        self._waiting.append(entry)
+        self._waiting_bytes += entry.rough_bytes
+        self._work.set()
         await entry.settled.wait()
         if entry.error is not None:
             raise entry.error
@@ -145,7 +152,10 @@ class Journal:
         task_status.started()
         try:
             while True:
-                await self._wait_for_work()
+                if not self._waiting:
+                    self._work = trio.Event()
+                    with trio.move_on_after(math.inf if self.healthy else JOURNAL_PROBE_INTERVAL_S):
+                        await self._work.wait()
                 if self._waiting:
                     await self._commit(self._take())
                 else:
@@ -154,23 +164,6 @@ class Journal:
                 self._tried = trio.Event()
         finally:
             self._refuse_waiting("the journal has stopped")
-
-    def _enqueue(self, events: Sequence[NewEvent]) -> _Append:
-        entry = _Append(events, self._store.rough_bytes(events))
-        too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
-        if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
-            self.counts.saturated += 1
-            raise Busy(f"{len(self._waiting)} appends, {self._waiting_bytes} bytes wait already")
-        self._waiting.append(entry)
-        self._waiting_bytes += entry.rough_bytes
-        self._work.set()
-        return entry
-
-    async def _wait_for_work(self) -> None:
-        if not self._waiting:
-            self._work = trio.Event()
-            with trio.move_on_after(math.inf if self.healthy else JOURNAL_PROBE_INTERVAL_S):
-                await self._work.wait()
 
     def _take(self) -> list[_Append]:
         batch: list[_Append] = []

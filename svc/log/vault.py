@@ -184,7 +184,8 @@ class Vault:
             packed = key.cipher.decrypt(nonce, sealed[_HEADER_BYTES + _NONCE_BYTES :], header)
         except InvalidTag:
             raise VaultError("a sealed text was changed after it was sealed") from None
-        return _unpacked(packed)
+        plain = packed[1:] if packed[:1] == _PLAIN else zlib.decompress(packed[1:])
+        return plain.decode("utf-8", "surrogatepass")
 
     def digester(self, developer_id: UUID) -> Digester:
         """Keyed digests under the developer's key, which is made if there is none."""
@@ -230,11 +231,6 @@ def _packed(text: str) -> bytes:
         if len(deflated) < len(plain):
             return _DEFLATED + deflated
     return _PLAIN + plain
-
-
-def _unpacked(packed: bytes) -> str:
-    plain = packed[1:] if packed[:1] == _PLAIN else zlib.decompress(packed[1:])
-    return plain.decode("utf-8", "surrogatepass")
 
 
 def _write_draft(folder: Path, content: bytes) -> Path:

@@ -129,7 +129,7 @@ def _sealing_events(
     facts = [fact for fact in store.read_positions(positions).values() if isinstance(fact.event, READ_FROM)]
     named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, READ_FROM)}
     sessions = sorted(name for name in named if name is not None)
-    alike, joined = _alike(views, sessions), _joined(views, sessions)
+    alike, joined = _read_together(views, sessions)
     by_scope: dict[Scope, list[RetainedReading]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.position):
         event = fact.event
@@ -172,21 +172,17 @@ def _standing(position: int, event: Event, digester: Digester, alike: Alike, joi
     return None if shown is None else msgspec.structs.replace(shown, alike=likenesses, joined=together)
 
 
-def _joined(views: sqlite3.Connection, sessions: Iterable[str]) -> Joined:
-    found: dict[int, list[JoinedReading]] = defaultdict(list)
-    for reading in (each for session in sessions for each in joined_in(views, session)):
-        for position in {position for position, _ in reading.prompts}:
-            found[position].append(reading)
-    return found
-
-
-def _alike(views: sqlite3.Connection, sessions: Iterable[str]) -> Alike:
-    found: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+def _read_together(views: sqlite3.Connection, sessions: Iterable[str]) -> tuple[Alike, Joined]:
+    alike: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    joined: dict[int, list[JoinedReading]] = defaultdict(list)
     for session in sessions:
         for one, other in texts_alike(views, session):
-            found[one.position].append((one.start, other.position, other.start))
-            found[other.position].append((other.start, one.position, one.start))
-    return found
+            alike[one.position].append((one.start, other.position, other.start))
+            alike[other.position].append((other.start, one.position, one.start))
+        for reading in joined_in(views, session):
+            for position in {position for position, _ in reading.prompts}:
+                joined[position].append(reading)
+    return alike, joined
 
 
 def open_orders(store: EventStore) -> list[ForgetOrdered]:

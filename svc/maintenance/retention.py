@@ -5,6 +5,7 @@ with it the exports, which quote it. What was read from a text is kept as a fact
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import NamedTuple
 from uuid import UUID
@@ -95,7 +96,9 @@ class Retention:
         # Popped while it changes: where this is broken off, the next time begins where the log says.
         term = self._terms.pop((organization_id, kind), None)
         if term is None:
-            term = await aside(lambda: self._begun(organization_id, kind))
+            newest = await aside(partial(self._texts.store.read_newest, retention_stream(organization_id, kind)))
+            up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+            term = _Term(organization_id, kind, up_to, noted=up_to)
         due = [stretch for stretch in term.young if stretch.earliest_us <= end_us]
         term.young = [stretch for stretch in term.young if stretch.earliest_us > end_us]
         deleted = young = 0
@@ -149,11 +152,6 @@ class Retention:
         term.noted, term.unnoted = expired.up_to, 0
         told = {"kind": term.kind, "events": expired.events, "up_to": expired.up_to}
         log.info("texts that outlived their retention were taken away", **told)
-
-    def _begun(self, organization_id: UUID, kind: str) -> _Term:
-        newest = self._texts.store.read_newest(retention_stream(organization_id, kind))
-        up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
-        return _Term(organization_id, kind, up_to, noted=up_to)
 
 
 def _is_old(recorded: RecordedEvent, end_us: int) -> bool:
