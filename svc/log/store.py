@@ -272,7 +272,11 @@ class EventStore:
     def fingerprint(self, position: int) -> bytes:
         """16 bytes that tell the event at a position from any other; empty without an event."""
         rows = _reached(self.recorder.select_positions, [position])
-        return blake2b(b"".join(map(_identity, rows)), digest_size=16).digest() if rows else b""
+        if not rows:
+            return b""
+        (row,) = rows
+        named = f"{row.originator_id} {row.originator_version} {row.topic} ".encode()
+        return blake2b(named + row.state[:32], digest_size=16).digest()
 
     def check_writable(self) -> None:
         """Make a durable write that changes nothing."""
@@ -286,10 +290,6 @@ class EventStore:
             return [self._codec.to_domain_event(row, open_words=open_words) for row in rows]
         except OSError as error:
             raise StoreUnavailable(f"a developer's key cannot be read: {error}") from error
-
-
-def _identity(row: Notification) -> bytes:
-    return f"{row.originator_id} {row.originator_version} {row.topic} ".encode() + row.state[:32]
 
 
 def _reached(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

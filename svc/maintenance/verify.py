@@ -112,30 +112,24 @@ def _integrity_flaws(db: sqlite3.Connection) -> list[str]:
     return [str(row[0]) for row in db.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
 
-def _file_flaws(path: Path) -> list[str]:
+def _flaws_beside(var: Path, store: EventStore) -> Iterator[tuple[str, str]]:
+    """What else the store tells of its log, and where."""
+    if store.shared is not None:
+        head, query = store.head(), "SELECT coalesce(max(notification_id), 0) AS last FROM {schema}.stored_events"
+        last = store.shared.rows(query)[0]["last"]
+        if last < head:
+            yield "svc_log", f"events were deleted at the end: position {head} was given, {last} is last"
+        return
     try:
-        with closing(open_reader(path)) as db:
-            flaws = _integrity_flaws(db)
+        with closing(open_reader(var / EVENTS_FILE)) as db:
+            yield from ((EVENTS_FILE, flaw) for flaw in _integrity_flaws(db))
             newest = db.execute("SELECT max(rowid) FROM stored_events").fetchone()[0]
             for (last,) in db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'"):
                 if last != newest:
                     at = f"it once held position {last}, now {newest or 0} is last"
-                    flaws.append(f"events were deleted at the end: {at}")
-            return flaws
+                    yield EVENTS_FILE, f"events were deleted at the end: {at}"
     except sqlite3.Error as error:
-        return [str(error)]
-
-
-def _flaws_beside(var: Path, store: EventStore) -> list[tuple[str, str]]:
-    if store.shared is None:
-        return [(EVENTS_FILE, flaw) for flaw in _file_flaws(var / EVENTS_FILE)]
-    query = "SELECT coalesce(max(notification_id), 0) AS last FROM {schema}.stored_events"
-    head, last = store.head(), store.shared.rows(query)[0]["last"]
-    return (
-        []
-        if last >= head
-        else [("svc_log", f"events were deleted at the end: position {head} was given, {last} is last")]
-    )
+        yield EVENTS_FILE, str(error)
 
 
 def _keys(store: EventStore, vault: Vault) -> list[Finding]:

@@ -109,7 +109,8 @@ class ReadPool:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection within a read transaction, which shows one moment. Raises `ViewsDamaged`."""
-        db = self._take()
+        with self._lock:
+            db = self._idle.pop() if self._idle else open_reader(self.path)
         try:
             db.execute("BEGIN")
             try:
@@ -135,10 +136,6 @@ class ReadPool:
             idle, self._idle = self._idle, []
         for db in idle:
             db.close()
-
-    def _take(self) -> sqlite3.Connection:
-        with self._lock:
-            return self._idle.pop() if self._idle else open_reader(self.path)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         with self._lock:

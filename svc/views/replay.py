@@ -144,15 +144,13 @@ def fill(
 
 def digests(db: sqlite3.Connection) -> dict[str, str]:
     """SHA-256 over every table in the order of its primary key: equal digests, equal tables."""
-    return {table: _digest(db, table) for table in table_names()}
-
-
-def _digest(db: sqlite3.Connection, table: str) -> str:
-    digest = hashlib.sha256()
-    for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key_of(table))}"):
-        digest.update(repr(row).encode())
-        digest.update(b"\n")
-    return digest.hexdigest()
+    found = {}
+    for table in table_names():
+        digest = hashlib.sha256()
+        for row in db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(key_of(table))}"):
+            digest.update(repr(row).encode() + b"\n")
+        found[table] = digest.hexdigest()
+    return found
 
 
 # Replaying under a running server: the new views are built beside the old ones, then the server serves from them.
