@@ -1,15 +1,17 @@
-"""`/v1/admin/control/*`: the command line working through a running server."""
+"""`/v1/admin/control/*`: the command line working through a running server; health, and what a plugin asks."""
 
 import msgspec
 import pytest
 
 from aggregates.capture.commands import CapturePrompt, CompleteSetup
-from aggregates.capture.events import PromptCaptured
+from aggregates.capture.events import PromptCaptured, SetupCompleted
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Refused, Reply
 from aggregates.ids import prompt_stream
+from aggregates.prices.catalog import Served
+from tests.support.catalogs import snapshot
 from tests.support.log import named
-from tests.support.people import ACME, ANA, OTHER
+from tests.support.people import ACME, ANA, ANA_KEY, OTHER
 from tests.svc_http.house import Answer, Caller, House
 
 CAPTURE = "/v1/admin/control/capture"
@@ -91,3 +93,93 @@ async def test_a_replay_under_unknown_rules(admin: Caller, rules: object, status
     answer = await admin.post(REPLAY, {"rules": rules})
     assert (answer.status, "rule" in answer.message) == (status, True)
     assert (await admin.get(REPLAY)).json["state"] == "none"
+
+
+async def test_intake_health_is_plain_text(intake: Caller) -> None:
+    """Agents' exporters get `ok` and nothing else, without a key."""
+    answer = await intake.using({}).get("/health")
+    assert (answer.status, answer.body) == (200, b"ok")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+
+
+async def test_intake_health_tells_of_an_unwritable_store(house: House, intake: Caller) -> None:
+    """503 in plain text, and never a Retry-After."""
+    house.writable = False
+    answer = await intake.using({}).get("/health")
+    assert (answer.status, answer.body) == (503, b"event store unavailable")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    assert "Retry-After" not in answer.headers
+
+
+async def test_api_health(house: House, api: Caller) -> None:
+    """The API answers in JSON, and 503 in the shape of every error."""
+    assert (await api.using({}).get("/health")).json == {"status": "ok"}
+    house.writable = False
+    answer = await api.using({}).get("/health")
+    assert (answer.status, answer.message) == (503, "event store unavailable")
+
+
+async def test_ready_waits_for_the_catalog(house: House, api: Caller) -> None:
+    """Without a validated catalog snapshot the process is alive, but not ready."""
+    answer = await api.using({}).get("/health/ready")
+    assert answer.status == 503
+    assert answer.json == {"status": "unavailable", "reason": "no validated catalog snapshot"}
+    house.prices = Served(snapshot(), house.clock_us, False)
+    answer = await api.using({}).get("/health/ready")
+    assert (answer.status, answer.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("path", ["/health/ready", "/v1/score_v3/score", "/v1/admin/keys"])
+async def test_private_routes_are_not_on_intake(intake: Caller, path: str) -> None:
+    """Only what the contract names as proxied answers on the public listener."""
+    assert (await intake.get(path)).status == 404
+
+
+async def test_the_configuration(intake: Caller) -> None:
+    """Where to send what, and what to capture; unset URLs are null."""
+    answer = await intake.get("/v1/plugin/config")
+    assert answer.status == 200
+    assert answer.json == {
+        "ingest_url": "https://ingest.example",
+        "gateway_url": None,
+        "anthropic_base_url": None,
+        "dashboard_url": "https://dashboard.example",
+        "environment": "test",
+        "capture": {"prompts": True, "responses": True, "max_prompt_bytes": 524288},
+        "otlp": {
+            "protocol": "http/json",
+            "logs_endpoint": "https://ingest.example/v1/logs",
+            "metrics_endpoint": "https://ingest.example/v1/metrics",
+            "traces_endpoint": "https://ingest.example/v1/traces",
+        },
+        "arrivals": [],
+        "refusals": [],
+        "arrivals_since": "1970-01-01T00:00:00Z",
+    }
+
+
+async def test_the_end_of_the_setup(house: House, intake: Caller) -> None:
+    """204, and it is a fact; a whole key that was sent by mistake is not kept."""
+    body = {"plugin_version": "0.6.0", "key_prefix": ANA_KEY}
+    answer = await intake.post("/v1/setup-complete", body)
+    assert (answer.status, answer.body) == (204, b"")
+    (event,) = house.events
+    assert isinstance(event, SetupCompleted)
+    assert (event.developer_id, event.plugin_version) == (ANA, "0.6.0")
+    assert event.key_prefix == ANA_KEY[:12]
+
+
+async def test_a_setup_without_a_key_prefix(intake: Caller) -> None:
+    assert (await intake.post("/v1/setup-complete", {"plugin_version": "0.6.0"})).status == 204
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", 5, "v" * 65])
+async def test_a_setup_without_a_version(house: House, intake: Caller, value: object) -> None:
+    """400 that names the field."""
+    answer = await intake.post("/v1/setup-complete", {"plugin_version": value})
+    assert (answer.status, "plugin_version" in answer.message) == (400, True)
+    assert house.events == []
+
+
+async def test_the_stub(intake: Caller) -> None:
+    assert (await intake.get("/v1/intelligence/prism")).json == {"scores": [], "total": 0}

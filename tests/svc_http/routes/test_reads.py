@@ -1,12 +1,12 @@
-"""The scoring reads: exact shapes, windows, paging, scope."""
+"""The scoring reads: windows, paging, scope, trends, and a day in short."""
 
 import pytest
 
 from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
-from tests.support.people import ANA, ANA_SCOPE, carry_out
-from tests.svc_http.house import Caller, House, prompt
+from tests.support.people import ANA, ANA_SCOPE, BEN_KEY, carry_out
+from tests.svc_http.house import Caller, House, bearer, prompt
 
 ASK = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 V3 = "/v1/score_v3"
@@ -130,3 +130,148 @@ async def test_views_that_are_not_ready(house: House, api: Caller, path: str) ->
     house.refuses = "the views are being built"
     answer = await api.get(path)
     assert (answer.status, answer.headers["Retry-After"], answer.message) == (503, "5", "the views are being built")
+
+
+TRIVIA = f"{V3}/trivia/trend"
+TOKENS = f"{V3}/tokens/trend"
+
+
+async def test_tokens_over_the_last_windows(house: House, api: Caller) -> None:
+    """The last point is what the window itself shows; the others are empty."""
+    a_days_work(house)
+    for window in ("daily", "weekly", "monthly"):
+        shown = (await api.get(f"{TOKENS}?window={window}")).json
+        assert (set(shown), shown["window"], len(shown["points"])) == ({"window", "points"}, window, 12)
+        *before, last = shown["points"]
+        current = (await api.get(f"{V3}/tokens?window={window}")).json
+        assert {name: last[name] for name in current if name in last} == {
+            name: current[name] for name in current if name in last
+        }
+        assert all((each["crush_weight"], each["tet"], each["total_count"]) == (0, 1, 0) for each in before)
+    assert last["period_start"] == "2026-01-01T00:00:00Z"
+
+
+async def test_each_point_is_compared_with_the_window_before_it(house: House, api: Caller) -> None:
+    """The first point, too, though the window before it is not shown."""
+    a_days_work(house)
+    house.clock_us += DAY
+    points = (await api.get(f"{TOKENS}?window=daily&points=2")).json["points"]
+    assert [point["crush_weight"] for point in points] == [1170.0, 0.0]
+    assert [(point["tet"], point["tet_count"]) for point in points] == [(1.0, 0), (1.0, 0)]
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("1", 1), ("52", 52), ("53", 52), ("0", 1), ("-7", 1)])
+async def test_how_many_points(api: Caller, asked: str, shown: int) -> None:
+    assert len((await api.get(f"{TOKENS}?points={asked}")).json["points"]) == shown
+
+
+async def test_trivia_over_days(house: House, api: Caller) -> None:
+    """Every day of the range is a point, and every reason a count."""
+    a_days_work(house)
+    shown = (await api.get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json
+    assert {name: shown[name] for name in ("from", "to", "period")} == {
+        "from": "2026-01-04T00:00:00Z",
+        "to": "2026-01-07T00:00:00Z",
+        "period": "day",
+    }
+    assert [(point["period_start"], point["total"]) for point in shown["points"]] == [
+        ("2026-01-04T00:00:00Z", 0),
+        ("2026-01-05T00:00:00Z", 1),
+        ("2026-01-06T00:00:00Z", 0),
+    ]
+    for point in shown["points"]:
+        assert [each["reason"] for each in point["by_reason"]] == [
+            "interrupted",
+            "no_real_work",
+            "too_few_lines",
+            "no_mutating_calls",
+            "too_few_turns",
+        ]
+        assert sum(each["count"] for each in point["by_reason"]) == point["total"]
+    others = (await api.using(bearer(BEN_KEY)).get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json
+    assert [point["total"] for point in others["points"]] == [0, 0, 0]
+
+
+async def test_days_are_those_of_the_profiles_zone(house: House, api: Caller) -> None:
+    """Eleven o'clock on Monday in Greenwich is one o'clock in Honolulu, and Tuesday in Kiritimati."""
+    a_days_work(house)
+    for zone, day in (("Pacific/Honolulu", "2026-01-05T10:00:00Z"), ("Pacific/Kiritimati", "2026-01-05T10:00:00Z")):
+        carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone=zone))
+        points = (await api.get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json["points"]
+        assert {point["period_start"]: point["total"] for point in points}[day] == 1
+
+
+PATH = f"{V3}/today-summary"
+
+
+async def test_a_day_without_anything(intake: Caller, api: Caller) -> None:
+    """Zeros are exact; an average of nothing is null; both listeners tell the same."""
+    shown = (await intake.get(PATH)).json
+    assert (shown["date"], shown["timezone"], shown["apg"], shown["narrative"]) == ("2026-08-01", "UTC", None, None)
+    zeros = ("svc_score", "prompts", "tokens", "cost_usd", "active_seconds", "throttle_hours", "trivia_count")
+    assert {shown[name] for name in zeros} == {0}
+    assert (await api.get(PATH)).json == shown
+
+
+async def test_a_day_agrees_with_its_pages(house: House, api: Caller) -> None:
+    """The same figures as those of the daily window and of the day's range."""
+    a_days_work(house)
+    shown = (await api.get(PATH)).json
+    score = (await api.get(f"{V3}/score?window=daily")).json
+    for name in ("svc_score", *COUNTS):
+        assert shown[name] == score[name], name
+    assert shown["apg"] == (await api.get(f"{V3}/insight/summary?window=daily")).json["apg_current"]
+    assert shown["trivia_count"] == len((await api.get(f"{V3}/trivia?window=daily")).json) == 1
+    assert shown["active_seconds"] == (await api.get(f"{V3}/task-time")).json["totalActiveSeconds"]
+    assert (shown["prompts"], shown["sample_count"], shown["date"]) == (2, 1, "2026-01-05")
+
+
+async def test_what_nobody_reported(house: House, api: Caller) -> None:
+    """A question without telemetry cost something: the day's sums are unknown, and how much of them is."""
+    a_days_work(house)
+    shown = (await api.get(PATH)).json
+    assert (shown["tokens"], shown["cost_usd"], shown["unreported_sub_sessions"]) == (None, None, 1)
+
+
+async def test_what_has_no_price(house: House, api: Caller) -> None:
+    """The tokens are known, the cost is not."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records("a", request(MONDAY + SECOND, cost_usd_nano=None), edit(MONDAY + 2 * SECOND))
+    log.prompt("b", "/clear", MONDAY + HOUR)
+    house.has_seen(log)
+    house.passes(MONDAY + 2 * HOUR)
+    shown = (await api.get(PATH)).json
+    assert (shown["tokens"], shown["cost_usd"], shown["unpriced_requests"]) == (120, None, 1)
+    assert (shown["unreported_sub_sessions"], shown["prompts"]) == (0, 2)
+
+
+async def test_what_throttling_cost(house: House, api: Caller) -> None:
+    """The hours of the day's events."""
+    log = Log(ANA_SCOPE)
+    log.prompt("a", ASK, MONDAY)
+    log.records(
+        "a",
+        {"kind": "error", "at_us": MONDAY + SECOND, "status_code": 429},
+        request(MONDAY + SECOND + 6 * MINUTE),
+    )
+    house.has_seen(log)
+    house.passes(MONDAY + HOUR)
+    assert (await api.get(PATH)).json["throttle_hours"] == pytest.approx(0.1)
+
+
+async def test_days_and_zones(house: House, api: Caller) -> None:
+    """A day of the zone asked for, else of the profile's; another day than today where one is asked for."""
+    a_days_work(house)
+    house.clock_us += 48 * HOUR
+
+    async def told(query: str) -> tuple[str, str, int]:
+        shown = (await api.get(f"{PATH}?{query}")).json
+        return shown["date"], shown["timezone"], shown["prompts"]
+
+    assert await told("") == ("2026-01-07", "UTC", 0)
+    assert await told("date=2026-01-05") == ("2026-01-05", "UTC", 2)
+    assert await told("date=2026-01-05&timezone=Pacific/Honolulu") == ("2026-01-05", "Pacific/Honolulu", 1)
+    assert await told("date=2026-01-04&timezone=Pacific/Honolulu") == ("2026-01-04", "Pacific/Honolulu", 1)
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone="Pacific/Kiritimati"))
+    assert await told("") == ("2026-01-08", "Pacific/Kiritimati", 0)
