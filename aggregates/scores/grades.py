@@ -174,8 +174,7 @@ def median(values: Iterable[float]) -> float:
 # Grading one prompt by itself, with words: what `svc grade` prints.
 
 _ONE_KEY = Digester(b"grade")
-GRADED_BYTES_MAX = 32 * 1024
-"""Of a text that is graded by request: what a person writes as one prompt."""
+GRADED_BYTES_MAX = 32 * 1024  # of a text that is graded by request: what a person writes as one prompt
 
 
 class GradedHabit(msgspec.Struct, frozen=True):

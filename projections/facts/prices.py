@@ -16,8 +16,7 @@ from projections.facts.rows import Reprice, Rows
 from projections.reader import pack, unpack
 from projections.schema import types_of
 
-END_POSITION = 2**63 - 1
-"""After every position of the log."""
+END_POSITION = 2**63 - 1  # after every position of the log
 _BOOKS_MAX = 4
 _books: dict[tuple[int, str], PriceBook | None] = {}
 """Books that were read lately, by revision and checksum: a snapshot is large, and asked for in every batch."""

@@ -169,8 +169,7 @@ async def _in_thread(source: str, work: Callable[[], _T]) -> _T:
 
 
 log = structlog.get_logger()
-_FAILURES = (CatalogUnusable, Busy, StoreUnavailable)
-"""Why a refresh may not come about; what is served goes on."""
+_FAILURES = (CatalogUnusable, Busy, StoreUnavailable)  # why a refresh may not come about; what is served goes on
 
 
 class Catalog:

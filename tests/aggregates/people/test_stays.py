@@ -30,10 +30,8 @@ WEEK = Window(MIDNIGHT, NEXT_MONDAY)
 UTC = ZoneInfo("UTC")
 TEAM = named("team")
 
-Stayed = tuple[UUID, int, int | None]
-"""Who came and left when; None: is still there."""
-Days = list[tuple[str, float, float]]
-"""Who stayed from which day to which, counted in days of the window."""
+Stayed = tuple[UUID, int, int | None]  # who came and left when; None: is still there
+Days = list[tuple[str, float, float]]  # who stayed from which day to which, counted in days of the window
 
 
 @pytest.fixture

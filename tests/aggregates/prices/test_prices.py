@@ -44,8 +44,7 @@ BOOK = PriceBook(
     )
 )
 MILLION = 1_000_000
-DOLLAR = 10**9
-"""In nano-dollars."""
+DOLLAR = 10**9  # in nano-dollars
 
 
 def price(model: str = "claude-test-4", at_us: int = AFTER_US, **tokens: int | None) -> Price | Unpriced:

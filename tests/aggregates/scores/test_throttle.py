@@ -38,8 +38,7 @@ def found(events: list[ThrottleEvent]) -> list[tuple[Detector, float]]:
     return [(event.detector, event.delay_us / SECOND) for event in events]
 
 
-MICRO = 1e-6
-"""A microsecond, in seconds."""
+MICRO = 1e-6  # A microsecond, in seconds
 
 
 @table(

@@ -7,8 +7,7 @@ from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, skill, top_pr
 from tests.projections.scores.test_activity import TODAY, seen
 from tests.support.facts import ANA, FIX, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader
 
-FIX_SCORE = 100 * 4 / 5
-"""Of what is sure, all but the cause is in it."""
+FIX_SCORE = 100 * 4 / 5  # of what is sure, all but the cause is in it
 
 
 def top_of(log: Log) -> list[TopPrompt]:

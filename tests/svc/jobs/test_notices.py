@@ -33,8 +33,7 @@ from tests.svc_http.house import DAY_US, House
 
 SECOND_US = 1_000_000
 SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
-NOBODY = "http://127.0.0.1:1/told"
-"""Port 1: nobody listens there."""
+NOBODY = "http://127.0.0.1:1/told"  # port 1: nobody listens there
 SECTIONS = '{"score": {"svc_score": 0.6174}, "topPrompts": ["fix the heron harbour"]}'
 
 
@@ -44,8 +43,7 @@ class Office(House):
     def __init__(self, told: Settings) -> None:
         super().__init__()
         self.told = told
-        self.clock_us = int(time.time()) * SECOND_US
-        """Now: a receiver checks that a webhook was sent now."""
+        self.clock_us = int(time.time()) * SECOND_US  # now: a receiver checks that a webhook was sent now
         self.unwritable = False
         self.wants("email", "webhook")
         self.starts()

@@ -36,14 +36,11 @@ class Desk(House):
         self.open = trio.Event()
         self.open.set()
         """While it is not set, nothing can be read."""
-        self.damage: Exception | None = None
-        """What the views raise where spending is read from them."""
+        self.damage: Exception | None = None  # what the views raise where spending is read from them
         self.level = True
         self.position = 0
-        self.views_moved = trio.Event()
-        """Up to where the views hold what other nodes wrote."""
-        self.refusals = 0
-        """How many of the next commands cannot be stored."""
+        self.views_moved = trio.Event()  # up to where the views hold what other nodes wrote
+        self.refusals = 0  # how many of the next commands cannot be stored
         self.working = 0
         self.most = 0
         self.jobs = self.hired()
