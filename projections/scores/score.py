@@ -299,9 +299,10 @@ _JUDGED = (
     f"WHERE s.organization_id = :organization AND s.developer_id = d.value {IN_RANGE} AND {JUDGED_QUALIFIES}"
 )
 _TOTALS = (
-    f"SELECT d.value, sum(s.drawn), count(*) FILTER (WHERE NOT s.drawn), coalesce(sum({JUDGED_CRUSHED}) "
-    "FILTER (WHERE NOT s.drawn), 0), count(*) FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL), count(*) "
-    "FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL AND s.judged_rework_of IS NULL) "
+    "SELECT d.value, count(*) FILTER (WHERE s.drawn), count(*) FILTER (WHERE NOT s.drawn), "
+    f"count(*) FILTER (WHERE NOT s.drawn AND {JUDGED_CRUSHED}), "
+    "count(*) FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL), "
+    "count(*) FILTER (WHERE NOT s.drawn AND s.judged_goal_complete IS NULL AND s.judged_rework_of IS NULL) "
     f"{_JUDGED} GROUP BY d.value"
 )
 _OWN = f"SELECT s.started_us, {JUDGED_CRUSHED} {_JUDGED} AND NOT s.drawn"
