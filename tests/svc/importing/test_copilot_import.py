@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.copilot import EventReader
 from svc.importing.exchange import Memory
 from svc.importing.importer import FORMATS
+from tests.support.imported import records, shown
 
 SESSION = "d0f8667b-3eea-41c2-9e39-d4197d3b4808"
 
@@ -51,92 +51,76 @@ def read(*lines: bytes, seen: Memory | None = None) -> tuple[EventReader, list[E
     return reader, list(reader.read(b"".join(lines).splitlines(keepends=True)))
 
 
-def records(exchange: Exchange, kind: str) -> list[Record]:
-    return [draft.record for draft in exchange.drafts if draft.record.kind == kind]
+GO = asked(1, "Go on.")
+EDIT = {"path": "a.py", "old_str": "x\n", "new_str": "y\nz\n"}
 
 
-def test_a_session_becomes_exchanges() -> None:
-    """Prompts with the folder, answers with their time; a session that is resumed goes on."""
-    reader, (start, first, second) = read(
-        begun(),
-        asked(1, "Run the check."),
-        used(2, "chat_1"),
-        said(3, "", "bash"),
-        ran(4, "call_1", "bash", {"command": "sh check.sh"}, shellExecution={"exitCode": 1}),
-        said(6, "The check fails."),
-        begun(7, "session.resume"),
-        asked(8, "<current_datetime>now</current_datetime>\n\nThank you."),
-        said(9, "You are welcome."),
-    )
-    assert (start.prompt, [draft.record.kind for draft in start.drafts]) == (None, ["session_start"])
-    assert first.prompt is not None
-    assert (first.agent_session_id, first.prompt.text, first.prompt.cwd) == (SESSION, "Run the check.", "/work")
-    assert first.answer is not None
-    assert (first.answer.text, first.answer.elapsed_ms) == ("The check fails.", 5_000)
-    assert second.prompt is not None
-    assert (second.prompt.text, second.finished) == ("Thank you.", True)
-    assert reader.torn == []
+def make(second: int = 2, **ended: Any) -> bytes:
+    return ran(second, "c", "bash", {"command": "make test"}, **ended)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        # A session that is resumed goes on.
+        (
+            (
+                *(
+                    asked(1, "Check it."),
+                    used(2, "chat_1"),
+                    said(3, "", "bash"),
+                    make(4, shellExecution={"exitCode": 1}),
+                ),
+                *(said(6, "It fails."), begun(7, "session.resume")),
+                *(asked(8, "<current_datetime>now</current_datetime>\n\nThank you."), said(9, "You are welcome.")),
+            ),
+            [
+                "Check it. | 600+400 > 11 | c bash False 1000 None | = 'It fails.'",
+                "Thank you. | = 'You are welcome.'",
+            ],
+        ),
+        # A command that ended badly has failed.
+        ((GO, make()), ["Go on. | c bash True 1000 None | …"]),
+        ((GO, make(success=False)), ["Go on. | c bash False 1000 None | …"]),
+        ((GO, make(result={"content": "<completed with exit code 4>"})), ["Go on. | c bash False 1000 None | …"]),
+        # An edit has its lines where it went well.
+        ((GO, ran(2, "c", "edit", EDIT)), ["Go on. | c edit True 1000 2 | …"]),
+        ((GO, ran(2, "c", "edit", EDIT, success=False)), ["Go on. | c edit False 1000 None | …"]),
+        # A sub-agent's prompt is no person's, its answer not the agent's; its requests count.
+        (
+            (
+                *(GO, ran(2, "c", "task", {"agent_type": "explore"}), asked(4, "Look around.", agentId="a")),
+                *(used(5, "chat_2", agentId="a"), said(6, "I looked.", agentId="a"), said(7, "It looked.")),
+            ),
+            ["Go on. | c task True 1000 None | c explore None None None | 600+400 > 11 | = 'It looked.'"],
+        ),
+        # A failure, and an interruption.
+        (
+            (GO, line(2, "session.error", {"message": "429", "statusCode": 429}), line(3, "abort", {"reason": "user"})),
+            ["Go on. | error 429 | interruption"],
+        ),
+    ],
+)
+def test_lines_become_exchanges(lines: tuple[bytes, ...], expected: list[str]) -> None:
+    _, (start, *exchanges) = read(begun(), *lines)
+    assert [draft.record.kind for draft in start.drafts] == ["session_start"]
+    assert [shown(each) for each in exchanges] == expected
+
+
+def test_a_prompt_has_its_folder_and_an_answer_its_time() -> None:
+    _, (_, exchange) = read(begun(), GO, said(6, "Done."))
+    assert (exchange.prompt and exchange.prompt.cwd, exchange.agent_session_id) == ("/work", SESSION)
+    assert exchange.answer is not None
+    assert exchange.answer.elapsed_ms == 5_000
 
 
 def test_a_request_has_the_id_that_telemetry_gives_it_and_no_price() -> None:
     """Credits are no dollars; what was cached is no input."""
     _, (_, exchange) = read(begun(), asked(1, "Go on."), used(2, "chat_1"), said(3, "Done."))
-    (request,) = records(exchange, "request")
+    (request,) = records([exchange], "request")
     assert (request.request_id, request.model, request.cost_usd_nano) == ("chat_1", "gpt-5.1", None)
     assert (request.input_tokens, request.cache_read_tokens, request.output_tokens) == (600, 400, 11)
     assert (request.duration_ms, request.sidechain) == (19, False)
-
-
-@pytest.mark.parametrize(
-    ("ended", "ok"),
-    [
-        ({"shellExecution": {"exitCode": 1}}, False),
-        ({"shellExecution": {"exitCode": 0}}, True),
-        ({"result": {"content": "1 failed\n<shellId: 0 completed with exit code 4>"}}, False),
-        ({"success": False}, False),
-        ({}, True),
-    ],
-)
-def test_a_command_that_ended_badly_has_failed(ended: dict[str, Any], ok: bool) -> None:
-    _, (_, exchange) = read(begun(), asked(1, "Go on."), ran(2, "c", "bash", {"command": "make test"}, **ended))
-    (call,) = records(exchange, "tool")
-    assert (call.ok, call.call_id, call.duration_ms) == (ok, "c", 1_000)
-
-
-def test_an_edit_has_its_lines_where_it_went_well() -> None:
-    edit = {"path": "a.py", "old_str": "x\n", "new_str": "y\nz\n"}
-    _, (_, good) = read(begun(), asked(1, "Go on."), ran(2, "c", "edit", edit))
-    _, (_, bad) = read(begun(), asked(1, "Go on."), ran(2, "c", "edit", edit, success=False))
-    assert [(each.lines_added, each.lines_removed) for each in records(good, "tool")] == [(2, 1)]
-    assert [(each.lines_added, each.lines_removed) for each in records(bad, "tool")] == [(None, None)]
-
-
-def test_what_a_sub_agent_does_is_its_own() -> None:
-    """Its prompt is no person's, its answer not the agent's; its requests count."""
-    _, (_, exchange) = read(
-        begun(),
-        asked(1, "Delegate it."),
-        ran(2, "c", "task", {"agent_type": "explore", "prompt": "Look around."}),
-        asked(4, "Look around.", agentId="a"),
-        used(5, "chat_2", agentId="a"),
-        said(6, "I looked.", agentId="a"),
-        said(7, "The helper has looked."),
-    )
-    assert exchange.answer is not None
-    assert exchange.answer.text == "The helper has looked."
-    assert [each.sidechain for each in records(exchange, "request")] == [True]
-    assert [each.source for each in records(exchange, "subagent")] == ["explore"]
-
-
-def test_an_interruption_and_a_failure_are_told() -> None:
-    _, (_, exchange) = read(
-        begun(),
-        asked(1, "Go on."),
-        line(2, "session.error", {"message": "429 Too Many Requests", "statusCode": 429}),
-        line(3, "abort", {"reason": "user initiated"}),
-    )
-    assert [each.status_code for each in records(exchange, "error")] == [429]
-    assert (len(records(exchange, "interruption")), exchange.finished) == (1, True)
 
 
 def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_taken() -> None:
