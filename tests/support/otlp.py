@@ -110,11 +110,37 @@ class Taken(msgspec.Struct):
         (record,) = self.records
         return record
 
+    @property
+    def shown(self) -> list[str]:
+        """Each record on one line: what it is, and what is told of it."""
+        commands = [each for each in self.commands if isinstance(each, CaptureRecords)]
+        return [_shown(record, Words(command.words)) for command in commands for record in command.records]
+
     def text(self, field: str = "text") -> str | None:
         """What the one record's text, path or command says."""
         (command,) = self.commands
         assert isinstance(command, CaptureRecords)
         return cut(Words(command.words), getattr(self.only, field))
+
+
+def _shown(record: Record, words: Words) -> str:
+    tokens = (record.input_tokens, record.cache_read_tokens, record.output_tokens)
+    lines = (record.lines_added, record.lines_removed)
+    told = [
+        record.kind,
+        record.tool,
+        None if record.ok is None else "ok" if record.ok else "failed",
+        f"{tokens[0]}+{tokens[1]} > {tokens[2]}" if record.kind == "request" else None,
+        record.status_code,
+        None if record.retry_after_ms is None else f"wait {record.retry_after_ms}",
+        record.source,
+        cut(words, record.path),
+        None if lines == (None, None) else f"+{lines[0]} -{lines[1]}",
+        cut(words, record.command),
+        None if record.text is None else repr(cut(words, record.text)),
+        "beside" if record.sidechain else None,
+    ]
+    return " ".join(str(each) for each in told if each is not None)
 
 
 def signal_of(export: Mapping[str, object]) -> Signal:

@@ -67,22 +67,6 @@ def test_a_count_that_is_none_is_unknown(count: object) -> None:
     assert only("api_request", {"input_tokens": count, "output_tokens": 5}).input_tokens is None
 
 
-@pytest.mark.parametrize(
-    ("source", "sidechain"),
-    [
-        ({}, False),
-        ({"query_source": "repl_main_thread"}, False),
-        ({"query_source": "repl_main_thread:outputStyle:Explanatory"}, False),
-        ({"query_source": "sdk"}, False),
-        ({"query_source": "compact"}, True),
-        ({"query_source": "generate_session_title"}, True),
-        ({"query_source": "Explore"}, True),
-    ],
-)
-def test_requests_beside_the_main_conversation(source: dict[str, object], sidechain: bool) -> None:
-    assert only("api_request", source).sidechain is sidechain
-
-
 @pytest.mark.parametrize("name", ["user_prompt", "claude_code.user_prompt"])
 @pytest.mark.parametrize("service", ["claude-code", "claude-code-desktop", "something else"])
 def test_an_events_name_comes_with_and_without_its_prefix(name: str, service: str) -> None:
@@ -93,21 +77,6 @@ def test_an_events_name_comes_with_and_without_its_prefix(name: str, service: st
 
 def test_the_body_alone_names_the_event() -> None:
     assert taken(logs(log({}, body={"stringValue": "claude_code.api_request"}))).only.kind == "request"
-
-
-@pytest.mark.parametrize(
-    ("attributes", "text"),
-    [
-        ({"prompt": "Fix it"}, "Fix it"),
-        ({"prompt_text": "Fix it"}, "Fix it"),
-        ({"prompt": "<REDACTED>"}, None),
-        ({"prompt_length": "6"}, None),
-        ({"prompt": ""}, None),
-    ],
-)
-def test_a_prompt_that_was_blacked_out_has_no_text(attributes: dict[str, object], text: str | None) -> None:
-    found = taken(logs(claude("user_prompt", attributes)))
-    assert (found.kinds, found.text()) == (["prompt"], text)
 
 
 @pytest.mark.parametrize(
@@ -128,43 +97,6 @@ def test_commands_that_clear_or_leave_say_so(command: str, kinds: list[str], sou
 
 
 @pytest.mark.parametrize(
-    ("attributes", "status"),
-    [
-        ({"status_code": 529, "error": "Overloaded"}, 529),
-        ({"status_code": "429"}, 429),
-        ({"error": 'API Error: 500 {"type":"error"}'}, 500),
-        ({"error": '529 {"type":"error","error":{"type":"overloaded_error"}}'}, 529),
-        ({"error": '[{"type": "text", "text": "API Error: 500 {}"}]'}, 500),
-        ({"error": "Connection error after 500 bytes."}, None),
-    ],
-)
-def test_a_failed_request(attributes: dict[str, object], status: int | None) -> None:
-    """The status is the attribute, or what the message begins with."""
-    record = only("api_error", {**attributes, "model": "<synthetic>", "attempt": 11})
-    assert (record.kind, record.status_code, record.model) == ("error", status, None)
-
-
-@pytest.mark.parametrize(
-    ("message", "wait_ms"),
-    [
-        ("Rate limit reached. Please try again in 11.054s.", 11_054),
-        ("Please retry after 30 seconds", 30_000),
-        ("Try again in 250ms", 250),
-        ("Please wait for 2 minutes", 120_000),
-        ("Rate limit reached. Please try again in 6m0s.", 360_000),
-        ("try again in 1 hour and 5 minutes", 3_900_000),
-        ('{"error": {"details": [{"retryDelay": "34.07s"}]}}', 34_070),
-        ("429 Too Many Requests, Retry-After: 20", 20_000),
-        ("retry after 3 attempts", None),
-        ("Please try again later", None),
-        ("try again in 99999999 minutes", None),
-    ],
-)
-def test_how_long_the_provider_asks_to_wait(message: str, wait_ms: int | None) -> None:
-    assert only("api_error", {"error": message}).retry_after_ms == wait_ms
-
-
-@pytest.mark.parametrize(
     ("attributes", "wait_ms"),
     [
         ({"retry_after": 20}, 20_000),
@@ -178,38 +110,6 @@ def test_how_long_the_provider_asks_to_wait(message: str, wait_ms: int | None) -
 )
 def test_how_long_an_attribute_says_to_wait(attributes: dict[str, Any], wait_ms: int | None) -> None:
     assert wait_told(attributes, str(attributes.get("error", "429"))) == wait_ms
-
-
-def test_a_refusal_ends_a_request_unless_another_model_was_asked() -> None:
-    """The exhausted retries beside the last error are no second one."""
-    assert only("api_refusal", {"request_id": "r"}).kind == "error"
-    assert only("api_refusal", {"server_fallback_hop": True}).kind == "other"
-    assert only("api_retries_exhausted", {"status_code": 529}).kind == "other"
-
-
-@pytest.mark.parametrize(
-    ("decision", "source", "kinds"),
-    [
-        ("accept", "config", ["other"]),
-        ("reject", "user_reject", ["rejection"]),
-        ("reject", "user_abort", ["rejection", "interruption"]),
-        ("reject", "config", ["other"]),
-        ("reject", "hook", ["other"]),
-        ("reject", None, ["rejection"]),
-    ],
-)
-def test_only_a_person_rejects(decision: str, source: str | None, kinds: list[str]) -> None:
-    """What settings and hooks forbid is none of the user's."""
-    attributes = {"decision": decision, "tool_name": "Edit", "tool_use_id": "t1"}
-    found = taken(logs(claude("tool_decision", attributes if source is None else {**attributes, "source": source})))
-    assert (found.kinds, found.records[0].tool, found.records[0].call_id) == (kinds, "Edit", "t1")
-
-
-def test_a_tool_call_without_details() -> None:
-    attributes = {"tool_name": "Edit", "tool_use_id": "t1", "success": "false", "duration_ms": "12"}
-    record = only("tool_result", attributes)
-    assert (record.kind, record.tool, record.ok, record.duration_ms) == ("tool", "Edit", False, 12)
-    assert (record.path, record.command, record.input_digest, record.lines_added) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -244,23 +144,6 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
         assert told.text(field) == (None if span is None else words[span.start : span.end])
 
 
-@pytest.mark.parametrize(
-    ("details", "command"),
-    [
-        ({"tool_parameters": {"bash_command": "git", "full_command": "git push"}}, "git push"),
-        ({"tool_parameters": {"full_command": "a"}, "tool_input": {"command": "b"}}, "a"),
-        ({"tool_parameters": {"bash_command": "git", "git_commit_id": "abc123"}}, "git commit"),
-        ({"tool_parameters": {"bash_command": "git"}}, None),
-        ({"tool_parameters": "no object", "tool_input": {"command": "b"}}, "b"),
-    ],
-)
-def test_a_shells_command(details: dict[str, Any], command: str | None) -> None:
-    """Whole, or unknown: its first word alone says too little. A commit is known by its id."""
-    texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in details.items()}
-    found = taken(logs(claude("tool_result", {"tool_name": "Bash", "success": "true", **texts})))
-    assert found.text("command") == command
-
-
 def test_a_shortened_input_gives_no_lines_and_no_digest() -> None:
     arguments = {"file_path": "/a", "old_string": "a\nb", "new_string": "x" * 128 + "…[900 chars]"}
     attributes = {"tool_name": "Edit", "success": "true", "tool_input": json.dumps(arguments)}
@@ -268,29 +151,105 @@ def test_a_shortened_input_gives_no_lines_and_no_digest() -> None:
     assert (found.only.lines_added, found.only.input_digest, found.text("path")) == (None, None, "/a")
 
 
-def test_a_failed_edit_changed_no_lines() -> None:
-    arguments = {"file_path": "/a", "old_string": "a", "new_string": "b"}
-    attributes = {"tool_name": "Edit", "success": "false", "tool_input": json.dumps(arguments)}
-    assert only("tool_result", attributes).lines_added is None
+EDIT = {"tool_name": "Edit", "tool_input": '{"file_path":"/a","old_string":"a","new_string":"b"}'}
+REFUSED = {"tool_name": "Edit", "decision": "reject"}
+
+
+def bash(**told: object) -> dict[str, object]:
+    texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in told.items()}
+    return {"tool_name": "Bash", "success": "true", **texts}
+
+
+def failed(message: str, **told: object) -> tuple[str, dict[str, object]]:
+    return "api_error", {"error": message, "model": "<synthetic>", **told}
 
 
 @pytest.mark.parametrize(
-    ("event", "attributes", "kind", "source"),
+    ("told", "shown"),
     [
-        ("compaction", {"trigger": "auto", "success": True}, "compaction", "auto"),
-        ("compaction", {"trigger": "auto", "success": "false"}, "other", "auto"),
-        ("subagent_completed", {"agent_type": "Explore", "duration_ms": 5}, "subagent", "Explore"),
-        ("permission_mode_changed", {"from_mode": "default"}, "other", None),
-        ("hook_registered", {"hook_event": "Stop"}, "other", None),
+        # Requests of sub-agents, and the agent's own chores, are beside the conversation.
+        *(
+            (("api_request", {"query_source": source}), ["request None+None > None"])
+            for source in ("repl_main_thread", "repl_main_thread:outputStyle:Explanatory", "sdk")
+        ),
+        *(
+            (("api_request", {"query_source": source}), ["request None+None > None beside"])
+            for source in ("compact", "generate_session_title", "Explore")
+        ),
+        # A prompt that was blacked out is one all the same.
+        (("user_prompt", {"prompt": "Fix it"}), ["prompt 'Fix it'"]),
+        (("user_prompt", {"prompt_text": "Fix it"}), ["prompt 'Fix it'"]),
+        (("user_prompt", {"prompt": "<REDACTED>"}), ["prompt"]),
+        (("user_prompt", {"prompt_length": "6", "prompt": ""}), ["prompt"]),
+        # The status is the attribute, or what the message begins with.
+        (failed("Overloaded", status_code=529), ["error 529 'Overloaded'"]),
+        (failed("x", status_code="429"), ["error 429 'x'"]),
+        (failed("API Error: 500 {}"), ["error 500 'API Error: 500 {}'"]),
+        (failed('529 {"type":"error"}'), ['error 529 \'529 {"type":"error"}\'']),
+        (failed("Connection error after 500 bytes."), ["error 'Connection error after 500 bytes.'"]),
+        # A refusal ends a request unless another model was asked; exhausted retries are no second error.
+        (("api_refusal", {"request_id": "r"}), ["error"]),
+        (("api_refusal", {"server_fallback_hop": True}), ["other"]),
+        (("api_retries_exhausted", {"status_code": 529}), ["other"]),
+        # What settings and hooks forbid is none of the user's.
+        (("tool_decision", {"tool_name": "Edit", "decision": "accept", "source": "config"}), ["other Edit"]),
+        (("tool_decision", REFUSED | {"source": "user_reject"}), ["rejection Edit"]),
+        (("tool_decision", REFUSED | {"source": "user_abort"}), ["rejection Edit", "interruption"]),
+        (("tool_decision", REFUSED | {"source": "config"}), ["other Edit"]),
+        (("tool_decision", REFUSED | {"source": "hook"}), ["other Edit"]),
+        (("tool_decision", REFUSED), ["rejection Edit"]),
+        # A shell's command is whole, or unknown: its first word alone says too little. A commit is known by its id.
+        (
+            ("tool_result", bash(tool_parameters={"bash_command": "git", "full_command": "git push"})),
+            ["tool Bash ok git push"],
+        ),
+        (
+            ("tool_result", bash(tool_parameters={"full_command": "a"}, tool_input={"command": "b"})),
+            ["tool Bash ok a"],
+        ),
+        (("tool_result", bash(tool_parameters={"git_commit_id": "abc123"})), ["tool Bash ok git commit"]),
+        (("tool_result", bash(tool_parameters={"bash_command": "git"})), ["tool Bash ok"]),
+        (("tool_result", bash(tool_parameters="no object", tool_input={"command": "b"})), ["tool Bash ok b"]),
+        # A failed edit changed no lines.
+        (("tool_result", EDIT | {"success": "true"}), ["tool Edit ok /a +1 -1"]),
+        (("tool_result", EDIT | {"success": "false"}), ["tool Edit failed /a"]),
+        (("compaction", {"trigger": "auto", "success": True}), ["compaction ok auto"]),
+        (("compaction", {"trigger": "auto", "success": "false"}), ["other failed auto"]),
+        (("subagent_completed", {"agent_type": "Explore", "duration_ms": 5}), ["subagent Explore"]),
+        (("hook_registered", {"hook_event": "Stop"}), ["other"]),
+        # A sub-agent's answer is none of the turn's.
+        (("assistant_response", {"response": "Done."}), ["response 'Done.'"]),
+        (("assistant_response", {"response": "<REDACTED>"}), ["response"]),
+        (("assistant_response", {"response": "Done.", "query_source": "Explore"}), ["other"]),
     ],
 )
-def test_other_events(event: str, attributes: dict[str, object], kind: str, source: str | None) -> None:
-    record = only(event, attributes)
-    assert (record.kind, record.source) == (kind, source)
+def test_what_an_event_tells(told: tuple[str, Attributes], shown: list[str]) -> None:
+    assert taken(logs(claude(*told))).shown == shown
 
 
-def test_the_agents_answer() -> None:
-    found = taken(logs(claude("assistant_response", {"response": "Done.", "request_id": "r1"})))
-    assert (found.only.kind, found.text()) == ("response", "Done.")
-    assert only("assistant_response", {"response": "Done.", "query_source": "Explore"}).kind == "other"
-    assert taken(logs(claude("assistant_response", {"response": "<REDACTED>"}))).text() is None
+def test_ids_times_and_names_are_told() -> None:
+    call = only("tool_result", {"tool_name": "Edit", "tool_use_id": "t1", "success": "false", "duration_ms": "12"})
+    assert (call.call_id, call.duration_ms, call.input_digest) == ("t1", 12, None)
+    assert only("tool_decision", REFUSED | {"tool_use_id": "t1"}).call_id == "t1"
+    assert only("api_error", {"model": "<synthetic>", "request_id": "r"}).model is None
+    assert only("assistant_response", {"response": "x", "request_id": "r1"}).request_id == "r1"
+
+
+@pytest.mark.parametrize(
+    ("message", "wait_ms"),
+    [
+        ("Rate limit reached. Please try again in 11.054s.", 11_054),
+        ("Please retry after 30 seconds", 30_000),
+        ("Try again in 250ms", 250),
+        ("Please wait for 2 minutes", 120_000),
+        ("Rate limit reached. Please try again in 6m0s.", 360_000),
+        ("try again in 1 hour and 5 minutes", 3_900_000),
+        ('{"error": {"details": [{"retryDelay": "34.07s"}]}}', 34_070),
+        ("429 Too Many Requests, Retry-After: 20", 20_000),
+        ("retry after 3 attempts", None),
+        ("Please try again later", None),
+        ("try again in 99999999 minutes", None),
+    ],
+)
+def test_how_long_the_provider_asks_to_wait(message: str, wait_ms: int | None) -> None:
+    assert wait_told({}, message) == wait_ms

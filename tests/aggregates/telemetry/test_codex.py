@@ -57,26 +57,58 @@ def test_counts_that_contradict_each_other_are_unknown() -> None:
     assert read(codex("sse_event", COMPLETED | {"input_token_count": "5"})).only.input_tokens is None
 
 
+SHELL = {"tool_name": "exec_command", "success": "true"}
+PATCH_OF_ONE = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-old\n+new\n+newer\n*** End Patch"
+
+
+def tool(name: str, arguments: object, **more: object) -> dict[str, object]:
+    given = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"tool_name": name, "arguments": given, "success": "true", **more}
+
+
 @pytest.mark.parametrize(
-    ("attributes", "kind", "status"),
+    ("event", "attributes", "shown"),
     [
-        ({"http.response.status_code": {"intValue": "200"}}, "other", 200),
-        ({"http.response.status_code": {"intValue": "500"}, "error.message": "oops"}, "error", 500),
-        ({"http.response.status_code": 429}, "error", 429),
-        ({"error.message": "connection refused"}, "error", None),
-        ({}, "other", None),
+        # Every try of a request is logged; a good one is counted when its stream is complete.
+        ("api_request", {"http.response.status_code": {"intValue": "200"}}, ["other 200"]),
+        ("api_request", {"http.response.status_code": 500, "error.message": "oops"}, ["error 500 'oops'"]),
+        ("api_request", {"http.response.status_code": 429}, ["error 429"]),
+        ("api_request", {"error.message": "connection refused"}, ["error 'connection refused'"]),
+        ("api_request", {}, ["other"]),
+        (
+            "sse_event",
+            {"event.kind": "response.failed", "error.message": "try again in 20s"},
+            ["error wait 20000 'try again in 20s'"],
+        ),
+        # Only a person rejects.
+        ("tool_decision", {"decision": "approved", "source": "Config"}, ["other"]),
+        ("tool_decision", {"decision": "approved_for_session", "source": "User"}, ["other"]),
+        ("tool_decision", {"decision": "denied", "source": "User"}, ["rejection"]),
+        ("tool_decision", {"decision": "abort", "source": "User"}, ["rejection", "interruption"]),
+        ("tool_decision", {"decision": "denied", "source": "Config"}, ["other"]),
+        # A call's input has many forms.
+        ("tool_result", tool("exec_command", {"cmd": "cat a.txt"}), ["tool exec_command ok cat a.txt"]),
+        ("tool_result", tool("shell", {"command": ["bash", "-lc", "pytest -q"]}), ["tool shell ok pytest -q"]),
+        ("tool_result", tool("shell", {"command": ["git", "add", "a b"]}), ["tool shell ok git add 'a b'"]),
+        ("tool_result", tool("apply_patch", {"input": PATCH_OF_ONE}), ["tool apply_patch ok src/a.py +2 -1"]),
+        ("tool_result", tool("apply_patch", PATCH_OF_ONE), ["tool apply_patch ok src/a.py +2 -1"]),
+        ("tool_result", tool("exec_command", "no json"), ["tool exec_command ok"]),
+        # A command that ended badly failed, though Codex calls it a success; who stops one has interrupted the agent.
+        ("tool_result", SHELL | {"output": "Process exited with code 1\nOutput:\n"}, ["tool exec_command failed"]),
+        ("tool_result", SHELL | {"output": "aborted by user"}, ["tool exec_command", "interruption"]),
+        # A sub-agent's call is known by its path; older versions tell none.
+        ("tool_result", SHELL | {"agent_name": "/root"}, ["tool exec_command ok"]),
+        ("tool_result", SHELL | {"agent_name": "/root/tests"}, ["tool exec_command ok beside"]),
+        ("conversation_starts", {}, ["session_start"]),
     ],
 )
-def test_every_try_of_a_request_is_logged(attributes: dict[str, object], kind: str, status: int | None) -> None:
-    """A good one is counted when its stream is complete."""
-    record = read(codex("api_request", attributes)).only
-    assert (record.kind, record.status_code) == (kind, status)
+def test_what_an_event_tells(event: str, attributes: dict[str, object], shown: list[str]) -> None:
+    assert read(codex(event, attributes)).shown == shown
 
 
-def test_a_stream_that_failed_is_a_failed_request() -> None:
-    failed = {"event.kind": "response.failed", "error.message": "Rate limit reached, try again in 20s"}
-    record = read(codex("sse_event", failed)).only
-    assert (record.kind, record.retry_after_ms) == ("error", 20_000)
+def test_a_calls_time_and_id_are_told() -> None:
+    record = read(codex("tool_result", SHELL | {"duration_ms": "103", "call_id": "x"})).only
+    assert (record.duration_ms, record.call_id) == (103, "x")
 
 
 @pytest.mark.parametrize(("prompt", "text"), [("Read notes.txt", "Read notes.txt"), ("[REDACTED]", None)])
@@ -84,65 +116,6 @@ def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
     found = read(codex("user_prompt", {"prompt": prompt}))
     assert (found.only.kind, found.only.prompt_id, found.text()) == ("prompt", TRACE, text)
     assert (found.commands[0].agent_session_id, found.commands[0].source) == ("c1", "codex")
-
-
-@pytest.mark.parametrize(
-    ("decision", "source", "kinds"),
-    [
-        ("approved", "Config", ["other"]),
-        ("approved_for_session", "User", ["other"]),
-        ("denied", "User", ["rejection"]),
-        ("abort", "User", ["rejection", "interruption"]),
-        ("denied", "Config", ["other"]),
-    ],
-)
-def test_decisions(decision: str, source: str, kinds: list[str]) -> None:
-    found = read(codex("tool_decision", {"decision": decision, "source": source, "call_id": "x"}))
-    assert found.kinds == kinds
-
-
-PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-old\n+new\n+newer\n*** End Patch"
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "path", "command", "lines"),
-    [
-        ("exec_command", {"cmd": "cat notes.txt"}, None, "cat notes.txt", (None, None)),
-        ("shell", {"command": ["bash", "-lc", "pytest -q"]}, None, "pytest -q", (None, None)),
-        ("shell", {"command": ["git", "commit", "-m", "a b"]}, None, "git commit -m 'a b'", (None, None)),
-        ("apply_patch", {"input": PATCH}, "src/a.py", None, (2, 1)),
-        ("apply_patch", PATCH, "src/a.py", None, (2, 1)),
-        ("exec_command", "no json", None, None, (None, None)),
-    ],
-)
-def test_tool_calls(
-    tool: str, arguments: object, path: str | None, command: str | None, lines: tuple[int | None, int | None]
-) -> None:
-    given = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    attributes = {"tool_name": tool, "call_id": "x", "arguments": given, "success": "true", "duration_ms": "103"}
-    found = read(codex("tool_result", attributes))
-    record = found.only
-    assert (record.kind, record.tool, record.ok, record.duration_ms) == ("tool", tool, True, 103)
-    assert (found.text("path"), found.text("command")) == (path, command)
-    assert (record.lines_added, record.lines_removed) == lines
-
-
-def test_a_command_that_ended_badly_failed() -> None:
-    output = "Chunk ID: 27\nWall time: 0.0 seconds\nProcess exited with code 1\nOutput:\n1 failed\n"
-    attributes = {"tool_name": "exec_command", "arguments": '{"cmd":"pytest"}', "success": "true", "output": output}
-    assert read(codex("tool_result", attributes)).only.ok is False
-
-
-def test_a_command_that_a_person_stopped_is_an_interruption() -> None:
-    attributes = {"tool_name": "exec_command", "success": "true", "output": "Wall time: 3.2 seconds\naborted by user"}
-    found = read(codex("tool_result", attributes))
-    assert (found.kinds, found.records[0].ok) == (["tool", "interruption"], None)
-
-
-@pytest.mark.parametrize(("agent", "sidechain"), [("/root", False), ("/root/tests", True), (None, False)])
-def test_a_sub_agents_call_is_known_by_its_path(agent: str | None, sidechain: bool) -> None:
-    attributes = {"tool_name": "exec_command", "success": "true"} | ({} if agent is None else {"agent_name": agent})
-    assert read(codex("tool_result", attributes)).only.sidechain is sidechain
 
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+one\n+two\n*** End Patch"
@@ -197,10 +170,6 @@ def test_who_spawns_a_sub_agent_tells_whose_its_conversation_is() -> None:
     ]
     for output in ("", "unsupported call: spawn_agent", '{"agent_id":7}'):
         assert len(read(codex("tool_result", spawning | {"output": output})).commands) == 1
-
-
-def test_a_conversation_starts() -> None:
-    assert read(codex("conversation_starts")).kinds == ["session_start"]
 
 
 def test_a_record_that_is_no_event_is_kept_and_says_nothing() -> None:

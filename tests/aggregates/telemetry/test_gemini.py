@@ -42,94 +42,54 @@ def test_a_request_counts_thoughts_as_output_and_cached_input_apart() -> None:
     assert [each.agent_session_id for each in found.commands] == ["g1"]
 
 
-@pytest.mark.parametrize(("role", "sidechain"), [("main", False), ("subagent", True), (None, False)])
-def test_requests_of_other_roles_are_beside_the_conversation(role: str | None, sidechain: bool) -> None:
-    attributes = RESPONSE if role is None else {**RESPONSE, "role": role}
-    assert read(gemini("api_response", attributes)).only.sidechain is sidechain
-
-
-@pytest.mark.parametrize("status", [429, "429"])
-def test_a_failed_request(status: object) -> None:
-    attributes = {"model_name": "gemini-2.5-pro", "status_code": status, "error": "Please retry in 3s", "duration": 8}
-    record = read(gemini("api_error", attributes)).only
-    assert (record.kind, record.status_code, record.model) == ("error", 429, "gemini-2.5-pro")
-    assert (record.duration_ms, record.retry_after_ms) == (8, 3_000)
-
-
-@pytest.mark.parametrize(("attributes", "text"), [({"prompt": "Read it"}, "Read it"), ({"prompt_length": 7}, None)])
-def test_a_prompt(attributes: dict[str, object], text: str | None) -> None:
-    found = read(gemini("user_prompt", {**attributes, "prompt_id": "g1"}))
-    assert (found.only.kind, found.only.prompt_id, found.text()) == ("prompt", "g1", text)
+EDIT = {
+    "function_name": "replace",
+    "function_args": json.dumps({"file_path": "/a.py", "old_string": "a", "new_string": "a\nb"}),
+}
+COUNTED = {"model_added_lines": 7, "user_added_lines": 1, "model_removed_lines": 2, "user_removed_lines": 0}
+ABORTED = "exception AbortError: This operation was aborted sending request"
 
 
 @pytest.mark.parametrize(
-    ("attributes", "kind", "ok", "lines"),
+    ("event", "attributes", "shown"),
     [
-        ({"success": True, "decision": "auto_accept"}, "tool", True, (1, 0)),
+        # A sub-agent's request, or a summary's, is beside the conversation.
+        ("api_response", RESPONSE | {"role": "main"}, "request 496+1024 > 64 200"),
+        ("api_response", RESPONSE | {"role": "subagent"}, "request 496+1024 > 64 200 beside"),
+        ("api_error", {"status_code": 429, "error": "Retry in 3s"}, "error 429 wait 3000 'Retry in 3s'"),
+        ("api_error", {"status_code": "429", "error": "x"}, "error 429 'x'"),
+        ("user_prompt", {"prompt": "Read it"}, "prompt 'Read it'"),
+        ("user_prompt", {"prompt_length": 7}, "prompt"),
+        # Lines are the tool's own count, else what its input says.
+        ("tool_call", EDIT | {"success": True, "decision": "auto_accept"}, "tool replace ok /a.py +1 -0"),
+        ("tool_call", EDIT | {"success": True, "metadata": json.dumps(COUNTED)}, "tool replace ok /a.py +8 -2"),
+        ("tool_call", EDIT | {"success": False, "error": "no file"}, "tool replace failed /a.py"),
         (
-            {
-                "success": True,
-                "decision": "accept",
-                "metadata": {
-                    "model_added_lines": 7,
-                    "user_added_lines": 1,
-                    "model_removed_lines": 2,
-                    "user_removed_lines": 0,
-                },
-            },
-            "tool",
-            True,
-            (8, 2),
+            "tool_call",
+            EDIT | {"success": True, "metadata": '{"exitCode":4}'},
+            "tool replace failed /a.py",
         ),
-        ({"success": False, "error": "no file"}, "tool", False, (None, None)),
-        ({"success": True, "metadata": {"exitCode": 4, "isError": True}}, "tool", False, (None, None)),
-        ({"success": True, "metadata": {"exitCode": 0, "isError": False}}, "tool", True, (1, 0)),
-        ({"success": False, "decision": "reject"}, "rejection", None, (None, None)),
-    ],
-)
-def test_tool_calls(
-    attributes: dict[str, Any], kind: str, ok: bool | None, lines: tuple[int | None, int | None]
-) -> None:
-    """The tool's own count of lines, else what its input says."""
-    given = {key: json.dumps(each) if key == "metadata" else each for key, each in attributes.items()}
-    arguments = json.dumps({"file_path": "/a.py", "old_string": "a", "new_string": "a\nb"})
-    found = read(gemini("tool_call", {"function_name": "replace", "function_args": arguments, **given}))
-    record = found.only
-    assert (record.kind, record.tool, record.ok) == (kind, "replace", ok)
-    assert (record.lines_added, record.lines_removed) == lines
-    assert found.text("path") == ("/a.py" if kind == "tool" else None)
-
-
-@pytest.mark.parametrize(
-    ("attributes", "kind"),
-    [
-        ({"error": "The operation was aborted.", "error.type": "AbortError", "role": "main"}, "interruption"),
-        ({"error.message": "This operation was aborted"}, "interruption"),
-        (
-            {"error": "exception AbortError: This operation was aborted sending request", "error.type": "Error"},
-            "interruption",
-        ),
-        ({"error.message": "The user aborted a request.", "error_type": "AbortError"}, "interruption"),
-        ({"error.message": "The operation was aborted.", "role": "utility_next_speaker"}, "other"),
-        ({"error.message": "429 the quota was aborted", "role": "main"}, "error"),
-    ],
-)
-def test_who_presses_esc_interrupts(attributes: dict[str, Any], kind: str) -> None:
-    """That is no failure of the API; a helper's request is given up with it."""
-    assert read(gemini("api_error", attributes)).kinds == [kind]
-
-
-@pytest.mark.parametrize(
-    ("event", "attributes", "kind"),
-    [
+        ("tool_call", EDIT | {"success": True, "metadata": '{"exitCode":0}'}, "tool replace ok /a.py +1 -0"),
+        ("tool_call", EDIT | {"success": False, "decision": "reject"}, "rejection replace"),
+        # Who presses Esc interrupts; a helper's request is given up with it.
+        ("api_error", {"error": "x", "error.type": "AbortError", "role": "main"}, "interruption"),
+        ("api_error", {"error.message": "This operation was aborted"}, "interruption"),
+        ("api_error", {"error": ABORTED, "error.type": "Error"}, "interruption"),
+        ("api_error", {"error.message": "The user aborted a request.", "error_type": "AbortError"}, "interruption"),
+        ("api_error", {"error.message": "The operation was aborted.", "role": "utility_next_speaker"}, "other"),
+        ("api_error", {"error.message": "429 was aborted", "role": "main"}, "error 429 '429 was aborted'"),
         ("config", {"model": "gemini-2.5-pro"}, "session_start"),
-        ("slash_command", {"command": "clear"}, "session_start"),
+        ("slash_command", {"command": "clear"}, "session_start clear"),
         ("slash_command", {"command": "help"}, "other"),
         ("chat_compression", {}, "compaction"),
-        ("agent.finish", {"agent_name": "x"}, "subagent"),
+        ("agent.finish", {"agent_name": "x"}, "subagent x"),
         ("file_operation", {"operation": "read"}, "other"),
-        ("loop_detected", {}, "other"),
     ],
 )
-def test_other_events(event: str, attributes: dict[str, object], kind: str) -> None:
-    assert read(gemini(event, attributes)).kinds == [kind]
+def test_what_an_event_tells(event: str, attributes: dict[str, Any], shown: str) -> None:
+    assert read(gemini(event, attributes)).shown == [shown]
+
+
+def test_a_failed_request_has_its_model_and_its_time() -> None:
+    record = read(gemini("api_error", {"model_name": "gemini-2.5-pro", "duration": 8, "prompt_id": "g1"})).only
+    assert (record.model, record.duration_ms, record.prompt_id) == ("gemini-2.5-pro", 8, "g1")
