@@ -79,60 +79,48 @@ def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
     assert {record.origin for record in found.records} == {0}
 
 
-@pytest.mark.parametrize(
-    ("told", "ok"),
-    [
-        ({"process.exit.code": 1}, False),
-        ({"process.exit.code": 0}, True),
-        ({"gen_ai.tool.call.result": "1 failed\n<shellId: 0 completed with exit code 4>"}, False),
-        ({"gen_ai.tool.call.result": "fine\n<shellId: 0 completed with exit code 0>"}, True),
-        ({"error.type": "timeout"}, False),
-        ({}, True),
-    ],
-)
-def test_a_command_that_ended_badly_has_failed(told: dict[str, Any], ok: bool) -> None:
-    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash", **told}
-    found = read(span("execute_tool bash", attributes, spanId=TOOL, parentSpanId=AGENT))
-    assert found.only.ok is ok
-
-
-@pytest.mark.parametrize("content", ["", "no json", "{}", "[5]", '[{"role":"user"}]', '[{"role":"user","parts":[5]}]'])
-def test_messages_that_say_nothing_leave_a_prompt_without_text(content: str) -> None:
-    found = read(agent({"gen_ai.input.messages": content}))
-    assert (found.kinds, found.text()) == (["prompt"], None)
+FAILED = {"status": {"code": 2, "message": "429, retry after 5s"}}
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "path", "command", "lines"),
+    ("spans", "shown"),
     [
-        ("run_in_terminal", {"command": "dotnet test"}, None, "dotnet test", (None, None)),
-        ("run_command_in_terminal", {"command": "dotnet test"}, None, "dotnet test", (None, None)),
-        ("create_file", {"filePath": "a.cs", "content": "1\n2"}, "a.cs", None, (2, None)),
-        ("replace_string_in_file", {"filePath": "a", "oldString": "x", "newString": "y\nz"}, "a", None, (2, 1)),
-        ("apply_patch", {"patch": "*** Update File: b.cs\n+x"}, "b.cs", None, (1, 0)),
-        ("edit", {"path": "a.cs", "old_str": "x", "new_str": "y\nz"}, "a.cs", None, (2, 1)),
-        ("create", {"path": "a.cs", "file_text": "1\n2"}, "a.cs", None, (2, None)),
-        ("bash", {"command": "dotnet test"}, None, "dotnet test", (None, None)),
-        ("get_file", {"path": "src/App.cs"}, "src/App.cs", None, (None, None)),
-        ("run_build", {"configuration": "Debug"}, None, None, (None, None)),
+        ([tool("run_in_terminal", {"command": "dotnet test"})], ["tool run_in_terminal ok dotnet test"]),
+        ([tool("bash", {"command": "dotnet test"})], ["tool bash ok dotnet test"]),
+        ([tool("create_file", {"filePath": "a.cs", "content": "1\n2"})], ["tool create_file ok a.cs +2 -None"]),
+        (
+            [tool("replace_string_in_file", {"filePath": "a", "oldString": "x", "newString": "y\nz"})],
+            ["tool replace_string_in_file ok a +2 -1"],
+        ),
+        ([tool("apply_patch", {"patch": "*** Update File: b.cs\n+x"})], ["tool apply_patch ok b.cs +1 -0"]),
+        ([tool("edit", {"path": "a.cs", "old_str": "x", "new_str": "y\nz"})], ["tool edit ok a.cs +2 -1"]),
+        ([tool("create", {"path": "a.cs", "file_text": "1\n2"})], ["tool create ok a.cs +2 -None"]),
+        ([tool("get_file", {"path": "src/App.cs"})], ["tool get_file ok src/App.cs"]),
+        ([tool("run_build", {"configuration": "Debug"})], ["tool run_build ok"]),
+        # A command that ended badly has failed.
+        *(
+            ([span("x", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash", **told})], [shown])
+            for told, shown in (
+                ({"gen_ai.tool.call.result": "x\n<completed with exit code 4>"}, "tool bash failed"),
+                ({"gen_ai.tool.call.result": "x\n<completed with exit code 0>"}, "tool bash ok"),
+                ({"process.exit.code": 1}, "tool bash failed"),
+                ({"process.exit.code": 0}, "tool bash ok"),
+                ({"error.type": "timeout"}, "tool bash failed"),
+            )
+        ),
+        # A status of two is a failure.
+        ([chat(**FAILED)], ["error 429 wait 5000 '429, retry after 5s'"]),
+        ([tool("create_file", {"content": "x"}, **FAILED)], ["tool create_file failed"]),
+        # Messages that say nothing leave a prompt without text; a sub-agent's is none.
+        *(
+            ([agent({"gen_ai.input.messages": said})], ["prompt"])
+            for said in ("", "no json", "{}", "[5]", '[{"role":"user"}]', '[{"role":"user","parts":[5]}]')
+        ),
+        ([agent(parentSpanId=CHAT)], ["subagent"]),
     ],
 )
-def test_tool_calls(
-    name: str, arguments: object, path: str | None, command: str | None, lines: tuple[int | None, int | None]
-) -> None:
-    found = read(tool(name, arguments))
-    record = found.only
-    assert (record.kind, record.tool, record.ok, record.call_id) == ("tool", name, True, "call_1")
-    assert (found.text("path"), found.text("command")) == (path, command)
-    assert (record.lines_added, record.lines_removed) == lines
-
-
-def test_a_status_of_two_is_a_failure() -> None:
-    failed = {"status": {"code": 2, "message": "429 Too Many Requests, retry after 5s"}}
-    found = read(chat(**failed), tool("create_file", {"content": "x"}, **failed))
-    error, call = found.records
-    assert (error.kind, error.status_code, error.retry_after_ms) == ("error", 429, 5_000)
-    assert (call.kind, call.ok, call.lines_added) == ("tool", False, None)
+def test_what_a_span_tells(spans: list[dict[str, Any]], shown: list[str]) -> None:
+    assert read(*spans).shown == shown
 
 
 def test_two_conversations_in_one_trace_stay_apart() -> None:
@@ -145,15 +133,6 @@ def test_two_conversations_in_one_trace_stay_apart() -> None:
     )
     sessions = {each.agent_session_id: len(getattr(each, "records", ())) for each in found.commands}
     assert sessions == {"v1": 1, "v2": 2, None: 1}
-
-
-def test_spans_that_are_each_others_parents_have_no_session() -> None:
-    found = read(chat(spanId=CHAT, parentSpanId=INNER), chat(spanId=INNER, parentSpanId=CHAT))
-    assert [each.agent_session_id for each in found.commands] == [None]
-
-
-def test_a_sub_agent_is_no_prompt() -> None:
-    assert read(agent(parentSpanId=CHAT)).kinds == ["subagent"]
 
 
 def test_copilot_under_another_name_is_known_by_its_attributes() -> None:
@@ -190,16 +169,21 @@ def test_an_unknown_service_is_kept() -> None:
     assert (found.only.kind, found.only.name, found.commands[0].source) == ("other", "browser.page_view", "unknown")
 
 
+def test_spans_that_are_each_others_parents_have_no_session() -> None:
+    found = read(chat(spanId=CHAT, parentSpanId=INNER), chat(spanId=INNER, parentSpanId=CHAT))
+    assert [each.agent_session_id for each in found.commands] == [None]
+
+
 @pytest.mark.parametrize(
-    ("event", "attributes", "kind", "source"),
+    ("event", "attributes", "shown"),
     [
-        ("session_start", {"source": "clear"}, "session_start", "clear"),
-        ("session_end", {"reason": "logout"}, "session_end", "logout"),
-        ("tool_result", {"tool_name": "Bash", "success": "true", "tool_input": '{"command":"ls"}'}, "tool", None),
-        ("something_new", {}, "other", None),
+        ("session_start", {"source": "clear"}, "session_start clear"),
+        ("session_end", {"reason": "logout"}, "session_end logout"),
+        ("tool_result", {"tool_name": "Bash", "success": "true", "tool_input": '{"command":"ls"}'}, "tool Bash ok ls"),
+        ("stop_failure", {"error": "rate_limit"}, "error 429 'rate_limit'"),
+        ("something_new", {}, "other"),
     ],
 )
-def test_the_events_of_svcs_own_hook(event: str, attributes: dict[str, object], kind: str, source: str | None) -> None:
-    record = log({"session.id": "s1", "event.name": f"svc.{event}", **attributes})
-    found = taken(logs(record, service="anything"))
-    assert (found.only.kind, found.only.source, found.commands[0].source) == (kind, source, "svc")
+def test_the_events_of_svcs_own_hook(event: str, attributes: dict[str, object], shown: str) -> None:
+    found = taken(logs(log({"session.id": "s1", "event.name": f"svc.{event}", **attributes}), service="anything"))
+    assert (found.shown, found.commands[0].source) == ([shown], "svc")
