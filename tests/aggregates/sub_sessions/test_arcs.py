@@ -26,6 +26,8 @@ NEW_TOPIC = prompt(
     opens=("names a new task", "asks like a first prompt", "names a step", "wants or reports something"),
     topic="one two three four five six seven eight",
 )
+FIRST, SHIPPED = turn_at(0, GOAL), turn_at(0, GOAL, work=COMMITTED)
+"""The turn before: as it is, and with its changes committed."""
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_the_prompts_above_weigh_what_their_names_say(
     reading: PromptReading, shift: bool, unsure: bool, unsure_once_committed: bool
 ) -> None:
     """Weights that are trained anew may ask for other prompts here."""
-    arc, turn = OpenArc([turn_at(0, GOAL)]), turn_at(9, reading)
+    arc, turn = OpenArc([FIRST]), turn_at(9, reading)
     plain, after = topic_shift(arc, turn), topic_shift(arc, turn, after_commit=True)
     assert (plain.shift, plain.unsure, after.unsure) == (shift, unsure, unsure_once_committed)
 
@@ -67,34 +69,20 @@ def parted(kind: BoundaryKind) -> list[tuple[BoundaryKind, list[int]]]:
     ("turns", "arcs"),
     [
         pytest.param([], [], id="no turn, no arc"),
-        pytest.param([turn_at(0, GOAL)], [("start", [0])], id="one turn, one arc"),
-        pytest.param([turn_at(0, GOAL), turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on"),
-        pytest.param(
-            [turn_at(0, GOAL), turn_at(3_000, GOES_ON)], [("start", [0, 3_000])], id="idle time is no boundary"
-        ),
-        pytest.param([turn_at(0, GOAL), turn_at(9, GOES_ON, opening="clear")], parted("clear"), id="a clear"),
-        pytest.param([turn_at(0, GOAL), turn_at(9, GOES_ON, opening="end")], parted("end"), id="an end"),
-        pytest.param([turn_at(0, GOAL), turn_at(9, GOES_ON, opening="start")], WHOLE, id="a start within is none"),
-        pytest.param([turn_at(0, GOAL), turn_at(9, NEW_TOPIC)], parted("topic"), id="a topic shift"),
-        pytest.param([turn_at(0, GOAL), turn_at(9, DOUBTFUL)], WHOLE, id="a doubtful turn goes on"),
-        pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_NEW)],
-            parted("commit"),
-            id="another topic after a commit",
-        ),
-        pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on after a commit"
-        ),
-        pytest.param([turn_at(0, GOAL, work=COMMITTED), turn_at(9, THANKS)], WHOLE, id="thanks after a commit"),
-        pytest.param([turn_at(0, GOAL, work=COMMITTED), turn_at(9)], WHOLE, id="an unseen prompt after a commit"),
-        pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(9, NEW_TOPIC)], parted("commit"), id="another topic after one"
-        ),
-        pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(9, DOUBTFUL, opening="end")],
-            parted("end"),
-            id="an end after one",
-        ),
+        pytest.param([FIRST], [("start", [0])], id="one turn, one arc"),
+        pytest.param([FIRST, turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on"),
+        pytest.param([FIRST, turn_at(3_000, GOES_ON)], [("start", [0, 3_000])], id="idle time is no boundary"),
+        pytest.param([FIRST, turn_at(9, GOES_ON, opening="clear")], parted("clear"), id="a clear"),
+        pytest.param([FIRST, turn_at(9, GOES_ON, opening="end")], parted("end"), id="an end"),
+        pytest.param([FIRST, turn_at(9, GOES_ON, opening="start")], WHOLE, id="a start within is none"),
+        pytest.param([FIRST, turn_at(9, NEW_TOPIC)], parted("topic"), id="a topic shift"),
+        pytest.param([FIRST, turn_at(9, DOUBTFUL)], WHOLE, id="a doubtful turn goes on"),
+        pytest.param([SHIPPED, turn_at(9, LIKELY_NEW)], parted("commit"), id="another topic after a commit"),
+        pytest.param([SHIPPED, turn_at(9, GOES_ON)], WHOLE, id="a turn that goes on after a commit"),
+        pytest.param([SHIPPED, turn_at(9, THANKS)], WHOLE, id="thanks after a commit"),
+        pytest.param([SHIPPED, turn_at(9)], WHOLE, id="an unseen prompt after a commit"),
+        pytest.param([SHIPPED, turn_at(9, NEW_TOPIC)], parted("commit"), id="another topic after one"),
+        pytest.param([SHIPPED, turn_at(9, DOUBTFUL, opening="end")], parted("end"), id="an end after one"),
         pytest.param(
             [turn_at(0, GOAL, work=worked("M")), turn_at(9, DOUBTFUL)], WHOLE, id="a commit of what nobody changed"
         ),
@@ -107,12 +95,12 @@ def parted(kind: BoundaryKind) -> list[tuple[BoundaryKind, list[int]]]:
             id="a change in one turn and its commit in the next",
         ),
         pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(1, GOES_ON), turn_at(9, DOUBTFUL)],
+            [SHIPPED, turn_at(1, GOES_ON), turn_at(9, DOUBTFUL)],
             [("start", [0, 1, 9])],
             id="a commit before the last turn is past",
         ),
         pytest.param(
-            [turn_at(0, GOAL, work=COMMITTED), turn_at(1, DOUBTFUL, work=worked("M", read=(8,))), turn_at(9, DOUBTFUL)],
+            [SHIPPED, turn_at(1, DOUBTFUL, work=worked("M", read=(8,))), turn_at(9, DOUBTFUL)],
             [("start", [0]), ("commit", [1, 9])],
             id="a change of the arc before does not count",
         ),
@@ -190,28 +178,22 @@ def test_a_persons_word_goes_before_every_boundary(
     second: Turn, said: dict[UUID, bool], arcs: list[tuple[BoundaryKind, list[int]]], words: list[bool | None]
 ) -> None:
     """That there is one cuts here; that there is none is told with the arc that it opens."""
-    cut = cut_arcs(
-        [turn_at(0, GOAL), second], "start", None, said, {uuid(9): model_says(False)} if said.get(uuid(9)) else {}
-    )
+    cut = cut_arcs([FIRST, second], "start", None, said, {uuid(9): model_says(False)} if said.get(uuid(9)) else {})
     assert (shape(cut), [arc.said for arc in cut]) == (arcs, words)
 
 
 @pytest.mark.parametrize(
     ("turns", "closings"),
     [
-        pytest.param([turn_at(0, GOAL)], [(None, None)], id="an open arc"),
+        pytest.param([FIRST], [(None, None)], id="an open arc"),
         pytest.param([turn_at(0, GOAL, closed="end", closed_at=3)], [("end", 3)], id="an end that nothing follows"),
-        pytest.param(
-            [turn_at(0, GOAL), turn_at(9, NEW_TOPIC)], [("topic", 9), (None, None)], id="closed by the next one's start"
-        ),
+        pytest.param([FIRST, turn_at(9, NEW_TOPIC)], [("topic", 9), (None, None)], id="closed by the next one's start"),
         pytest.param(
             [turn_at(0, GOAL, closed="clear", closed_at=3), turn_at(9, GOES_ON, opening="clear")],
             [("clear", 3), (None, None)],
             id="closed when the clear was seen",
         ),
-        pytest.param(
-            [turn_at(0, GOAL), turn_at(1, GOES_ON, closed="end", closed_at=3)], [("end", 3)], id="after its last turn"
-        ),
+        pytest.param([FIRST, turn_at(1, GOES_ON, closed="end", closed_at=3)], [("end", 3)], id="after its last turn"),
         pytest.param(
             [turn_at(0, GOAL, closed="end", closed_at=3), turn_at(9, GOES_ON, opening="clear")],
             [("end", 3), (None, None)],
@@ -228,7 +210,7 @@ def test_an_arc_closes_where_that_was_said_else_with_the_next_one(
 
 def test_an_arc_holds_what_its_turns_amount_to() -> None:
     """Its opening turn names it; the last known directory and all files are its own."""
-    shift = cut_arcs([turn_at(0, GOAL), turn_at(9, NEW_TOPIC)], "start", None)[1].shift
+    shift = cut_arcs([FIRST, turn_at(9, NEW_TOPIC)], "start", None)[1].shift
     turns = [
         turn_at(1, GOAL, work=worked(changed=(5,), read=(3,)), lasts_us=HOUR, cwd=7),
         turn_at(2, GOES_ON, work=worked(changed=(4,), read=(5,)), cwd=8),
@@ -272,14 +254,14 @@ SURELY_GOES_ON = turn_at(
 @pytest.mark.parametrize(
     ("first", "second", "unsure"),
     [
-        pytest.param(turn_at(0, GOAL), turn_at(9, DOUBTFUL), True, id="near even odds"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_NEW), True, id="another topic"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, NEW_TOPIC), True, id="another topic, likelier"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, LIKELY_GOES_ON), False, id="the same topic, rather surely"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, GOES_ON), False, id="the same topic, surely"),
+        pytest.param(FIRST, turn_at(9, DOUBTFUL), True, id="near even odds"),
+        pytest.param(FIRST, turn_at(9, LIKELY_NEW), True, id="another topic"),
+        pytest.param(FIRST, turn_at(9, NEW_TOPIC), True, id="another topic, likelier"),
+        pytest.param(FIRST, turn_at(9, LIKELY_GOES_ON), False, id="the same topic, rather surely"),
+        pytest.param(FIRST, turn_at(9, GOES_ON), False, id="the same topic, surely"),
         pytest.param(REVIEW, SURELY_GOES_ON, False, id="the same topic, beyond any doubt"),
-        pytest.param(turn_at(0, GOAL, work=COMMITTED), turn_at(9, LIKELY_GOES_ON), True, id="a commit makes it unsure"),
-        pytest.param(turn_at(0, GOAL), turn_at(9, THANKS), False, id="a turn that cannot shift"),
+        pytest.param(SHIPPED, turn_at(9, LIKELY_GOES_ON), True, id="a commit makes it unsure"),
+        pytest.param(FIRST, turn_at(9, THANKS), False, id="a turn that cannot shift"),
     ],
 )
 def test_a_gap_is_unsure_between_the_bounds(first: Turn, second: Turn, unsure: bool) -> None:
@@ -289,7 +271,7 @@ def test_a_gap_is_unsure_between_the_bounds(first: Turn, second: Turn, unsure: b
 
 def test_an_arc_knows_how_unsure_its_end_is() -> None:
     """What a judge hardly saw; where a person said it, or the session was cleared, nothing is unsure."""
-    turns = [turn_at(0, GOAL), turn_at(9, NEW_TOPIC)]
+    turns = [FIRST, turn_at(9, NEW_TOPIC)]
     first, last = cut_arcs(turns, "start", None)
     assert last.shift is not None
     assert (first.end_chance, last.end_chance) == (last.shift.chance, None)
@@ -301,7 +283,7 @@ def test_an_arc_knows_how_unsure_its_end_is() -> None:
 
 def test_the_gaps_of_an_arc_are_found_in_order() -> None:
     """The one before it as well, where a judge parted the two; none of which a person spoke."""
-    before, turns = [turn_at(0, GOAL), turn_at(1, GOES_ON)], [turn_at(n, DOUBTFUL) for n in (2, 3, 4)]
+    before, turns = [FIRST, turn_at(1, GOES_ON)], [turn_at(n, DOUBTFUL) for n in (2, 3, 4)]
     found = unsure_gaps(before, turns, ())
     assert [(gap.arc, gap.turn) for gap in found] == [
         (tuple(before), turns[0]),
@@ -314,9 +296,9 @@ def test_the_gaps_of_an_arc_are_found_in_order() -> None:
 
 def test_a_gap_tells_its_chance() -> None:
     """A sum below 0: the same topic; 0.7 of a logit more after a commit."""
-    (plain,) = unsure_gaps([], [turn_at(0, GOAL), turn_at(9, DOUBTFUL)], ())
-    (after,) = unsure_gaps([], [turn_at(0, GOAL, work=COMMITTED), turn_at(9, DOUBTFUL)], ())
-    (shift,) = unsure_gaps([], [turn_at(0, GOAL), turn_at(9, LIKELY_NEW)], ())
+    (plain,) = unsure_gaps([], [FIRST, turn_at(9, DOUBTFUL)], ())
+    (after,) = unsure_gaps([], [SHIPPED, turn_at(9, DOUBTFUL)], ())
+    (shift,) = unsure_gaps([], [FIRST, turn_at(9, LIKELY_NEW)], ())
     assert plain.logit < 0 < shift.logit
     assert after.logit - plain.logit == 700
     assert plain.chance < after.chance < shift.chance

@@ -147,19 +147,18 @@ def test_whose_text_and_answer_are_read(kinds: tuple[CaptureKind, ...], read: in
     assert (turn.response_position, turn.elapsed_ms) == (read, read)
 
 
+def _unknown(*sums: int) -> ModelUsage:
+    """One request to a model that nobody named."""
+    return ModelUsage("unknown", 1, *sums)
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
         pytest.param(answer(), (), id="no numbers"),
-        pytest.param(
-            answer(input_tokens=3), (ModelUsage("unknown", 1, 3, 0, 0, 0, 0, 1, 0, 1),), id="tokens without a price"
-        ),
-        pytest.param(
-            answer(output_tokens=0), (ModelUsage("unknown", 1, 0, 0, 0, 0, 0, 1, 0, 1),), id="a zero that was told"
-        ),
-        pytest.param(
-            answer(cost_usd_nano=7), (ModelUsage("unknown", 1, 0, 0, 0, 0, 7, 0, 0, 1, 1),), id="a price without tokens"
-        ),
+        pytest.param(answer(input_tokens=3), (_unknown(3, 0, 0, 0, 0, 1, 0, 1),), id="tokens without a price"),
+        pytest.param(answer(output_tokens=0), (_unknown(0, 0, 0, 0, 0, 1, 0, 1),), id="a zero that was told"),
+        pytest.param(answer(cost_usd_nano=7), (_unknown(0, 0, 0, 0, 7, 0, 0, 1, 1),), id="a price without tokens"),
         pytest.param(
             answer(
                 model="opus",

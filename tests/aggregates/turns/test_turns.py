@@ -31,47 +31,39 @@ def groups(captures: Sequence[Capture], taken: frozenset[str] = frozenset()) -> 
 @pytest.mark.parametrize(
     ("captures", "joined"),
     [
-        pytest.param(
-            [capture(1), capture(2, "log", at_us=2 * MINUTE)], [[1, 2]], id="same text, two minutes later: one prompt"
-        ),
-        pytest.param(
-            [capture(1), capture(2, "log", at_us=2 * MINUTE + 1)], [[1], [2]], id="same text, over two minutes: two"
-        ),
-        pytest.param(
-            [capture(1, "log"), capture(2, at_us=2 * MINUTE)], [[1, 2]], id="the agent's log came first: one prompt"
-        ),
-        pytest.param(
-            [capture(1), capture(2, "transcript"), capture(3, "log")], [[3, 1, 2]], id="one of each kind: one prompt"
-        ),
-        pytest.param([capture(1), capture(2, at_us=SECOND)], [[1], [2]], id="two of one kind: two prompts"),
-        pytest.param([capture(1), capture(2, "log", text="Add a test")], [[1], [2]], id="different texts: two prompts"),
-        pytest.param([capture(1, text=None), capture(2, "log", text=None)], [[1], [2]], id="no texts: two prompts"),
+        pytest.param([capture(1), capture(2, "log", at_us=2 * MINUTE)], [[1, 2]], id="same text, two minutes later"),
+        pytest.param([capture(1), capture(2, "log", at_us=2 * MINUTE + 1)], [[1], [2]], id="same text, later still"),
+        pytest.param([capture(1, "log"), capture(2, at_us=2 * MINUTE)], [[1, 2]], id="the agent's log came first"),
+        pytest.param([capture(1), capture(2, "transcript"), capture(3, "log")], [[3, 1, 2]], id="one of each kind"),
+        pytest.param([capture(1), capture(2, at_us=SECOND)], [[1], [2]], id="two of one kind"),
+        pytest.param([capture(1), capture(2, "log", text="Add a test")], [[1], [2]], id="different texts"),
+        pytest.param([capture(1, text=None), capture(2, "log", text=None)], [[1], [2]], id="no texts"),
         pytest.param(
             [capture(1, host="p"), capture(2, "log", host="p", text=None, at_us=DAY)],
             [[1, 2]],
-            id="the same prompt id, a day later: one prompt",
+            id="the same prompt id, a day later",
         ),
         pytest.param(
-            [capture(1, host="p"), capture(2, host="p", at_us=SECOND)], [[1], [2]], id="the same id, one kind: two"
+            [capture(1, host="p"), capture(2, host="p", at_us=SECOND)], [[1], [2]], id="the same id, one kind"
         ),
         pytest.param(
-            [capture(1, host="p"), capture(2, "log", host="q")], [[1], [2]], id="different ids, the same text: two"
+            [capture(1, host="p"), capture(2, "log", host="q")], [[1], [2]], id="different ids, the same text"
         ),
         pytest.param(
-            [capture(1, host="p"), capture(2, "log", at_us=SECOND)], [[1, 2]], id="the later one without an id: one"
+            [capture(1, host="p"), capture(2, "log", at_us=SECOND)], [[1, 2]], id="the later one without an id"
         ),
         pytest.param(
-            [capture(1), capture(2, "log", host="p", at_us=SECOND)], [[1, 2]], id="the earlier one without an id: one"
+            [capture(1), capture(2, "log", host="p", at_us=SECOND)], [[1, 2]], id="the earlier one without an id"
         ),
         pytest.param(
             [capture(1), capture(2, "log", host="p", at_us=1), capture(3, "transcript", host="q", at_us=2)],
             [[1, 2], [3]],
-            id="an id that came with the log keeps another id out",
+            id="an id that came with the log keeps another out",
         ),
         pytest.param(
             [capture(1), capture(2, at_us=MINUTE), capture(3, "log", at_us=MINUTE), capture(4, "log", at_us=MINUTE)],
             [[1, 3], [4, 2]],
-            id="a text sent twice is joined with its logs one by one",
+            id="a text sent twice, one by one",
         ),
         pytest.param(
             [capture(1), capture(2, "transcript", at_us=2 * MINUTE), capture(3, "log", at_us=3 * MINUTE)],
@@ -269,6 +261,7 @@ def test_turns_of_one_moment_are_ordered_by_their_ids() -> None:
     assert ids == sorted(turn_id_from_capture(uuid(n)) for n in range(6))
 
 
+END, LATE_CLEAR = seen("session_end", 5 * MINUTE), seen("session_start", 6 * MINUTE, source="clear")
 Course = list[tuple[Opening | None, Literal["clear", "end"] | None, int | None]]
 CALM: Course = [("start", None, None), (None, None, None), (None, None, None)]
 ENDED: Course = [("start", "end", 5), ("end", None, None), (None, None, None)]
@@ -280,24 +273,19 @@ CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (Non
     ("clearing", "reports", "course"),
     [
         pytest.param(None, [], CALM, id="nothing was said: one opening"),
-        pytest.param(None, [seen("session_end", 5 * MINUTE)], ENDED, id="an end opens the next"),
+        pytest.param(None, [END], ENDED, id="an end opens the next"),
         pytest.param(None, [seen("session_end", 5 * MINUTE, source="logout")], ENDED, id="an end for another reason"),
         pytest.param(None, [seen("session_end", 5 * MINUTE, source="clear")], CLEARED, id="an end by a clear"),
         pytest.param(None, [seen("session_start", 5 * MINUTE, source="clear")], CLEARED, id="a start by a clear"),
         pytest.param(None, [seen("session_start", 5 * MINUTE, source="resume")], CALM, id="a session that is resumed"),
         pytest.param(None, [seen("session_start", 5 * MINUTE, source="compact")], CALM, id="a compacted session"),
         pytest.param(None, [seen("compaction", 5 * MINUTE, source="clear")], CALM, id="a compaction"),
-        pytest.param(
-            None,
-            [seen("session_end", 5 * MINUTE), seen("session_start", 6 * MINUTE, source="clear")],
-            ENDED,
-            id="of two in one gap the first",
-        ),
+        pytest.param(None, [END, LATE_CLEAR], ENDED, id="of two in one gap the first"),
         pytest.param(
             None,
             [seen("session_end", 10 * MINUTE)],
             [("start", None, None), (None, "end", 10), ("end", None, None)],
-            id="an end at the moment of a prompt comes after it",
+            id="an end at the moment of a prompt",
         ),
         pytest.param(
             None,
@@ -306,13 +294,13 @@ CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (Non
             id="an end after all opens nothing",
         ),
         pytest.param(None, [seen("session_end", -1)], CALM, id="an end before all closes nothing"),
-        pytest.param(1, [], CLEARED_BY_PROMPT, id="a clearing prompt opens, and closes the one before"),
+        pytest.param(1, [], CLEARED_BY_PROMPT, id="a clearing prompt"),
         pytest.param(
             1, [seen("session_start", 11 * MINUTE, source="clear")], CLEARED_BY_PROMPT, id="a clear told twice"
         ),
         pytest.param(
             1,
-            [seen("session_end", 5 * MINUTE)],
+            [END],
             [("start", "end", 5), ("clear", None, None), (None, None, None)],
             id="an end and then a clearing prompt",
         ),
@@ -324,15 +312,15 @@ CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (Non
         ),
         pytest.param(
             None,
-            [seen("session_end", 5 * MINUTE), seen("session_start", 5 * MINUTE + 5 * SECOND, source="clear")],
+            [END, seen("session_start", 5 * MINUTE + 5 * SECOND, source="clear")],
             CLEARED,
-            id="an end and, just after it, the clear that led to it",
+            id="an end, and the clear that led to it",
         ),
         pytest.param(
             1,
             [seen("session_end", 10 * MINUTE - 5 * SECOND)],
             [("start", "clear", 9), ("end", "end", 10), ("end", None, None)],
-            id="an end and, just after it, the prompt that led to it",
+            id="an end, and the prompt that led to it",
         ),
         pytest.param(
             1,
@@ -360,7 +348,7 @@ def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
 def test_how_a_tail_opens_is_as_known(known: Opening | None) -> None:
     """What was said before the tail is not at hand; a later turn opens as seen."""
     captures = [capture(n, text=str(n), at_us=n * 10 * MINUTE) for n in range(2)]
-    reports = [seen("session_end", 5 * MINUTE)]
+    reports = [END]
     turns, _ = build_turns(SESSION, captures, {}, reports, openings={turn_id_from_capture(uuid(0)): known})
     assert [turn.opening for turn in turns] == [known, "end"]
 
