@@ -46,7 +46,8 @@ class Reader:
         """The text of every reference; None where the words have been forgotten."""
         wanted = {ref for ref in refs if ref is not None}
         events = self._fetch(sorted({ref.position for ref in wanted}))
-        return {ref: _text(events.get(ref.position), ref) for ref in wanted}
+        words = {ref: _words(events.get(ref.position), ref.field) or Words(None) for ref in wanted}
+        return {ref: told.text if ref.span is None else cut(told, ref.span) for ref, told in words.items()}
 
     def stood_alike(self, one: TextRef, other: TextRef) -> bool:
         """Whether two texts, one deleted by now, were found alike while both were there."""
@@ -87,13 +88,6 @@ class Reader:
         event = self._fetch((position,)).get(position)
         raw = event.raw if isinstance(event, RecordsCaptured | MetricsCaptured) else None
         return None if raw is None else raw.text
-
-
-def _text(event: Event | None, ref: TextRef) -> str | None:
-    words = _words(event, ref.field)
-    if words is None:
-        return None
-    return words.text if ref.span is None else cut(words, ref.span)
 
 
 def _words(event: Event | None, field: str) -> Words | None:

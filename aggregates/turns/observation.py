@@ -110,22 +110,18 @@ def observe(record: Record, words: Words, digester: Digester) -> Observation:
         kind=record.kind,
         # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
         prompt_id=None if record.kind in ("session_start", "session_end") else record.prompt_id,
-        source=record.source,
-        model=record.model,
-        input_tokens=record.input_tokens,
-        output_tokens=record.output_tokens,
-        cache_read_tokens=record.cache_read_tokens,
-        cache_write_tokens=record.cache_write_tokens,
-        cost_usd_nano=record.cost_usd_nano,
-        duration_ms=record.duration_ms,
-        status_code=record.status_code,
-        sidechain=record.sidechain,
+        **{name: getattr(record, name) for name in _AS_TOLD},
         tool=_tool_use(record, words, digester) if record.kind == "tool" else None,
         prompt=prompt,
         response=response,
         text_digest=digest,
-        text=record.text,
     )
+
+
+_AS_TOLD = (
+    *("source", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    *("cost_usd_nano", "duration_ms", "status_code", "sidechain", "text"),
+)
 
 
 def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:

@@ -81,19 +81,15 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     """Write every row of a sub-session; whether it is rework is settled afterwards."""
     name, said, detail = str(concluded.sub_session_id), concluded.said, _detail(db, concluded)
     turns = [judged.turn for judged in concluded.prompts]
+    same = ("started_us", "last_activity_us", "ended_us", "settles_at_us", "intent", "judged_intent", "goal_complete")
     row = {
+        **{field: getattr(concluded, field) for field in (*same, "reverts")},
         "sub_session_id": name,
         "organization_id": str(scope.organization_id),
         "developer_id": str(scope.developer_id),
         "last_agent_session_id": concluded.agent_session_ids[-1],
-        "started_us": concluded.started_us,
-        "last_activity_us": concluded.last_activity_us,
-        "settles_at_us": concluded.settles_at_us,
         "floor_passed": concluded.floor.passed,
-        "goal_complete": concluded.goal_complete,
-        "reverts": concluded.reverts,
         "rework_of": None,
-        "judged_intent": concluded.judged_intent,
         "judged_goal_complete": concluded.judged_complete,
         "judged_rework_of": None,
         "said_rework": said.rework,
@@ -101,14 +97,12 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "agent_session_id": concluded.agent_session_ids[0],
         "turns": len(turns),
         "trivia_reason": concluded.floor.reason,
-        "intent": concluded.intent,
         "earned": mask(concluded.standing.earned),
         "sure": mask(concluded.standing.sure),
         "drawn": said.drawn,
         "overridden": _overridden(said, detail, boundary=said.boundary),
         "reviewed": _overridden(said, detail, boundary=said.gaps_reviewed),
         **asdict(concluded.totals),
-        "ended_us": concluded.ended_us,
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
         "models": pack(model_totals(turns)),
         "detail": pack(detail),

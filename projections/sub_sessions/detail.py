@@ -301,22 +301,16 @@ class TurnShown(msgspec.Struct, frozen=True, kw_only=True):
 def course(reader: Reader, scope: Scope, sub_session_id: UUID) -> list[TurnShown] | None:
     """The turns in time order; None where the developer has no such sub-session."""
     current = resolve(reader, scope, sub_session_id)
-    return (
-        None
-        if current is None
-        else [
-            TurnShown(
-                prompt_id=prompt_id(turn),
-                started_us=turn.started_us,
-                steps=[NAMES[mark] for mark in turn.work.marks if mark in NAMES],
-                edits=turn.work.edits,
-                lines_added=turn.work.lines_added,
-                lines_removed=turn.work.lines_removed,
-                tool_calls=turn.work.tool_calls,
-                tool_errors=turn.work.tool_errors,
-                answered=turn.answered,
-                observed=turn.work.observed,
-            )
-            for turn in turns_in(reader.db, str(current))
-        ]
-    )
+    if current is None:
+        return None
+    work = ("edits", "lines_added", "lines_removed", "tool_calls", "tool_errors", "observed")
+    return [
+        TurnShown(
+            prompt_id=prompt_id(turn),
+            started_us=turn.started_us,
+            steps=[NAMES[mark] for mark in turn.work.marks if mark in NAMES],
+            answered=turn.answered,
+            **{name: getattr(turn.work, name) for name in work},
+        )
+        for turn in turns_in(reader.db, str(current))
+    ]

@@ -16,7 +16,6 @@ from projections.sub_sessions.rows import (
     NEWEST_FIRST,
     SETTLED,
     Applicabilities,
-    find,
     resolve,
     select,
     turns_in,
@@ -124,12 +123,6 @@ def rubric_items(
     """Settled sub-sessions above the floor, newest started first; of a range, those that started in it."""
     where = _WORK + ("" if window is None else IN_RANGE) + NEWEST_FIRST
     return [row.shown_as(RubricItem) for row in select(reader, scope, where, window, limit=limit, offset=offset)]
-
-
-def rubric_item(reader: Reader, scope: Scope, sub_session_id: UUID) -> RubricItem | None:
-    """One sub-session, under its present or any former id."""
-    row = find(reader, scope, sub_session_id)
-    return None if row is None else row.shown_as(RubricItem)
 
 
 def speed_rows(reader: Reader, scope: Scope, window: Window, limit: int, offset: int) -> list[SpeedRow]:

@@ -25,7 +25,7 @@ from projections.reader import Reader
 from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
-from projections.sub_sessions.rows import resolve
+from projections.sub_sessions.rows import find, resolve
 from svc_http.bodies import HttpError, accepted, found
 from svc_http.params import FROM_TO, PAGE, SHOWN_CHARACTERS, SINCE, WINDOW, ByKey, clamped, text_parameter
 from svc_http.routing import Routes
@@ -124,8 +124,8 @@ async def edit(call: ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
         summary=body.summary,
     )
     accepted(await call.service.send(command))
-    item = await call.read(listing.rubric_item, sub_session_id)
-    return found(item, f"sub-session {sub_session_id} is not there any more")
+    row = await call.read(find, sub_session_id)
+    return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(RubricItem)
 
 
 # --- what a person overrides ----------------------------------------------------------------------------------
