@@ -35,7 +35,7 @@ from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.turns.observation import Parts
-from aggregates.turns.turn import CHANGE, REVERT, Turn, taken_back
+from aggregates.turns.turn import CHANGE, REVERT, ModelUsage, Turn, taken_back
 
 # Commands about a sub-session: its title, and overrides of what was judged.
 
@@ -194,18 +194,8 @@ class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
     joined: JoinedReading | None = None  # of the prompt that leads a unit of several: what was read of them all
 
 
-class Totals(msgspec.Struct, frozen=True, array_like=True):
-    """Sums over a sub-session. `cost_usd_nano` counts the priced requests only."""
-
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    cost_usd_nano: int
-    requests: int
-    unpriced_requests: int
-    lower_bound_requests: int  # priced, but some of their tokens may have cost more
-    unmeasured_requests: int  # their tokens are in none of these sums: nobody told them
+SUMMED = tuple(name for name in ModelUsage.__struct_fields__ if name not in ("model", "response_requests"))
+"""What is added up over a sub-session. `cost_usd_nano` counts the priced requests only."""
 
 
 class SubSession(msgspec.Struct, frozen=True):
@@ -225,7 +215,7 @@ class SubSession(msgspec.Struct, frozen=True):
     outcome: OutcomeVerdict
     judged_complete: bool | None  # none: undecided
     said: Overrides
-    totals: Totals
+    totals: dict[str, int]  # of each of `SUMMED`
     changed_files: frozenset[int]
     goal: Turn | None  # the turn whose prompt says what is wanted: it gives the intent and the title
     asked: PromptReading | None  # what was read of that prompt and the others of its grading unit
@@ -296,7 +286,7 @@ def conclude(
         outcome=answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
-        totals=Totals(*(sum(getattr(row, field) for row in usage) for field in Totals.__struct_fields__)),
+        totals={name: sum(getattr(row, name) for row in usage) for name in SUMMED},
         changed_files=frozenset().union(*(turn.work.changed_files for turn in turns)),
         goal=None if goal is None else captured[goal.lead.turn_id],
         asked=asked,

@@ -6,7 +6,6 @@ from functools import cache
 from uuid import UUID
 
 import msgspec
-from msgspec.structs import asdict
 
 from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
@@ -102,7 +101,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "drawn": said.drawn,
         "overridden": _overridden(said, detail, boundary=said.boundary),
         "reviewed": _overridden(said, detail, boundary=said.gaps_reviewed),
-        **asdict(concluded.totals),
+        **concluded.totals,
         "active_us": active_by_turns_us([(turn.started_us, turn.last_activity_us) for turn in turns]),
         "models": pack(model_totals(turns)),
         "detail": pack(detail),

@@ -10,7 +10,7 @@ from aggregates.judging.rubric import NO_STANDING, Answers, JudgeAnswered
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.sub_sessions.sub_session import Overrides, SubSession, Totals, conclude
+from aggregates.sub_sessions.sub_session import Overrides, SubSession, conclude
 from aggregates.turns.turn import Turn, Work
 from tests.support.stages import DIGESTER, HOUR, MINUTE, arc_of, prompt, turn_at, usage, uuid, worked
 
@@ -266,7 +266,9 @@ def test_tokens_and_costs_are_summed_over_turns_and_models() -> None:
         turn_at(1, ASKED, work=Work(usage=both, files=worked(changed=(1,), read=(2,)).files)),
         turn_at(2, ASKED, work=Work(usage=both[:1], files=worked(changed=(3,)).files)),
     )
-    assert found.totals == Totals(3, 6, 9, 12, 10, 17, 12, 14, 4)
+    summed = {"requests": 17, "cost_usd_nano": 10, "unpriced_requests": 12, "lower_bound_requests": 14}
+    summed |= {name: 3 * count for name, count in tokens.items()} | {"unmeasured_requests": 4}
+    assert found.totals == summed
     assert found.changed_files == frozenset({1, 3})
 
 
