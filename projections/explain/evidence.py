@@ -48,6 +48,7 @@ class SubSessionEvidence:
         self.turns = as_typed([each.turn for each in judged])
         self.prompts = [each._replace(turn=turn) for each, turn in zip(judged, self.turns, strict=True)]
         self.following = neighbour(reader.db, self.turns[-1], ">")
+        self.around = [*self.turns, *([] if self.following is None else [self.following])]
 
     @cached_property
     def seen(self) -> list[PlacedObservation]:

@@ -41,7 +41,7 @@ _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
     calls=work_floor.MUTATING_CALLS_MIN,
     any=work_floor.TOOL_CALLS_MIN,
 )
-_FLOOR = rules.OUTCOME_BOUNDS.true_from or 1.0  # from how likely on completion is said
+_COMPLETION_FLOOR = rules.OUTCOME_BOUNDS.true_from or 1.0  # from how likely on completion is said
 _Shows = Callable[[Observation], bool]
 
 
@@ -162,7 +162,7 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
     cuts = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
     unsure = ", ".join(told[part] for part, holds in cuts.items() if holds)
     if row.settled:
-        needed = SENTENCES["needed"]["last" if facts.following is None else "followed"].format(floor=_FLOOR)
+        needed = SENTENCES["needed"]["last" if facts.following is None else "followed"].format(floor=_COMPLETION_FLOOR)
         end = f"; {needed}" if row.detail.outcome.judge == EMBEDDED else "."
         numbers = [f"By the evidence, completion is {row.detail.outcome.chance:.0%} likely{end}", *numbers]
     parts = (opening, floor, grade, reached, rework)
@@ -270,7 +270,7 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     return OutcomeExplained(
         goal_complete=row.goal_complete,
         confidence=verdict.confidence if row.settled else None,
-        completion_floor=_FLOOR if row.settled else None,
+        completion_floor=_COMPLETION_FLOOR if row.settled else None,
         judge=verdict.judge,
         goal=goal,
         undecided_reason=row.undecided_reason,
@@ -284,17 +284,12 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
 
 def _outcome_piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
     piece = _piece(facts, evidence)
-    spoken = [turn for turn in _around(facts) if evidence.position in (turn.position, turn.response_position)]
+    spoken = [turn for turn in facts.around if evidence.position in (turn.position, turn.response_position)]
     who: Literal["you", "the agent", "the tools"] = "the agent" if evidence.what in _BY_ANSWER else "the tools"
     if evidence.what in _BY_PROMPT or evidence.what in _BY_HAND:
         who = "you"
     at = iso(spoken[-1].started_us) if spoken and evidence.position is not None else None
     return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
-
-
-def _around(facts: SubSessionEvidence) -> list[Turn]:
-    """Its turns, and the one that follows."""
-    return [*facts.turns, *([] if facts.following is None else [facts.following])]
 
 
 def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
@@ -313,7 +308,7 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
 
 def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     """The turns whose prompts say this, in the order in which the judge looks; those of one batch share a position."""
-    everyone, count = _around(facts), len(facts.turns)
+    everyone, count = facts.around, len(facts.turns)
     if what == rules.MOVED_ON:
         return iter(everyone[count:])
     if what == rules.ACCEPTED:
