@@ -130,7 +130,6 @@ NOTHING: tuple[AnyCommand, ...] = ()
 def test_a_command_becomes_events_once(
     given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[Event]], reply: Done
 ) -> None:
-    """What is new is appended; what was done before is answered the same way and appends nothing."""
     decision = decide(when, after(*given), CONTEXT)
     assert _kinds(decision) == kinds
     assert decision.reply == reply
@@ -150,7 +149,6 @@ def test_a_command_becomes_events_once(
 def test_a_batch_is_its_session_and_its_record_ids(
     given: tuple[AnyCommand, ...], when: AnyCommand, kinds: list[type[Event]]
 ) -> None:
-    """The same batch again appends nothing and has the same id; any other batch is a new one."""
     decision = decide(when, after(*given), CONTEXT)
     assert _kinds(decision) == kinds
     assert isinstance(decision.reply, Done)
@@ -199,7 +197,6 @@ def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
 def test_a_contradiction_is_refused_and_appends_nothing(
     given: tuple[AnyCommand, ...], when: AnyCommand, reason: Reason
 ) -> None:
-    """What stands in the log stays as it was."""
     decision = decide(when, after(*given), CONTEXT)
     assert decision.events == ()
     assert _refusal(decision.reply) is reason
@@ -228,14 +225,12 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
 
 
 def test_the_owner_of_a_session_is_not_hindered_by_an_attempt() -> None:
-    """The attempt neither takes the session over nor closes it."""
     streams = after(PROMPT)
     _adopt(streams, decide(_of(SECOND, developer_id=BEN), streams, CONTEXT))
     assert decide(SECOND, streams, CONTEXT).reply == Done(True, SECOND_ID)
 
 
 def test_operation_ids_of_two_developers_do_not_meet() -> None:
-    """The id is unique within one developer only."""
     of_ben = replace(PROMPT, developer_id=BEN, prompt_id=named("ben's"), agent_session_id="session-b")
     answer = replace(RESPONSE, developer_id=BEN, prompt_id=named("ben's"))
     assert decide(answer, after(*ANSWERED, of_ben), CONTEXT).reply == Done(True, named("ben's"))
@@ -294,7 +289,6 @@ def test_a_prompt_is_kept_redacted_and_compared_as_received() -> None:
 
 
 def test_an_organization_may_keep_its_texts_whole() -> None:
-    """Without redaction the text stays as it came and nothing is counted."""
     context = replace(CONTEXT, redaction=False)
     captured = _only(decide(replace(PROMPT, text="ana@acme.example"), {}, context), PromptCaptured)
     assert captured.prompt == Words("ana@acme.example")
@@ -334,7 +328,6 @@ def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> 
 
 
 def test_an_answer_may_have_no_text() -> None:
-    """Numbers alone answer a prompt too."""
     textless = replace(RESPONSE, content=ResponseContent(output_tokens=0))
     answered = _only(decide(textless, after(PROMPT), CONTEXT), PromptAnswered)
     assert (answered.response, answered.output_tokens) == (None, 0)

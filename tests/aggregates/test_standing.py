@@ -61,7 +61,6 @@ FORM_1 = (
 
 
 def told(*rows: RetainedReading, form: int = FORM) -> ReadingsRetained:
-    """The fact that tells of them."""
     return ReadingsRetained(
         received_at_us=1,
         organization_id=ANA.organization_id,
@@ -74,7 +73,6 @@ def told(*rows: RetainedReading, form: int = FORM) -> ReadingsRetained:
 
 
 def test_a_text_and_what_stands_of_it_say_the_same() -> None:
-    """A prompt, a response."""
     prompt, response = "Fix the parser in src/a.py and run pytest", "Done, all tests pass."
     rows = [retain_prompt(3, Words(prompt), DIGESTER), retain_response(4, Words(response), DIGESTER)]
     first, second = retained_readings(told(*(row for row in rows if row is not None)))
@@ -107,7 +105,6 @@ def test_nothing_stands_of_what_is_gone_already() -> None:
 
 
 def test_an_unknown_form_is_named() -> None:
-    """It is not read as something else."""
     with pytest.raises(ValueError, match="form 99"):
         retained_readings(told(RetainedReading(1), form=99))
 

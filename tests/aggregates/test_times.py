@@ -87,7 +87,6 @@ def test_what_is_no_time_or_out_of_bounds_is_refused(text: str) -> None:
     ],
 )
 def test_instants_are_written_in_utc_with_z(instant_us: int, text: str) -> None:
-    """What is written can be read back to the microsecond."""
     assert iso(instant_us) == text
     assert parse_instant(text) == instant_us
 
@@ -156,7 +155,6 @@ def test_windows_follow_the_local_calendar(zone: str, name: WindowName, now: str
 
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-03-30", 24), ("2026-10-25", 25)])
 def test_a_local_day_is_as_long_as_its_zone_makes_it(day: str, hours: int) -> None:
-    """Days are never taken to have 24 hours."""
     noon_us = parse_instant(day + "T12:00:00Z")
     bounds = local_day_bounds(local_date(noon_us, BERLIN), BERLIN)
     assert bounds.end_us - bounds.start_us == hours * _HOUR_US
@@ -181,7 +179,6 @@ def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
 
 
 def test_a_route_may_have_a_default_range_of_its_own() -> None:
-    """It ends now and has that many days of 24 hours."""
     assert time_range(None, None, BERLIN, _NOON_US, 1) == Window(_NOON_US - 24 * _HOUR_US, _NOON_US)
 
 
@@ -216,7 +213,6 @@ def test_what_names_no_zone_is_refused(name: str) -> None:
     ],
 )
 def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | None, word: str) -> None:
-    """Half a pair, what is no time, and an empty range are refused."""
     with pytest.raises(ValueError, match=word):
         time_range(start, end, BERLIN, _NOON_US)
 
@@ -265,7 +261,6 @@ ZONES = ["UTC", "Europe/Berlin", "Africa/Cairo", "America/Havana", "Pacific/Kiri
 
 
 def starts(window: Window, period: Period, zone: ZoneInfo = BERLIN) -> list[str]:
-    """When each period begins."""
     return [iso(each.start_us) for each in buckets(window, period, zone)]
 
 
@@ -284,7 +279,6 @@ def test_whole_periods_of_the_zone(period: Period, expected: list[str]) -> None:
 
 
 def test_a_range_that_ends_at_midnight_has_no_part_in_the_next_day() -> None:
-    """Half-open."""
     window = Window(parse_instant("2026-01-01"), parse_instant("2026-02-01"))
     assert len(list(buckets(window, "day", UTC))) == 31
     assert len(list(buckets(window, "month", UTC))) == 1

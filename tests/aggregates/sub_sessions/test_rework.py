@@ -46,7 +46,6 @@ def test_rework_starts_within_seven_days_of_the_end(after_us: int, reworks: bool
 
 
 def test_only_completed_work_is_reworked() -> None:
-    """Going on with what was not done is no rework."""
     assert rework_of(REPEATS, [earlier(goal_complete=False)]) is None
     assert rework_of(OTHER_GOAL, [EARLIER]) is None
 
@@ -115,7 +114,6 @@ def test_an_explicit_correction_needs_no_like_goal(files: tuple[int, ...], reaso
     ],
 )
 def test_a_revert_that_names_files_is_of_those(taken: tuple[tuple[int, ...], ...], reason: ReworkReason | None) -> None:
-    """Whatever it touched."""
     later = replace(OTHER_GOAL, reverts=True, reverted=taken, touched_files=(1, 2, 3, 4), changed_files=())
     assert why_rework(later, earlier(changed_parts=((1,), (2,)))) == reason
 
@@ -151,5 +149,4 @@ def test_a_revert_is_of_the_same_files_or_of_the_session_before(
     ],
 )
 def test_likeness_is_the_shared_part_of_all(one: set[int], other: set[int], share: float) -> None:
-    """And nothing is like nothing."""
     assert jaccard(frozenset(one), frozenset(other)) == share

@@ -21,7 +21,6 @@ COMPLETE = worked("CKa", changed=(1,))
 
 
 def answered(**told: Any) -> JudgeAnswered:
-    """What a text model answered."""
     return JudgeAnswered(
         received_at_us=0,
         organization_id=uuid(1),
@@ -38,7 +37,6 @@ def answered(**told: Any) -> JudgeAnswered:
 
 
 def rubric(intent: Intent | None, *earned: BooleanName) -> JudgeAnswered:
-    """The rubric of one prompt."""
     return answered(intent=intent, earned=earned)
 
 
@@ -120,7 +118,6 @@ COMMITS = read_prompt("commit this and push it to the branch of the parser", DIG
 def test_the_goal_is_the_prompt_that_gives_the_intent(
     turns: list[Any], rubrics: list[JudgeAnswered | None], goal: int | None
 ) -> None:
-    """Else the first that says anything."""
     made = [turn_at(n, each, answered=True) for n, each in enumerate(turns)]
     assert concluded(*made, rubrics=rubrics).goal == (None if goal is None else made[goal])
 
@@ -154,7 +151,6 @@ def test_what_a_prompt_earned_stands_for_the_later_ones() -> None:
 
 
 def test_a_prompt_that_nobody_answered_ends_nothing_later() -> None:
-    """Its turn is active, and the agent did nothing for it."""
     found = concluded(turn_at(1, ASKED, answered=True), replace(turn_at(9, ASKED), agent_us=0))
     assert (found.ended_us, found.prompts[-1].turn.last_activity_us) == (MINUTE, 9 * MINUTE)
 
@@ -176,7 +172,6 @@ def test_what_is_taken_back_is_known_where_every_revert_names_it() -> None:
 
 
 def test_an_unclassified_sub_session_has_no_standing() -> None:
-    """And earned nothing."""
     found = concluded(turn_at(1, ASKED))
     assert (found.standing, [each.standing for each in found.prompts]) == (NO_STANDING, [NO_STANDING])
 
@@ -212,7 +207,6 @@ def test_what_is_above_the_floor_and_classified_qualifies(intent: Intent | None,
 def test_the_goal_is_reached_as_a_person_said_else_as_judged(
     work: Work, outcome: bool | None, said: bool | None, complete: bool | None, judged: bool | None
 ) -> None:
-    """What was judged is kept beside it."""
     found = concluded(
         turn_at(1, ASKED, work=work, answered=True),
         rubrics=[rubric("bug_fix")],
@@ -258,7 +252,6 @@ def test_only_the_goal_asks_to_undo() -> None:
 
 
 def test_tokens_and_costs_are_summed_over_turns_and_models() -> None:
-    """And the files that any turn changed."""
     tokens = {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4}
     rest = {"cost_usd_nano": 5, "unpriced_requests": 6, "lower_bound_requests": 7, "unmeasured_requests": 2}
     both = (usage("opus", requests=8, **tokens, **rest), usage("haiku", **tokens))
@@ -296,13 +289,11 @@ def test_merged_arcs_keep_the_first_session_as_parent_and_settle_with_the_last_t
 
 
 def test_of_arcs_that_settle_together_the_last_one_closes() -> None:
-    """As the later word."""
     arcs = [FIRST, arc_of(2, started_us=HOUR, last_activity_us=HOUR, closed_by="end")]
     assert concluded(turn_at(1, ASKED), arcs=arcs).closed_by == "end"
 
 
 def test_without_models_and_people_the_embedded_judges_speak() -> None:
-    """Nothing said, nothing answered."""
     found = conclude([arc_of()], [turn_at(1, THANKS)], None)
     assert (found.said, found.outcome.judge) == (Overrides(), "embedded/2")
     assert [judged.rubric.status for judged in found.prompts] == ["skipped"]
