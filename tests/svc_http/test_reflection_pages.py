@@ -1,9 +1,10 @@
 """Pages on how one works: own figures only, in words that hold."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from aggregates.event import Refused, Scope
@@ -19,6 +20,7 @@ from aggregates.people.directory import Developer
 from aggregates.reports.events import ReportNoticeTried, ReportRequested
 from aggregates.scores.grades import PEER_RANGES_MAX
 from aggregates.times import Window
+from projections.facts import reports as rows
 from svc_http.app import build_api
 from svc_http.pages import figures
 from tests.projections.scores.test_throttle import failed
@@ -218,6 +220,23 @@ async def test_a_report_is_cancelled_while_it_waits(house: Workshop, api: Caller
     assert (await press(api, f"{at}/delete")).status == 409
     await press(api, f"{at}/cancel")
     assert "It was cancelled" in words_of(await api.get(at))
+
+
+async def test_a_report_of_an_older_version_shows_what_it_has(
+    house: Workshop, api: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays as it was once made."""
+    address = (await press(api, "/reports", period="daily")).headers["Location"]
+    await house.works()
+    coached = b'"coaching":{"items":[{"label":"Checks","habit":"It names none.","share":0.5,"promptCount":4}]}'
+    tasks = b'"taskTime":{"items":[{"subSessionId":"a","title":"Old","intentClass":"plan","activeSeconds":3}]}'
+    made: Callable[..., Any] = rows.report
+    old = Raw(b'{"score":{"crushed_count":1},' + coached + b"," + tasks + b"}")
+    monkeypatch.setattr(rows, "report", lambda *asked: replace(made(*asked), sections=old))
+    text = words_of(await api.get(address))
+    assert "No goal counts yet" in text
+    assert "Checks It names none. 2 of 4 prompts." in text
+    assert "Old plan undecided 3 s" in text
 
 
 async def test_an_empty_report_says_so(house: Workshop, api: Caller) -> None:
