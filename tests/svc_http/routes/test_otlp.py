@@ -4,15 +4,12 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 import trio
 import trio.testing
-from hypercorn.config import Config
-from hypercorn.trio import serve
 
 from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.decide import AnyCommand
@@ -25,6 +22,7 @@ from svc_http.routes import otlp
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.support.people import ANA_KEY, EVE_KEY
 from tests.svc_http.house import Caller, House, bearer
+from tests.svc_http.test_sockets import listening
 
 GZIP = {"Content-Encoding": "gzip"}
 BAD = {"timeUnixNano": "soon"}
@@ -347,13 +345,8 @@ async def test_a_small_body_passes_while_large_ones_hold_all(
 
 async def test_a_chunked_body_without_its_length_is_normal(house: House, nursery: trio.Nursery) -> None:
     """So JavaScript's exporters send it; the connection serves the next one, too."""
-    stop, config = trio.Event(), Config()
-    config.bind, config.errorlog = ["127.0.0.1:0"], None
-    (url,) = await nursery.start(partial(serve, build_intake(house), config, shutdown_trigger=stop.wait))
-    host, _, port = url.removeprefix("http://").rpartition(":")
     head = f"POST /v1/logs HTTP/1.1\r\nHost: svc\r\nAuthorization: Bearer {ANA_KEY}\r\nContent-Type: application/json"
-    stream = await trio.open_tcp_stream(host, int(port))
-    async with stream:
+    async with listening(house, nursery) as address, await trio.open_tcp_stream(*address) as stream:
         for number, body in enumerate((msgspec.json.encode(logs(claude("user_prompt"))), large())):
             await stream.send_all(f"{head}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
             for start in range(0, len(body), 1_000):
@@ -365,4 +358,3 @@ async def test_a_chunked_body_without_its_length_is_normal(house: House, nursery
                 answer += await stream.receive_some()
             assert answer.startswith(b"HTTP/1.1 200 ")
             assert len(captured(house)) == number + 1
-    stop.set()
