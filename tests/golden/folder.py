@@ -6,8 +6,8 @@ import lzma
 import sqlite3
 import tarfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,15 @@ from uuid import UUID
 import msgspec
 import trio
 from eventsourcing.persistence import Notification
-from quart_trio import QuartTrio
 
 from svc.app import open_service
 from svc.log.opening import open_log
 from svc.process import Place
-from svc.service import RunningService
 from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc_http.app import build_api
 from tests.support.memory import FixedClock
+from tests.svc_http.house import Caller
 
 HERE = Path(__file__).parent
 PACKED = HERE / "var.tar.xz"
@@ -141,50 +140,29 @@ def rebuilt_tables(at: Place | Path, path: Path) -> dict[str, dict[str, Json]]:
 # --- the answers ----------------------------------------------------------------------------------------------
 
 
-@asynccontextmanager
-async def serving(var: Path, now_us: int) -> AsyncIterator[RunningService]:
-    """The service over the folder, at a time that stands still."""
-    settings = Settings(var=str(var), catalog_refresh=False)
-    async with open_service(settings, clock=FixedClock(now_us)) as service:
-        yield service
-
-
 async def answers(var: Path, asked: Asked, paths: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Json]]:
     """What is answered at each path, by who asks: a developer, or an internal caller."""
     secret = (var / "internal-secret").read_text(encoding="ascii").strip()
-    async with serving(var, asked.now_us) as service:
-        app = build_api(service)
+    settings = Settings(var=str(var), catalog_refresh=False)
+    async with open_service(settings, clock=FixedClock(asked.now_us)) as service:
+        app, found = build_api(service), dict[str, dict[str, Json]]()
         with trio.fail_after(READY_SECONDS):
             await service.projector.wait_for(service.journal.head)
-        headers = {name: _headers(secret, asked, name) for name in paths}
-        return {
-            name: {path: await call(app, "GET", path, headers=headers[name]) for path in wanted}
-            for name, wanted in paths.items()
-        }
+        for name, wanted in paths.items():
+            headers = {"X-Internal-Secret": secret}
+            if name in asked.developers:  # an internal caller, who asks for this one
+                headers |= {"X-Org-Id": str(asked.organization_id), "X-Developer-Id": str(asked.developers[name])}
+            found[name] = {path: await _read(Caller(app, headers), path) for path in wanted}
+        return found
 
 
-def _headers(secret: str, asked: Asked, name: str) -> dict[str, str]:
-    """Of an internal caller, who asks for a developer where it is the name of one."""
-    headers = {"X-Internal-Secret": secret}
-    if name in asked.developers:
-        headers |= {"X-Org-Id": str(asked.organization_id), "X-Developer-Id": str(asked.developers[name])}
-    return headers
-
-
-async def call(
-    app: QuartTrio, method: str, path: str, body: Json = None, *, headers: Mapping[str, str], refused: bool = False
-) -> Json:
-    """What is answered as JSON; asserts that the request is carried out, or that it is refused."""
-    sent = dict(headers) if body is None else {"Content-Type": "application/json", **headers}
-    data = b"" if body is None else json.dumps(body).encode()
-    client = app.test_client(use_cookies=False)
-    response = await client.open(path, method=method, data=data, headers=sent)  # type: ignore[call-arg]
-    answer = await response.get_data(as_text=False)
-    assert (response.status_code >= 400) == refused, f"{method} {path}: {response.status_code} {answer!r}"
+async def _read(caller: Caller, path: str) -> Json:
+    answer = await caller.get(path)
+    assert answer.status < 400, f"{path}: {answer}"
     read = partial(json.loads, object_hook=_compared)
-    if response.mimetype == "application/x-ndjson":
-        return [read(line) for line in answer.splitlines()]
-    return read(answer) if answer else None
+    if answer.headers["Content-Type"] == "application/x-ndjson":
+        return [read(line) for line in answer.body.splitlines()]
+    return read(answer.body) if answer.body else None
 
 
 def _compared(found: dict[str, Json]) -> dict[str, Json]:

@@ -13,21 +13,8 @@ from svc.log.codec import Codec, NewEvent
 from svc.log.opening import open_log
 from svc.log.vault import Vault
 from svc.process import Place
-from tests.golden.folder import (
-    MASTER_KEY,
-    TOPICS,
-    VIEWS,
-    Json,
-    answers,
-    differences,
-    expected,
-    rebuilt_tables,
-    shared_log,
-    stored_events,
-    topics_of,
-    unpacked,
-    words_of,
-)
+from tests.golden import folder
+from tests.golden.folder import Json, answers, expected, rebuilt_tables, stored_events, words_of
 from tests.support.memory import MemoryKeys
 from tests.support.postgres import Postgres, in_schema
 from tests.support.process import svc
@@ -39,12 +26,12 @@ FORGOTTEN = "cleo"
 @pytest.fixture
 def var(tmp_path: Path) -> Path:
     """A fresh copy of the golden folder."""
-    return unpacked(tmp_path)
+    return folder.unpacked(tmp_path)
 
 
 def check_same(what: str, wanted: Json, found: Json) -> None:
     """Fails with the places that differ, and says how a wanted difference is accepted."""
-    places = list(differences(wanted, found))
+    places = list(folder.differences(wanted, found))
     if places:
         more = f"\n  … and {len(places) - SHOWN_MAX} more" if len(places) > SHOWN_MAX else ""
         pytest.fail(
@@ -54,12 +41,6 @@ def check_same(what: str, wanted: Json, found: Json) -> None:
             "writes it, and list every difference in CHANGELOG.md. Otherwise it is a fault of the program.",
             pytrace=False,
         )
-
-
-def remove_views(var: Path) -> None:
-    """As if none had been written."""
-    for path in var.glob(VIEWS):
-        path.unlink()
 
 
 class SealedAsTheyAre(Vault):
@@ -100,9 +81,9 @@ NEWER = {"access.claimed", "identity.ended"}
 
 def test_every_topic_of_the_log_is_still_known(var: Path) -> None:
     """The log holds each topic that there was when it was written."""
-    found = topics_of(var)
+    found = folder.topics_of(var)
     check_same("a topic", expected().topics, found)
-    assert sorted({*found, *NEWER}) == TOPICS.read_text().split()
+    assert sorted({*found, *NEWER}) == folder.TOPICS.read_text().split()
 
 
 def test_every_event_is_stored_again_as_the_same_bytes(var: Path) -> None:
@@ -144,9 +125,9 @@ def test_a_replay_gives_the_same_tables(var: Path, tmp_path: Path) -> None:
 def test_the_copy_in_postgresql_gives_the_same_words_and_tables(postgres: Postgres, tmp_path: Path) -> None:
     """A log that an earlier program copied there, with the keys under a master key."""
     wanted, schema, key = expected(), f"svc_{uuid4().hex}", tmp_path / "master.key"
-    key.write_bytes(MASTER_KEY.read_bytes())
+    key.write_bytes(folder.MASTER_KEY.read_bytes())
     key.chmod(0o600)
-    postgres.run(shared_log(schema))
+    postgres.run(folder.shared_log(schema))
     try:
         place = Place(tmp_path, in_schema(postgres.url, schema), key)
         check_same("the words", wanted.words, words_of(place, wanted.asked.developers))
@@ -158,8 +139,8 @@ def test_the_copy_in_postgresql_gives_the_same_words_and_tables(postgres: Postgr
 @pytest.mark.parametrize("views", ["as they were written", "built anew"])
 def test_the_service_answers_the_same(var: Path, views: str) -> None:
     """Over the views in the folder, or where another program wrote those, over new ones."""
-    if views == "built anew":
-        remove_views(var)
+    for path in var.glob(folder.VIEWS) if views == "built anew" else ():
+        path.unlink()
     wanted = expected()
     paths = {name: list(reads) for name, reads in wanted.reads.items()}
     check_same("an answer", wanted.reads, trio.run(answers, var, wanted.asked, paths))

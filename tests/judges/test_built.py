@@ -1,8 +1,73 @@
-"""The outcome judge on written sessions, from captured events to the sub-session's row."""
+"""The outcome judge on the written sub-sessions of `cases.txt`: captures and telemetry in, rows out."""
+
+import re
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.judges.cases import CASES, Case, first_is_complete
+from tests.support.facts import MONDAY, SECOND, Log, edit, project, request, shell
+
+STEP_US = 20 * SECOND
+SETTLED_US = 3_600 * SECOND
+SAID = {"complete": True, "missed": False, "undecided": None}
+_SESSION = "built"
+
+
+class Case(NamedTuple):
+    """One script and what its first sub-session is; None: it must be undecided."""
+
+    rule: str
+    complete: bool | None
+    script: str
+
+
+TEXT = (Path(__file__).parent / "cases.txt").read_text(encoding="utf-8")
+CASES = [
+    Case(rule, SAID[said], script)
+    for said, rule, script in re.findall(r"^== (\w+): (.*)\n((?:(?!== ).*\n)*)", TEXT, re.MULTILINE)
+]
+
+
+def first_is_complete(script: str) -> bool | None:
+    """Whether the first sub-session of a script reached its goal, an hour later; None: undecided."""
+    steps = [line.partition(" ") for line in script.splitlines() if line.strip()]
+    log = Log().claim(_SESSION)
+    prompt_id, at_us = None, MONDAY
+    for place, (step, _, rest) in enumerate(steps):
+        at_us = MONDAY + place * STEP_US
+        if step == ">":
+            prompt_id = log.prompt(_SESSION, rest, at_us)
+        elif step == "<" and prompt_id is not None:
+            log.records(_SESSION, _asked(at_us)).answer(_SESSION, prompt_id, rest, at_us)
+        else:
+            asked = [_asked(at_us)] if step in ("edit", "read", "run", "fail", "call") else []
+            log.records(_SESSION, *asked, _observed(step, rest, at_us + 1))
+    with closing(project(log.passes(at_us + SETTLED_US).facts)) as db:
+        (complete,) = db.execute("SELECT judged_goal_complete FROM sub_sessions ORDER BY started_us LIMIT 1").fetchone()
+    return None if complete is None else bool(complete)
+
+
+def _asked(at_us: int) -> dict[str, object]:
+    return request(at_us, model="m", output_tokens=9)
+
+
+def _observed(step: str, rest: str, at_us: int) -> dict[str, object]:
+    """What telemetry says of a step. Raises KeyError for a step that there is none of."""
+    told: dict[str, dict[str, object]] = {
+        "edit": edit(at_us, rest) | {"lines_removed": 2},
+        "read": {"kind": "tool", "tool": "Read", "ok": True, "path": rest},
+        "run": shell(at_us, rest),
+        "fail": shell(at_us, rest, ok=False),
+        "call": {"kind": "tool", "tool": "Grep", "ok": True, "input_digest": 7},
+        "error": {"kind": "error", "status_code": 529},
+        "stop": {"kind": "interruption"},
+        "refuse": {"kind": "rejection"},
+        "clear": {"kind": "session_start", "source": "clear"},
+        "end": {"kind": "session_end", "source": "exit"},
+    }
+    return {"at_us": at_us, **told[step]}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.rule for case in CASES])

@@ -53,14 +53,6 @@ def test_it_learns_what_it_is_shown() -> None:
     assert right >= 0.8 * len(logits)
 
 
-def test_rows_are_those_of_the_arcs_as_a_model_cuts_them() -> None:
-    """Where it cuts everywhere, no turn is seen beside an older one."""
-    never, always = BoundaryModel(-99_000, {}), BoundaryModel(99_000, {})
-    whole, told, cut = (boundary_rows(SESSIONS[:1], model).signals for model in (never, None, always))
-    assert len(whole) <= len(told) <= len(cut)
-    assert whole != told != cut
-
-
 def test_no_signal_speaks_against_what_it_is_there_for() -> None:
     """What a few sessions say against it is chance, and left out."""
     assert set(SIGNALS) >= GOES_ON | EITHER

@@ -82,13 +82,10 @@ def _prompt(place: int, prompt: Json) -> str:
     return f"{place}. “{prompt['quote']}” (fact {prompt['position']}). {prompt['text']}"
 
 
-def _said(boolean: Mapping[str, Any]) -> str:
-    return "unsure" if boolean["unsure"] else "shown" if boolean["earned"] else "missed"
-
-
 def _habit(name: str, each: Json) -> str:
     words = "" if each["quote"] is None else f"“{each['quote']}” (fact {each['position']})".replace("|", "\\|")
-    return f"| {name} | {_said(each)} | {each['what']} | {words} |"
+    said = "unsure" if each["unsure"] else "shown" if each["earned"] else "missed"
+    return f"| {name} | {said} | {each['what']} | {words} |"
 
 
 def _evidence(piece: Json) -> str:
