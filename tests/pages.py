@@ -74,7 +74,11 @@ def routes() -> str:
 def _route(method: str, path: str, told: Schema) -> Row:
     on = " and ".join(each["description"].partition(":")[0] for each in told["servers"])
     who = " or ".join(dict.fromkeys(_WHO[name] for each in told.get("security", ()) for name in list(each)[:1]))
-    asked = [_parameter(each) for each in told.get("parameters", ()) if each["in"] == "query"]
+    asked = [
+        f"`{each['name']}`{'' if each.get('required') else '?'} {_type(each['schema'])}"
+        for each in told.get("parameters", ())
+        if each["in"] == "query"
+    ]
     asked += [_content(told["requestBody"]["content"])] if "requestBody" in told else []
     answers = [
         f"{status}: {_content(each.get('content', {}))}"
@@ -90,10 +94,6 @@ _WHO = {
     "internalSecret": "the internal secret",
     "delegatedOrganization": "on behalf",
 }
-
-
-def _parameter(each: Schema) -> str:
-    return f"`{each['name']}`{'' if each.get('required') else '?'} {_type(each['schema'])}"
 
 
 def _content(content: Schema) -> str:

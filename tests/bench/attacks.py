@@ -28,7 +28,7 @@ from rich.progress import track
 from tests.bench.world import MIDDLE, Service, fresh_service
 from tests.support.driver import BROKEN, FORM, Driver, at, bearer, once, put_load, signed_in
 from tests.support.process import NO_BUDGETS, NOTHING, THIS_TREE, environment
-from tests.support.results import Outcome, Result, all_hold, table_of
+from tests.support.results import Outcome, Result, told
 from tests.support.work import prompt, prompt_body, record
 
 WAIT_MS_MAX, PEAK_MIB_MAX, STOP_SECONDS_MAX = 250, 300, 5.0
@@ -352,19 +352,15 @@ def main(each: int, seed: int, kind: tuple[str, ...], flooding: bool, sessions: 
 
     Example: python -m tests.bench.attacks --each 2 --kind "4 patterns"
     """
-    console, chance = Console(width=150), Random(seed)
     if flooding:
-        return console.print(table_of(floods(sessions, prompts)))
+        raise SystemExit(told(floods(sessions, prompts)))
+    chance = Random(seed)
     bounds = f"≤ {WAIT_MS_MAX} ms, ≤ {PEAK_MIB_MAX} MiB, stopped in {STOP_SECONDS_MAX:.0f} s"
     outcomes = {name: Outcome(name, bounds) for name in kind or KINDS}
     drawn = [(outcome, KINDS[name](chance)) for name, outcome in outcomes.items() for _ in range(each)]
     for outcome, attack in track(drawn, "attacks", console=Console(stderr=True)):
         _tried(attack, outcome)
-    console.print(table_of([*outcomes.values()]))
-    for outcome in outcomes.values():
-        for deviation in outcome.deviations:
-            console.print(f"broken: {outcome.fault}: {deviation}", markup=False)
-    raise SystemExit(0 if all_hold([*outcomes.values()]) else 1)
+    raise SystemExit(told([*outcomes.values()]))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tests.cluster.speed import follow, speed
 from tests.cluster.storm import Storm
 from tests.support.postgres import Postgres, programs, shared_store_in
 from tests.support.process import log_tail
-from tests.support.results import Outcome, Result, all_hold, table_of
+from tests.support.results import Outcome, Result, told
 
 PARTS = ("storm", "follower", "speed")
 
@@ -36,11 +36,7 @@ def main(only: tuple[str, ...], seconds: float, events: int, rounds: int, seed: 
             found += follow(url, events)
     if "speed" in wanted:
         found += speed(rounds)
-    console.print(table_of(found))
-    for each in found:
-        for deviation in each.deviations if isinstance(each, Outcome) else ():
-            console.print(deviation, style="red", markup=False)
-    sys.exit(0 if all_hold(found) else 1)
+    sys.exit(told(found))
 
 
 def _storm(console: Console, seconds: float, seed: int) -> Outcome:

@@ -1,7 +1,6 @@
 """Nodes of the real program over one PostgreSQL, each with a line of its own to it, behind a balancer."""
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from svc.log.opening import make_master_key
 from tests.cluster.relay import Relay
-from tests.support.driver import once, until
+from tests.support.driver import once, together, until
 from tests.support.postgres import Postgres
 from tests.support.process import KEY, NO_BUDGETS, THIS_TREE, NotReady, Program, Server, beside, log_tail
 
@@ -100,11 +99,7 @@ def cluster(database: Postgres, folder: Path, number: int = 3, **more: str) -> I
     try:
         for node in nodes:
             node.begin()
-        waiting = [threading.Thread(target=node.wait) for node in nodes]
-        for thread in waiting:
-            thread.start()
-        for thread in waiting:
-            thread.join()
+        together(*(node.wait for node in nodes))
         assert all(node.intake for node in nodes), [log_tail(node.var) for node in nodes]
         yield Cluster(database, nodes)
     finally:

@@ -6,10 +6,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -25,7 +25,7 @@ from svc.log.store import EventStore
 from svc.log.vault import FileKeys, Vault
 from tests.bench.world import MIDDLE, fresh_service
 from tests.cluster.nodes import DISK, cluster
-from tests.support.driver import Driver, at
+from tests.support.driver import Driver, at, together
 from tests.support.postgres import Postgres, shared_store_in
 from tests.support.process import NO_BUDGETS, environment
 from tests.support.results import Result
@@ -121,11 +121,7 @@ def _captured(who: str, ports: list[int], key: str) -> Result:
                 if answer.status == 201:
                     took.append(answer.ms)
 
-    senders = [threading.Thread(target=send, args=(ports[each % len(ports)],)) for each in range(SENDERS)]
-    for sender in senders:
-        sender.start()
-    for sender in senders:
-        sender.join()
+    together(*(partial(send, ports[each % len(ports)]) for each in range(SENDERS)))
     beside = f"p50 {at(took, MIDDLE):.0f} ms, p99 {at(took, 0.99):.0f} ms"
     return Result(f"captures, {who}", len(took) / CAPTURE_SECONDS, "/s", baseline=beside)
 

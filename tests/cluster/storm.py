@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from itertools import count
 from pathlib import Path
 from uuid import UUID
@@ -16,7 +17,7 @@ from svc.limits import LEASE_SECONDS
 from svc.views.replay import digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.cluster.nodes import Cluster, Node
-from tests.support.driver import BROKEN, Answer, once, until
+from tests.support.driver import BROKEN, Answer, once, together, until
 from tests.support.process import log_tail
 from tests.support.results import Outcome
 from tests.support.work import prompt
@@ -43,18 +44,17 @@ class Storm:
 
     def blow(self, seconds: float) -> Outcome:
         work = [self._send] * SENDERS + [self._read_own] * READERS
-        threads = [threading.Thread(target=self._guarded, args=(each,)) for each in (*work, self._break)]
-        for thread in threads:
-            thread.start()
-        self._over.wait(seconds)
-        self._over.set()
-        for thread in threads:
-            thread.join()
+        guarded = [partial(self._guarded, each) for each in (*work, self._break)]
+        together(*guarded, partial(self._end_after, seconds))
         self._cluster.heal()
         if self._errors:
             raise self._errors[0]
         self._look()
         return self.outcome
+
+    def _end_after(self, seconds: float) -> None:
+        self._over.wait(seconds)
+        self._over.set()
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:

@@ -22,7 +22,7 @@ from tests.faults.kills import clock_back, kill_rounds
 from tests.faults.power import power_cuts
 from tests.faults.refusing import full_disk, no_sync, read_only
 from tests.support.process import QUIET, THIS_TREE, Program
-from tests.support.results import Outcome, all_hold, table_of
+from tests.support.results import Outcome, all_hold, told
 
 FAULTS: dict[str, tuple[str, str, Callable[[Trial], None]]] = {
     "kills": ("kill -9 under load", "acknowledged = found, each once, nothing half; verify clean", kill_rounds),
@@ -70,11 +70,7 @@ def main(
     if as_json:
         click.echo(json.dumps({"seed": seed, "outcomes": msgspec.to_builtins(outcomes)}))
     else:
-        console = Console(width=150)
-        console.print(table_of(outcomes, f"seed {seed}"))
-        for outcome in outcomes:
-            for deviation in outcome.deviations:
-                console.print(f"{outcome.fault}: {deviation}", style="red", markup=False)
+        told(outcomes, f"seed {seed}")
     sys.exit(0 if all_hold(outcomes) else 1)
 
 

@@ -37,7 +37,7 @@ from svc.llm.budget import ANSWER_TOKENS_MAX, Budget, Endpoint
 from svc.llm.client import Gateway
 from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 from tests.judges.labels import labelled_items
-from tests.judges.measures import BoundaryMeasures, Pair, PromptMeasures, with_intervals
+from tests.judges.measures import BoundaryMeasures, Pair, PromptMeasures, pair_of, with_intervals
 
 INSTRUCTION_TOKENS = 2_200  # the texts and the schema that go with a question, about
 CHARACTERS_PER_TOKEN = 4
@@ -117,21 +117,15 @@ def measured_answers(data_dir: Path, answers: Recorded, *, locked: bool = False)
 
 
 def _pair(item: Item, answer: PromptAnswer) -> Pair:
-    label = item["label"]
     intent = None if answer.intent == "unclassified" else answer.intent
-    applies = () if intent is None else applicable(intent)
-    said: dict[Any, Said] = {name: getattr(answer, name) for name in applies}
-    return Pair(
-        str(item["id"]),
-        label["status"],
-        label["intent"],
-        {name: label[name] for name in BOOLEANS},
+    said: dict[Any, Said] = {name: getattr(answer, name) for name in (applicable(intent) if intent else ())}
+    return pair_of(
+        item,
         "unclassified" if intent is None else "ok",
         intent,
         {name: said[name] is True if name in said else None for name in BOOLEANS},
-        str(item["developer"]),
-        answer.confidence,
-        {name: value for name, value in said.items() if isinstance(value, bool)},
+        confidence=answer.confidence,
+        sure={name: value for name, value in said.items() if isinstance(value, bool)},
     )
 
 

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,14 @@ class Pair(msgspec.Struct, frozen=True):
     confidence: float = 0.0  # of the intent
     sure: Booleans = {}  # what a person would be told; None: unsure, or it does not apply
     chances: Mapping[BooleanName, float] = {}
+
+
+def pair_of(item: Mapping[str, Any], status: str, intent: Intent | None, judged: Booleans, **more: Any) -> Pair:
+    """A labelled item beside what a judge said of it."""
+    label = item["label"]
+    expert = {name: label[name] for name in BOOLEANS}
+    told = str(item["id"]), label["status"], label["intent"], expert, status, intent, judged, str(item["developer"])
+    return Pair(*told, **more)
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -137,7 +145,14 @@ def _tally(ok: Sequence[Pair]) -> _Tally:
         scored=len(ahead),
         apart=sum(map(abs, ahead)),
         ahead=sum(ahead),
-        said={name: _values(ok, name) for name in BOOLEANS},
+        said={
+            name: Counter(
+                (expert, judged is True)
+                for pair in ok
+                if (expert := pair.expert[name]) is not None and (judged := pair.judged.get(name)) is not None
+            )
+            for name in BOOLEANS
+        },
     )
 
 
@@ -155,11 +170,12 @@ def _figures(tallies: Sequence[_Tally]) -> dict[str, float]:
 
 def with_intervals(pairs: Sequence[Pair]) -> PromptMeasures:
     """All measures, each with its interval, and what is told and what is not."""
+    classified = sorted((pair for pair in pairs if pair.expert_intent), key=lambda pair: -pair.confidence)
     return msgspec.structs.replace(
         measure_prompts(pairs),
         intervals=intervals_by_developer(pairs),
         sure={"all": measure_sure(pairs), **{name: measure_sure(pairs, [name]) for name in BOOLEANS}},
-        intents=intent_curve(pairs),
+        intents=curve([pair.expert_intent == pair.judged_intent for pair in classified]),
     )
 
 
@@ -167,15 +183,6 @@ def score_of_expert(pair: Pair) -> float:
     """The own score by the experts' booleans."""
     assert pair.expert_intent is not None
     return own_score(pair.expert_intent, pair.expert)
-
-
-def _values(pairs: Sequence[Pair], name: BooleanName) -> Counter[tuple[bool, bool]]:
-    values: Counter[tuple[bool, bool]] = Counter()
-    for pair in pairs:
-        expert, judged = pair.expert[name], pair.judged.get(name)
-        if expert is not None and judged is not None:
-            values[expert, judged is True] += 1
-    return values
 
 
 CURVE = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -191,19 +198,16 @@ def measure_sure(pairs: Sequence[Pair], names: Sequence[BooleanName] = BOOLEANS)
     ]
     told = [(expert, sure) for expert, sure, _, _ in asked if sure is not None]
     ordered = [expert is forced for expert, _, forced, chance in sorted(asked, key=lambda one: -abs(one[3] - 0.5))]
-    counts = [max(round(share * len(ordered)), 1) for share in CURVE]
     return Sure(
         Share(sum(expert for expert, sure in told if sure), sum(sure for _, sure in told)),
         Share(sum(not expert for expert, sure in told if not sure), sum(not sure for _, sure in told)),
         Share(len(told), len(asked)),
-        tuple((share, sum(ordered[:count]) / count) for share, count in zip(CURVE, counts, strict=True)),
+        curve(ordered),
     )
 
 
-def intent_curve(pairs: Sequence[Pair]) -> tuple[tuple[float, float], ...]:
-    """(share of intents given, accuracy) from the surest on."""
-    ok = sorted((pair for pair in pairs if pair.expert_intent), key=lambda pair: -pair.confidence)
-    right = [pair.expert_intent == pair.judged_intent for pair in ok]
+def curve(right: Sequence[bool]) -> tuple[tuple[float, float], ...]:
+    """(share given, accuracy) of these, the surest first."""
     counts = [max(round(share * len(right)), 1) for share in CURVE]
     return tuple((share, sum(right[:count]) / count) for share, count in zip(CURVE, counts, strict=True))
 

@@ -28,14 +28,13 @@ from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.settings import load_settings
 from tests.judges.answers import Answered, Recorded, ask_all, cost_told, measured_answers, questions, recorded
 from tests.judges.calibration import calibrated, calibration
-from tests.judges.judge import Item
+from tests.judges.judge import Item, prompt_turns
 from tests.judges.labels import (
     FOLDS,
     SessionItem,
     fold_of,
     labelled_items,
     labelled_sessions,
-    prompt_item,
 )
 from tests.judges.measures import (
     BoundaryMeasures,
@@ -46,6 +45,7 @@ from tests.judges.measures import (
     measure_decided,
     number_text,
     own_score,
+    pair_of,
     score_of_expert,
     share_text,
     with_intervals,
@@ -106,23 +106,17 @@ def models_by_fold(items: Sequence[TrainingItem], parts: int = FOLDS) -> list[Ru
 
 
 def _pair(raw: Item, model: RubricModel) -> Pair:
-    item = prompt_item(raw, model)
-    assert item.label is not None
-    rubric = judge_prompt(item.turn.prompt, item.earlier, model)
-    forced = forced_rubric(item.turn.prompt, item.earlier, model)
+    *earlier, turn = prompt_turns(raw, model)
+    rubric, forced = judge_prompt(turn.prompt, earlier, model), forced_rubric(turn.prompt, earlier, model)
     applies = applicable(forced.intent) if forced.intent is not None else ()
-    return Pair(
-        item.item_id,
-        item.label["status"],
-        item.label["intent"],
-        {name: item.label[name] for name in BOOLEANS},
+    return pair_of(
+        raw,
         rubric.status,
         forced.intent,
         {name: name in forced.forced if name in applies else None for name in BOOLEANS},
-        item.developer,
-        forced.confidence,
-        {each.name: each.value for each in rubric.booleans},
-        {each.name: each.chance for each in forced.booleans if each.chance is not None},
+        confidence=forced.confidence,
+        sure={each.name: each.value for each in rubric.booleans},
+        chances={each.name: each.chance for each in forced.booleans if each.chance is not None},
     )
 
 

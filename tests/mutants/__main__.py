@@ -4,7 +4,6 @@ Run it before tests are merged or deleted, and after: no mutant may survive that
 apply any more has to be aimed anew in mutants.toml.
 """
 
-import argparse
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 from signal import SIGKILL
 from typing import NamedTuple
 
+import click
 import hypothesis  # noqa: F401  # what the tests import is loaded once
 import msgspec  # noqa: F401
 import psycopg  # noqa: F401
@@ -46,12 +46,6 @@ class Mutant(NamedTuple):
         return re.compile(r"\s+".join(map(re.escape, self.old.split())))
 
 
-class Result(NamedTuple):
-    mutant: Mutant
-    outcome: str
-    """killed, survived, does not apply, or what is no Python about it."""
-
-
 def listed(only: Sequence[str]) -> tuple[list[Mutant], dict[str, list[str]]]:
     """The mutants of these rules, of all where none is named; and the tests of each rule."""
     rules = tomllib.loads(LISTED.read_text(encoding="utf-8"))
@@ -73,32 +67,27 @@ def copied(folder: Path) -> Path:
 
 def place_of(mutant: Mutant, tree: Path) -> Path | None:
     """The file that holds the old text once: the named one, else the only one of the pure rooms that does."""
-    found = [path for path in _candidates(mutant, tree) if len(mutant.pattern.findall(path.read_text())) == 1]
+    named = tree / mutant.file
+    here = named.exists() and mutant.pattern.search(named.read_text())
+    candidates = [named] if here else [path for room in ROOMS for path in (tree / room).rglob("*.py")]
+    found = [path for path in candidates if len(mutant.pattern.findall(path.read_text())) == 1]
     return found[0] if len(found) == 1 else None
 
 
-def _candidates(mutant: Mutant, tree: Path) -> Iterator[Path]:
-    named = tree / mutant.file
-    if named.exists() and mutant.pattern.search(named.read_text()):
-        yield named
-        return
-    for room in ROOMS:
-        yield from (tree / room).rglob("*.py")
-
-
-def tried(mutant: Mutant, tests: Sequence[str], tree: Path) -> Result:
+def tried(mutant: Mutant, tests: Sequence[str], tree: Path) -> tuple[Mutant, str]:
+    """With it: killed, survived, does not apply, or what is no Python about it."""
     path = place_of(mutant, tree)
     if path is None:
-        return Result(mutant, "does not apply")
+        return mutant, "does not apply"
     source, written = path.read_text(), path.stat().st_mtime_ns
     changed = mutant.pattern.sub(lambda _: mutant.new, source)
     path.write_text(changed)
     os.utime(path, ns=(0, 0))  # so that no compiled form is taken for it
     try:
         compile(changed, path.name, "exec")
-        return Result(mutant, "survived" if passes(tests, tree) else "killed")
+        return mutant, "survived" if passes(tests, tree) else "killed"
     except SyntaxError as error:
-        return Result(mutant, f"is no Python: {error}")
+        return mutant, f"is no Python: {error}"
     finally:
         path.write_text(source)
         os.utime(path, ns=(written, written))
@@ -129,7 +118,7 @@ def _run(tests: Sequence[str], tree: Path, compiles: bool) -> None:
         os._exit(pytest.main([*PYTEST, *tests]))
 
 
-def results(mutants: Sequence[Mutant], tests: dict[str, list[str]]) -> Iterator[Result]:
+def results(mutants: Sequence[Mutant], tests: dict[str, list[str]]) -> Iterator[tuple[Mutant, str]]:
     """Of each mutant, as they come; the tests of a rule must pass without any first."""
     with tempfile.TemporaryDirectory(prefix="svc-mutants-") as name:
         tree = copied(Path(name))
@@ -138,25 +127,23 @@ def results(mutants: Sequence[Mutant], tests: dict[str, list[str]]) -> Iterator[
             yield from (tried(mutant, paths, tree) for mutant in mutants if mutant.rule == rule)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--only", action="append", default=[], metavar="RULE", help="the mutants of this rule")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    options = parser.parse_args()
-    mutants, tests = listed(options.only)
+@click.command(help=__doc__)
+@click.option("--only", multiple=True, metavar="RULE", help="The mutants of this rule; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def main(only: tuple[str, ...], as_json: bool) -> None:
+    mutants, tests = listed(only)
     found = []
-    for result in results(mutants, tests):
-        found.append(result)
-        if not options.json and result.outcome != "killed":
-            mutant = result.mutant
-            print(f"{result.outcome}: {mutant.rule}, {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
-    if options.json:
-        print(json.dumps([each.mutant._asdict() | {"outcome": each.outcome} for each in found], indent=1))
+    for mutant, outcome in results(mutants, tests):
+        found.append((mutant, outcome))
+        if not as_json and outcome != "killed":
+            print(f"{outcome}: {mutant.rule}, {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
+    if as_json:
+        print(json.dumps([mutant._asdict() | {"outcome": outcome} for mutant, outcome in found], indent=1))
     else:
         for rule in tests:
-            counts = Counter(each.outcome for each in found if each.mutant.rule == rule)
+            counts = Counter(outcome for mutant, outcome in found if mutant.rule == rule)
             print(f"{rule}: " + ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
-    sys.exit(any(each.outcome != "killed" for each in found))
+    sys.exit(any(outcome != "killed" for _, outcome in found))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import http.client
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from threading import Thread
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -87,6 +88,15 @@ def until(holds: Callable[[], bool], seconds: float = 600.0, pause: float = 0.05
             return False
         time.sleep(pause)
     return True
+
+
+def together(*works: Callable[[], object]) -> None:
+    """Each in a thread of its own, until all have ended."""
+    threads = [Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -92,3 +93,14 @@ def table_of(found: Sequence[Result | Outcome], title: str = "") -> Table:
 
 def all_hold(found: Sequence[Result | Outcome]) -> bool:
     return not any(each.missed if isinstance(each, Result) else each.deviations for each in found)
+
+
+def told(found: Sequence[Result | Outcome], title: str = "") -> int:
+    """Print the table and every deviation; the exit code: 1 where something does not hold."""
+    console = Console(width=150)
+    console.print(table_of(found, title))
+    for each in found:
+        if isinstance(each, Outcome):
+            for deviation in each.deviations:
+                console.print(f"{each.fault}: {deviation}", style="red", markup=False)
+    return 0 if all_hold(found) else 1
