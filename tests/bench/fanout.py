@@ -47,7 +47,7 @@ async def _once(service: Service, capture: trio.SocketStream, pages: list[trio.S
     began = time.perf_counter()
     async with trio.open_nursery() as nursery:
         for page in pages:
-            nursery.start_soon(_until, page, session.encode())
+            nursery.start_soon(_until, page, b"data:")
         await capture.send_all(head.encode() + body)
         await _until(capture, b"}")
     return (time.perf_counter() - began) * 1000

@@ -1,10 +1,16 @@
-"""The fate of one life of the service: how slow its disk is, what it refuses, and after which step it dies."""
+"""The fate of one life of the service: how slow its threads and its disk are, what that refuses, and when it dies."""
 
 from collections import Counter
 from collections.abc import Callable
 from contextvars import ContextVar
 from random import Random
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+import trio
+
+from tests.sim.chance import Patches
+
+T = TypeVar("T")
 
 Place = Literal["thread", "insert", "read", "views"]
 """Steps between which a process can die: before and after work of a thread, a write or a read of the log, and at every
@@ -58,3 +64,53 @@ class Fate:
 
 
 FATE: ContextVar[Fate] = ContextVar("FATE")  # that of the life which the running task belongs to
+
+
+# --- work of threads, in the task that asked for it: nothing runs beside it, so a seed gives the same again --------
+
+
+async def run_sync(
+    work: Callable[..., T],
+    *args: Any,
+    abandon_on_cancel: bool = False,
+    limiter: trio.CapacityLimiter | None = None,
+    thread_name: str | None = None,
+) -> T:
+    """In place of `trio.to_thread.run_sync`: as there, work that has begun is not cancelled unless it may be."""
+    fate, worker = FATE.get(), object()
+    await trio.lowlevel.checkpoint_if_cancelled()
+    if limiter is not None:
+        await limiter.acquire_on_behalf_of(worker)
+    try:
+        await _step(fate, abandon_on_cancel)
+        try:
+            return work(*args)
+        finally:
+            await _step(fate, abandon_on_cancel, before=False)
+    finally:
+        if limiter is not None:
+            limiter.release_on_behalf_of(worker)
+
+
+async def _step(fate: Fate, abandon_on_cancel: bool, before: bool = True) -> None:
+    """It takes a while to begin, or to be heard of. What is dead does not go on; it waits to be taken away."""
+    if before:
+        await _takes_long(fate, abandon_on_cancel)
+    fate.reached("thread")
+    if fate.over:
+        await trio.sleep(1)  # what is shielded from that ends by itself
+        raise Dead("the process has died")
+    if not before:
+        await _takes_long(fate, abandon_on_cancel)
+
+
+async def _takes_long(fate: Fate, abandon_on_cancel: bool) -> None:
+    with trio.CancelScope(shield=not abandon_on_cancel):
+        await trio.sleep(fate.delay_seconds())
+
+
+def _never_cancelled() -> None:
+    """In place of `trio.from_thread.check_cancelled`: work is never broken off in the middle."""
+
+
+PATCHES: Patches = [(trio.to_thread, "run_sync", run_sync), (trio.from_thread, "check_cancelled", _never_cancelled)]

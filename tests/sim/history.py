@@ -23,7 +23,7 @@ import svc.views.projector
 from svc.views.replay import build, digests
 from svc.views.views import snapshot
 from tests.cluster.sprayed import database
-from tests.sim import disk, sending, stories, threads
+from tests.sim import disk, fate, sending, stories
 from tests.sim.chance import in_virtual_time, patched, seeded
 from tests.sim.clients import Clients
 from tests.sim.fate import FATE
@@ -74,7 +74,7 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder, ExitStack() as stack:
         held = worlds(Path(folder), kind, Random(chance.random()), START_US)
         made = History(stack.enter_context(held), chance, size)
-        patches = [*threads.PATCHES, (svc.views.projector, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        patches = [*fate.PATCHES, (svc.views.projector, "open_writer", disk.open_writer), *narrow_bounds(chance)]
         patches.append((svc.jobs.nodes, "FOLLOW_PAUSE_SECONDS", 0.2))
         patches.append((svc.views.projector, "REST_SECONDS", 0.0))  # time is virtual, and there is one thread
         with patched(patches), logging_to(made.heard):
