@@ -24,7 +24,7 @@ from svc.importing.gemini import GEMINI
 
 if TYPE_CHECKING:
     from aggregates.capture.commands import AnyCapture
-    from aggregates.telemetry.steps import Sender
+    from aggregates.telemetry.batches import Sender
     from svc.importing.elsewhere import Elsewhere
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands
@@ -117,7 +117,9 @@ class Log(NamedTuple):
     """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
     async def take(self, exchange: Exchange) -> list[Taken]:
-        from aggregates.telemetry.steps import steps  # late, as below: `svc import --help` waits for what stands above
+        from aggregates.telemetry.batches import (
+            steps,  # late, as below: `svc import --help` waits for what stands above
+        )
 
         taken = Taken()
         for what, command in steps(exchange, self.sender):
@@ -140,7 +142,7 @@ async def import_transcripts(
     now_us: int,
 ) -> ImportReport:
     """Import into the log of a server on this machine. Raises `FileNotFoundError`."""
-    from aggregates.telemetry.steps import Sender
+    from aggregates.telemetry.batches import Sender
 
     destination = Log(Sender(scope, transcripts.source, digester), send)
     return await import_into(destination, transcripts, path, progress, now_us=now_us)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aggregates.records.record import Record
+from aggregates.telemetry.batches import Sender, record_batches
 from aggregates.telemetry.draft import wait_told
-from aggregates.telemetry.steps import Sender, batches
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 from tests.support.facts import ANA, DIGESTER
@@ -134,7 +134,7 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
     sender = Sender(ANA, "claude-code", DIGESTER)
-    commands = [command for exchange in exchanges for command in batches(exchange, sender)]
+    commands = [command for exchange in exchanges for command in record_batches(exchange, sender)]
     (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
     record = told.only
     same = ("kind", "tool", "call_id", "ok", "input_digest", "lines_added", "lines_removed")
