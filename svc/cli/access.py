@@ -134,7 +134,6 @@ class Access:
         return cast(Found, await self.ask("PATCH", f"/v1/admin/{kind}s/{known['id']}", body))
 
     async def end(self, kind: str, known: Found) -> None:
-        """End a membership, a team, a period in a team or a key."""
         await self.ask("DELETE", f"/v1/admin/{kind}s/{known['id']}")
 
     async def find(self, kind: str, named: str | None) -> Found:
@@ -152,7 +151,6 @@ class Access:
         return [each["id"] for each in await self.listed("organization")] if found is None else [found]
 
     async def names(self) -> dict[str, str]:
-        """The name of every developer, by id."""
         return {each["id"]: each["display_name"] for each in await self.listed("developer")}
 
     async def member(self, named: str | None, organization: str | None) -> Found:
@@ -217,7 +215,6 @@ def chosen(what: str, names: Mapping[str, str], named: str | None) -> str:
 
 
 def _some(names: Iterable[str]) -> str:
-    """The first few, and how many more."""
     shown = [name for name in names if name]
     more = f" and {len(shown) - NAMES_SHOWN} more" if len(shown) > NAMES_SHOWN else ""
     return (", ".join(shown[:NAMES_SHOWN]) or "none") + more

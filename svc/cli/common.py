@@ -82,7 +82,6 @@ def hear_warnings() -> None:
 
 
 def _sentence(error: BaseException) -> str:
-    """What a person is told of an expected error."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     sentence = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
@@ -95,7 +94,6 @@ def _sentence(error: BaseException) -> str:
 
 
 def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
-    """Run a command's async part, with its errors as sentences."""
     import trio
 
     with sentences():
@@ -203,12 +201,10 @@ class Shown(Console):
 
 
 def say(sentence: str, *, err: bool = False) -> None:
-    """One line for a person."""
     click.echo(plain(sentence), err=err)
 
 
 def print_json(value: object) -> None:
-    """One JSON value on standard output."""
     sys.stdout.write(escaped(msgspec.json.encode(value).decode()) + "\n")
     sys.stdout.flush()
 

@@ -146,7 +146,6 @@ def _program() -> list[str]:
 
 
 def _hook_program() -> list[str]:
-    """What starts fastest of all."""
     start = Path(machine.__file__).with_name("start.py")
     return _program() if getattr(sys, "frozen", False) else [sys.executable, "-I", "-S", str(start)]
 

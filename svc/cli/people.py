@@ -69,7 +69,6 @@ async def create_organization(access: Access, name: str) -> Found:
 
 
 def days(value: str) -> int | str:
-    """A number of them, or for ever."""
     return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX)(value)
 
 

@@ -83,7 +83,6 @@ def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: s
 
 
 def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
-    """What a route of the API answers."""
     where = f"{path}?{urlencode(query)}" if query else path
     return msgspec.json.decode(server.answer("GET" if body is None else "POST", where, body))
 

@@ -103,7 +103,6 @@ def folder_of(agent: AgentName, scope: Scope, project: Path) -> Path:
 
 
 def told(target: Target) -> list[str]:
-    """What is switched on, in plain words."""
     said = [
         "The text of your prompts and of the agent's answers, when they are given, how long they took, and the folder "
         "they were given in.",
@@ -131,7 +130,6 @@ def to_paste(url: str) -> Iterator[tuple[AgentName, str, str]]:
 
 
 def plans(target: Target, scope: Scope, folder: Path) -> Plans:
-    """What changes in which file, in the order in which these are written."""
     known, files = KNOWN_AGENTS[target.agent], Plans()
     claude_project = target.agent == "claude-code" and scope == "project"
 

@@ -196,13 +196,11 @@ class EnvText(Document):
 
 
 def _named(line: str) -> tuple[str, str] | None:
-    """Name and value, quotes included."""
     found = _NAMED.fullmatch(line.rstrip("\r\n"))
     return None if found is None else (found[1], found[2].strip())
 
 
 def document_of(name: str, text: str) -> Document:
-    """The text of a file of this name."""
     kinds = {"json": JsonText, "toml": TomlText}
     return kinds.get(name.rpartition(".")[2], EnvText)(text)
 
@@ -211,8 +209,6 @@ def document_of(name: str, text: str) -> Document:
 
 
 class Put(msgspec.Struct, frozen=True, tag="put"):
-    """A key gets a value."""
-
     path: tuple[str, ...]
     value: Any
 
@@ -221,8 +217,6 @@ class Put(msgspec.Struct, frozen=True, tag="put"):
 
 
 class Append(msgspec.Struct, frozen=True, tag="append"):
-    """A list gets an element."""
-
     path: tuple[str, ...]
     value: Any
 

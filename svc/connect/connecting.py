@@ -49,7 +49,6 @@ class StoredConnection(msgspec.Struct, frozen=True):
     files: tuple[FileReceipt, ...] = ()
 
     def hooks(self) -> Iterator[tuple[Path, Append]]:
-        """What was appended to lists, and in which file."""
         for receipt in self.files:
             yield from ((Path(receipt.path), each) for each in receipt.changes if isinstance(each, Append))
 
@@ -77,7 +76,6 @@ def store(connection: StoredConnection) -> None:
 
 
 def all_stored() -> list[StoredConnection]:
-    """Every connection of this machine, by name."""
     names = sorted(path.stem for path in (machine.config_folder() / "connections").glob("*.json"))
     return [found for name in names if (found := stored(name)) is not None]
 
@@ -94,13 +92,10 @@ def known_key(url: str | None = None) -> str:
 
 
 class FileState(NamedTuple):
-    """A file as it was found."""
-
     data: bytes | None  # None: it is not there
     mode: int | None
 
     def document(self, path: Path) -> Document:
-        """Raises `Unreadable`."""
         try:
             return document_of(path.name, (self.data or b"").decode())
         except UnicodeDecodeError as error:
@@ -144,7 +139,6 @@ class Rewrite(msgspec.Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether there is anything to write."""
         return self.new != self.now.data or (self.new is not None and self.mode != self.now.mode)
 
 

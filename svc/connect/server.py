@@ -21,8 +21,6 @@ _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class Capture(msgspec.Struct, frozen=True):
-    """What the server asks its clients to capture."""
-
     prompts: bool = True
     responses: bool = True
     max_prompt_bytes: int | None = None
@@ -84,7 +82,6 @@ class Server:
         return found
 
     def logs(self, since: str) -> list[dict[str, Any]]:
-        """The log records since a time, ISO 8601."""
         found = self._decoded(self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
         records: list[dict[str, Any]] = found.get("records", [])
         return records

@@ -75,7 +75,6 @@ def background_codex_since(processes: str) -> int | None:
 
 
 def processes() -> str:
-    """The age and the command of each process; nothing where they cannot be listed."""
     command = ["ps", "-axo", "etime=,args="]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(command, capture_output=True, text=True, timeout=PROCESSES_SECONDS_MAX).stdout

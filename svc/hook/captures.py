@@ -147,8 +147,6 @@ _EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 
 
 class OpenPrompt(NamedTuple):
-    """The last prompt of a session."""
-
     event_id: str
     at: float  # seconds since 1970
     moment: str | None = None  # what the agent calls it; an answer to something else is not its answer
@@ -228,7 +226,6 @@ def _response(connection: Connection, happening: Happening, last: OpenPrompt | N
 
 
 def _iso(at: float) -> str:
-    """ISO 8601 with milliseconds, in UTC."""
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(at))}.{int(at * 1000) % 1000:03}Z"
 
 

@@ -25,12 +25,10 @@ class Connection(NamedTuple):
 
 
 def config_folder() -> Path:
-    """`$XDG_CONFIG_HOME/svc`."""
     return _base("XDG_CONFIG_HOME", ".config") / "svc"
 
 
 def state_folder() -> Path:
-    """`$XDG_STATE_HOME/svc`."""
     return _base("XDG_STATE_HOME", ".local/state") / "svc"
 
 
@@ -40,7 +38,6 @@ def connection_file(name: str) -> Path:
 
 
 def connection_folder(name: str) -> Path:
-    """The folder of a connection's outbox and sessions."""
     return state_folder() / name
 
 

@@ -34,8 +34,6 @@ _DRAFT_SECONDS_MAX = 3_600.0
 
 
 class Outbox:
-    """The folder of one connection."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "outbox"
         self._sessions = folder / "sessions"
@@ -59,7 +57,6 @@ class Outbox:
             os.close(descriptor)
 
     def waiting(self) -> list[Path]:
-        """What waits, in order."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
@@ -103,7 +100,6 @@ class Outbox:
     # --- which prompt of a session is without an answer: one small file each, no text in it ----------------
 
     def last(self, session: str) -> OpenPrompt | None:
-        """The session's last prompt; None where it is not known."""
         try:
             return OpenPrompt(**json.loads(session_file(self._sessions, session).read_bytes()))
         except (OSError, ValueError, TypeError):
@@ -127,7 +123,6 @@ class Outbox:
         return found if isinstance(found, dict) else {}
 
     def given_up(self) -> int:
-        """How many captures there was no room or no time for."""
         try:
             return int(self._given_up.read_bytes())
         except (OSError, ValueError):

@@ -86,7 +86,6 @@ class Sender:
         return True
 
     def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """Raises `OSError`, `HTTPException`."""
         url = urlsplit(self._connection.url)
         if self._http is None:
             connect = HTTPSConnection if url.scheme == "https" else HTTPConnection

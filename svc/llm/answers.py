@@ -63,7 +63,6 @@ class Completion(msgspec.Struct):
 
 
 def completion_of(body: bytes) -> Completion:
-    """The body of a response. Raises `NoAnswer`."""
     try:
         return msgspec.json.decode(body, type=Completion)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -101,8 +100,6 @@ class Disbelieved(Exception):
 
 
 class Quoted(msgspec.Struct, forbid_unknown_fields=True):
-    """A habit, and the words that show it."""
-
     habit: BooleanName
     quote: Quote
 

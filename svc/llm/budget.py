@@ -37,8 +37,6 @@ assert ATTEMPT_SECONDS < ASK_SECONDS, "one attempt may take its time"
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Of an OpenAI-compatible text model."""
-
     url: str
     model: str
     key: str | None = None
@@ -61,7 +59,6 @@ class Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """Tokens of this day, the reserved ones included."""
         return self._today().tokens
 
     def reserve(self, tokens: int) -> int | None:

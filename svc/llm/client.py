@@ -46,12 +46,10 @@ class Gateway:
         return None if self._endpoint is None else self._endpoint.model
 
     def may_ask(self, organization_id: UUID) -> bool:
-        """Whether there is a model and the organization lets text leave."""
         return self._endpoint is not None and self._may_leave(organization_id)
 
     @property
     def rests(self) -> bool:
-        """Whether it is left alone for a while after a failure."""
         return trio.current_time() < self._rests_until
 
     async def ask(
