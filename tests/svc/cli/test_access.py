@@ -11,7 +11,6 @@ PAGE = b"<html>\n<head><title>502 Bad Gateway</title></head>\n<body>" + b"nginx 
 
 
 def answer(status: int, content: bytes, kind: str = "application/json") -> httpx.Response:
-    """To the request above."""
     return httpx.Response(status, content=content, headers={"Content-Type": kind}, request=ASKED)
 
 
@@ -23,7 +22,6 @@ def answer(status: int, content: bytes, kind: str = "application/json") -> httpx
     ],
 )
 def test_an_error_of_svc_is_said_in_its_own_words(given: httpx.Response, said: str) -> None:
-    """Whatever the route calls them."""
     with pytest.raises(NotReached) as caught:
         checked_answer(given)
     assert str(caught.value) == said

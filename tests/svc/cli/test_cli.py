@@ -25,7 +25,6 @@ def run(*arguments: str, stdin: str | None = None) -> str:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    """`svc --version`."""
     assert __version__ in run("--version")
 
 
@@ -50,7 +49,6 @@ def test_every_command_has_help_with_an_example(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", [(), *sorted({path[:-1] for path in _commands(main, ())} - {()})], ids=" ".join)
 def test_a_list_of_commands_says_of_each_what_it_does(path: tuple[str, ...]) -> None:
-    """No sentence is cut off."""
     assert "..." not in run(*path, "--help").partition("Commands:")[2]
 
 
@@ -74,20 +72,17 @@ def test_grade_reads_a_file_for_a_person(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stdin", ["", "   \n"])
 def test_grade_of_nothing_says_so(stdin: str) -> None:
-    """One sentence and exit code 1, no traceback."""
     result = CliRunner().invoke(main, ["grade"], input=stdin)
     assert result.exit_code == 1
     assert "no prompt" in result.stderr
 
 
 def test_grade_of_bytes_that_are_no_text_does_not_break() -> None:
-    """Whatever comes in, something comes out."""
     result = CliRunner().invoke(main, ["grade", "--json"], input=bytes(range(256)))
     assert result.exit_code == 0
 
 
 def test_a_folder_without_data_is_said_so(tmp_path: Path) -> None:
-    """Commands that need data say what to run first."""
     result = CliRunner().invoke(main, ["key", "list", "--var", str(tmp_path / "none")])
     assert result.exit_code == 1
     assert "svc init" in result.stderr

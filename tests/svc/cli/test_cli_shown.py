@@ -20,7 +20,6 @@ ROW = ("kim@example.org", ID, "a long note that goes on and on, far beyond the l
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int, terminal: bool) -> str:
-    """A table on something of so many columns."""
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TTY_COMPATIBLE", "1" if terminal else "0")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -40,7 +39,6 @@ def test_no_field_is_ever_cut_or_broken(
 
 
 def test_fields_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """And the others stand below each other."""
     show_fields([("name", "Kim"), ("left", ""), ("language", "ko")])
     assert capsys.readouterr().out == "name      Kim\nlanguage  ko\n"
 
@@ -82,7 +80,6 @@ def test_a_person_is_found_by_id_or_name(names: dict[str, str], named: str | Non
     ],
 )
 def test_who_is_not_found_is_said_with_whom_there_is(names: dict[str, str], named: str | None, told: str) -> None:
-    """What to type instead stands in the sentence."""
     with pytest.raises(NotFound) as error:
         chosen("developer", names, named)
     assert told in str(error.value)
@@ -90,7 +87,6 @@ def test_who_is_not_found_is_said_with_whom_there_is(names: dict[str, str], name
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini"])
 def test_an_import_of_a_folder_that_is_not_there_says_where_it_looked_and_what_to_do(agent: str) -> None:
-    """Before anything is opened."""
     result = CliRunner().invoke(main, ["import", agent], env={"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": ""})
     assert result.exit_code == 1
     assert "/nowhere/." in result.stderr

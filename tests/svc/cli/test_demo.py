@@ -18,12 +18,10 @@ MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 
 
 def microseconds(moment: datetime) -> int:
-    """Since 1970."""
     return round(moment.timestamp() * 1_000_000)
 
 
 def written(folder: Path, now: datetime = WEDNESDAY_NOON) -> dict[str, Path]:
-    """The sample as of a moment."""
     return write_transcripts(folder, now_us=microseconds(now))
 
 
@@ -45,7 +43,6 @@ def in_time(found: list[Exchange]) -> list[str]:
 
 
 def records(folder: Path) -> list[Record]:
-    """Every record under a folder."""
     return [draft.record for exchange in exchanges(folder) for draft in exchange.drafts]
 
 
@@ -82,7 +79,6 @@ def test_it_holds_everything_that_can_happen(tmp_path: Path) -> None:
 
 
 def test_the_same_moment_gives_the_same_bytes(tmp_path: Path) -> None:
-    """No chance, no clock."""
     for name in ("one", "two"):
         written(tmp_path / name)
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.jsonl"))

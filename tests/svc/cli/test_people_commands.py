@@ -178,6 +178,5 @@ def test_a_warning_does_not_stand_before_the_answer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("days", ["0", "-1", "soon", "36501"])
 def test_a_retention_is_days_or_forever(days: str, tmp_path: Path) -> None:
-    """Said before anything is opened."""
     result = CliRunner().invoke(main, ["org", "set", "--retention-days-text", days, "--var", str(tmp_path)])
     assert result.exit_code == click.UsageError.exit_code

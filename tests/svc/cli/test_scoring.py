@@ -38,7 +38,6 @@ def typed(ana: tuple[Server, str], *arguments: str) -> Result:
 
 
 def told(ana: tuple[Server, str], *arguments: str) -> str:
-    """What a command that succeeds prints."""
     result = typed(ana, *arguments)
     assert result.exit_code == 0, result.output
     return result.output
@@ -119,7 +118,6 @@ def test_a_title_shows_where_it_is_cut(title: str, summary: str | None, source: 
 
 
 def test_goals_are_listed_by_number_and_explained_by_it(ana: tuple[Server, str]) -> None:
-    """The number of the list, or the beginning of the id."""
     listed = json.loads(told(ana, "goals", "--json"))
     assert listed[0]["sub_session_id"][:8] in told(ana, "goals")
     by_number, by_id = told(ana, "why", "1"), told(ana, "why", listed[0]["sub_session_id"][:8])
@@ -177,14 +175,12 @@ def test_cost_is_that_of_the_days_asked_for(ana: tuple[Server, str]) -> None:
     ],
 )
 def test_what_cannot_be_is_a_sentence(ana: tuple[Server, str], arguments: tuple[str, ...], said: str) -> None:
-    """No traceback."""
     result = typed(ana, *arguments)
     assert result.exit_code in (1, 2)
     assert said in result.output
 
 
 def test_a_wrong_key_and_no_server_say_what_to_do(ana: tuple[Server, str], tmp_path: Path) -> None:
-    """What was wrong, where, and what next."""
     server, _ = ana
     wrong = typed((server, "svc_" + "x" * 43), "score")
     assert wrong.exit_code == 1

@@ -40,7 +40,6 @@ finally:
 
 
 def imported(folder: Path, *arguments: str, code: str = PROGRAM) -> set[str]:
-    """The modules that a command has loaded when it is done."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,

@@ -5,7 +5,6 @@ import pytest
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder that nobody else knows."""
     folders = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
     for name in (*folders, "SVC_KEY", "SVC_URL", "OTEL_EXPORTER_OTLP_HEADERS"):
         monkeypatch.delenv(name, raising=False)

@@ -88,7 +88,6 @@ def test_files_come_back_byte_for_byte_with_their_rights(home: Path, agent: str,
 
 @pytest.mark.parametrize("agent", BEFORE)
 def test_files_that_were_not_there_go_again(home: Path, agent: str) -> None:
-    """What stays are folders and copies."""
     connect(agent)
     files = [home / name for name in BEFORE[agent]]
     assert all(path.exists() for path in files)
@@ -169,7 +168,6 @@ def test_what_was_edited_since_keeps_the_edit(home: Path) -> None:
 
 
 def test_another_key_takes_the_place_of_the_first(home: Path) -> None:
-    """And what comes back is what there was before both."""
     files = lay_out(home, "claude-code")
     connect("claude-code")
     connect("claude-code", key="gck_" + "n" * 43)
@@ -181,7 +179,6 @@ def test_another_key_takes_the_place_of_the_first(home: Path) -> None:
 
 
 def test_without_hooks_the_plugin_brings_them(home: Path) -> None:
-    """Those that an earlier connect wrote go."""
     lay_out(home, "codex")
     connect("codex")
     connect("codex", "--no-hooks")
@@ -191,7 +188,6 @@ def test_without_hooks_the_plugin_brings_them(home: Path) -> None:
 
 
 def test_only_the_owner_reads_a_file_with_a_key(home: Path) -> None:
-    """Nor the copy, nor what svc remembers."""
     files = lay_out(home, "gemini")
     connect("gemini")
     assert {path.name: oct(mode_of(path)) for path in files} == {"settings.json": "0o644", ".env": "0o600"}
@@ -201,7 +197,6 @@ def test_only_the_owner_reads_a_file_with_a_key(home: Path) -> None:
 
 
 def test_a_link_stays_a_link(home: Path, tmp_path: Path) -> None:
-    """What it leads to is changed and given back."""
     real = tmp_path / "dotfiles.json"
     real.write_text(CLAUDE)
     (home / ".claude").mkdir()
@@ -228,7 +223,6 @@ def test_a_dry_run_changes_nothing(home: Path) -> None:
 def test_the_folders_that_agents_know_are_respected(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CLAUDE_CONFIG_DIR and CODEX_HOME."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     connect("claude-code")
@@ -305,7 +299,6 @@ def test_what_waits_for_one_server_goes_to_another_only_with_a_word(home: Path) 
 
 
 def test_a_hook_whose_program_is_gone_disturbs_nobody(home: Path, tmp_path: Path) -> None:
-    """Its command ends well all the same."""
     (changes,) = plans(Target("claude-code", URL, KEY, (str(tmp_path / "gone"), "hook")), "user", home).values()
     lines = {each.value["hooks"][0]["command"] for each in changes if isinstance(each, Append)}
     assert [subprocess.run(line, shell=True, capture_output=True).returncode for line in lines] == [0]

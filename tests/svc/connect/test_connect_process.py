@@ -110,7 +110,6 @@ def test_from_connect_to_a_prompt_in_the_scores_and_back(
 
 
 def test_a_key_that_the_server_refuses_changes_nothing(home: Path, server: Server) -> None:
-    """The server's own words say why."""
     done = svc("connect", "claude-code", "--url", server.intake_url, "--key", "svc_" + "x" * 43)
     assert (done.returncode, "unknown key" in done.stderr) == (1, True)
     assert (home / ".claude/settings.json").read_text() == SETTINGS
@@ -149,7 +148,6 @@ def test_doctor_sends_a_record_there_and_back(home: Path, server: Server, key: s
 
 
 def test_doctor_tells_an_api_from_an_intake(home: Path, server: Server, key: str) -> None:
-    """Whoever gave the wrong one of the two addresses reads so."""
     done = svc("connect", "claude-code", "--url", server.api_url, "--key", key)
     assert done.returncode == 1
     assert (home / ".claude/settings.json").read_text() == SETTINGS

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.usefixtures("home")
 def test_a_file_that_cannot_be_read_surely_is_refused(
     home: Path, agent: str, name: str, text: bytes, reason: str
 ) -> None:
-    """One plain sentence; no file of the agent is changed."""
     (home / name).parent.mkdir()
     (home / name).write_bytes(text)
     result = run("connect", agent, "--key", KEY, "--offline")
@@ -38,7 +37,6 @@ def test_a_file_that_cannot_be_read_surely_is_refused(
 
 
 def test_a_folder_where_the_file_should_be_is_refused(home: Path) -> None:
-    """So is a link that leads to itself."""
     (home / ".claude/settings.json").mkdir(parents=True)
     assert "is no file" in run("connect", "claude-code", "--key", KEY, "--offline").output
     (home / ".gemini").mkdir()
@@ -47,7 +45,6 @@ def test_a_folder_where_the_file_should_be_is_refused(home: Path) -> None:
 
 
 def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
-    """The sentence says how to go on."""
     files = lay_out(home, "claude-code")
     result = run("connect", "claude-code", "--url", URL, "--key", KEY)
     assert (result.exit_code, "--offline" in result.output) == (1, True)
@@ -68,7 +65,6 @@ def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
     ],
 )
 def test_what_is_missing_is_said(arguments: tuple[str, ...], sentence: str) -> None:
-    """One sentence, exit code 1."""
     result = run(*arguments)
     assert (result.exit_code, sentence in result.output) == (1, True), result.output
 
@@ -128,7 +124,6 @@ def test_a_shell_that_sends_elsewhere_is_told(home: Path, monkeypatch: pytest.Mo
 def test_what_whoever_runs_the_machine_has_set_is_told(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Managed settings outrank every other."""
     monkeypatch.setattr("svc.connect.surroundings.MANAGED", tmp_path)
     for agent, name, text in (
         ("claude-code", "claude-code/managed-settings.json", '{"env": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}}'),
@@ -145,7 +140,6 @@ def test_what_whoever_runs_the_machine_has_set_is_told(
 
 
 def test_at_home_ones_own_settings_are_no_projects(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are taken over."""
     monkeypatch.chdir(home)
     (home / ".claude").mkdir()
     (home / ".claude/settings.json").write_text('{"env": {"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://127.0.0.1:9"}}')

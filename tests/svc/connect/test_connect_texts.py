@@ -92,7 +92,6 @@ def test_every_change_stands_in_the_text_and_is_undone_by_keys(
 
 
 def test_toml_keeps_comments() -> None:
-    """In place, with the blanks before them."""
     assert 'environment = "prod" # keep\n' in apply(TomlText, TOML_TEXTS["otel of another"], TOML_CHANGES)
     assert apply(TomlText, TOML_TEXTS["comments"], TOML_CHANGES).startswith(TOML_TEXTS["comments"])
 
@@ -113,7 +112,6 @@ def test_toml_keeps_comments() -> None:
     ],
 )
 def test_what_cannot_be_read_surely_is_not_touched(document: Kind, text: str, reason: str) -> None:
-    """The message says where and why."""
     wanted: dict[Kind, tuple[Change, ...]] = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES}
     with pytest.raises(Unreadable, match=reason):
         apply(document, text, wanted[document])
@@ -131,7 +129,6 @@ def test_what_a_person_changed_since_stays() -> None:
 
 
 def test_what_says_it_all_already_is_not_written_anew() -> None:
-    """However oddly it is laid out."""
     text = '{"env": {"OTEL_LOGS_EXPORTER":  "otlp"}, "n": 1.50}'
     assert apply(JsonText, text, JSON_CHANGES[:1]) == text
 
@@ -173,7 +170,6 @@ _SETTINGS = st.builds(
 def test_whatever_the_settings_hold_they_come_back_byte_for_byte(
     settings: dict[str, Any], indent: int | str, ascii_only: bool
 ) -> None:
-    """Connect, then disconnect by keys alone."""
     text = json.dumps(settings, indent=indent, ensure_ascii=ascii_only)
     assert undo(JsonText, apply(JsonText, text, JSON_CHANGES), JSON_CHANGES, text) == (text, [])
 

@@ -125,7 +125,6 @@ def test_a_codex_that_runs_since_before_is_seen(home: Path, monkeypatch: pytest.
 
 
 def test_a_projects_own_env_that_lacks_the_key_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gemini CLI reads the nearest one only."""
     connection = connected("gemini")
     assert warned(connection) == []
     project = home / "work" / "deep"

@@ -15,7 +15,6 @@ PLUGIN = ROOT / "plugins" / "claude-code"
 
 
 def test_its_hooks_are_those_that_connect_writes() -> None:
-    """Apart from the command that they run."""
     (changes,) = plans(Target("claude-code", "http://h", "k", ("COMMAND",)), "user", Path("/")).values()
     written = {change.path[1]: [change.value] for change in changes if isinstance(change, Append)}
     brought: dict[str, Any] = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]

@@ -21,7 +21,6 @@ from tests.support.process import init, serving
 
 
 def test_it_holds_every_module_and_the_licence_and_is_the_same_each_time() -> None:
-    """So that its digest can be compared."""
     made = made_here()
     assert made is not None
     names = set(zipfile.ZipFile(BytesIO(made.data)).namelist())
@@ -56,7 +55,6 @@ def typed(program: Path, home: Path, *arguments: str, **more: str) -> str:
 
 
 def hooked(command: str, home: Path, told: dict[str, Any]) -> str:
-    """What a hook prints; it ends with 0, and no word on standard error."""
     done = subprocess.run(
         command, shell=True, input=json.dumps(told), text=True, capture_output=True, env=environment(home)
     )
@@ -94,7 +92,6 @@ def test_from_connect_to_a_score_and_back(program: Path, tmp_path: Path) -> None
 
 
 def test_what_a_person_pastes_is_what_connect_writes() -> None:
-    """Of every agent, and without a key."""
     pasted = {path: text for _, path, text in to_paste("https://svc.example")}
     assert pasted["~/.gemini/.env"].splitlines()[1:-1] == [
         "GEMINI_TELEMETRY_OTLP_ENDPOINT=https://svc.example",

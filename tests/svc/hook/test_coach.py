@@ -49,7 +49,6 @@ def test_nothing_is_said_where_nothing_is_surely_missed(tmp_path: Path, prompt: 
 
 
 def test_a_session_hears_of_a_habit_once(tmp_path: Path) -> None:
-    """Who goes on without it has decided."""
     assert advice(tmp_path, told(UNCHECKED)) is not None
     assert advice(tmp_path, told("Add a column to src/list.py with the price")) is None
     assert advice(tmp_path, told(UNCHECKED, "s2")) is not None

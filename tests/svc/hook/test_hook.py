@@ -52,7 +52,6 @@ def attributes(letter: Letter) -> dict[str, str]:
 
 
 def test_a_prompt_is_named_as_the_agents_telemetry_names_it() -> None:
-    """So that the two are joined."""
     letter = capture("claude-code", **told("UserPromptSubmit", prompt="fix it", prompt_id="p1"))
     assert letter.path == "/v1/prompts"
     assert UUID(letter.body.pop("client_event_id"))
@@ -68,7 +67,6 @@ def test_a_prompt_is_named_as_the_agents_telemetry_names_it() -> None:
 
 @pytest.mark.parametrize(("agent", "event"), [("codex", "UserPromptSubmit"), ("gemini", "BeforeAgent")])
 def test_codex_and_gemini_prompts_have_no_name_in_telemetry(agent: str, event: str) -> None:
-    """By text and time they are joined."""
     letter = capture(agent, **told(event, prompt="fix it", turn_id="t1", timestamp="2026-09-21T14:13:20Z"))
     assert (letter.body["source"], letter.body["host_prompt_id"]) == (agent, None)
 
@@ -85,7 +83,6 @@ def test_two_hooks_that_tell_of_one_prompt_tell_of_the_same() -> None:
 
 
 def test_a_long_prompt_is_cut_and_says_so() -> None:
-    """Never in the middle of a character."""
     text = "é" * TEXT_BYTES_MAX
     body = capture("claude-code", **told("UserPromptSubmit", prompt=text)).body
     assert len(body["prompt_text"].encode()) <= TEXT_BYTES_MAX
@@ -118,7 +115,6 @@ def test_an_answer_goes_to_the_prompt_before_it(event: str, field: str) -> None:
     ids=["no prompt known", "answered already", "another prompt's", "no text", "Gemini's word for no text"],
 )
 def test_an_answer_that_belongs_to_no_open_prompt_is_not_sent(last: OpenPrompt | None, fields: dict[str, str]) -> None:
-    """Better none than another prompt's."""
     found = happening("claude-code", told("Stop", **fields))
     assert found is not None
     assert captured(CONNECTION, found, last, AT) == (None, None)
@@ -159,7 +155,6 @@ def test_what_a_sub_agent_is_told_and_answers_is_no_persons(event: str) -> None:
 
 
 def test_what_the_server_does_not_ask_for_is_not_sent() -> None:
-    """Its configuration says so."""
     prompt = happening("claude-code", told("UserPromptSubmit", prompt="fix it"))
     assert prompt is not None
     assert captured(CONNECTION._replace(prompts=False), prompt, None, AT) == (None, None)
@@ -247,7 +242,6 @@ def test_a_session_is_kept_in_the_outbox_in_order() -> None:
 
 
 def test_sessions_that_nobody_goes_on_with_are_forgotten(tmp_path: Path) -> None:
-    """Their files are small, and would stay for ever."""
     outbox = Outbox(tmp_path)
     outbox.remember("old", OpenPrompt("1", AT))
     for path in (tmp_path / "sessions").iterdir():
@@ -258,7 +252,6 @@ def test_sessions_that_nobody_goes_on_with_are_forgotten(tmp_path: Path) -> None
 
 
 def test_a_plugins_options_make_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where `svc connect` made none."""
     assert load_connection("claude-code") is None
     monkeypatch.setenv("CLAUDE_PLUGIN_OPTION_URL", "http://h:1/")
     monkeypatch.setenv("CLAUDE_PLUGIN_OPTION_KEY", "svc_k")

@@ -32,7 +32,6 @@ def numbers(outbox: Outbox) -> list[str]:
 
 
 def test_what_was_accepted_waits_in_order(tmp_path: Path) -> None:
-    """Readable by its owner only."""
     outbox = Outbox(tmp_path / "c")
     for letter in letters(3):
         outbox.accept(letter)
@@ -60,7 +59,6 @@ def test_an_outbox_has_bounds(
 
 
 def test_a_disk_that_is_full_keeps_nothing_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No half file takes part later."""
     outbox = Outbox(tmp_path / "c")
     outbox.accept(letters(1)[0])
 
@@ -90,7 +88,6 @@ def box(tmp_path: Path, count: int = 3) -> Outbox:
 
 @pytest.mark.parametrize("status", [200, 201, 204])
 def test_what_the_server_took_is_gone(tmp_path: Path, status: int) -> None:
-    """In order, once, over one connection."""
     outbox = box(tmp_path)
     with intake(status) as server:
         sent(server.url + "/behind/a/proxy", outbox)
@@ -135,7 +132,6 @@ def test_an_answer_to_a_prompt_that_the_server_does_not_know_is_refused_for_good
 
 
 def test_a_record_that_was_refused_alone_is_remembered(tmp_path: Path) -> None:
-    """A partial success is a success that says so."""
     outbox = box(tmp_path, 1)
     with intake(200) as server:
         server.body = b'{"partialSuccess": {"rejectedLogRecords": "1"}}'
@@ -144,7 +140,6 @@ def test_a_record_that_was_refused_alone_is_remembered(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_holds_nobody_up(tmp_path: Path) -> None:
-    """Whoever wrote it."""
     outbox = box(tmp_path)
     outbox.waiting()[0].write_text("{torn")
     with intake() as server:
@@ -179,7 +174,6 @@ def test_whatever_goes_wrong_on_the_way_nothing_is_lost(
 
 
 def test_a_server_that_is_down_is_noticed_at_once(tmp_path: Path) -> None:
-    """And tried again by the very next call."""
     outbox = box(tmp_path)
     sent(closed(), outbox)
     assert len(outbox.waiting()) == 3
@@ -206,7 +200,6 @@ def test_a_server_that_hangs_is_waited_for_once(tmp_path: Path) -> None:
 
 
 def test_one_sends_at_a_time(tmp_path: Path) -> None:
-    """The other leaves it to the first."""
     outbox = box(tmp_path)
     with intake() as server, outbox.sending() as ours:
         sent(server.url, outbox)

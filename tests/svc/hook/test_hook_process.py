@@ -119,7 +119,6 @@ def test_whatever_stands_on_its_input_a_hook_ends_well(text: bytes) -> None:
 
 
 def test_an_input_that_never_ends_is_not_waited_for(home: Path) -> None:
-    """An agent that forgets to close it."""
     command = [sys.executable, "-m", "svc", "hook", "claude-code"]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
@@ -254,7 +253,6 @@ def test_where_no_child_can_be_had_the_hook_sends_by_itself(home: Path) -> None:
 
 
 def loaded(*program: str, code: str) -> set[str]:
-    """The modules of a hook when it ends."""
     connect(closed())
     whole = f"import os, sys\nos._exit = lambda code: sys.exit(' '.join(sys.modules))\n{code}"
     command = [sys.executable, *program, "-c", whole]
@@ -263,7 +261,6 @@ def loaded(*program: str, code: str) -> set[str]:
 
 
 def test_a_hook_imports_the_standard_library_only(home: Path) -> None:
-    """An agent waits for it at every prompt."""
     run = "sys.argv = ['svc', 'hook', 'claude-code']; from svc.__main__ import main; main()"
     names = {name.split(".")[0] for name in loaded(code=run)}
     assert "http" in names
@@ -282,7 +279,6 @@ def test_what_an_agent_waits_for_imports_no_network(home: Path) -> None:
 
 
 def test_the_entry_leaves_help_to_the_command_line() -> None:
-    """Somebody who asks is no agent."""
     command = [sys.executable, "-m", "svc", "hook", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
     assert "outbox" in shown.stdout

@@ -43,8 +43,6 @@ ATTACKS = (
 
 
 class Verdict(msgspec.Struct, forbid_unknown_fields=True):
-    """What these tests ask for."""
-
     complete: bool
 
 
@@ -64,7 +62,6 @@ class Desk:
         self.tokens += tokens
 
     async def ask(self, **payload: Any) -> bool:
-        """Ask with this data."""
         answer = await self.gateway.ask(ORGANIZATION, "outcome", JUDGE_VERSION, Verdict, payload)
         return answer.value.complete
 
@@ -77,14 +74,12 @@ class Desk:
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """An endpoint."""
     with model_server() as state:
         yield state
 
 
 @pytest.fixture
 def desk(server: ModelServer, tmp_path: Path) -> Desk:
-    """A gateway to it."""
     return Desk(server, tmp_path)
 
 
@@ -177,7 +172,6 @@ async def test_an_answer_that_does_not_end_in_time_is_none(
 
 
 async def test_nobody_there(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port where nobody listens costs nothing."""
     monkeypatch.setattr(bounds, "RETRIES_MAX", 0)
     server.url = "http://127.0.0.1:9/v1"
     desk = Desk(server, tmp_path)
@@ -195,7 +189,6 @@ async def test_it_rests_after_a_failure(server: ModelServer, desk: Desk, monkeyp
 
 
 async def test_concurrency_is_bounded(server: ModelServer, desk: Desk) -> None:
-    """However many ask, a few are on their way at the same time."""
     whole = says({"complete": True})
     server.answers(whole._replace(seconds=0.05))
     async with trio.open_nursery() as nursery:
@@ -242,7 +235,6 @@ async def test_many_at_once_keep_the_budget(server: ModelServer, tmp_path: Path)
 
 
 def test_a_count_that_cannot_be_read_counts_as_spent(tmp_path: Path) -> None:
-    """Nobody knows what was spent."""
     (tmp_path / "spent.json").write_bytes(b"{")
     budget = Budget(tmp_path / "spent.json", 1_000, FixedClock(5 * DAY_US).now_us)
     assert budget.reserve(1) is None
@@ -256,7 +248,6 @@ async def test_no_text_leaves_where_the_organization_keeps_it(server: ModelServe
 
 
 async def test_without_a_model(desk: Desk) -> None:
-    """Nobody is asked."""
     gateway = Gateway(None, desk.budget, lambda _id: True, desk._count)
     with pytest.raises(NoAnswer):
         await gateway.ask(ORGANIZATION, "outcome", JUDGE_VERSION, Verdict, {})
@@ -313,5 +304,4 @@ def test_what_speaks_to_the_judge_does_not_leave(attack: str) -> None:
     ],
 )
 def test_ordinary_requests_stay_whole(text: str) -> None:
-    """Only sentences that are addressed to a judge go."""
     assert leaving(text) == text
