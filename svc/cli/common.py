@@ -162,7 +162,7 @@ class Reaching(Command):
             found, names = run(asked, settings, as_json, arguments)
             if fields and not as_json:
                 records = found if isinstance(found, list) else [found]
-                rows = [[_cell(each, field, names) for field in fields] for each in records]
+                rows = [[cell(each, field, names) for field in fields] for each in records]
                 show_table([field.replace("_", " ") for field in fields], rows)
             else:
                 tell(found, as_json, show if callable(show) else found)
@@ -174,7 +174,7 @@ class Reaching(Command):
         self.params += params
 
 
-def _cell(record: Found, field: str, names: Mapping[str, str]) -> str:
+def cell(record: Found, field: str, names: Mapping[str, str]) -> str:
     if field == DEVELOPER:
         return names.get(record["developer_id"], "")
     value = record.get(field)

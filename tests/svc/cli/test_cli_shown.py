@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from svc import cli
 from svc.cli import main
 from svc.cli.access import NotFound, chosen
-from svc.cli.common import counted, minute, print_json, say, show_fields, show_table
+from svc.cli.common import cell, counted, minute, print_json, say, show_fields, show_table
 
 ID = "5f0c1a52-9d1e-4c0b-8f0e-2f6f0a3c7b11"
 HEAD = ("developer", "id", "note")
@@ -47,6 +47,23 @@ def test_counts_and_times_are_shown_as_they_are_spoken_of() -> None:
     """One is no plural; a time to the minute, in UTC."""
     assert [counted(number, "file") for number in (0, 1, 2, 1_000)] == ["0 files", "1 file", "2 files", "1,000 files"]
     assert [minute(time) for time in ("2026-11-22T07:44:54.664405Z", None)] == ["2026-11-22 07:44Z", ""]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("name", None, ""),
+        ("retention_days_text", None, "forever"),
+        ("retention_days_text", 30, "30"),
+        ("redaction", False, "no"),
+        ("report_schedules", ["daily", "weekly"], "daily, weekly"),
+        ("report_schedules", [], "none"),
+        ("started_at", "2026-11-22T07:44:54Z", "2026-11-22 07:44Z"),
+        ("developer", None, "Kim"),
+    ],
+)
+def test_a_field_is_shown_as_a_person_reads_it(field: str, value: object, shown: str) -> None:
+    assert cell({field: value, "developer_id": ID}, field, {ID: "Kim"}) == shown
 
 
 KIM, ANA, SECOND = {ID: "Kim"}, {str(uuid4()): "ana@example.org"}, {str(uuid4()): "Kim"}
