@@ -17,6 +17,7 @@ import msgspec
 from rich.markup import escape
 
 from aggregates.judging.evidence import ONE_SIDED
+from aggregates.scores.grades import Interval
 from aggregates.times import US_PER_DAY
 from svc import __version__
 from svc.cli import Command, Found
@@ -36,7 +37,7 @@ from svc.connect.connecting import known_key
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.pages.words import HABITS, KINDS, plainly, reason_of, state_of, titled
+from svc_http.pages.words import HABITS, KINDS, UNKNOWN, plainly, rate_told, reason_of, state_of, titled, usd
 
 _V3 = "/v1/score_v3"
 DAYS = 30
@@ -45,7 +46,6 @@ GOALS_SHOWN = 20
 GOALS_MAX = 200
 """As many as one page of the API has; among these a goal is looked for by its number or the beginning of its id."""
 ID_CHARACTERS = 8
-TOLD_MIN = 10  # below so many decided goals a rate is told with a warning, and has no letter
 NOT_REPORTED = "not reported"  # the model of requests that name none
 _STYLES = {"reached": "green", "not reached": "red", "done again": "red", "going on": "cyan"}
 days_option = click.option(
@@ -104,7 +104,7 @@ def score(server: Server, as_json: bool, days: int) -> None:
         print_json({"score": figures, "skill": habits, "prompts": prompts})
         return
     console = Shown(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{rate_told(figures, days)}[/bold]")
+    console.print(f"[bold]{score_told(figures, days)}[/bold]")
     if not figures["total_count"]:
         return
     if figures["letter_grade"] != "N/A":
@@ -118,19 +118,15 @@ def score(server: Server, as_json: bool, days: int) -> None:
     console.print("`svc goals` lists the goals, `svc why 1` explains the newest.", style="dim")
 
 
-def rate_told(figures: Found, days: int) -> str:
-    """As in "11 of 15 goals reached; likely between 48 and 89 percent. 2 more are undecided."."""
-    decided, undecided, fits = figures["decided_count"], figures["undecided_count"], figures["interval"]
-    if not figures["total_count"]:
-        newest = figures.get("newest_at")
-        if newest is None:
-            return "No goal yet. `svc import claude-code` reads what you have done so far."
-        return f"No goal counts in the last {days} days; {_newest_told(newest, days)}"
-    said = f"{figures['crushed_count']} of {counted(decided, 'goal')} reached"
-    if fits is not None:
-        few = ", too few to tell: " if decided < TOLD_MIN else "; "
-        said += f"{few}likely between {fits['low']:.0f} and {fits['high']:.0f} percent"
-    return f"{said}. {undecided} more {'is' if undecided == 1 else 'are'} undecided." if undecided else f"{said}."
+def score_told(figures: Found, days: int) -> str:
+    """The rate as the pages tell it, or what there is instead."""
+    if figures["total_count"]:
+        fits = figures["interval"] and Interval(**figures["interval"])
+        return rate_told(figures["crushed_count"], figures["decided_count"], figures["undecided_count"], fits)
+    newest = figures.get("newest_at")
+    if newest is None:
+        return "No goal yet. `svc import claude-code` reads what you have done so far."
+    return f"No goal counts in the last {days} days; {_newest_told(newest, days)}"
 
 
 def _newest_told(newest: str, days: int) -> str:
@@ -156,10 +152,9 @@ def goals(server: Server, as_json: bool, limit: int) -> None:
     else:
         rows = []
         for place, each in enumerate(found, 1):
-            cost = "–" if each["cost_usd"] is None else f"${each['cost_usd']:.2f}"
             kind, letter = (each["intent_class"] or "–").replace("_", " "), each["letter_grade"] or "–"
             goal = each["sub_session_id"][:ID_CHARACTERS], minute(each["started_at"]), state_of(each)
-            rows.append((str(place), *goal, kind, letter, cost, _title(each)))
+            rows.append((str(place), *goal, kind, letter, usd(each["cost_usd"]), _title(each)))
         show_table(("", "id", "started", "state", "kind", "prompts", "cost", "goal"), rows)
 
 
@@ -274,9 +269,9 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         print_json({"override": answer, "before": before, "after": after})
         return
     console = Shown(highlight=False, soft_wrap=True)
-    console.print(f"Taken. [bold]{rate_told(after, DAYS)}[/bold]")
-    if rate_told(before, DAYS) != rate_told(after, DAYS):
-        console.print(f"Before: {rate_told(before, DAYS)}", style="dim")
+    console.print(f"Taken. [bold]{score_told(after, DAYS)}[/bold]")
+    if score_told(before, DAYS) != score_told(after, DAYS):
+        console.print(f"Before: {score_told(before, DAYS)}", style="dim")
 
 
 # --- habits, cost ---------------------------------------------------------------------------------------------
@@ -334,7 +329,7 @@ def cost_told(parts: list[Found]) -> str:
     """As in "$1.20", "at least $1.20" where some of it is unknown, and "–" where all of it is."""
     known = [each["costUsd"] for each in parts if each["costUsd"] is not None]
     whole = len(known) == len(parts) and not any(each["unpricedRequests"] for each in parts)
-    return f"{'' if whole else 'at least '}${sum(known):.2f}" if known else "–"
+    return f"{'' if whole else 'at least '}{usd(sum(known))}" if known else UNKNOWN
 
 
 # --- mcp ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from quart import Response, request
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.characters import plain
-from aggregates.scores.grades import DECIDED_MIN, Interval, Tally
+from aggregates.scores.grades import Interval, Tally
 from svc_http.bodies import HttpError
 from svc_http.pages import words
 from svc_http.ports import Service
@@ -151,18 +151,8 @@ def likely(found: Interval | None) -> str:
     return words.UNKNOWN if found is None else f"{found.low:.0f} to {found.high:.0f}"
 
 
-def rate_told(reached: int, decided: int, undecided: int, interval: Interval | None) -> str:
-    """As in "8 of 8 goals reached, too few to tell: likely between 68 and 100 percent."."""
-    if interval is None:
-        return "No goal counts yet in this time."
-    said = f"{words.number(reached)} of {words.counted(decided, 'goal')} reached"
-    said += f", {words.number(undecided)} more undecided" if undecided else ""
-    few = ", too few to tell: " if decided < DECIDED_MIN else "; "
-    return f"{said}{few}likely between {interval.low:.0f} and {interval.high:.0f} percent."
-
-
 def rate(of: Tally) -> str:
-    return rate_told(of.crushed, of.decided, of.undecided, of.interval())
+    return words.rate_told(of.crushed, of.decided, of.undecided, of.interval())
 
 
 # --- files ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from svc_http.bodies import accepted, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen
 from svc_http.pages.goals import PAGE_ROWS, page_number
-from svc_http.pages.words import HABITS, day, local, state
+from svc_http.pages.words import HABITS, day, local, rate_told, state
 from svc_http.routes import reports as api
 from svc_http.routes.reports import GenerateBody
 from svc_http.routing import Routes
@@ -106,7 +106,7 @@ async def report(call: BySignIn, report_id: UUID) -> Response:
         unfinished=read.status in UNFINISHED,
         shown=shown,
         habits=HABITS,
-        sentence=rendering.rate_told(reached, decided, undecided, interval),
+        sentence=rate_told(reached, decided, undecided, interval),
         tasks=tasks,
         files=[] if shown is None else (shown["files"]["items"] or [])[:ROWS_SHOWN],
         missed=await call.read(_missed, tasks),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from aggregates.judging.evidence import HABIT_WORDS
+from aggregates.scores.grades import DECIDED_MIN, Interval
 from aggregates.times import US_PER_SECOND
 
 UNKNOWN = "–"
@@ -132,6 +133,16 @@ def clock(at: int | str, zone: tzinfo) -> str:
 def counted(count: int, thing: str, things: str | None = None) -> str:
     """As in `1 goal`, `2 goals`."""
     return f"{number(count)} {thing if count == 1 else things or thing + 's'}"
+
+
+def rate_told(reached: int, decided: int, undecided: int, interval: Interval | None) -> str:
+    """As in "8 of 8 goals reached, too few to tell: likely between 68 and 100 percent."."""
+    if interval is None:
+        return "No goal counts yet in this time."
+    said = f"{number(reached)} of {counted(decided, 'goal')} reached"
+    said += f", {number(undecided)} more undecided" if undecided else ""
+    few = ", too few to tell: " if decided < DECIDED_MIN else "; "
+    return f"{said}{few}likely between {interval.low:.0f} and {interval.high:.0f} percent."
 
 
 def here_only(url: str) -> bool:

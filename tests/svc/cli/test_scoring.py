@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.sample import write_transcripts
-from svc.cli.scoring import cost_told, rate_told
+from svc.cli.scoring import cost_told, score_told
 from svc_http.pages.words import HABITS, titled
 from tests.support.process import Server, init, serving, svc
 
@@ -63,22 +63,19 @@ def test_the_score_is_a_sentence_with_what_fits(ana: tuple[Server, str]) -> None
             8,
             2,
             (58, 100),
-            "8 of 8 goals reached, too few to tell: likely between 58 and 100 percent. 2 more are undecided.",
+            "8 of 8 goals reached, 2 more undecided, too few to tell: likely between 58 and 100 percent.",
         ),
-        (
-            0,
-            1,
-            1,
-            (0, 90),
-            "0 of 1 goal reached, too few to tell: likely between 0 and 90 percent. 1 more is undecided.",
-        ),
+        (0, 1, 0, (0, 90), "0 of 1 goal reached, too few to tell: likely between 0 and 90 percent."),
+        (0, 0, 2, None, "No goal counts yet in this time."),
     ],
 )
-def test_a_rate_in_words(crushed: int, decided: int, undecided: int, fits: tuple[float, float], sentence: str) -> None:
-    """Undecided ones are told, and few are said to be few."""
-    counts = {"crushed_count": crushed, "decided_count": decided, "undecided_count": undecided}
-    interval = dict(zip(("low", "high"), fits, strict=True))
-    assert rate_told({**counts, "total_count": decided + undecided, "interval": interval}, 30) == sentence
+def test_a_rate_in_words(
+    crushed: int, decided: int, undecided: int, fits: tuple[float, float] | None, sentence: str
+) -> None:
+    """In a terminal and on a page alike: undecided ones are told, and few are said to be few."""
+    counts = {"crushed_count": crushed, "decided_count": decided, "undecided_count": undecided, "total_count": 9}
+    interval = fits and dict(zip(("low", "high"), fits, strict=True))
+    assert score_told({**counts, "interval": interval}, 30) == sentence
 
 
 @pytest.mark.parametrize(
@@ -94,7 +91,7 @@ def test_no_goal_says_what_to_do(days_ago: int | None, sentence: str) -> None:
     """Never a zero, and never more days that hold no more."""
     none = {"crushed_count": 0, "decided_count": 0, "undecided_count": 0, "total_count": 0, "interval": None}
     newest = None if days_ago is None else (datetime.now(UTC) - timedelta(days=days_ago)).isoformat()
-    assert rate_told({**none, "newest_at": newest}, 30) == sentence.format(day=(newest or "")[:10])
+    assert score_told({**none, "newest_at": newest}, 30) == sentence.format(day=(newest or "")[:10])
 
 
 @pytest.mark.parametrize(
