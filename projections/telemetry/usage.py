@@ -5,7 +5,7 @@ Only answered requests count: one that failed used nothing. An average is over t
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pkgutil import get_data
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -236,53 +236,46 @@ def stats(
 ) -> list[RecordGroup]:
     """The groups in the order of their keys; records that name no session come last."""
     column = "t.agent_session_id" if group_by == "session_id" else f"t.at_us / {SLOT_US}"
+    shown: Callable[[Any], str | None] = {
+        "hour": lambda slot: hour_start(slot, zone),
+        "day": lambda slot: f"{local_time(slot, zone):%Y-%m-%d}",
+        "session_id": lambda session: session,
+    }[group_by]
 
     def rows(name: str) -> list[tuple[Any, ...]]:
-        """With the keys as they are shown."""
         found = reader.db.execute(_query(name, column), bound(scope, window, signal=signal))
-        return [(_key(key, group_by, zone), *values) for key, *values in found]
+        return [(shown(key), *values) for key, *values in found]
 
     records: defaultdict[str | None, int] = defaultdict(int)
     for key, count in rows("points" if signal == "metrics" else "records"):
         records[key] += count
     counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
-    if signal != "metrics":
-        usage: defaultdict[str | None, Spent] = defaultdict(Spent)
-        for key, *sums in rows("requests"):
-            usage[key] += Spent.of(sums)
-        return [_of_requests(key, count, usage[key]) for key, count in counts]
-    gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
-    for key, meaning, value in rows("counted"):
-        gained[key, meaning] += value
-    return [
-        RecordGroup(
-            key=key,
-            records=count,
-            input_tokens=_whole(gained.get((key, "input_tokens"))),
-            output_tokens=_whole(gained.get((key, "output_tokens"))),
-            cost_usd=None if (key, "cost_usd") not in gained else round(gained[key, "cost_usd"], _USD_DIGITS),
-            unpriced_requests=0,
-            unmeasured_requests=0,
-        )
-        for key, count in counts
-    ]
+    if signal == "metrics":
+        gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
+        for key, meaning, value in rows("counted"):
+            gained[key, meaning] += value
+        return [_of_counters(key, count, gained) for key, count in counts]
+    usage: defaultdict[str | None, Spent] = defaultdict(Spent)
+    for key, *sums in rows("requests"):
+        usage[key] += Spent.of(sums)
+    groups = []
+    for key, count in counts:
+        unknown = () if usage[key].requests else ("input_tokens", "output_tokens", "cost_usd")
+        untold: dict[str, Any] = dict.fromkeys(unknown)
+        groups.append(usage[key].shown_as(RecordGroup, key=key, records=count, **untold))
+    return groups
 
 
-def _key(value: Any, group_by: GroupBy, zone: ZoneInfo) -> str | None:
-    match group_by:
-        case "hour":
-            return hour_start(value, zone)
-        case "day":
-            return f"{local_time(value, zone):%Y-%m-%d}"
-        case "session_id":
-            session: str | None = value
-            return session
-
-
-def _of_requests(key: str | None, records: int, usage: Spent) -> RecordGroup:
-    untold: dict[str, Any] = dict.fromkeys(() if usage.requests else ("input_tokens", "output_tokens", "cost_usd"))
-    return usage.shown_as(RecordGroup, key=key, records=records, **untold)
-
-
-def _whole(tokens: float | None) -> int | None:
-    return None if tokens is None else round(tokens)
+def _of_counters(key: str | None, records: int, gained: Mapping[tuple[str | None, str], float]) -> RecordGroup:
+    tokens = (gained.get((key, name)) for name in ("input_tokens", "output_tokens"))
+    whole = [None if each is None else round(each) for each in tokens]
+    cost_usd = gained.get((key, "cost_usd"))
+    return RecordGroup(
+        key=key,
+        records=records,
+        input_tokens=whole[0],
+        output_tokens=whole[1],
+        cost_usd=None if cost_usd is None else round(cost_usd, _USD_DIGITS),
+        unpriced_requests=0,
+        unmeasured_requests=0,
+    )
