@@ -1,17 +1,35 @@
-"""Session files read and imported, whichever agent's."""
+"""Session files read and imported by a stand-in for a developer's actor, whichever agent's."""
 
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import Digester, Scope
+from aggregates.decide import AnyCommand, StreamState, decide, evolve
+from aggregates.event import Context, Digester, Event, Reply, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.exchanges import Exchange
 from svc.importing.exchange import Memory, Reader
 from svc.importing.importer import FORMATS, ImportReport, import_transcripts
-from tests.support.captures import Actor
 from tests.support.log import ANA, named
+
+
+class Actor:
+    """Takes commands as the service does, and keeps the events."""
+
+    def __init__(self, now_us: int = 1) -> None:
+        self._now_us = now_us
+        self.events: list[Event] = []
+        self._streams: dict[UUID, StreamState] = {}
+
+    async def send(self, command: AnyCommand) -> Reply:
+        context = Context(now_us=self._now_us, digester=Digester(b"key"), redaction=True)
+        decision = decide(command, self._streams, context)
+        for stream, event in decision.events:
+            self._streams[stream] = evolve(self._streams.get(stream), event)
+            self.events.append(event)
+        return decision.reply
+
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000
 NEXT_DAY_US = TEN_O_CLOCK_US + 86_400_000_000

@@ -13,8 +13,8 @@ from aggregates.times import parse_instant
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import import_transcripts
 from tests.judges.judge import read_lines
-from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, SECOND, Log, Placed
+from tests.support.imported import Actor
 
 _NAMED = os.environ.get("SVC_REAL_DATA")
 FOLDER = Path(_NAMED or "")

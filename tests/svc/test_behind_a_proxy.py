@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.certificates import self_signed
+from tests.support.listening import self_signed
 from tests.support.postgres import free_port
 from tests.support.process import ROOT, Server, init, serving
 

@@ -15,8 +15,8 @@ from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import Signal, split
 from aggregates.telemetry.export import Export
 from aggregates.times import parse_instant
-from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, NAMESPACE, Placed, project, tables
+from tests.support.imported import Actor
 from tests.support.real_data import FOLDER, NEEDS_REAL_DATA
 
 LONG_AFTER_US = 1_900_000_000 * 1_000_000

@@ -17,10 +17,20 @@ from structlog.testing import capture_logs
 
 from projections.facts.prices import COLUMNS
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, connected
-from tests.support.archives import archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import HOUR, MONDAY, empty_views
 from tests.support.process import environment
-from tests.support.requests import ACME, put, request_row
+from tests.support.requests import (
+    ACME,
+    archive_all,
+    fingerprint,
+    listed,
+    newest,
+    on_disk,
+    put,
+    request_row,
+    shown,
+    stored,
+)
 
 Opened = Callable[..., Archive]
 OTHER = "ffffffff-2222-4333-8444-555555555555"

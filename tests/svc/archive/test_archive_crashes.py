@@ -13,9 +13,19 @@ from hypothesis import strategies as st
 from svc.archive import folder, lane
 from svc.archive.folder import Archive, ArchiveFile, Mark
 from svc.log.vault import sync
-from tests.support.archives import Row, archive_all, fingerprint, listed, newest, on_disk, shown, stored
 from tests.support.facts import DAY, MONDAY, empty_views
-from tests.support.requests import put, request_row
+from tests.support.requests import (
+    Row,
+    archive_all,
+    fingerprint,
+    listed,
+    newest,
+    on_disk,
+    put,
+    request_row,
+    shown,
+    stored,
+)
 
 
 class Crash(BaseException):

@@ -26,9 +26,9 @@ from svc.settings import Settings
 from svc.views.replay import build
 from svc.views.views import RULES_VERSION, new_file
 from svc_http.ports import Unavailable
-from tests.support.archives import fingerprint
 from tests.support.facts import MONDAY
 from tests.support.memory import FixedClock
+from tests.support.requests import fingerprint
 
 
 class Running:

@@ -21,9 +21,8 @@ from svc.archive import lane
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, spending
 from tests.fuzz.odd import examples
-from tests.support.archives import archive_all, fingerprint
 from tests.support.facts import ANA, BEN, DAY, HOUR, MONDAY, empty_views
-from tests.support.requests import ACME, put, request_row
+from tests.support.requests import ACME, archive_all, fingerprint, put, request_row
 
 MIDNIGHT = MONDAY - 9 * HOUR
 WEEK = Window(MIDNIGHT, MIDNIGHT + 7 * DAY)

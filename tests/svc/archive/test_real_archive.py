@@ -8,9 +8,9 @@ from aggregates.times import Window
 from projections.prices import Spent, TeamWindow, live_part
 from svc.archive.folder import Archive
 from svc.archive.lane import Budget, spending
-from tests.support.archives import archive_all, fingerprint, newest, shown, stored
 from tests.support.facts import ANA, project
 from tests.support.real_data import LONG_AFTER_US, NEEDS_REAL_DATA, imported_transcripts
+from tests.support.requests import archive_all, fingerprint, newest, shown, stored
 
 pytestmark = NEEDS_REAL_DATA
 

@@ -12,8 +12,7 @@ from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCap
 from aggregates.event import cut
 from svc.importing.importer import QUIET_US
 from tests.support import chats, rollouts, transcripts
-from tests.support.captures import Actor
-from tests.support.imported import SECOND, TEN_O_CLOCK_US, captured, prompts, reader_of, records, run, told
+from tests.support.imported import SECOND, TEN_O_CLOCK_US, Actor, captured, prompts, reader_of, records, run, told
 
 
 def _joined(*lines: dict[str, Any]) -> bytes:

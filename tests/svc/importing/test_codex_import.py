@@ -9,8 +9,7 @@ import pytest
 from aggregates.capture.events import PromptCaptured
 from aggregates.telemetry.exchanges import Exchange
 from tests.support import imported
-from tests.support.captures import Actor
-from tests.support.imported import TEN_O_CLOCK_US, captured, records
+from tests.support.imported import TEN_O_CLOCK_US, Actor, captured, records
 from tests.support.rollouts import (
     CHILD,
     THREAD,

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support import imported
-from tests.support.captures import Actor
 from tests.support.chats import SESSION, call, document, exchange, lines, message, said, tokens, user, write
-from tests.support.imported import captured
+from tests.support.imported import Actor, captured
 
 DOCUMENT = "session-2026-03-02T10-00-7b8f1c2d.json"
 

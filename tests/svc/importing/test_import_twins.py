@@ -12,8 +12,8 @@ from aggregates.decide import AnyCommand
 from projections.derive.sessions import session_turns
 from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts
-from tests.support.captures import Actor
 from tests.support.facts import ANA, DIGESTER, Placed, project
+from tests.support.imported import Actor
 from tests.support.otlp import Attributes, log, logs, taken
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000

@@ -18,8 +18,7 @@ from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import Progress, import_transcripts
 from tests.support import imported
-from tests.support.captures import Actor
-from tests.support.imported import NEXT_DAY_US
+from tests.support.imported import NEXT_DAY_US, Actor
 from tests.support.log import ANA, BEN, named
 from tests.support.transcripts import SESSION, call, raw, result, said, user
 

@@ -24,7 +24,7 @@ from projections.facts.reports import report_tries
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
 from svc.settings import Settings
 from svc_http.ports import Unavailable
-from tests.support.certificates import self_signed
+from tests.support.listening import self_signed
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out
 from tests.support.receivers import MailServer, Receiver, mail_server, receiver

@@ -14,8 +14,8 @@ import httpx
 import pytest
 import trio
 
-from tests.support.certificates import self_signed
 from tests.support.event_streams import Stream
+from tests.support.listening import self_signed
 from tests.support.process import Server, init, serving
 
 pytestmark = pytest.mark.process

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.support.certificates import self_signed
+from tests.support.listening import self_signed
 from tests.support.process import Server, init, serving, svc
 
 pytestmark = pytest.mark.process
