@@ -55,10 +55,6 @@ class BySignIn(ByKey, frozen=True):
         nav = [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if self.caller.role == "owner" else ())]
         return await _framed(self, name, status, {"me": self.developer, "teams": teams, "nav": nav} | values)
 
-    async def form(self) -> dict[str, str]:
-        """The fields of the form that was sent."""
-        return await form_of(self)
-
 
 class ByOperator(Call, frozen=True):
     """A request of whoever runs the server, or of an owner for the people of their organization."""
@@ -91,9 +87,6 @@ class ByOperator(Call, frozen=True):
         if self.owner is not None:
             return await self.owner.show(name, status, **values)
         return await _framed(self, name, status, {"me": _OPERATOR, "is_operator": True, "nav": OPERATOR_NAV} | values)
-
-    async def form(self) -> dict[str, str]:
-        return await form_of(self)
 
 
 async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
@@ -159,7 +152,7 @@ def chosen(name: str, text: str, words: Collection[_W]) -> _W:
 
 
 async def form_of(call: Call) -> dict[str, str]:
-    """Raises `HttpError`: 415, 413 or 400."""
+    """The fields of the form that was sent. Raises `HttpError`: 415, 413 or 400."""
     check_content_type(call.request, "application/x-www-form-urlencoded")
     data = (await call.body.sent(FORM_BYTES_MAX)).unpacked(FORM_BYTES_MAX)
     try:

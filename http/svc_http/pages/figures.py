@@ -23,7 +23,7 @@ from projections.sub_sessions.goals import newest_us
 from projections.sub_sessions.rows import GoalOutcome
 from svc_http.lane import beside
 from svc_http.pages import charts
-from svc_http.pages.door import BySignIn
+from svc_http.pages.door import BySignIn, form_of
 from svc_http.pages.home import PERIODS, cost_chart, days_of, goals_chart, period_of, period_or_month
 from svc_http.pages.words import CAUSES, HABITS, STATES, counted, duration, number, short_day
 from svc_http.routing import Routes
@@ -203,7 +203,7 @@ def _sentence(shown: int, sure: int, one_sided: int, unsure: int) -> str:
 
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
 async def grade(call: BySignIn) -> Response:
-    text, found = (await call.form()).get("prompt", ""), None
+    text, found = (await form_of(call)).get("prompt", ""), None
     is_long = len(text.encode()) > GRADED_BYTES_MAX
     if text.strip() and not is_long:
         found = await beside(call.body.cpu, len(text), partial(grade_text, text))

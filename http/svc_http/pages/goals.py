@@ -20,7 +20,7 @@ from projections.sub_sessions.goals import Wanted, goal_row, goals
 from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import BySignIn, chosen
+from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.home import PERIODS, period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
 from svc_http.pages.words import HABITS, KINDS, STATES
@@ -245,14 +245,14 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
 
 @routes("POST /goals/<goal_id>/back", "Take a word back: what was judged counts again.")
 async def take_back(call: BySignIn, goal_id: UUID) -> Response:
-    field = (await call.form()).get("field", "")
+    field = (await form_of(call)).get("field", "")
     said = await override(call, OverrideBody(field, "clear"), str(goal_id))
     return rendering.redirect(f"/goals/{said.sub_session_id}?said=back")
 
 
 @routes("POST /goals/<goal_id>/say", "Say otherwise than was judged.")
 async def take_word(call: BySignIn, goal_id: UUID) -> Response:
-    word, body = _body(await call.form())
+    word, body = _body(await form_of(call))
     _, command = await command_of(call, body, str(goal_id))
     said = await override(call, body, str(goal_id))
     # What was said of a gap stands with the goal that begins there.

@@ -32,7 +32,7 @@ from projections.facts.facts import arrivals
 from projections.sub_sessions.goals import Wanted, goals
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
-from svc_http.pages.door import SIGN_IN, BySignIn, chosen, is_secure
+from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
 from svc_http.pages.signing import forget_cookie
 from svc_http.params import Call, zone_sent
 from svc_http.ports import Unavailable
@@ -142,7 +142,7 @@ def _address(call: Call) -> str:
 
 @routes("POST /mine/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn) -> Response:
-    label = (await call.form()).get("label", "").strip() or None
+    label = (await form_of(call)).get("label", "").strip() or None
     key = f"svc_{secrets.token_urlsafe()}"
     command = IssueKey(
         credential_id=uuid.uuid4(),
@@ -219,7 +219,7 @@ async def sign_out_everywhere(call: BySignIn) -> Response:
 
 @routes("POST /mine/profile", "Set zone and language.")
 async def set_profile(call: BySignIn) -> Response:
-    fields = await call.form()
+    fields = await form_of(call)
     language = chosen("language", fields.get("language", ""), LANGUAGES)
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
     command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)

@@ -47,6 +47,7 @@ from svc_http.pages.door import (
     ByOperator,
     chosen,
     digest_of,
+    form_of,
     operator_text,
 )
 from svc_http.pages.signing import may_let_in
@@ -135,7 +136,7 @@ def _said(call: ByOperator) -> str | None:
 
 @routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
 async def invite(call: ByOperator) -> Response:
-    fields = await call.form()
+    fields = await form_of(call)
     organization_id = _own_organization(call, fields.get("organization", ""))
     role = chosen("role", fields.get("role", ""), ROLES)
     name, developer_id = fields.get("name", "").strip(), uuid.uuid4()
@@ -177,7 +178,7 @@ async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUI
 
 @routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
 async def set_role(call: ByOperator, membership_id: UUID) -> Response:
-    role, member = chosen("role", (await call.form()).get("role", ""), ROLES), _own(call, membership_id)
+    role, member = chosen("role", (await form_of(call)).get("role", ""), ROLES), _own(call, membership_id)
     return await _done(call, ChangeMembership(membership_id=member.id, role=role), "role-set", member)
 
 
@@ -209,7 +210,7 @@ async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
 
 @routes("POST /operator/teams", "Form a team.")
 async def form_team(call: ByOperator) -> Response:
-    fields = await call.form()
+    fields = await form_of(call)
     organization_id = _own_organization(call, fields.get("organization", ""))
     command = CreateTeam(team_id=uuid.uuid4(), organization_id=organization_id, name=fields.get("name", "").strip())
     return await _done(call, command, "saved")
@@ -218,7 +219,7 @@ async def form_team(call: ByOperator) -> Response:
 @routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
 async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
     _looked_after(call, call.service.directory.get(Team, team_id), f"no team {team_id} here")
-    member = _own(call, _id_sent((await call.form()).get("member", "")))
+    member = _own(call, _id_sent((await form_of(call)).get("member", "")))
     stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, stay, "put-in", member)
 

@@ -20,7 +20,7 @@ from projections.reader import Reader
 from projections.sub_sessions.goals import goal_row
 from svc_http.bodies import accepted, found
 from svc_http.pages import rendering
-from svc_http.pages.door import BySignIn, chosen
+from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.goals import PAGE_ROWS, page_number
 from svc_http.pages.words import HABITS, day, local, rate_told, state
 from svc_http.routes import reports as api
@@ -83,7 +83,7 @@ async def list_reports(call: BySignIn) -> Response:
 
 @routes("POST /reports", "Ask for a report.")
 async def ask_for(call: BySignIn) -> Response:
-    fields = await call.form()
+    fields = await form_of(call)
     period: Schedule = chosen("period", fields.get("period", ""), get_args(Schedule))
     started = await api.generate(call, GenerateBody(period=period, date=fields.get("date") or None))
     return rendering.redirect(f"/reports/{started.report_id}")
@@ -141,7 +141,7 @@ async def delete(call: BySignIn, report_id: UUID) -> Response:
 
 @routes("POST /reports/schedule", "Have reports made by themselves.")
 async def schedule(call: BySignIn) -> Response:
-    fields = await call.form()
+    fields = await form_of(call)
     wanted = tuple(each for each in PERIODS if each in fields)
     offered = call.service.settings.channels
     notices = tuple(each for each in offered if each in fields) if offered else None
