@@ -4,7 +4,7 @@
 NEXT = "0.1.0"
 
 
-def _told() -> str:
+def _version() -> str:
     """What the build wrote; in a tree that nothing was built of, the next version, unreleased."""
     place = f"{__path__[0]}/cli/version.txt"
     try:
@@ -14,4 +14,4 @@ def _told() -> str:
         return f"{NEXT}.dev0"
 
 
-__version__ = _told()
+__version__ = _version()

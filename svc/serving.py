@@ -51,7 +51,7 @@ KEEP_ALIVE_REQUESTS_MAX = 1_000
 """Requests over one connection, which is closed with the answer to the last: a client opens another one."""
 KEEP_ALIVE_FEW_FILES_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 75.0  # how long an idle connection is kept: exporters that send every minute reuse theirs
-UNTAKEN_SECONDS_MAX = 4.0  # how long a client may leave what it is sent untaken; less than a stop may take
+CLIENT_READ_STALL_SECONDS = 4.0  # how long a client may leave what it is sent untaken; less than a stop may take
 BACKLOG_CONNECTIONS = 1_024  # connections that wait to be accepted: a whole company's agents may come back at once
 FILES_MIN = 4_096  # fewer open files are told in a warning: each connection is one, and agents keep theirs open
 
@@ -312,7 +312,7 @@ async def _run(
                 await trio.sleep(RESTART_SECONDS_MIN)
 
 
-def bound_socket(host: str, port: int, untaken_seconds: float = UNTAKEN_SECONDS_MAX) -> socket.socket:
+def bound_socket(host: str, port: int) -> socket.socket:
     """A listening socket that ends connections whose clients do not take their data.
 
     Hypercorn would wait for such a client for ever, even when it is asked to stop. Only Linux has the option.
@@ -321,7 +321,7 @@ def bound_socket(host: str, port: int, untaken_seconds: float = UNTAKEN_SECONDS_
     dual = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
     made = socket.create_server((host, port), family=family, dualstack_ipv6=dual)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(untaken_seconds * 1_000))
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(CLIENT_READ_STALL_SECONDS * 1_000))
     return made
 
 

@@ -72,13 +72,13 @@ class ArchiveLane:
         while True:
             await trio.sleep(pause_seconds)
             try:
-                await self.look()
+                await self.catch_up()
                 pause_seconds = ARCHIVE_INTERVAL_SECONDS
             except Exception:
                 log.exception("the archive could not be brought up to the views; it is tried again later")
                 pause_seconds = ARCHIVE_RETRY_SECONDS
 
-    async def look(self) -> None:
+    async def catch_up(self) -> None:
         """Archive all that has changed, in short pieces so that readers get their turn."""
 
         def some(archive: Archive) -> int:

@@ -38,7 +38,9 @@ class Place:
     def __init__(self, app: ASGIFramework) -> None:
         self._app = app
         self._config = Config()
-        self._config.bind = [f"fd://{bound_socket('127.0.0.1', 0, UNTAKEN_SECONDS).detach()}"]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("svc.serving.CLIENT_READ_STALL_SECONDS", UNTAKEN_SECONDS)
+            self._config.bind = [f"fd://{bound_socket('127.0.0.1', 0).detach()}"]
         self._config.errorlog = None
         self._config.graceful_timeout = 3
         self._port = 0

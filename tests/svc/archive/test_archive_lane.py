@@ -79,7 +79,7 @@ class Running:
     async def archived(self) -> int:
         """Rows in the archive after the lane has looked; views hold all that was sent."""
         await self.service.projector.wait_for(self.service.store.head())
-        await self.service.archive.look()
+        await self.service.archive.catch_up()
         with closing(Archive(self.folder, self.service.store.fingerprint)) as archive:
             return sum(file.row_count for file in archive.files())
 
@@ -160,7 +160,7 @@ async def test_the_lane_goes_on_after_a_failure(tmp_path: Path, autojump_clock: 
     looked, well = [], trio.Event()
 
     class Broken(ArchiveLane):
-        async def look(self) -> None:
+        async def catch_up(self) -> None:
             looked.append(trio.current_time())
             if len(looked) < 3:
                 raise OSError(28, "No space left on device")

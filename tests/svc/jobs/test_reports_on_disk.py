@@ -51,7 +51,7 @@ class Office:
         await self.service.send(CapturePrompt(**owner, prompt_id=UUID(int=1), text="Fix src/a.py and run pytest"))
         await self.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
         await self.service.projector.wait_for(self.service.store.head())
-        await self.service.archive.look()
+        await self.service.archive.catch_up()
 
     async def asks(self) -> str:
         answer = await self.api.post(f"{REPORT}/generate", TODAY)

@@ -24,7 +24,7 @@ async def a_folder(var: Path) -> None:
         await house.work()
         await house.work(house.other, "s2")
         await house.level()
-        await house.service.archive.look()
+        await house.service.archive.catch_up()
 
 
 async def test_one_byte_of_a_parquet_page_is_named(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ async def test_a_backup_leaves_out_what_is_made_from_the_log(tmp_path: Path) -> 
     restore(tmp_path / "b", other, no_progress)
     async with household(other) as house:
         await house.level()
-        await house.service.archive.look()
+        await house.service.archive.catch_up()
     assert tables_of(other) == tables_of(var)
     assert len([*(other / "archive").rglob("*.parquet")]) == len([*(var / "archive").rglob("*.parquet")]) > 0
 
