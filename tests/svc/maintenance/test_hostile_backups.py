@@ -135,6 +135,7 @@ HOSTILE: dict[str, tuple[Pack, str]] = {
         holds(NAMES_A_KEY, (member(KEY, size=1 << 20), bytes(1 << 20))),
         "its bytes changed",
     ),
+    "a file that goes on": (holds(NAMES_A_KEY, (member(KEY, size=2), b"xy")), "its bytes changed"),
     "other bytes": (holds(manifest(kept(KEY, b"y")), A_KEY), "its bytes changed"),
     "a file with holes": (holds(NAMES_A_KEY, SPARSE, b"x" + bytes(511)), "no regular file"),
     "more than the disk holds": (holds(manifest(kept(KEY, b"", HUGE_BYTES))), "are free"),
