@@ -56,50 +56,6 @@ def test_a_call_is_prompt_and_answer_and_its_request_has_the_tokens(service: str
     assert [each.agent_session_id for each in found.commands] == ["ses_1"]
 
 
-def test_only_a_step_that_ends_with_a_users_words_is_a_prompt_and_only_the_last_an_answer() -> None:
-    steps = (
-        call(ASKED, text="I look.", finishReason="tool-calls"),
-        call(ASKED, CALLED, GIVEN, text="It fails.", finishReason="stop"),
-    )
-    assert read(*steps).kinds == ["prompt", "response"]
-
-
-def test_a_request_for_a_title_is_the_agents_own() -> None:
-    found = read(request(SYSTEM, TITLE, ASKED), call(SYSTEM, TITLE, ASKED, text="A title", finishReason="stop"))
-    assert found.kinds == ["request", "other"]
-    assert found.records[0].sidechain
-
-
-@pytest.mark.parametrize(
-    ("told", "text"),
-    [
-        ({"prompt": "Explain"}, "Explain"),
-        ({"prompt": [ASKED]}, "Run the check"),
-        ({"messages": [ASKED, {"role": "user", "content": "and tell"}]}, "and tell"),
-        ({"messages": [{"role": "user", "content": [{"type": "image", "image": "…"}]}]}, None),
-        ({"messages": [ASKED, {"role": "assistant", "content": "I look."}]}, None),
-        ({"messages": "x"}, None),
-        ([5], None),
-        ({}, None),
-    ],
-)
-def test_what_was_asked_is_the_last_message_of_a_user(told: object, text: str | None) -> None:
-    found = read(of("ai.generateText", {"ai.prompt": json.dumps(told)}))
-    assert (found.kinds, found.text()) == (["other"], None) if text is None else (["prompt"], text)
-
-
-@pytest.mark.parametrize(("code", "ok"), [(1, False), (0, True)])
-def test_a_command_that_ended_badly_has_failed(code: int, ok: bool) -> None:
-    result = {"title": "sh check.sh", "metadata": {"output": "1 failed\n", "exit": code}, "output": "1 failed\n"}
-    found = read(tool("bash", {"command": "sh check.sh"}, result))
-    assert (found.only.ok, found.text("command")) == (ok, "sh check.sh")
-
-
-def test_an_edit_has_its_file_and_lines() -> None:
-    found = read(tool("edit", {"filePath": "a.py", "oldString": "x", "newString": "y\nz"}, {"output": "done"}))
-    assert (found.only.lines_added, found.only.lines_removed, found.text("path")) == (2, 1, "a.py")
-
-
 def test_the_session_of_a_helper_is_an_agents() -> None:
     result = {"metadata": {"sessionId": "ses_2"}, "output": "looked"}
     found = read(tool("task", {"prompt": "Look around."}, result))
@@ -108,10 +64,46 @@ def test_the_session_of_a_helper_is_an_agents() -> None:
     assert (start.kind, start.source) == ("session_start", OF_SUB_AGENT)
 
 
-def test_a_request_that_failed_is_an_error() -> None:
-    found = read(request(ASKED, status={"code": 2, "message": "429 Too Many Requests, retry after 20 seconds"}))
-    assert (found.only.kind, found.only.retry_after_ms) == ("error", 20_000)
+def asked(told: object) -> dict[str, Any]:
+    return of("ai.generateText", {"ai.prompt": json.dumps(told)})
 
 
-def test_other_spans_are_kept_only() -> None:
-    assert read(span("Session.get", {"session.id": "ses_1"})).kinds == ["other"]
+def check(code: int) -> dict[str, Any]:
+    result = {"metadata": {"output": "1 failed\n", "exit": code}, "output": "1 failed\n"}
+    return tool("bash", {"command": "sh check.sh"}, result)
+
+
+@pytest.mark.parametrize(
+    ("spans", "shown"),
+    [
+        # Only a step that ends with a user's words is a prompt, and only the last an answer.
+        ([call(ASKED, text="I look.", finishReason="tool-calls")], ["prompt 'Run the check'"]),
+        ([call(ASKED, CALLED, GIVEN, text="It fails.", finishReason="stop")], ["response 'It fails.'"]),
+        # A request for a title is the agent's own.
+        ([request(SYSTEM, TITLE, ASKED)], ["request 100+900 > 50 beside"]),
+        ([call(SYSTEM, TITLE, ASKED, text="A title", finishReason="stop")], ["other"]),
+        # What was asked is the last message of a user.
+        ([asked({"prompt": "Explain"})], ["prompt 'Explain'"]),
+        ([asked({"prompt": [ASKED]})], ["prompt 'Run the check'"]),
+        ([asked({"messages": [ASKED, {"role": "user", "content": "and tell"}]})], ["prompt 'and tell'"]),
+        ([asked({"messages": [{"role": "user", "content": [{"type": "image", "image": "…"}]}]})], ["other"]),
+        ([asked({"messages": [ASKED, {"role": "assistant", "content": "I look."}]})], ["other"]),
+        ([asked({"messages": "x"})], ["other"]),
+        ([asked([5])], ["other"]),
+        ([asked({})], ["other"]),
+        # To opencode a command that ended badly is a success: it ran.
+        ([check(1)], ["tool bash failed sh check.sh"]),
+        ([check(0)], ["tool bash ok sh check.sh"]),
+        (
+            [tool("edit", {"filePath": "a.py", "oldString": "x", "newString": "y\nz"}, {"output": "done"})],
+            ["tool edit ok a.py +2 -1"],
+        ),
+        (
+            [request(ASKED, status={"code": 2, "message": "429, retry after 20 seconds"})],
+            ["error 429 wait 20000 '429, retry after 20 seconds'"],
+        ),
+        ([span("Session.get", {"session.id": "ses_1"})], ["other"]),
+    ],
+)
+def test_what_a_span_tells(spans: list[dict[str, Any]], shown: list[str]) -> None:
+    assert read(*spans).shown == shown
