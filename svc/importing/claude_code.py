@@ -17,13 +17,12 @@ from aggregates.telemetry.claude_code import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import status_in
 from aggregates.telemetry.exchanges import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.claude_lines import Block, CacheWrites, Fork, Line, Usage
+from svc.importing.claude_lines import Block, CacheWrites, Fork, Line, Usage, line_of
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
 
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
 _START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
-_READ = ("user", "assistant", "system", "attachment", "progress")
 
 
 class TranscriptReader(Reader):
@@ -36,14 +35,9 @@ class TranscriptReader(Reader):
         self._speaking: Note | None = None  # the request whose answer, in words alone, has no end yet
 
     def _line(self, value: dict[str, Any], number: int) -> None:
-        kind = value.get("type", "")
-        if isinstance(kind, str) and kind not in _READ:
-            return
-        line = msgspec.convert(value, Line)
-        at_us, spoken = line.at_us, line.type in ("user", "assistant")
-        if spoken and (at_us is None or "message" not in value):
-            raise ValueError("no timestamp, or no message")
-        if at_us is None:
+        line = line_of(value)
+        at_us = None if line is None else line.at_us
+        if line is None or at_us is None:
             return
         # A copied line goes by the id that it had where it was written first.
         original = line.forked_from or Fork()
@@ -63,7 +57,7 @@ class TranscriptReader(Reader):
             case _:
                 self._session_start(line.attachment or line.data, line, at_us)
         self._prompted(line, at_us)
-        first = spoken and not line.is_sidechain and self._seen.add("session", self._session)
+        first = line.is_spoken and not line.is_sidechain and self._seen.add("session", self._session)
         if first and self._started is None:
             self._add(note("session_start", self._session, at_us))
 

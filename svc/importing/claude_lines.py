@@ -17,6 +17,7 @@ _REJECTED = (
 )
 _CONTINUED = "This session is being continued from a previous conversation"
 _LOCAL_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
+_SPOKEN, _NOTED = ("user", "assistant"), ("system", "attachment", "progress")
 _TAGS_MAX = 64 * 1024  # a command's tags stand at the start; what a long text quotes is not searched
 
 
@@ -70,10 +71,6 @@ class Fork(msgspec.Struct, frozen=True, rename="camel"):
     message_uuid: str | None = None
 
 
-class Origin(msgspec.Struct, frozen=True):
-    kind: str | None = None  # who put a user line there; `human` for a person
-
-
 class Line(Timed, rename="camel", kw_only=True):
     """One line: by its type some of these."""
 
@@ -89,7 +86,7 @@ class Line(Timed, rename="camel", kw_only=True):
     message: Message = Message("")  # a prompt, tool results, what the agent put in; or one block of the model's
     is_compact_summary: bool | None = None
     is_visible_in_transcript_only: bool | None = None
-    origin: Origin | None = None
+    origin: Any = None  # who put a user line there; of the kind `human` for a person
     prompt_source: str | None = None
     tool_use_result: Any = None
 
@@ -106,6 +103,10 @@ class Line(Timed, rename="camel", kw_only=True):
         default_factory=dict
     )  # a hook's result, a prompt typed while the agent worked
     data: dict[str, Any] = msgspec.field(default_factory=dict)  # the progress of a hook
+
+    @property
+    def is_spoken(self) -> bool:
+        return self.type in _SPOKEN
 
     @property
     def request_key(self) -> tuple[str, str | None]:
@@ -144,13 +145,26 @@ class Line(Timed, rename="camel", kw_only=True):
             case "user" if not (self.is_meta or self.is_visible_in_transcript_only or self.means):
                 if any(block.type == "tool_result" for block in self.message.blocks):
                     return None
-                human = self.origin is None or self.origin.kind in (None, "human")
-                return _as_typed(self.text, by_person=human and self.prompt_source != "system")
+                origin = self.origin.get("kind") if isinstance(self.origin, dict) else None
+                return _as_typed(self.text, by_person=origin in (None, "human") and self.prompt_source != "system")
             case "system" if self.subtype == "local_command" and isinstance(self.content, str):
                 return _command(self.content)
             case "attachment" if self.attachment.get("type") == "queued_command" and not self.is_meta:
                 return _queued(self.attachment)
         return None
+
+
+def line_of(value: dict[str, Any]) -> Line | None:
+    """The line of this JSON object; None for one of a kind without meaning here. Raises `ValueError`."""
+    kind = value.get("type", "")
+    if isinstance(kind, str) and kind not in (*_SPOKEN, *_NOTED):
+        return None
+    if kind in _NOTED:
+        value.pop("message", None)  # of a form of its own, if it is there
+    line = msgspec.convert(value, Line)
+    if line.is_spoken and (line.at_us is None or "message" not in value):
+        raise ValueError("no timestamp, or no message")
+    return line
 
 
 def _queued(told: dict[str, Any]) -> str | None:

@@ -199,7 +199,10 @@ def _transcript(text: str, second: float) -> bytes:
         ("s.jsonl", {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-03-02T10:00:00Z"}),
         ("s.jsonl", {"type": "kind-of-tomorrow", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}),
         ("s.jsonl", transcripts.line("progress", "x", 1, data={"type": "bash_progress", "output": "x"})),
-        ("s.jsonl", transcripts.line("system", "x", 1, subtype="api_error", error={"status": 529}, retryAttempt=2)),
+        (
+            "s.jsonl",
+            transcripts.line("system", "x", 1, subtype="api_error", error={"status": 529}, message="x", origin=5),
+        ),
     ],
 )
 def test_lines_without_meaning_here_are_read_and_left(name: str, line: dict[str, Any]) -> None:
