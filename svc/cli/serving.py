@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.panel import Panel
 
@@ -38,10 +39,7 @@ if TYPE_CHECKING:
     from svc_http.ports import BackupsShown, Status
 
 _STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 KEYS_NAMED = 5  # so many of those whose key is missing stand on one line
-
-
 STORE_HELP = "postgresql://… for a log that several nodes share. [default: the folder]"
 
 
@@ -65,19 +63,19 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
             hear_warnings()
             if make_missing_master_key(Path(settings.master_key_file).expanduser(), settings.store):
                 say(f"the master key is in {settings.master_key_file}: without it no text can be read again", err=True)
-    made = run(_init, settings, organization, owner)
+
+    async def found() -> "Initialized | None":
+        from svc.app import open_service
+        from svc.serving import initialize
+
+        with held(settings.var_path):
+            async with open_service(settings) as service:
+                return await initialize(service, settings.var_path, organization, owner)
+
+    made = run(found)
     if made is None:
         raise click.ClickException(f"{settings.var} is set up already; `svc key issue` makes another key")
     tell(made, as_json, partial(_welcome, settings))
-
-
-async def _init(settings: Settings, organization: str, owner: str) -> "Initialized | None":
-    from svc.app import open_service
-    from svc.serving import initialize
-
-    with held(settings.var_path):
-        async with open_service(settings) as service:
-            return await initialize(service, settings.var_path, organization, owner)
 
 
 @click.command(cls=Command, example="svc serve --var var --intake 127.0.0.1:4318 --api 127.0.0.1:8318")
@@ -135,10 +133,10 @@ def _show(found: "Status") -> None:
     busy = "nothing"
     if waiting.commands or waiting.bytes:
         commands, people = counted(waiting.commands, "command"), counted(waiting.developers, "developer")
-        busy = f"{commands}, {_size(waiting.bytes)} for {people}"
+        busy = f"{commands}, {decimal(waiting.bytes)} for {people}"
     archived = "nothing yet"
     if archive is not None:
-        size = _size(archive.bytes)
+        size = decimal(archive.bytes)
         archived = f"{archive.rows:,} requests in {archive.files} files, {size}, up to {archive.position:,}"
     replayed = escape(f"{replay.state}{'' if replay.message is None else ': ' + replay.message}")
     if replay.state == "none":
@@ -157,8 +155,8 @@ def _show(found: "Status") -> None:
         "archive": archived,
         "last replay": replayed,
         "backups": _backups(found.backups),
-        "disk": ", ".join(f"{name} {_size(size)}" for name, size in found.disk_bytes.items()),
-        "disk free": "" if found.disk_free_bytes is None else _size(found.disk_free_bytes),
+        "disk": ", ".join(f"{name} {decimal(size)}" for name, size in found.disk_bytes.items()),
+        "disk free": "" if found.disk_free_bytes is None else decimal(found.disk_free_bytes),
     }
     show_fields(shown.items())
     rows = [
@@ -202,11 +200,6 @@ def _prices(found: "Status") -> str:
         return "[red]none; the server is not ready[/red]"
     stale = ", [yellow]the last refresh failed[/yellow]" if prices.stale else ""
     return f"revision {prices.revision} of {prices.published_at[:10]}, {prices.models:,} models{stale}"
-
-
-def _size(size: int) -> str:
-    exponent = min((max(size, 1).bit_length() - 1) // 10, len(_UNITS) - 1)
-    return f"{size / 1024**exponent:.{1 if exponent else 0}f} {_UNITS[exponent]}"
 
 
 @click.command(cls=Reaching, show=_show, example="svc status --var var")
