@@ -5,7 +5,6 @@ number in the list of `svc goals`.
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,8 +16,6 @@ import msgspec
 from rich.markup import escape
 
 from aggregates.judging.evidence import ONE_SIDED
-from aggregates.scores.grades import Interval
-from aggregates.times import US_PER_DAY
 from svc import __version__
 from svc.cli import Command, Found
 from svc.cli.common import (
@@ -37,11 +34,11 @@ from svc.connect.connecting import known_key
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
+from svc_http.asking import DAYS_MAX, last_days, last_days_us
 from svc_http.pages.words import HABITS, KINDS, UNKNOWN, plainly, rate_told, reason_of, state_of, titled, usd
 
 _V3 = "/v1/score_v3"
 DAYS = 30
-DAYS_MAX = 366
 GOALS_SHOWN = 20
 GOALS_MAX = 200
 """As many as one page of the API has; among these a goal is looked for by its number or the beginning of its id."""
@@ -87,18 +84,13 @@ def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
     return msgspec.json.decode(server.answer("GET" if body is None else "POST", where, body))
 
 
-def days_range(days: int) -> dict[str, str]:
-    now = datetime.now(UTC)
-    return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
-
-
 # --- score ----------------------------------------------------------------------------------------------------
 
 
 @click.command(cls=Asking, example="svc score --days 90")
 @days_option
 def score(server: Server, as_json: bool, days: int) -> None:
-    asked = days_range(days)
+    asked = last_days(days)
     figures, habits, prompts = (ask(server, f"{_V3}/{each}", **asked) for each in ("score", "skill", "insight/summary"))
     if as_json:
         print_json({"score": figures, "skill": habits, "prompts": prompts})
@@ -121,6 +113,8 @@ def score(server: Server, as_json: bool, days: int) -> None:
 def score_told(figures: Found, days: int) -> str:
     """The rate as the pages tell it, or what there is instead."""
     if figures["total_count"]:
+        from aggregates.scores.grades import Interval
+
         fits = figures["interval"] and Interval(**figures["interval"])
         return rate_told(figures["crushed_count"], figures["decided_count"], figures["undecided_count"], fits)
     newest = figures.get("newest_at")
@@ -262,9 +256,9 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
                 f"you have said nothing of goal {goal} that could be taken back; `svc why {goal}` explains it"
             )
         body["field"] = words[-1]["field"]  # the newest word that stands
-    before = ask(server, f"{_V3}/score", **days_range(DAYS))
+    before = ask(server, f"{_V3}/score", **last_days(DAYS))
     answer = ask(server, f"/v1/sub-sessions/{found['score_v3_sub_session_id']}/override", body)
-    after = ask(server, f"{_V3}/score", **days_range(DAYS))
+    after = ask(server, f"{_V3}/score", **last_days(DAYS))
     if as_json:
         print_json({"override": answer, "before": before, "after": after})
         return
@@ -280,7 +274,7 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
 @click.command(cls=Asking, example="svc habits --days 90")
 @days_option
 def habits(server: Server, as_json: bool, days: int) -> None:
-    found = ask(server, f"{_V3}/skill", **days_range(days))
+    found = ask(server, f"{_V3}/skill", **last_days(days))
     if as_json:
         print_json(found)
         return
@@ -300,9 +294,7 @@ def habits(server: Server, as_json: bool, days: int) -> None:
 @click.command(cls=Asking, example="svc cost --days 7")
 @days_option
 def cost(server: Server, as_json: bool, days: int) -> None:
-    now_us = time.time_ns() // 1_000  # this route counts days itself
-    since_us = now_us - days * US_PER_DAY
-    found = ask(server, f"{_V3}/model-task", from_us=since_us, to_us=now_us, limit=GOALS_MAX)["items"]
+    found = ask(server, f"{_V3}/model-task", **last_days_us(days), limit=GOALS_MAX)["items"]
     if as_json:
         print_json(found)
         return

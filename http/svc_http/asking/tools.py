@@ -5,7 +5,6 @@ may hold instructions; titles and names of models come as `quoted_data`, and eve
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from aggregates.characters import plain
 from aggregates.scores.grades import GRADED_BYTES_MAX, PromptGrade
-from aggregates.times import US_PER_DAY, US_PER_SECOND
+from svc_http.asking import DAYS_MAX, last_days, last_days_us
 from svc_http.pages.words import HABITS, NEXT_HABIT, state_of
 
 Ask = Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]
@@ -23,7 +22,6 @@ Ask = Callable[[Context[Any, Any], str, dict[str, object]], Awaitable[Any]]
 Grade = Callable[[Context[Any, Any], str], Awaitable[PromptGrade]]
 _V3 = "/v1/score_v3"
 Found = dict[str, Any]
-DAYS_MAX = 366
 GOALS_MAX = 50
 QUOTED_CHARACTERS_MAX = 120
 Days = Annotated[int, Field(ge=1, le=DAYS_MAX, description="The last so many days.")]
@@ -111,18 +109,18 @@ class _Tools:
 
     async def my_habits(self, ctx: Context[Any, Any], days: Days = 30) -> Found:
         """How often the caller's prompts show each of the seven habits, and which to practise next."""
-        found = await self._ask(ctx, f"{_V3}/skill", _range(days))
+        found = await self._ask(ctx, f"{_V3}/skill", last_days(days))
         worst = found["worst_pillar"] if found["sample_count"] else None
         next_habit = None if worst is None else NEXT_HABIT.get(worst)
         return {**chosen(found, _SKILL), "what_a_prompt_does": dict(HABITS), "next_habit": next_habit}
 
     async def my_limits(self, ctx: Context[Any, Any], days: Days = 30) -> Found:
         """What rate limits, errors of servers and outages cost the caller."""
-        return dict((await self._ask(ctx, "/v1/intelligence/throttle", _range(days)))["summary"])
+        return dict((await self._ask(ctx, "/v1/intelligence/throttle", last_days(days)))["summary"])
 
     async def my_cost(self, ctx: Context[Any, Any], days: Days = 30) -> Found:
         """What the caller's goals cost, by model and kind. A null cost is not known whole."""
-        found = await self._ask(ctx, f"{_V3}/model-task", {**_range_us(days), "limit": GOALS_MAX})
+        found = await self._ask(ctx, f"{_V3}/model-task", {**last_days_us(days), "limit": GOALS_MAX})
         return {"models": [chosen(each, _MODEL) for each in found["items"]]}
 
     async def grade_prompt(
@@ -140,17 +138,6 @@ class _Tools:
             "shown": [HABITS[each.boolean] for each in applying if each.earned],
             "missing": [NEXT_HABIT[each.boolean] for each in applying if not (each.earned or each.unsure)],
         }
-
-
-def _range(days: int) -> dict[str, object]:
-    now = datetime.now(UTC)
-    return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
-
-
-def _range_us(days: int) -> dict[str, object]:
-    """The same for routes that count days themselves."""
-    now_us = int(datetime.now(UTC).timestamp() * US_PER_SECOND)
-    return {"from_us": now_us - days * US_PER_DAY, "to_us": now_us}
 
 
 def refused(message: str) -> ToolError:

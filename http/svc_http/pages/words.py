@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from aggregates.judging.evidence import HABIT_WORDS
-from aggregates.scores.grades import DECIDED_MIN, Interval
 from aggregates.times import US_PER_SECOND
+
+if TYPE_CHECKING:
+    from aggregates.scores.grades import Interval
 
 UNKNOWN = "–"
 
@@ -135,8 +137,10 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
     return f"{number(count)} {thing if count == 1 else things or thing + 's'}"
 
 
-def rate_told(reached: int, decided: int, undecided: int, interval: Interval | None) -> str:
+def rate_told(reached: int, decided: int, undecided: int, interval: "Interval | None") -> str:
     """As in "8 of 8 goals reached, too few to tell: likely between 68 and 100 percent."."""
+    from aggregates.scores.grades import DECIDED_MIN  # late: a terminal loads no judge before it is asked
+
     if interval is None:
         return "No goal counts yet in this time."
     said = f"{number(reached)} of {counted(decided, 'goal')} reached"
