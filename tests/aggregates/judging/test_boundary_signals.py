@@ -47,25 +47,20 @@ def test_a_plain_turn_shows_nothing_and_so_does_one_that_was_not_captured() -> N
     assert boundary_signals(OpenArc([turn_at(0, PLAIN, work=worked("MI"))]), turn_at(1, None, work=worked())) == []
 
 
-@pytest.mark.parametrize(
-    ("flag", "signal"),
-    [("has report", "says what is wrong"), ("path", "names a file"), ("words over 6", "over 6 words")],
-)
-def test_what_the_prompt_says_is_a_signal(flag: str, signal: str) -> None:
-    assert shown(prompt("words over 10", flag)) == [signal]
-
-
-@pytest.mark.parametrize("opening", OPENS)
-def test_some_openings_are_signals(opening: str) -> None:
-    assert shown(prompt("words over 10", opens=(opening,))) == [opening]
+TIES = ("picks from a list", "links back at once", "rates a severity", "pastes a failure", "passes on a comment")
 
 
 @pytest.mark.parametrize(
-    "opening",
-    ["picks from a list", "links back at once", "rates a severity", "pastes a failure", "passes on a comment"],
+    ("flag", "signals"),
+    [
+        *(("has report", ["says what is wrong"]), ("path", ["names a file"]), ("words over 6", ["over 6 words"])),
+        *((opening, [opening]) for opening in OPENS),
+        *((opening, []) for opening in TIES),
+    ],
 )
-def test_other_openings_only_tie_a_prompt_to_what_came_before(opening: str) -> None:
-    assert shown(prompt("words over 10", opens=(opening,))) == []
+def test_what_the_prompt_says_is_a_signal(flag: str, signals: list[str]) -> None:
+    """Other openings only tie it to what came before."""
+    assert shown(prompt("words over 10", flag)) == signals
 
 
 @pytest.mark.parametrize(
