@@ -36,7 +36,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     ),
     "projections": (
         *("reader", "schema", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),
-        *("reports", "judging"),
+        "reports",
     ),
     "svc_http": (
         "arrivals",

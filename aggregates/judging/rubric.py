@@ -15,8 +15,7 @@ import msgspec
 
 from aggregates.event import DeveloperEvent
 from aggregates.judging.boundary import EXPANDED, OpenArc, as_typed, cannot_shift
-from aggregates.judging.floor import countable
-from aggregates.judging.outcome import never_complete
+from aggregates.judging.outcome import countable, never_complete
 from aggregates.judging.prompt import LEANS
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import (

@@ -13,8 +13,7 @@ import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Words
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.floor import Floor, substance
-from aggregates.judging.outcome import judge_outcome
+from aggregates.judging.outcome import Floor, judge_outcome, substance
 from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import (
     NO_ANSWERS,

@@ -16,10 +16,9 @@ from aggregates.event import Span
 from aggregates.judging.rubric import Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_overrides, overrides_of
-from aggregates.turns.captures import JOIN_WINDOW_US, Capture
 from aggregates.turns.observation import CapturedResponse, Observation
 from aggregates.turns.turn import Turn
-from aggregates.turns.turns import Aliases, PlacedObservation, build_turns
+from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Capture, PlacedObservation, build_turns
 from projections.facts.prices import priced
 from projections.facts.rows import BEGINNING_US, END_US, Rows
 from projections.facts.telemetry import line_counts

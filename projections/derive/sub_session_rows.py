@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.floor import Floor
+from aggregates.judging.outcome import Floor
 from aggregates.judging.rubric import own_standing, rated
 from aggregates.reading.verdicts import (
     BOOLEANS,

@@ -10,8 +10,7 @@ import msgspec
 
 from aggregates.characters import plain
 from aggregates.judging.boundary import as_typed
-from aggregates.judging.floor import Floor
-from aggregates.judging.outcome import UNSURE_END
+from aggregates.judging.outcome import UNSURE_END, Floor
 from aggregates.reading.verdicts import OutcomeVerdict, kind_of
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import Turn

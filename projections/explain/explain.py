@@ -8,7 +8,6 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging import floor as work_floor
 from aggregates.judging import outcome as rules
 from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
@@ -36,10 +35,10 @@ from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
 
 _FLOOR_RULE = SENTENCES["floor"]["rule"].format(
-    turns=work_floor.COUNTABLE_TURNS_MIN,
-    lines=work_floor.CHANGED_LINES_MIN,
-    calls=work_floor.MUTATING_CALLS_MIN,
-    any=work_floor.TOOL_CALLS_MIN,
+    turns=rules.COUNTABLE_TURNS_MIN,
+    lines=rules.CHANGED_LINES_MIN,
+    calls=rules.MUTATING_CALLS_MIN,
+    any=rules.TOOL_CALLS_MIN,
 )
 _COMPLETION_FLOOR = rules.OUTCOME_BOUNDS.true_from or 1.0  # from how likely on completion is said
 _Shows = Callable[[Observation], bool]
@@ -202,11 +201,11 @@ def _floor(facts: SubSessionEvidence) -> FloorExplained:
         reason=floor.reason,
         rule=_FLOOR_RULE,
         turns=floor.countable_turns,
-        turns_min=work_floor.COUNTABLE_TURNS_MIN,
+        turns_min=rules.COUNTABLE_TURNS_MIN,
         lines=floor.changed_lines,
-        lines_min=work_floor.CHANGED_LINES_MIN,
+        lines_min=rules.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
-        mutating_calls_min=work_floor.MUTATING_CALLS_MIN,
+        mutating_calls_min=rules.MUTATING_CALLS_MIN,
         text=[
             *(_FLOOR_RULE, has, "So it is work." if floor.passed else trivia),
             *([told["made"].format(made=made)] if made else []),

@@ -26,8 +26,8 @@ from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain_prompt, retain_response
 from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
-from aggregates.turns.captures import Capture
 from aggregates.turns.observation import CapturedResponse
+from aggregates.turns.turns import Capture
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted

@@ -16,8 +16,8 @@ from aggregates.capture.events import (
 from aggregates.event import Digester, Event, Scope
 from aggregates.ids import flag_id
 from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session, skew_day
-from aggregates.turns.captures import Capture
 from aggregates.turns.observation import SKEW_US
+from aggregates.turns.turns import Capture
 from projections.reader import owner, pack
 from projections.schema import table_names
 

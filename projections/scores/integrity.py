@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.floor import TriviaReason
+from aggregates.judging.outcome import TriviaReason
 from aggregates.scores.integrity import KINDS, FlagKind
 from aggregates.times import Window, iso, sorted_into
 from projections.reader import Reader, bound, unpack

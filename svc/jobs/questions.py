@@ -35,7 +35,7 @@ from aggregates.reports.prose import (
     report_figures,
 )
 from projections.facts.reports import OpenReport
-from projections.judging.unjudged import Question, QuestionBounds, QuestionRound, unjudged
+from projections.sub_sessions.unjudged import Question, QuestionBounds, QuestionRound, unjudged
 from svc.llm import budget as bounds
 from svc.llm.answers import (
     Answer,

@@ -11,9 +11,8 @@ from aggregates.scores.insights import times_at_once
 from aggregates.scores.integrity import clears_of, flags_of_session, session_splitting, turn_evidence
 from aggregates.scores.throttle import ApiRequest, throttle_events
 from aggregates.sub_sessions.arcs import ReworkView, cut_arcs, rework_of, unsure_gaps
-from aggregates.turns.captures import Capture
 from aggregates.turns.turn import Turn, active_us, file_totals, model_totals, sum_work
-from aggregates.turns.turns import PlacedObservation, build_turns
+from aggregates.turns.turns import Capture, PlacedObservation, build_turns
 from tests.fuzz.linear import Target
 from tests.support.stages import MINUTE, SECOND, capture, prompt, seen, tool, turn_at, uuid, worked
 

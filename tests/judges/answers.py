@@ -21,7 +21,7 @@ from aggregates.judging.boundary import OpenArc, cannot_shift
 from aggregates.reading.pasted import pasted_lines, split_pasted
 from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
 from aggregates.turns.turn import Turn
-from projections.judging.unjudged import EARLIER_MAX, PASTED_CHARACTERS_MAX, PROMPT_CHARACTERS_MAX, TurnWords
+from projections.sub_sessions.unjudged import EARLIER_MAX, PASTED_CHARACTERS_MAX, PROMPT_CHARACTERS_MAX, TurnWords
 from svc.jobs.questions import JUDGE_VERSION
 from svc.llm.answers import (
     BoundaryAnswer,

@@ -8,10 +8,9 @@ from aggregates.event import Digester, Span, packed
 from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.turns.captures import Capture, CaptureKind
 from aggregates.turns.observation import CapturedResponse, Observation, ToolEffect, ToolUse
 from aggregates.turns.turn import FileWork, ModelUsage, Turn, Work
-from aggregates.turns.turns import PlacedObservation
+from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation
 
 DIGESTER = Digester(b"stages")
 SECOND = 1_000_000

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from aggregates.judging.floor import TriviaReason, countable, substance
+from aggregates.judging.outcome import TriviaReason, countable, substance
 from aggregates.turns.turn import Turn, Work
 from tests.support.judging import turn
 

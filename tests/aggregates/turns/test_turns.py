@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.authors import BUTTON
 from aggregates.reading.readings import PromptReading
-from aggregates.turns.captures import Capture, join_captures
 from aggregates.turns.observation import CapturedResponse
 from aggregates.turns.turn import Opening, Turn
-from aggregates.turns.turns import Aliases, PlacedObservation, build_turns
+from aggregates.turns.turns import Aliases, Capture, PlacedObservation, build_turns, join_captures
 from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
 
 SESSION = "session"

@@ -11,8 +11,8 @@ from aggregates.judging.rubric import JudgeAnswered
 from aggregates.reading.verdicts import Bounds
 from aggregates.sub_sessions.arcs import Arc
 from projections.derive.sub_session_rows import Detail, PromptDetail
-from projections.judging.unjudged import unsure_of
 from projections.reader import unpack
+from projections.sub_sessions.unjudged import unsure_of
 from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, Placed, edit, project, request, tables
 
 ASK = "Fix the rounding in src/invoice.py: totals are off by a cent, run pytest when done"

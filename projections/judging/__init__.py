@@ -1,1 +1,0 @@
-"""Find the questions to a text model."""
