@@ -14,7 +14,8 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from quart import Request, Response, request
+from quart import Request, Response
+from quart.globals import request_ctx
 from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
@@ -39,7 +40,7 @@ _WHY_NOT = {
     KeyRefusal.NOT_A_MEMBER: "the developer of this key is no longer a member of the organization",
 }
 Identify = Callable[[Service, Headers], Principal]
-Admit = Callable[[Service, "Route"], Awaitable[Call | Response]]
+Admit = Callable[[Service, Request, "Route"], Awaitable[Call | Response]]
 """Who asks for what the route is about, or an answer that leads elsewhere. Raises `HttpError`."""
 _H = TypeVar("_H", bound=Callable[..., Awaitable[object]])
 _Listeners = Literal["api", "intake", "both"]
@@ -112,7 +113,7 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
     takes = route.handler.__annotations__
 
     async def endpoint(**ids: str) -> Response:
-        call = await admit(service, route)
+        call = await admit(service, request_ctx.request, route)  # itself: a proxy looks it up again at each use
         if isinstance(call, Response):
             return call
         values: dict[str, Any] = {}
@@ -141,7 +142,7 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
 def by_credentials(identify: Identify) -> Admit:
     """Whoever sent a key, or the internal secret where the listener knows it. Wrong credentials are noted."""
 
-    async def admit(service: Service, route: Route) -> Call:
+    async def admit(service: Service, request: Request, route: Route) -> Call:
         try:
             if route.kind is Call:
                 return Call(service, request, Body(request))
@@ -159,7 +160,7 @@ def by_credentials(identify: Identify) -> Admit:
         spend(service, request, allowances, caller.scope.developer_id)
         if caller.role == "reader" and route.method == "POST" and route.listeners == "intake":
             raise HttpError(403, "a reader captures nothing: whoever runs svc gives another role, by `svc member set`")
-        return ByKey(service, request, body_of(route, caller), caller)
+        return ByKey(service, request, body_of(request, route, caller), caller)
 
     return admit
 
@@ -167,7 +168,7 @@ def by_credentials(identify: Identify) -> Admit:
 _TURNS: dict[UUID, trio.CapacityLimiter] = {}  # one for each developer who ever sent something
 
 
-def body_of(route: Route, caller: Principal) -> Body:
+def body_of(request: Request, route: Route, caller: Principal) -> Body:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
     if route.method != "POST":
         return Body(request)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from quart import Request, Response, request
+from quart import Request, Response
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import sign_in_stream
@@ -210,7 +210,7 @@ def check_same_origin(request: Request) -> None:
         raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
 
 
-async def admit_to_pages(service: Service, route: Route) -> Call | Response:
+async def admit_to_pages(service: Service, request: Request, route: Route) -> Call | Response:
     """Without a sign-in there is only the way to it. Raises `HttpError`."""
     spend(service, request, ADDRESS, address_of(request))
     if request.method not in ("GET", "HEAD"):
@@ -229,7 +229,7 @@ async def admit_to_pages(service: Service, route: Route) -> Call | Response:
         raise HttpError(403, _OWNERS)
     service.uses.note(found.id, service.now_us())
     who = Principal(found.scope, member.role)
-    call = BySignIn(service, request, body_of(route, who), who, found)
+    call = BySignIn(service, request, body_of(request, route, who), who, found)
     return call if route.kind is BySignIn else ByOperator(service, request, call.body, call)
 
 

@@ -149,7 +149,6 @@ def cost_chart(spent: Sequence[Spent], labels: Sequence[str]) -> Markup:
 @routes("GET /live", "What changes, as server-sent events.")
 async def live_stream(call: BySignIn) -> Response:
     """The event stream of the API, for a browser that signed in."""
-    # Taken here: a stream goes on outside the context of its request.
     cookie = call.request.cookies.get(cookie_name(call.request), "")
 
     def still_in() -> None:

@@ -65,8 +65,7 @@ _OPEN: Counter[UUID] = Counter()  # the streams of each developer
     refuses={429: "The caller has as many streams open as one may have."},
 )
 async def events(call: ByKey) -> TrioResponse:
-    headers = call.request.headers  # taken here: a stream goes on outside the context of its request
-    return await answer_stream(call, lambda: caller_of_api(call.service, headers))
+    return await answer_stream(call, lambda: caller_of_api(call.service, call.request.headers))
 
 
 async def answer_stream(call: ByKey, still_in: Callable[[], object]) -> TrioResponse:
