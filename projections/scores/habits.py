@@ -1,8 +1,6 @@
 """One's own habits: prompts that show each and prompts that miss it, and goals reached with and without."""
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,7 +15,6 @@ from projections.scores.skill import COUNTED, TopPrompt, graded_bodies
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, owned
 
 EXAMPLES_READ = 5  # so many prompts are looked at for one whose text is still there
-_CHUNK = 200
 MARKED_CHARACTERS_MAX = 20_000  # in a longer prompt no words are looked for
 AROUND_CHARACTERS = 70  # so much is shown on either side of the words
 WORDS_CHARACTERS = 140
@@ -39,9 +36,8 @@ ShownHabits = Mapping[BooleanName, ShownHabit | None]  # None where no prompt is
 
 def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
     """Of each habit the developer's best prompt that shows it."""
-    query = f"SELECT rowid, standing_sure & standing_earned {_GRADED} ORDER BY own_score DESC, at_us DESC"
-    # What is earned by the prompt itself stands beside bodies: it is read of the first few alone, by their scores.
-    found = _first(_by_itself(reader.db, reader.db.execute(query, bound(scope, window))))
+    query = f"SELECT rowid, standing_sure & standing_earned & own_earned {_GRADED} ORDER BY own_score DESC, at_us DESC"
+    found = _first(reader.db.execute(query, bound(scope, window)))
     return _examples(reader, scope, window, found, "p.own_score DESC, p.at_us DESC, p.turn_id")
 
 
@@ -53,15 +49,6 @@ def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
 
 
 _GRADED = f"{COUNTED} AND own_score IS NOT NULL"
-
-
-def _by_itself(db: sqlite3.Connection, prompts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    query = (
-        "SELECT p.rowid, (k.value ->> 1) & p.own_earned FROM json_each(?) k "
-        "CROSS JOIN prompts p ON p.rowid = k.value ->> 0 ORDER BY k.key"
-    )
-    while chunk := list(islice(prompts, _CHUNK)):
-        yield from db.execute(query, (json_array(chunk),))
 
 
 def _first(prompts: Iterable[tuple[int, int]]) -> dict[BooleanName, list[int]]:
