@@ -3,9 +3,9 @@
 import contextlib
 import random
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from svc.log.sqlite import EVENTS_FILE
@@ -158,17 +158,10 @@ def _beside(
 ) -> Iterator[list[int]]:
     """A command runs meanwhile; its exit code afterwards."""
     code: list[int] = []
-
-    def run() -> None:
-        done = house.program.run(*arguments, "--var", var or house.var, check=False, told=told)
-        code.append(done.returncode)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(house.program.run, *arguments, "--var", var or house.var, check=False, told=told)
         yield code
-    finally:
-        thread.join()
+        code.append(ended.result().returncode)
 
 
 def _killed(

@@ -6,7 +6,7 @@ call without its command counts as mutating and is no check. Items hold no end o
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.turns.observation import Observation, observe
 from aggregates.turns.turn import Turn, Work, sum_work
 from svc.cli.common import print_json
+from tests.support.stages import bare_turn
 
 _NAMESPACE = UUID("0d6b1f0a-6f0e-5b0c-8a53-6a7c3f1b9e21")
 _DIGESTER = Digester(b"labelled")
@@ -37,33 +38,18 @@ _ASKS_LEAVE = frozenset({"exitplanmode", "exit_plan_mode"})
 Item = Mapping[str, Any]  # A prompt, a session or a turn as a file of items holds it
 
 
-judge = click.Group("judge", help="Judge files of items, and answer in the shape of labels.")
-_file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-_lines_option = click.option(
+@click.command()
+@click.argument("kind", type=click.Choice(("prompts", "sessions")))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
     "--json", is_flag=True, default=True, expose_value=False, help="One JSON line an item; the only form there is."
 )
+def judge(kind: str, file: Path) -> None:
+    """Judge a file of items, and answer in the shape of labels.
 
-
-@judge.command()
-@_file_argument
-@_lines_option
-def prompts(file: Path) -> None:
-    """Judge prompts: items with id, earlier_turns and prompt."""
-    _judge(file, judge_prompt_item)
-
-
-@judge.command()
-@_file_argument
-@_lines_option
-def sessions(file: Path) -> None:
-    """Judge sessions: items with session and turns.
-
-    Answers their goal arcs, one JSON object a line.
+    Prompts have id, earlier_turns and prompt; sessions have session and turns, and are answered by their goal arcs.
     """
-    _judge(file, judge_session_item)
-
-
-def _judge(file: Path, judged: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    judged = judge_prompt_item if kind == "prompts" else judge_session_item
     try:
         for item in read_lines(file):
             print_json(judged(item))
@@ -114,37 +100,25 @@ def _turn(name: str, place: int, item: Item, model: RubricModel) -> Turn:
         at_us = place * 60_000_000  # a minute between turns where the item tells no time
     answer = item.get("response_end") or ""
     prompt = None if item.get("kind") == "continuation" else read_prompt(text, _DIGESTER, model)
-    turn_id = uuid5(_NAMESPACE, f"{name}:{place}")
-    return Turn(
-        turn_id=turn_id,
+    return bare_turn(
+        uuid5(_NAMESPACE, f"{name}:{place}"),
+        at_us,
+        place,
         agent_session_id=name,
-        started_us=at_us,
-        last_activity_us=at_us,
-        agent_us=at_us,
-        capture_id=turn_id,
-        position=place,
         prompt=prompt,
         response=read_response(answer, _DIGESTER) if answer else None,
         response_position=place if answer else None,
         answered=bool(answer),
         work=_work(item),
         opening="clear" if prompt is not None and prompt.clears else None,
-        closed_us=None,
-        closed_by=None,
-        cwd_digest=None,
-        elapsed_ms=None,
     )
 
 
 def _work(item: Item) -> Work:
     """The work of a turn as far as its tools tell, summed as that of a captured turn is."""
-    ends: tuple[tuple[RecordKind, str], ...] = (
-        ("request", "response_end"),
-        ("interruption", "interrupted"),
-        ("error", "api_error"),
-    )
+    ends: dict[str, RecordKind] = {"response_end": "request", "interrupted": "interruption", "api_error": "error"}
     seen = [_observed(str(written)) for written in item.get("tools") or []]
-    seen += [Observation(kind) for kind, name in ends if item.get(name)]
+    seen += [Observation(kind) for name, kind in ends.items() if item.get(name)]
     work = sum_work([(0, each) for each in seen])
     more = int(item.get("more_tools") or 0)
     calls, unknown = work.tool_calls + more, work.unknown_calls + more

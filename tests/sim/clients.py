@@ -72,10 +72,8 @@ class Clients:
         with trio.move_on_after(TRIES_SECONDS_MAX):
             while True:
                 await self.world.are_up()
-                secret = (self.world.var / "internal-secret").read_text().strip()
-                headers = {"X-Internal-Secret": secret}
-                answer = await self.once("api", method, f"/v1/admin/{path}", headers, value)
-                if answer is not None:
+                headers = {"X-Internal-Secret": (self.world.var / "internal-secret").read_text().strip()}
+                if answer := await self.once("api", method, f"/v1/admin/{path}", headers, value):
                     return answer
                 await trio.sleep(self.chance.uniform(0.1, 2))
         raise Divergence(f"{method} {path}: nothing but refusals for {TRIES_SECONDS_MAX} s")
@@ -97,14 +95,19 @@ class Clients:
 
     async def other_prompt(self, person: Person, turn: Turn) -> None:
         """Another text under an event id that is known."""
-        value = sending.prompt(turn, text="something else altogether")
-        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts", value)
-        self._one_of(f"another text for {turn.name}", answer, {409})
+        await self._conflicts(person, "", sending.prompt(turn, text="something else altogether"))
 
     async def foreign_prompt(self, person: Person, turn: Turn) -> None:
         """A prompt in a session that belongs to somebody else."""
-        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts", sending.prompt(turn))
-        self._one_of(f"{turn.name}, by another developer", answer, {409})
+        await self._conflicts(person, "", sending.prompt(turn))
+
+    async def other_response(self, person: Person, turn: Turn) -> None:
+        """Another response to a prompt that is answered."""
+        await self._conflicts(person, "/response", sending.response(turn, text="quite another answer"))
+
+    async def _conflicts(self, person: Person, end: str, value: object) -> None:
+        answer, _ = await self.insist(person, "intake", "POST", f"/v1/prompts{end}", value)
+        self._one_of(f"{value}, which is known otherwise", answer, {409})
 
     async def response(self, person: Person, turn: Turn) -> None:
         """A capture of a response; where its prompt has not come yet, that is said."""
@@ -118,12 +121,6 @@ class Clients:
                 person.skewed.add(turn.session)
             person.sent.answers.setdefault(turn.name, now_us)
             person.sure.answers.setdefault(turn.name, now_us)
-
-    async def other_response(self, person: Person, turn: Turn) -> None:
-        """Another response to a prompt that is answered."""
-        value = sending.response(turn, text="quite another answer")
-        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts/response", value)
-        self._one_of(f"another response to {turn.name}", answer, {409})
 
     async def logs(self, person: Person, records: Sequence[Record]) -> None:
         """An export of log records, in whatever cut."""
