@@ -28,7 +28,7 @@ from svc.actors.actors import SystemClock
 from tests.bench.history import USUAL, Mix, prepared
 from tests.bench.results import keep
 from tests.bench.world import wait_level
-from tests.support.driver import Driver, at, once, signed_in
+from tests.support.driver import FORM, Driver, at, once, signed_in
 from tests.support.process import THIS_TREE, Server
 from tests.support.results import Result
 
@@ -146,7 +146,7 @@ class _Reader:
         self._driver = driver
         secret = (server.var / "internal-secret").read_text().strip()
         linked = once(server.api_port, "POST", "/v1/admin/operator-links", **{"X-Internal-Secret": secret}).json["path"]
-        operator = once(server.api_port, "GET", linked).headers["Set-Cookie"].partition(";")[0]
+        operator = once(server.api_port, "POST", linked, b"", **FORM).headers["Set-Cookie"].partition(";")[0]
         key = driver.headers["Authorization"].partition(" ")[2]
         driver.headers["Cookie"] = f"{signed_in(server.api_port, key)}; {operator}"
         newest = self._driver.ask("GET", f"{_SCORE}/realtime/sub-sessions?limit=1").json[0]

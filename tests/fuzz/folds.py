@@ -1,7 +1,6 @@
 """The folds over what one developer sent, as targets of `linear`: each letter of a text is one thing that happened."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -98,7 +97,10 @@ def targets() -> Iterator[Target]:
     """Facts are made beforehand in a time that is linear; making them is a part of what is measured."""
     folds: dict[str, tuple[Callable[[str], object], Sequence[str]]] = {
         "build_turns": (lambda text: build_turns("s", captures_of(text), {}, [], openings={}), "pqltnh "),
-        "build_turns, many reports": (partial(_reported), "pqltnes "),
+        "build_turns, many reports": (
+            lambda text: build_turns("s", captures_of(text), {}, reports_of(text), openings={}),
+            "pqltnes ",
+        ),
         "cut_arcs": (lambda text: cut_arcs(turns_of(text), "start", None), "gnkcb"),
         "unsure_gaps": (lambda text: unsure_gaps([], turns_of(text), ()), "gnkcb"),
         "totals": (lambda text: (file_totals(turns_of(text)), model_totals(turns_of(text))), "gnkcb"),
@@ -116,7 +118,3 @@ def targets() -> Iterator[Target]:
     }
     for name, (run, letters) in folds.items():
         yield Target(f"fold {name}", run, tuple(letters), SHORT, per_kib_matters=False)
-
-
-def _reported(text: str) -> object:
-    return build_turns("s", captures_of(text), {}, reports_of(text), openings={})

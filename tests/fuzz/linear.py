@@ -147,7 +147,7 @@ def search(targets: Sequence[Target], seconds: float, seed: int) -> list[Fault]:
     chance, faults, until = Random(seed), list[Fault](), time.monotonic() + seconds
     open_targets, tries = list(targets), 0
     console = Console(stderr=True)
-    for _ in track(_until(until), description=f"seed {seed}", total=None, console=console):
+    for _ in track(iter(lambda: time.monotonic() >= until, True), f"seed {seed}", total=None, console=console):
         for target in list(open_targets):
             tries += 1
             fault = tried(target, chance)
@@ -159,11 +159,6 @@ def search(targets: Sequence[Target], seconds: float, seed: int) -> list[Fault]:
                 break
     console.print(f"{tries} texts over {len(targets)} targets, {len(faults)} faults")
     return faults
-
-
-def _until(end: float) -> Iterator[None]:
-    while time.monotonic() < end:
-        yield
 
 
 def main() -> int:

@@ -40,6 +40,7 @@ from svc_http.pages.goals import marked
 from tests.fuzz import folds
 from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
+from tests.support.otlp import logs
 
 NEVER_USERS_TEXT = {
     "svc_http.openapi.document": "reads the program's own routes",
@@ -97,6 +98,7 @@ CUT_BEFORE = {
     "aggregates.reading.pasted._OPENS['wants at once']": 400,
 }
 """Patterns that only ever see so many characters, by what their caller cuts."""
+_RE = re.compile(r"re\.\w+$")
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")
 
 
@@ -131,7 +133,9 @@ def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name | ast.Subscript) and each.attr in METHODS
     ]
     for statement in tree.body:
-        calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call) and _is_re(each.func)]
+        calls = [
+            each for each in ast.walk(statement) if isinstance(each, ast.Call) and _RE.match(ast.unparse(each.func))
+        ]
         if isinstance(statement, ast.Assign | ast.AnnAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             variable = ast.unparse(target)
@@ -153,31 +157,19 @@ def _inside(module: ModuleType, statement: ast.stmt, call: ast.Call) -> Pattern:
     return Pattern(name, None)
 
 
-def _is_re(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
-
-
 def _placed(variable: str, value: object) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """The patterns in a value, with what they are called by: those of `patterns.toml` have names."""
-    named = isinstance(value, dict) and all(isinstance(each, re.Pattern) for each in value.values())
-    if isinstance(value, dict) and named:
-        yield from ((f"{variable}[{key!r}]", pattern) for key, pattern in value.items())
-    else:
-        yield from ((variable, pattern) for pattern in _compiled(value))
-
-
-def _compiled(value: object) -> Iterator[re.Pattern[Any]]:
-    """The patterns in a value, in tables and structs too."""
+    """The patterns in a value, in tables and structs too, with what they are called by: some tables name them."""
     if isinstance(value, re.Pattern):
-        yield value
+        yield variable, value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _compiled(each)
+        named = all(isinstance(each, re.Pattern) for each in value.values())
+        for key, each in value.items():
+            yield from _placed(f"{variable}[{key!r}]" if named else variable, each)
     elif isinstance(value, list | tuple | set | frozenset):
         for each in value:
-            yield from _compiled(each)
+            yield from _placed(variable, each)
     elif isinstance(value, msgspec.Struct):
-        yield from _compiled([getattr(value, name) for name in value.__struct_fields__])
+        yield from _placed(variable, [getattr(value, name) for name in value.__struct_fields__])
 
 
 def is_searched(pattern: Pattern) -> bool:
@@ -285,22 +277,21 @@ def function_targets() -> Iterator[Target]:
 
 def json_targets() -> Iterator[Target]:
     """Whole bodies: as they are drawn, and drawn text inside what an agent sends."""
+
+    def exported(text: str) -> bytes:
+        return msgspec.json.encode(logs(*({"body": {"stringValue": each}} for each in text.split(" "))))
+
     yield Target("imported line", lambda text: decode_object(text.encode()), _JSON)
     yield Target("json body", lambda text: bodies.decoded(_ANY, text.encode()), _JSON)
     yield Target("otlp.repaired", lambda text: otlp.repaired(text.encode()), _JSON)
     yield Target("otlp.canonical", lambda text: otlp.canonical(text.encode()), _JSON)
     yield Target("otlp.json_object", otlp.json_object, _JSON)
     yield Target("envelope.split", lambda text: envelope.split(text.encode(), "logs"), _JSON)
-    yield Target("envelope.split records", lambda text: envelope.split(_export(text), "logs"), _JSON)
+    yield Target("envelope.split records", lambda text: envelope.split(exported(text), "logs"), _JSON)
     yield Target("gunzip", lambda text: bodies.gunzip(text.encode(), 1 << 20), _JSON)
 
 
 _ANY = msgspec.json.Decoder(dict[str, int])
-
-
-def _export(text: str) -> bytes:
-    records = [{"body": {"stringValue": each}} for each in text.split(" ")]
-    return msgspec.json.encode({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]})
 
 
 def _evidence(text: str) -> object:

@@ -8,19 +8,13 @@ from pathlib import Path
 from tests.smoke.steps import newcomer, smoke
 
 
-def main() -> None:
-    """The program is found from here, whatever folder it is then started in."""
-    program, *arguments = sys.argv[1:]
-    found = str(Path(program).absolute()) if "/" in program else program
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="svc-smoke-") as folder:
-        smoke(newcomer((found, *arguments), Path(folder)), _say)
-    _say(f"all of it in {time.monotonic() - begun:.0f} s")
+def say(sentence: str) -> None:
+    print(sentence, flush=True)
 
 
-def _say(sentence: str) -> None:
-    sys.stdout.write(f"{sentence}\n")
-    sys.stdout.flush()
-
-
-main()
+program, *arguments = sys.argv[1:]
+found = str(Path(program).absolute()) if "/" in program else program  # whatever folder it is then started in
+begun = time.monotonic()
+with tempfile.TemporaryDirectory(prefix="svc-smoke-") as folder:
+    smoke(newcomer((found, *arguments), Path(folder)), say)
+say(f"all of it in {time.monotonic() - begun:.0f} s")

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
@@ -60,17 +61,16 @@ class Household:
         """Capture a prompt, a shell command and a tool call as an agent's telemetry tells them, with the export."""
         whose = scope or self.owner
         table = TextPool()
-        records = (
-            Record(record_id=f"p{at_us}", at_us=at_us, kind="prompt", text=table.add(text), origin=0),
-            Record(
-                record_id=f"c{at_us}", at_us=at_us + 1, kind="tool", tool="Bash", ok=True, command=table.add("pytest")
-            ),
-            Record(
-                record_id=f"e{at_us}", at_us=at_us + 2, kind="tool", tool="Edit", ok=True, path=table.add(f"/{text}")
-            ),
-            Record(
-                record_id=f"r{at_us}", at_us=at_us + 3, kind="request", input_tokens=100, output_tokens=10, origin=3
-            ),
+        usual: dict[str, Any] = {"kind": "tool", "ok": True}
+        kinds: tuple[dict[str, Any], ...] = (
+            {"kind": "prompt", "ok": None, "text": table.add(text), "origin": 0},
+            {"tool": "Bash", "command": table.add("pytest")},
+            {"tool": "Edit", "path": table.add(f"/{text}")},
+            {"kind": "request", "ok": None, "input_tokens": 100, "output_tokens": 10, "origin": 3},
+        )
+        records = tuple(
+            Record(record_id=f"{letter}{at_us}", at_us=at_us + place, **(usual | each))
+            for place, (letter, each) in enumerate(zip("pcer", kinds, strict=True))
         )
         command = CaptureRecords(
             organization_id=whose.organization_id,

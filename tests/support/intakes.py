@@ -4,7 +4,8 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from tests.support.listening import Handler, listening
@@ -47,36 +48,32 @@ def intake(status: int = 204) -> Iterator[Intake]:
 
 
 @contextmanager
-def silent() -> Iterator[str]:
-    """The URL of a server that takes connections and never says a word."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-
-
-@contextmanager
-def dripping() -> Iterator[str]:
-    """The URL of a server that answers, a byte now and then, and never comes to an end."""
+def silent(drips: bytes = b"") -> Iterator[str]:
+    """The URL of a server that takes connections and never says a word; or begins so, drips, and never comes to an
+    end."""
     done = threading.Event()
 
     def drip(listener: socket.socket) -> None:
-        try:
+        with suppress(OSError):
             connection, _ = listener.accept()
             with connection:
-                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                connection.sendall(drips)
                 while not done.wait(0.1):
                     connection.sendall(b"x")
-        except OSError:
-            pass
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
         listener.settimeout(10)
-        thread = threading.Thread(target=drip, args=(listener,))
-        thread.start()
+        if drips:
+            pool.submit(drip, listener)
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             done.set()
-            thread.join()
+
+
+def dripping() -> AbstractContextManager[str]:
+    """The URL of a server that answers, a byte now and then, and never comes to an end."""
+    return silent(b"HTTP/1.1 200 OK\r\nX: ")
 
 
 def closed() -> str:
