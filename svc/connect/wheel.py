@@ -2,10 +2,9 @@
 
 import zipfile
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -36,8 +35,19 @@ def made_here() -> "Wheel | None":
         known = distribution(DISTRIBUTION)
     except PackageNotFoundError:
         return None
-    name = f"{DISTRIBUTION.replace('-', '_')}-{known.version}"
-    members = dict(sorted([*_modules(), *_metadata(known, f"{name}.dist-info")]))
+    name, members = f"{DISTRIBUTION.replace('-', '_')}-{known.version}", dict[str, bytes]()
+    for package in _PACKAGES:
+        found = find_spec(package)
+        assert found is not None
+        assert found.origin is not None, "it runs here"
+        folder = Path(found.origin).parent
+        for file in folder.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                members[f"{package}/{file.relative_to(folder).as_posix()}"] = file.read_bytes()
+    licences = [each.as_posix().partition(".dist-info/")[2] for each in known.files or () if "licenses" in each.parts]
+    for each in ("METADATA", "WHEEL", "entry_points.txt", *licences):
+        members[f"{name}.dist-info/{each}"] = (known.read_text(each) or "").encode()
+    members = dict(sorted(members.items()))
     record = f"{name}.dist-info/RECORD"
     digests = {path: urlsafe_b64encode(sha256(data).digest()).decode().rstrip("=") for path, data in members.items()}
     lines = [f"{path},sha256={digests[path]},{len(data)}\n" for path, data in members.items()]
@@ -49,20 +59,3 @@ def made_here() -> "Wheel | None":
             member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, _ALL_READ
             packed.writestr(member, data)
     return Wheel(f"{name}-py3-none-any.whl", buffer.getvalue(), sha256(buffer.getvalue()).hexdigest())
-
-
-def _modules() -> Iterator[tuple[str, bytes]]:
-    for package in _PACKAGES:
-        found = find_spec(package)
-        assert found is not None
-        assert found.origin is not None, "it runs here"
-        folder = Path(found.origin).parent
-        for path in folder.rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield f"{package}/{path.relative_to(folder).as_posix()}", path.read_bytes()
-
-
-def _metadata(known: Distribution, folder: str) -> Iterator[tuple[str, bytes]]:
-    licences = [each.as_posix().partition(".dist-info/")[2] for each in known.files or () if "licenses" in each.parts]
-    for name in ("METADATA", "WHEEL", "entry_points.txt", *licences):
-        yield f"{folder}/{name}", (known.read_text(name) or "").encode()
