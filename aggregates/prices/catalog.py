@@ -301,6 +301,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repriced(msgspec.Struct, frozen=True, kw_only=True):
+    """What was ordered."""
+
     organization_id: UUID
     catalog_revision: int
 
