@@ -139,7 +139,9 @@ class Access:
     async def find(self, kind: str, named: str | None) -> Found:
         """The one that was named; the only one where none was. Raises `NotFound`."""
         known = {each["id"]: each for each in await self.listed(kind)}
-        return known[chosen(kind, {each: _name(record) for each, record in known.items()}, named)]
+        names = {each: str(record.get("display_name") or record.get("name")) for each, record in known.items()}
+        ended = {each for each, record in known.items() if not record.get("active", True)}  # named by their ids only
+        return known[chosen(kind, {each: "" if each in ended else name for each, name in names.items()}, named)]
 
     async def id_of(self, kind: str, named: str | None) -> str | None:
         """The id of the one that was named; None where none was. Raises `NotFound`."""
@@ -185,11 +187,6 @@ def checked_answer(answer: "httpx.Response") -> "httpx.Response":
         f"{answer.request.method} {answer.request.url} was answered with {answer.status_code} and {beginning!r} "
         f"({kind}), which is not from svc: see whether a proxy or another program stands there"
     )
-
-
-def _name(record: Found) -> str:
-    """By which a record may be named; an inactive team only by its id."""
-    return str(record.get("display_name") or record["name"]) if record.get("active", True) else ""
 
 
 def chosen(what: str, names: Mapping[str, str], named: str | None) -> str:
