@@ -94,6 +94,7 @@ def check(code: int) -> dict[str, Any]:
         # To opencode a command that ended badly is a success: it ran.
         ([check(1)], ["tool bash failed sh check.sh"]),
         ([check(0)], ["tool bash ok sh check.sh"]),
+        ([tool("bash", {"command": "ls"}, {}, status={"code": 2})], ["tool bash failed ls"]),
         (
             [tool("edit", {"filePath": "a.py", "oldString": "x", "newString": "y\nz"}, {"output": "done"})],
             ["tool edit ok a.py +2 -1"],
