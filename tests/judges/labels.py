@@ -153,13 +153,11 @@ def mark_of(session: str, turn: int) -> str:
 def as_labelled_turn(turn: Item) -> Item:
     """A turn of `turns.jsonl` in the shape of a labelled session's turn."""
     shared = {name: turn.get(name) for name in ("ts", "kind", "prompt", "interrupted", "api_error")}
-    tools = [_tool_line(tool) for tool in turn.get("tools") or []]
+    tools = []
+    for tool in turn.get("tools") or []:
+        failed = "[FAILED]" if tool.get("ok") is False else ""
+        tools.append(" ".join(filter(None, (tool["name"], tool.get("command") or tool.get("path"), failed))))
     return {**shared, "tools": tools, "response_end": (turn.get("response_text") or "")[-500:]}
-
-
-def _tool_line(tool: Item) -> str:
-    failed = "[FAILED]" if tool.get("ok") is False else ""
-    return " ".join(filter(None, (tool["name"], tool.get("command") or tool.get("path"), failed)))
 
 
 # Written for training

@@ -59,9 +59,11 @@ def titles_of(item: Item) -> list[Title]:
     for arc in cut_arcs(turns, "start", None):
         end = start + len(arc.turn_ids)
         goal = start + _goal_of(arc, turns[start:end], turns[end] if end < len(turns) else None)
-        text = _text_of(turns[goal], str(item["turns"][goal]["prompt"]))
-        right = _most_of(experts, start + 1, end)
-        found.append(Title(str(item["session"]), start + 1, end, goal + 1, text, right.start <= goal + 1 <= right.end))
+        prompt, said = turns[goal].prompt, str(item["turns"][goal]["prompt"])
+        words = "" if prompt is None else plain(" ".join(said[prompt.title.start : prompt.title.end].split()))
+        right = max(experts, key=lambda each: min(each.end, end) - max(each.start, start + 1))
+        within = right.start <= goal + 1 <= right.end
+        found.append(Title(str(item["session"]), start + 1, end, goal + 1, words[:TITLE_CHARS_MAX], within))
         start = end
     return found
 
@@ -71,16 +73,6 @@ def _goal_of(arc: Arc, members: Sequence[Turn], following: Turn | None) -> int:
     typed = [turn.prompt for turn in as_typed(members)]
     speaking = [place for place, prompt in enumerate(typed) if prompt is not None and prompt.navigational is None]
     return members.index(goal) if goal is not None else next(iter(speaking), 0)
-
-
-def _text_of(turn: Turn, said: str) -> str:
-    if turn.prompt is None:
-        return ""
-    return plain(" ".join(said[turn.prompt.title.start : turn.prompt.title.end].split()))[:TITLE_CHARS_MAX]
-
-
-def _most_of(experts: Sequence[ArcLabel], start: int, end: int) -> ArcLabel:
-    return max(experts, key=lambda arc: min(arc.end, end) - max(arc.start, start))
 
 
 @click.command()

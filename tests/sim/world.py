@@ -59,8 +59,8 @@ class World:
         self._kind = kind
         self._shared = shared
         self._recorder = MemoryRecorder()
-        self._var = folder / "var-0"
-        self._var.mkdir(parents=True)
+        self.var = folder / "var-0"  # of the present life, or the next one
+        self.var.mkdir(parents=True)
         self._over = False
         self.life: Life | None = None
 
@@ -74,7 +74,7 @@ class World:
                 if not (life.fate.over or life.fate.refusal):
                     raise errors
                 self.failed_starts += not life.fate.over
-            if self._var != life.var:
+            if self.var != life.var:
                 shutil.rmtree(life.var)
             await trio.sleep(self.chance.uniform(0, 3))
 
@@ -137,14 +137,9 @@ class World:
             raise
         return recorder
 
-    @property
-    def var(self) -> Path:
-        """The folder of the present life, or the next one."""
-        return self._var
-
     def _born(self) -> Life:
         self.lives += 1
-        var = self._var
+        var = self.var
         fate = Fate(Random(self.chance.random()), lambda: self._died(var))
         if self.next_fate is not None:
             fate.light(*self.next_fate)
@@ -172,9 +167,9 @@ class World:
     def _died(self, var: Path) -> None:
         """Its folder stays behind as it is; the next life has a copy."""
         self.deaths += 1
-        self._var = self.folder / f"var-{self.deaths}"
-        disk.image(var, self._var)
+        self.var = self.folder / f"var-{self.deaths}"
+        disk.image(var, self.var)
         if self.chance.random() < 0.5:
-            disk.lose_power(self._var, self.chance)
+            disk.lose_power(self.var, self.chance)
         if self.life is not None:
             self.life.scope.cancel()
