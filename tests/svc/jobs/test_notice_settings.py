@@ -1,7 +1,7 @@
 """By what people are told that their reports are finished: the settings of it, and it in the whole service."""
 
 import time
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +91,7 @@ async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> Non
 async def test_a_server_tells_people_where_its_settings_say_so(tmp_path: Path, wanted: bool) -> None:
     settings = replace(by_webhook(NOBODY) if wanted else Settings(), var=str(tmp_path))
     store, vault = open_log(settings.place)
-    with ExitStack() as stack:
-        stack.callback(store.close)
-        service = RunningService(settings, store, vault, FixedClock(0), lasting=True)
+    with closing(store), closing(RunningService(settings, store, vault, FixedClock(0), lasting=True)) as service:
         lanes = lanes_of(service, settings, lasting=True, reporting=True)
         owners = [type(getattr(lane, "__self__", None)) for lane in lanes]
         assert (ReportNotices in owners, service.settings.channels) == (wanted, ("webhook",) * wanted)
