@@ -22,7 +22,6 @@ from tests.agents.stub import ANSWER, FAILED, HELPED, Stub, stub_model
 from tests.support.listening import Handler, listening
 from tests.support.process import Server, environment, init, serving
 
-ENV_FILE = "svc.env"
 AGENTS = [agent for agent in get_args(AgentName) if agent in CLIS]
 SVC = Path(__file__).parent.parent.parent / ".venv" / "bin" / "svc"
 FIRST, SECOND = "Please run the check and tell me.", "Now delegate looking around."
@@ -56,7 +55,7 @@ class House(NamedTuple):
     def connect(self, agent: str) -> None:
         self.svc("connect", agent, "--url", self.server.intake_url, "--key", self.key, "--yes")
         for folder in (".copilot", ".config/opencode"):
-            self.person.reads(self.person.home / folder / ENV_FILE)
+            self.person.reads(self.person.home / folder / "svc.env")
 
     def get(self, path: str) -> Any:
         answer = self.server.api.get(path)
@@ -256,11 +255,6 @@ def _put(home: Path, agent: str, url: str, theirs: dict[str, str]) -> None:
             exporter = f'{{ otlp-http = {{ endpoint = "{url}/v1/logs", protocol = "json" }} }}'
             with (home / ".codex" / "config.toml").open("a") as file:
                 file.write(f"\n[otel]\nexporter = {exporter}\ntrace_exporter = {exporter}\n")
-        case "gemini":
-            (home / ".gemini" / ".env").write_text("".join(f"{name}={value}\n" for name, value in theirs.items()))
-        case "copilot":
-            (home / ".copilot" / ENV_FILE).write_text("".join(f"{name}={value}\n" for name, value in theirs.items()))
-        case "opencode":
-            (home / ".config/opencode" / ENV_FILE).write_text(
-                "".join(f"{name}={value}\n" for name, value in theirs.items())
-            )
+        case _:
+            files = {"gemini": ".gemini/.env", "copilot": ".copilot/svc.env", "opencode": ".config/opencode/svc.env"}
+            (home / files[agent]).write_text("".join(f"{name}={value}\n" for name, value in theirs.items()))
