@@ -15,6 +15,7 @@ SOURCES = {"aggregates": ROOT, "projections": ROOT, "svc": ROOT, "svc_http": ROO
 PUBLIC = {
     **{"_asdict": "named tuples", "_fields": "named tuples", "_replace": "named tuples", "_exit": "os"},
     **{"_thread": "the low-level threading module", "_MEIPASS": "where PyInstaller has unpacked the one file"},
+    "_get_current_object": "werkzeug's LocalProxy: what it stands for",
     "_create_connection": "eventsourcing's ConnectionPool, which asks its subclasses for it",
 }
 """Names with an underscore that their documentation offers to everyone, and whose they are."""

@@ -14,8 +14,7 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from quart import Request, Response
-from quart.globals import request_ctx
+from quart import Request, Response, request
 from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
@@ -113,7 +112,8 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
     takes = route.handler.__annotations__
 
     async def endpoint(**ids: str) -> Response:
-        call = await admit(service, request_ctx.request, route)  # itself: a proxy looks it up again at each use
+        itself: Request = request._get_current_object()  # type: ignore[attr-defined]  # a proxy looks it up at each use
+        call = await admit(service, itself, route)
         if isinstance(call, Response):
             return call
         values: dict[str, Any] = {}
