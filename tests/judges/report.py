@@ -158,13 +158,16 @@ def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]
 
 def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
     how = "weights of this version, which have seen these labels" if shipped else "by developers whom it has not seen"
-    console.print(f"Rubric judge, {how}", style="bold")
-    console.print(_summary_table(measured.prompts))
-    console.print(_sure_table(measured.prompts))
-    console.print(_confusion_table(measured.prompts))
+    _print_prompts(measured.prompts, console, f"Rubric judge, {how}")
     console.print(_misses_table(measured.misses))
     console.print("Boundary and outcome judges", style="bold")
     console.print(_arcs_table(measured.boundaries, measured.decided))
+
+
+def _print_prompts(measured: PromptMeasures, console: Console, title: str) -> None:
+    console.print(title, style="bold")
+    for table in (_summary_table, _sure_table, _confusion_table):
+        console.print(table(measured))
 
 
 def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:
@@ -265,9 +268,7 @@ def _print_answers(measured: Answered, *, as_json: bool) -> None:
         return
     console = Console(width=160)
     told = f"{measured.answered_prompts} prompts and {measured.gaps} gaps; {measured.unknown} are of nothing here"
-    console.print(f"Recorded answers: {told}", style="bold")
-    for table in (_summary_table, _sure_table, _confusion_table):
-        console.print(table(measured.prompts))
+    _print_prompts(measured.prompts, console, f"Recorded answers: {told}")
     console.print(_arcs_table(measured.boundaries))
 
 

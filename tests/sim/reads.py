@@ -119,29 +119,16 @@ class Reads:
 
     async def logs(self, person: Person, session: Session) -> None:
         """Every record that was acknowledged is there once, as it was sent, and no other is."""
-        said = sorted(
-            (
-                json.loads(row["attributes_json"])["sim.nonce"],
-                micros(row["timestamp"]),
-                row["model"],
-                row["input_tokens"],
-                row["output_tokens"],
-                row["cost_usd"],
-            )
-            for row in await self._pages(person, "telemetry/logs", session)
-        )
-        mine = [record for record in session.records if record.nonce in person.sure.records]
-        same(
-            f"log records of {session.name}",
-            said,
-            sorted(map(_shown, mine, (person.sure.records[r.nonce] for r in mine))),
-        )
+        names = ("model", "input_tokens", "output_tokens", "cost_usd")
+        rows = await self._pages(person, "telemetry/logs", session)
+        said = [(_nonce(row), micros(row["timestamp"]), *(row[name] for name in names)) for row in rows]
+        sure = person.sure.records
+        mine = [_shown(record, sure[record.nonce]) for record in session.records if record.nonce in sure]
+        same(f"log records of {session.name}", sorted(said), sorted(mine))
 
     async def metrics(self, person: Person, session: Session) -> None:
-        said = sorted(
-            (json.loads(row["attributes_json"])["sim.nonce"], micros(row["timestamp"]), row["value"])
-            for row in await self._pages(person, "telemetry/metrics", session)
-        )
+        rows = await self._pages(person, "telemetry/metrics", session)
+        said = sorted((_nonce(row), micros(row["timestamp"]), row["value"]) for row in rows)
         told = person.sure.points
         mine = sorted((p.nonce, told[p.nonce], float(p.input_tokens)) for p in session.points if p.nonce in told)
         same(f"metric points of {session.name}", said, mine)
@@ -337,7 +324,7 @@ class Reads:
         before = {r.nonce for r in session.records if r.nonce in person.sure.records}
         prompts = {turn.name for turn in session.turns if turn.name in person.sure.prompts()}
         rows = await self.get(person, "telemetry/logs", session_id=session.name, limit=1000, **self._range())
-        told = [json.loads(row["attributes_json"])["sim.nonce"] for row in rows["records"]]
+        told = [_nonce(row) for row in rows["records"]]
         after = {r.nonce for r in session.records if r.nonce in person.sent.records}
         if len(told) != len(set(told)) or not before <= set(told) <= after:
             raise Divergence(
@@ -357,6 +344,11 @@ def calendar(now_us: int, window: str) -> tuple[int, int]:
         return day_us, day_us + DAY_US
     monday_us = day_us - datetime.fromtimestamp(day_us // 1_000_000, UTC).weekday() * DAY_US
     return monday_us, monday_us + 7 * DAY_US
+
+
+def _nonce(row: Mapping[str, Any]) -> str:
+    found: str = json.loads(row["attributes_json"])["sim.nonce"]
+    return found
 
 
 def _shown(record: Record, at_us: int) -> tuple[object, ...]:

@@ -52,7 +52,10 @@ def _section(name: str, shown: Json) -> list[str]:
     return [
         f"## {name}: {rubric['letter_grade']}, {'complete' if outcome['goal_complete'] else 'not complete'}",
         "",
-        *(_prompt(place, each) for place, each in enumerate(rubric["prompts"], 1)),
+        *(
+            f"{place}. “{each['quote']}” (fact {each['position']}). {each['text']}"
+            for place, each in enumerate(rubric["prompts"], 1)
+        ),
         "",
         f"**Beginning and end.** {_prose(shown['boundary'])}",
         "",
@@ -76,10 +79,6 @@ def _section(name: str, shown: Json) -> list[str]:
 
 def _prose(part: Json) -> str:
     return " ".join(part["text"])
-
-
-def _prompt(place: int, prompt: Json) -> str:
-    return f"{place}. “{prompt['quote']}” (fact {prompt['position']}). {prompt['text']}"
 
 
 def _habit(name: str, each: Json) -> str:
