@@ -48,7 +48,9 @@ class Running(NamedTuple):
 
     def get(self, path: str) -> Any:
         """A read with the key, as JSON."""
-        return once(self.server.api_port, "GET", path, None, self.key).json
+        answer = once(self.server.api_port, "GET", path, None, self.key)
+        assert answer.status == 200, (path, answer)
+        return answer.json
 
 
 @contextmanager
@@ -90,15 +92,10 @@ def smoke(person: Newcomer, say: Callable[[str], None]) -> None:
 
 def _pages(running: Running) -> None:
     """What is carried as data files: pages, price data, time zones."""
-    asked = (
-        ("/sign-in", b"<html"),
-        ("/docs", b"<html"),
-        ("/metrics", b"svc_build_info"),
-        ("/health/ready", b""),
-        ("/openapi.json", b"3."),
-    )
-    for path, word in asked:
-        assert word in once(running.server.api_port, "GET", path).body, path
+    asked = {"/sign-in": b"<html", "/docs": b"<html", "/metrics": b"svc_build_info", "/openapi.json": b"3."}
+    for path, word in (asked | {"/health/ready": b""}).items():
+        answer = once(running.server.api_port, "GET", path)
+        assert (answer.status, word in answer.body) == (200, True), (path, answer)
     running.get("/v1/score_v3/today-summary?timezone=Asia/Kathmandu")
 
 
