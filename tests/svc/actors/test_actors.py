@@ -28,6 +28,7 @@ from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
+from svc_http import lane
 from tests.support.facts import ANA, BEN
 from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 
@@ -299,6 +300,9 @@ async def test_a_stop_does_not_wait_for_a_long_decision(monkeypatch: pytest.Monk
         nursery.cancel_scope.cancel()
     assert not left.is_set()
     held.set()
+    with trio.fail_after(10):  # a loop that is over by then would keep the lane from every later test
+        while lane._SHORT.borrowed_tokens + lane._LONG.borrowed_tokens:
+            await trio.lowlevel.checkpoint()
 
 
 # --- budgets ---------------------------------------------------------------------------------------------
