@@ -83,6 +83,8 @@ def _unpacked(source: Path, work: Path, heard: OnProgress) -> Manifest:
     for member in members:
         kept = wanted.pop(member.name, None)
         if kept is None:
+            if source.is_dir():  # a file manager leaves its own there
+                continue
             raise MaintenanceError(
                 f"{source} holds {member.name!r}, which its {MANIFEST} does not name, or not twice; use another backup"
             )

@@ -54,6 +54,7 @@ def test_a_backup_under_load_restored_elsewhere_verifies_and_scores_the_same(tmp
         assert server.stop() == 0
     assert json_of("restore", tmp_path / "b.tar", "--var", tmp_path / "early")["head"] == backup["head"]
     assert json_of("verify", "--var", tmp_path / "early")["clean"]
+    (tmp_path / "folder" / ".DS_Store").write_bytes(b"left by a file manager")
     svc("restore", tmp_path / "folder", "--var", other)
     with serving(other, made["key"]) as server:
         assert shown(server) == before
