@@ -161,7 +161,7 @@ def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionC
     metric, series = None, b""
     if signal == "metrics":
         alone, container = rest
-        for_all = {name: container[name] for name in _FOR_ALL if name in container}
+        for_all = {name: container.get(name, b"null") for name in _FOR_ALL}  # outside it they mean nothing
         metric = _fitting(_METRIC, _object(alone | for_all), "metric")
         series = b",".join([resource or b"", scope or b"", msgspec.json.encode(metric.name or "")])
         above.append(_object(alone | {section.container: _object(container)}))

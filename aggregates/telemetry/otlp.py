@@ -168,13 +168,13 @@ RESOURCE = msgspec.json.Decoder(Attributed, dec_hook=typed)
 SCOPE = msgspec.json.Decoder(InstrumentationScope, dec_hook=typed)
 
 
-def attributes_of(pairs: list[KeyValue] | None) -> dict[str, Plain]:
+def attributes_of(pairs: list[KeyValue] | None, *, with_bytes: bool = False) -> dict[str, Plain]:
     """The attributes by their keys; of a key that comes twice the later value counts. Raises `Fault`."""
-    return {pair.key or "": plain(pair.value) for pair in pairs or ()}
+    return {pair.key or "": plain(pair.value, with_bytes=with_bytes) for pair in pairs or ()}
 
 
-def plain(value: AnyValue | None, depth: int = 0) -> Plain:
-    """The value itself; bytes as their base64. Raises `Fault`."""
+def plain(value: AnyValue | None, depth: int = 0, *, with_bytes: bool = False) -> Plain:
+    """The value itself. Bytes name nothing and are None, or with `with_bytes` their base64. Raises `Fault`."""
     if value is None:
         return None
     if value.string_value is not None:
@@ -186,13 +186,14 @@ def plain(value: AnyValue | None, depth: int = 0) -> Plain:
     if value.double_value is not None:
         return float(value.double_value)
     if value.bytes_value is not None:
-        return str(value.bytes_value)
+        return str(value.bytes_value) if with_bytes else None
     if depth >= DEPTH_MAX:
         raise Fault(f"arrayValue or kvlistValue is nested deeper than {DEPTH_MAX} levels")
     if value.array_value is not None:
-        return [plain(each, depth + 1) for each in value.array_value.values or ()]
+        return [plain(each, depth + 1, with_bytes=with_bytes) for each in value.array_value.values or ()]
     if value.kvlist_value is not None:
-        return {pair.key or "": plain(pair.value, depth + 1) for pair in value.kvlist_value.values or ()}
+        pairs = value.kvlist_value.values or ()
+        return {pair.key or "": plain(pair.value, depth + 1, with_bytes=with_bytes) for pair in pairs}
     return None
 
 

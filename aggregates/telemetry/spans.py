@@ -99,11 +99,9 @@ def operation(attributes: Attributes) -> str | None:
 def gen_ai(event: SourceEvent) -> list[RecordDraft]:
     """The records of a span that follows the conventions."""
     event.prompt_id, attributes = event.trace_id, event.attributes
-    asked = _last_text(attributes.get("gen_ai.input.messages"), "user")
-    answered = _last_text(attributes.get("gen_ai.output.messages"), "assistant", "model")
     match operation(attributes):
         case "invoke_agent" if event.root:
-            return [*event.only("prompt", words=asked), *_answer(event, answered)]
+            return [*event.only("prompt", words=_asked(attributes)), *_answer(event, _answered(attributes))]
         case "invoke_agent":
             return event.only("subagent", **event.told(source="gen_ai.agent.name"), duration_ms=event.span_ms)
         case "execute_tool":
@@ -115,10 +113,20 @@ def gen_ai(event: SourceEvent) -> list[RecordDraft]:
             request = _request(event, _CONVENTIONS)
             if not event.root:
                 return request
+            asked = _asked(attributes)
             prompt = [] if asked is None else event.only("prompt", suffix="#prompt", words=asked)
-            return [*request, *prompt, *_answer(event, answered)]
+            return [*request, *prompt, *_answer(event, _answered(attributes))]
         case _:
             return event.other(**event.told(model=_CONVENTIONS.model), duration_ms=event.span_ms)
+
+
+def _asked(attributes: Attributes) -> str | None:
+    """Each request repeats the whole conversation, so only the root span's is decoded."""
+    return _last_text(attributes.get("gen_ai.input.messages"), "user")
+
+
+def _answered(attributes: Attributes) -> str | None:
+    return _last_text(attributes.get("gen_ai.output.messages"), "assistant", "model")
 
 
 def _last_text(messages: object, *roles: str) -> str | None:

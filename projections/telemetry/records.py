@@ -196,7 +196,8 @@ def records_of(export: str, signal: Signal) -> list[bytes]:
 def attributes_json(record: bytes) -> str | None:
     """The attributes as one JSON object, their values without OTLP's wrapping; of a key that comes twice, the later."""
     try:
-        return msgspec.json.encode(otlp.attributes_of(_ATTRIBUTED.decode(record).attributes)).decode()
+        pairs = _ATTRIBUTED.decode(record).attributes
+        return msgspec.json.encode(otlp.attributes_of(pairs, with_bytes=True)).decode()
     except _UNREADABLE:
         return None
 

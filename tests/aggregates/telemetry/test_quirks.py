@@ -59,6 +59,17 @@ def test_a_record_that_exporters_may_send_is_taken(members: dict[str, Any]) -> N
     assert (found.faults.message, found.kinds) == (None, ["other"])
 
 
+def test_bytes_name_nothing() -> None:
+    """They are no text: no model, no prompt, no session."""
+    told = [
+        {"key": key, "value": {"bytesValue": "aGVsbG8="}} for key in ("session.id", "model", "prompt", "request_id")
+    ]
+    named = {"key": "event.name", "value": {"stringValue": "claude_code.api_request"}}
+    found = taken(logs(log({}, attributes=[named, *told])))
+    assert (found.commands[0].agent_session_id, found.only.kind) == (None, "request")
+    assert (found.only.model, found.only.request_id) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("members", "place"),
     [
@@ -210,6 +221,12 @@ def test_a_metric_that_cannot_be_read_takes_its_points_with_it() -> None:
     metric["sum"]["aggregationTemporality"] = "AGGREGATION_TEMPORALITY_DELTA"
     found = taken(metrics(metric, counter("d", {"asInt": 1})))
     assert ([point.name for point in found.points], found.faults.records) == (["d"], 1)
+
+
+@pytest.mark.parametrize("members", [{"isMonotonic": "yes"}, {"aggregationTemporality": 2}])
+def test_what_stands_beside_a_metrics_container_is_unknown_to_otlp(members: dict[str, Any]) -> None:
+    found = taken(metrics({"name": "a", "gauge": {"dataPoints": [{"timeUnixNano": NOW_NANO, "asInt": 1}]}, **members}))
+    assert (found.faults.message, [each.temporality for each in found.points]) == (None, [None])
 
 
 def test_a_number_out_of_range_rejects_its_record() -> None:
