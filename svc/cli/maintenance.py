@@ -195,6 +195,7 @@ async def give(
         while any(each.developer_id == order.developer_id for each in open_orders(store)):
             replay = await access.ask("GET", REPLAY)
             if replay["state"] == "running":
+                earlier = None
                 status.update(f"forgetting: building the scores anew, {replay['done']} of {replay['of']} events")
             elif replay["state"] == "failed" and replay != earlier:
                 raise NotReached("the scores could not be built anew; the service tries again, and its log says why")

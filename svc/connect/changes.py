@@ -88,8 +88,9 @@ class JsonText(Document):
         escaped = "\\u" in self._text and not _UNESCAPED.search(self._text)
         try:
             new = json.dumps(self._values, indent=indent[1] if indent else 2, ensure_ascii=escaped, allow_nan=False)
+            new.encode()
         except ValueError as error:
-            raise Unreadable("a number in it cannot be written again") from error
+            raise Unreadable("a number, or half of a character, in it cannot be written again") from error
         return (new + end).replace("\r\n", "\n").replace("\n", "\r\n" if "\r\n" in self._text else "\n")
 
 

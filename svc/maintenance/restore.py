@@ -14,6 +14,7 @@ import sqlite3
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -82,6 +83,8 @@ def _unpacked(source: Path, work: Path, heard: OnProgress) -> Manifest:
     wanted = {kept.name: kept for kept in manifest.files}
     for member in members:
         kept = wanted.pop(member.name, None)
+        if kept is None and source.is_dir():  # what somebody has put beside it
+            continue
         if kept is None:
             if source.is_dir():  # a file manager leaves its own there
                 continue
@@ -105,8 +108,8 @@ class _Member(NamedTuple):
 
 def _in_folder(source: Path) -> Iterator[_Member]:
     """The regular files of a folder, the manifest first; a link on the way to one hides it."""
-    found = sorted(Path(folder, name) for folder, _, names in os.walk(source) for name in names)
-    for path in sorted(found, key=lambda path: path.name != MANIFEST):
+    found = (Path(folder, name) for folder, _, names in os.walk(source) for name in names)
+    for path in chain([source / MANIFEST], (path for path in found if path != source / MANIFEST)):
         if path.is_symlink() or not path.is_file():
             continue
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:

@@ -189,9 +189,9 @@ class Rebuilding:
         rules = checked(rules_version)
         if self.status.state != "running":
             assert self._nursery is not None, "a replay is started only while the service runs"
+            self._nursery.start_soon(self._replay, new_file(self._place.var, rules))
             self.status = ReplayStatus(state="running")
             self._ended = trio.Event()
-            self._nursery.start_soon(self._replay, new_file(self._place.var, rules))
         return self.status
 
     def mend(self, flaw: str) -> None:

@@ -103,6 +103,7 @@ def test_toml_keeps_comments() -> None:
         (JsonText, "[]", "no JSON object"),
         (JsonText, '{"a": 1, "a": 2}', "twice"),
         (JsonText, '{"a": NaN}', "cannot be written"),
+        (JsonText, '{"a": "\\ud800é"}', "half of a character"),
         (JsonText, "[" * 100_000, "nested too deeply"),
         (JsonText, '{"env": "no object"}', "env is no table or object"),
         (JsonText, '{"hooks": {"Stop": {}}}', "hooks.Stop is no list"),

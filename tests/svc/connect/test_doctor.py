@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from aggregates.times import parse_instant
 from svc.cli import main
-from svc.connect import connecting, surroundings
+from svc.connect import connecting, doctor, surroundings
 from svc.connect.connecting import StoredConnection
 from svc.connect.doctor import examine, round_trip
 from svc.connect.server import HEALTH_SECONDS, NotAnswered, Server
@@ -70,6 +70,18 @@ def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest
 def test_a_clock_that_is_off_does_not_make_the_server_look_broken(ahead: float) -> None:
     """The test record has the server's time; that the clock is off is said beside it."""
     assert round_trip(cast(Server, OneRecord(ahead)), ahead).level == "ok"
+
+
+def test_a_node_that_knows_the_record_later_does_not_look_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LaterNode(OneRecord):
+        asked = 0
+
+        def logs(self, since: str) -> list[dict[str, Any]]:
+            self.asked += 1
+            return super().logs(since) if self.asked > 2 else []
+
+    monkeypatch.setattr(doctor, "READ_BACK_SECONDS", 0)
+    assert round_trip(cast(Server, LaterNode(0)), 0).level == "ok"
 
 
 URL, KEY = "http://127.0.0.1:9", "svc_" + "k" * 43

@@ -129,13 +129,24 @@ class Folder:
         return msgspec.to_builtins(self._service.replay_status())
 
 
-async def waited(house: Household) -> str:
+class FailedBefore(Folder):
+    """A build of the scores had failed before the order, and in the same way."""
+
+    def __init__(self, house: Household) -> None:
+        super().__init__(house)
+        self._states = iter(["failed", "failed", "running", "failed"])
+
+    async def ask(self, _method: str, _path: str) -> object:
+        return {"state": next(self._states), "done": 0, "of": 0}
+
+
+async def waited(house: Household, reached: type[Folder] = Folder) -> str:
     """Once `svc forget` has ended its wait for the owner, one way or the other; what it said."""
     console, ordered = Console(file=StringIO(), width=200, record=True), trio.Event()
     order = ForgetDeveloper(organization_id=house.owner.organization_id, developer_id=house.owner.developer_id)
     with trio.fail_after(SECONDS):
         try:
-            await give(order, cast(Access, Folder(house)), house.service.store, console.status(""), ordered)
+            await give(order, cast(Access, reached(house)), house.service.store, console.status(""), ordered)
         except NotReached as error:
             console.print(f"ended: {error}")
     assert ordered.is_set()
@@ -153,6 +164,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
             await house.prompt("Fix src/a.py")
             patched.setattr("svc.views.replay.build_in_thread", failing)
             said = await waited(house)
+            assert await waited(house, FailedBefore) == said
             assert open_orders(house.service.store) != []
     async with household(tmp_path / "var") as house:
         assert await waited(house) == ""
