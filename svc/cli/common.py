@@ -64,7 +64,8 @@ def sentences(what_holds: str | None = None) -> Iterator[None]:
         cause = single(error)
         if isinstance(cause, KeyboardInterrupt | click.Abort):
             raise click.Abort if what_holds is None else click.ClickException(f"interrupted: {what_holds}") from None
-        if isinstance(cause, SystemExit | BrokenPipeError):  # what is shown has no reader any more, as behind `| head`
+        # What says itself what it is, and what is shown to nobody any more, as behind `| head`.
+        if isinstance(cause, SystemExit | BrokenPipeError | click.ClickException):
             raise cause from None
         if isinstance(cause, EXPECTED):
             raise click.ClickException(_sentence(cause)) from error

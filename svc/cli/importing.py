@@ -32,6 +32,7 @@ _HEADS = {
 }
 
 
+# What every agent has below; the command's name says which.
 @click.command("of-an-agent", params=[ORGANIZATION])
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option(
@@ -41,7 +42,7 @@ _HEADS = {
 @click.option("--key", envvar="SVC_KEY", help="Your key there. [env: SVC_KEY; default: that of `svc connect`]")
 @data_options
 @click.pass_context
-def _any(
+def _of_an_agent(
     context: click.Context,
     settings: Settings,
     as_json: bool,
@@ -85,10 +86,8 @@ def _any(
         if url is None:
             report = run(_import, settings, agent, found, (developer, organization), progress)
         else:
-            destination, now_us = (
-                Elsewhere(Server(checked_url(url), key or known_key(url)), agent),
-                time.time_ns() // 1_000,
-            )
+            now_us = time.time_ns() // 1_000
+            destination = Elsewhere(Server(checked_url(url), key or known_key(url)), agent)
             report = trio.run(partial(import_into, destination, transcripts, found, progress, now_us=now_us))
     tell(report, as_json, _show if report.files else f"no sessions of {agent} lie under {found}; {following}")
 
@@ -102,7 +101,9 @@ for _agent, _transcripts in FORMATS.items():
     key says whose they are.
     """
     _example = f"svc import {_agent} --url http://svc.example:4318 --key KEY"
-    import_.add_command(Command(name=_agent, callback=_any.callback, params=_any.params, help=_about, example=_example))
+    import_.add_command(
+        Command(name=_agent, callback=_of_an_agent.callback, params=_of_an_agent.params, help=_about, example=_example)
+    )
 
 
 async def _import(

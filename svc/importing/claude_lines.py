@@ -99,9 +99,7 @@ class Line(Timed, rename="camel", kw_only=True):
     subtype: str | None = None  # what the agent notes: the end of a turn, a compaction, a local command
     content: Any = None
     compact_metadata: Any = None
-    attachment: dict[str, Any] = msgspec.field(
-        default_factory=dict
-    )  # a hook's result, a prompt typed while the agent worked
+    attachment: dict[str, Any] = msgspec.field(default_factory=dict)  # a hook's result, a prompt typed amid work
     data: dict[str, Any] = msgspec.field(default_factory=dict)  # the progress of a hook
 
     @property

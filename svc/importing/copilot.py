@@ -71,7 +71,7 @@ class EventReader(Reader):
         self._cwd: str | None = None
 
     def _line(self, value: dict[str, Any], number: int) -> None:
-        if value.get("type") not in _READ:
+        if str(value.get("type")) not in _READ:
             return
         line = msgspec.convert(value, Line)
         at_us, data = line.at_us, msgspec.convert(line.data or {}, Data)

@@ -61,9 +61,7 @@ class ImportReport:
     errors: int = 0  # requests that failed for good
     tool_calls: int = 0  # finished, refused or without a result
     records: int = 0
-    tokens: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(_TOKENS, 0)
-    )  # what was not observed adds nothing
+    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_TOKENS, 0))  # of those that were observed
     unfinished: int = 0  # exchanges that were still being written; the next run takes them
     repeated: int = 0
     """Prompts that an earlier run had from another session's file; what they caused is not taken twice."""
@@ -117,9 +115,7 @@ class Log(NamedTuple):
     """Hands a command to its developer's actor and returns once it is on disk; waits where the actor is busy."""
 
     async def take(self, exchange: Exchange) -> list[Taken]:
-        from aggregates.telemetry.batches import (
-            steps,  # late, as below: `svc import --help` waits for what stands above
-        )
+        from aggregates.telemetry.batches import steps  # late: `svc import --help` waits for what stands above
 
         taken = Taken()
         for what, command in steps(exchange, self.sender):

@@ -100,8 +100,8 @@ def test_an_existing_key_is_brought_from_standard_input(tmp_path: Path) -> None:
         assert answer.status_code == 200
         again = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input=f"{key}\n")
         assert (again.exit_code != 0, "issued before" in again.output) == (True, True)
-        none = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input="sk-123\n")
-        assert (none.exit_code != 0, "this is no key" in none.output) == (True, True)
+    none = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input="sk-123\n")
+    assert (none.exit_code, "Error: this is no key" in none.output) == (1, True)
 
 
 @pytest.mark.process

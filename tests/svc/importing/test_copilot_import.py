@@ -79,6 +79,8 @@ def make(second: int = 2, **ended: Any) -> bytes:
                 "Thank you. | = 'You are welcome.'",
             ],
         ),
+        # What is no line of an agent's is left out.
+        ((GO, b'{"type": ["abort"]}\n', said(2, "It went.")), ["Go on. | = 'It went.'"]),
         # A command that ended badly has failed.
         ((GO, make()), ["Go on. | c bash True 1000 None | …"]),
         ((GO, make(success=False)), ["Go on. | c bash False 1000 None | …"]),
