@@ -201,7 +201,8 @@ def _merged(facts: SubSessionEvidence, place: int) -> tuple[MergedArc, str]:
 
 def _kept(facts: SubSessionEvidence) -> Iterator[KeptExplained]:
     for arc in facts.arcs:
-        first, *later = (turn for turn in facts.turns if turn.turn_id in arc.turn_ids)
+        own = set(arc.turn_ids)
+        first, *later = (turn for turn in facts.turns if turn.turn_id in own)
         answers = gap_answers(facts.reader.db, arc.agent_session_id) if later else {}
         so_far = OpenArc([first])
         for turn in later:
