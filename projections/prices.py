@@ -1,4 +1,4 @@
-"""What developers spent within a window: how it is summed, and the part of it that is not archived.
+"""What developers spent within a window: how it is summed, what is not archived of it, and what their goals cost.
 
 Requests are summed alike here and in the archive. A turn that only a plugin's response capture tells about has no
 request; it counts at the time of its prompt.

@@ -1,4 +1,4 @@
-"""The outcome judge: did a sub-session reach its goal (scoring.md, section 4)?
+"""The outcome judge: did a sub-session reach its goal (scoring.md, section 4)? And the substance floor, at the end.
 
 The weights of the evidence add up to how likely completion is. Two endings are never complete, whatever speaks for
 them. What was not observed gives no evidence.

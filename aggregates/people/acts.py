@@ -1,4 +1,4 @@
-"""What is done about organizations, developers, memberships, teams, keys, links, accounts and sign-ins.
+"""What is done about organizations, developers, memberships, teams, keys, links, accounts and sign-ins, and with what.
 
 One class is the wish and the fact: whoever wishes leaves the time out, and who does it; the decision puts them in.
 """

@@ -1,7 +1,7 @@
 """Who is who: organizations, developers, memberships, teams and keys, in memory, folded from their events.
 
-A few hundred people make a few thousand events, so all of it fits in memory. Every request looks up
-its key and its membership as they stand now; nothing positive is ever cached.
+A few hundred people make a few thousand events, so all of it fits in memory. Every request looks up its key and its
+membership as they stand now; nothing positive is ever cached. At the end: who was in a team on which days.
 """
 
 from datetime import tzinfo

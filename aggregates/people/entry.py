@@ -1,4 +1,4 @@
-"""Who gets in, as things stand now: by a key, by a sign-in, or by an account of a sign-in provider."""
+"""Who gets in, as things stand now: by a key, a sign-in, or an account of a sign-in provider; or as the operator."""
 
 from collections.abc import Iterator
 from enum import Enum

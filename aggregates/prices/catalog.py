@@ -1,4 +1,4 @@
-"""The model catalog: which model an id means, and what its tokens cost by public list price.
+"""The model catalog: which model an id means, what its tokens cost by public list price, and how it is published.
 
 A snapshot is published whole and never changed; the next one has a greater revision. Looking a model up is exact: what
 is not listed is not known. The structs are the contract's JSON, field by field, so that the checksum can be verified by

@@ -125,7 +125,7 @@ class ReportNoticeTried(ReportEvent, frozen=True, kw_only=True, omit_defaults=Tr
     TOPIC: ClassVar[str] = "report.notice-tried"
     channel: Channel
     attempt: int = 0
-    outcome: Outcome = msgspec.field(default_factory=lambda: "failed")  # so that it is stored all the same
+    outcome: Outcome = msgspec.field(default_factory=lambda: "failed")  # a plain default would not be stored
     problem: Problem | None = None
     status: int | None = None  # what the other server answered
 

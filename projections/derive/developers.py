@@ -259,7 +259,9 @@ def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
     found = judged = rework_of(view, (each for each, _ in earlier))
     if any(each.goal_complete != complete for each, complete in earlier):
         judged = rework_of(view, (replace(each, goal_complete=complete) for each, complete in earlier))
-    counted = found if said is None else (found or judged or OF_NONE_KNOWN) if said else None
+    counted: UUID | str | None = found
+    if said is not None:  # by a person, and that counts
+        counted = (found or judged or OF_NONE_KNOWN) if said else None
     settled = tuple(None if each is None else str(each) for each in (counted, judged))
     if settled != row[2:]:
         update = "UPDATE sub_sessions SET rework_of = ?, judged_rework_of = ? WHERE sub_session_id = ?"

@@ -351,6 +351,7 @@ def overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
                 field=field,
                 action=yes if word.said == YES else no,
                 prompt_id=prompt_id(turns[word.turn_id]),
+                # What is said of anything else names no class.
                 intent_class=next((intent for intent in INTENTS if intent == word.said), None),
                 position=word.position,
             )

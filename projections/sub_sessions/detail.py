@@ -1,4 +1,4 @@
-"""One sub-session in full: its figures, its floor, the files and models of its work; and its prompts one by one."""
+"""One sub-session in full: its figures, its floor, the files and models of its work; its prompts, and its turns."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -251,7 +251,7 @@ def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Ac
     count, *sums = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
     overrides, reviewed = sums[: len(OVERRIDE_FIELDS)], sums[len(OVERRIDE_FIELDS) :]
     rows = [
-        Agreement(field, said, told, count, 1 - said / count if count else None)
-        for field, said, told in zip(OVERRIDE_FIELDS, overrides, reviewed, strict=True)
+        Agreement(field, overridden, seen, count, 1 - overridden / count if count else None)
+        for field, overridden, seen in zip(OVERRIDE_FIELDS, overrides, reviewed, strict=True)
     ]
     return Accuracy(rows, window_days)
