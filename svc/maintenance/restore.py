@@ -83,8 +83,6 @@ def _unpacked(source: Path, work: Path, heard: OnProgress) -> Manifest:
     wanted = {kept.name: kept for kept in manifest.files}
     for member in members:
         kept = wanted.pop(member.name, None)
-        if kept is None and source.is_dir():  # what somebody has put beside it
-            continue
         if kept is None:
             if source.is_dir():  # a file manager leaves its own there
                 continue
