@@ -268,8 +268,9 @@ def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
     """What was answered about the turns of these arcs."""
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     rubrics, outcome = {}, None
-    for turn_id, _, answer in _judged(db, {arc.agent_session_id for arc in arcs}, "j.kind <> 'boundary'"):
+    for turn_id, _, body in _judged(db, {arc.agent_session_id for arc in arcs}, "j.kind <> 'boundary'"):
         if turn_id in turns:
+            answer = unpack(body, JudgeAnswered)
             about = _turns_of(db, answer)
             if answer.kind == "rubric":
                 rubrics[frozenset((turn_id, *about))] = answer
@@ -287,7 +288,8 @@ def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
 
 def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer]:
     """Turn of a session → what was answered last about the gap before it."""
-    found = {turn_id: (position, answer) for turn_id, position, answer in _judged(db, {session}, "j.kind = 'boundary'")}
+    latest = {turn_id: (position, body) for turn_id, position, body in _judged(db, {session}, "j.kind = 'boundary'")}
+    found = {turn_id: (position, unpack(body, JudgeAnswered)) for turn_id, (position, body) in latest.items()}
     return {
         turn_id: GapAnswer(before.pop(), answer, position)
         for turn_id, (position, answer) in found.items()
@@ -295,15 +297,15 @@ def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer
     }
 
 
-def _judged(db: sqlite3.Connection, sessions: Collection[str], which: str) -> list[tuple[UUID, int, JudgeAnswered]]:
-    """In the order of the log."""
+def _judged(db: sqlite3.Connection, sessions: Collection[str], which: str) -> list[tuple[UUID, int, bytes]]:
+    """In the order of the log, packed: of a long session most answers are about other sub-sessions."""
     query = (
         "SELECT a.turn_id, j.position, j.body FROM json_each(?) i "
         "CROSS JOIN judge_answers j ON j.agent_session_id = i.value "
         f"JOIN turn_alias a ON a.alias_id = j.capture_id WHERE {which} ORDER BY j.position"
     )
     rows = db.execute(query, (json_array(sorted(sessions)),))
-    return [(UUID(turn_id), position, unpack(body, JudgeAnswered)) for turn_id, position, body in rows]
+    return [(UUID(turn_id), position, body) for turn_id, position, body in rows]
 
 
 def session_gaps(db: sqlite3.Connection, sessions: Collection[str]) -> dict[UUID, bool]:
