@@ -101,12 +101,12 @@ class Budgets:
     def shown(self, now_us: int) -> list[BudgetShown]:
         found = []
         for name in NAMES:
-            most, of = 0.0, None
+            used_us, by = 0.0, None
             for user, use in self._uses.get(name, {}).items():
                 use.leak(now_us)
-                if use.level_us > most:
-                    most, of = use.level_us, str(user)
-            found.append(BudgetShown(name, self._most.get(name, 0), most / _window_us(name), of, self.refused[name]))
+                if use.level_us > used_us:
+                    used_us, by = use.level_us, str(user)
+            found.append(BudgetShown(name, self._most.get(name, 0), used_us / _window_us(name), by, self.refused[name]))
         return found
 
 

@@ -131,7 +131,7 @@ COLUMNS: dict[str, type[str] | type[int] | type[bool]] = {
         for name, kind in types_of("requests").items()
     },
 }
-"""What the archive takes of each row: ids, numbers, flags and the model's name; no words."""
+"""What the archive takes of each row, the organization first: ids, numbers, flags and the model's name; no words."""
 
 _CHANGED = (
     f"SELECT {', '.join(COLUMNS)} FROM requests WHERE changed_position > ? AND changed_position <= ? "
