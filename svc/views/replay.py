@@ -134,11 +134,11 @@ def fill(
     up_to: int | None = None,
     give_way: GiveWay | None = None,
 ) -> None:
-    """Bring empty views up to a position, by default the end of the log."""
-    end, position = store.head() if up_to is None else up_to, 0
+    """Bring empty views up to a position, by default the end of the log; no further than the log goes."""
+    end, before, position = store.head() if up_to is None else up_to, -1, 0
     progress(position, end)
-    while position < end:
-        position = step(db, store, digesters, min(batch_events, end - position), give_way).position
+    while before < position < end:
+        before, position = position, step(db, store, digesters, min(batch_events, end - position), give_way).position
         progress(position, end)
 
 

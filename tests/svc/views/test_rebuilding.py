@@ -177,3 +177,11 @@ async def test_a_build_in_a_thread_stops_between_two_batches_when_its_server_sto
         await build_in_thread(tmp_path, tmp_path / "views-1-r1-1.db", heard)
     assert scope.cancelled_caught
     assert told == [0]
+
+
+async def test_a_build_ends_where_the_log_does(kept: Kept) -> None:
+    """Also where views that are compared say that they hold more."""
+    digests, further = (
+        module.built_digests(Place(kept.var), lambda _done, _of: None, batch_events=1, up_to=end) for end in (0, 9)
+    )
+    assert digests == further
