@@ -74,6 +74,8 @@ def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: s
         url = checked_url(api or (f"http://{settings.api}" if found is None else found.api))
         try:
             work(Server(url, key or known_key()), **arguments)
+        except KeyRefused as error:
+            raise KeyRefused(f"{error}; give yours with --key or SVC_KEY") from error
         except NotAnswered as error:
             hint = "" if api else "; is `svc serve` running here? --api or SVC_API_URL names another machine's API"
             raise NotAnswered(f"{error}{hint if 'cannot be reached' in str(error) else ''}") from error
@@ -81,7 +83,11 @@ def _asked(work: Callable[..., Any], settings: Settings, api: str | None, key: s
 
 def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
     where = f"{path}?{urlencode(query)}" if query else path
-    return msgspec.json.decode(server.answer("GET" if body is None else "POST", where, body))
+    answer = server.answer("GET" if body is None else "POST", where, body)
+    try:
+        return msgspec.json.decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a page to sign in, perhaps
+        raise NotAnswered(f"{server.url} answers, but not as the API of svc does") from error
 
 
 # --- score ----------------------------------------------------------------------------------------------------

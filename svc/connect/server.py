@@ -129,5 +129,5 @@ def accepted(answer: Answer, path: str) -> bytes:
     if answer.status < 300:
         return answer.content
     if answer.status in (401, 403):
-        raise KeyRefused(f"the server does not take this key: {said(answer)}; give yours with --key or SVC_KEY")
+        raise KeyRefused(f"the server does not take this key: {said(answer)}")
     raise NotAnswered(f"{path.partition('?')[0]} answers {answer.status}: {said(answer)}")

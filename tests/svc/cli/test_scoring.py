@@ -14,6 +14,7 @@ from svc.cli import main
 from svc.cli.sample import write_transcripts
 from svc.cli.scoring import cost_told, score_told
 from svc_http.pages.words import HABITS, titled
+from tests.support.listening import Handler, listening
 from tests.support.process import Server, init, serving, svc
 
 DAYS = 366
@@ -182,11 +183,22 @@ def test_a_wrong_key_and_no_server_say_what_to_do(ana: tuple[Server, str], tmp_p
     wrong = typed((server, "svc_" + "x" * 43), "score")
     assert wrong.exit_code == 1
     assert "does not take this key" in wrong.output
+    assert "give yours with --key" in wrong.output
     home: dict[str, Any] = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "SVC_API": "127.0.0.1:1"}
     none = CliRunner().invoke(main, ["score", "--var", str(tmp_path)], env={**home, "SVC_KEY": "svc_key"})
     assert "is `svc serve` running here?" in none.output
     no_key = CliRunner().invoke(main, ["score", "--var", str(tmp_path)], env={**home, "SVC_KEY": None})
     assert "a key is needed" in no_key.output
+
+
+def test_a_page_in_place_of_the_api_is_a_sentence() -> None:
+    class SignIn(Handler):
+        def do_GET(self) -> None:
+            self.answer(200, b"<html>", Content_Type="text/html")
+
+    with listening(SignIn) as url:
+        done = CliRunner().invoke(main, ["goals", "--api", url, "--key", "svc_key"])
+    assert (done.exit_code, "not as the API of svc does" in done.output) == (1, True)
 
 
 @pytest.mark.parametrize(
