@@ -6,6 +6,7 @@ renamed or replaced under an open connection: a new one is built beside it and t
 
 import contextlib
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ VIEWS_WAL_BYTES = 8 * MIB_BYTES
 
 POINTER = "views.current"
 NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
+_COPIES = re.compile(r"(verify|check)-[a-z0-9_]{8}")  # of commands of former versions that were killed
 
 
 def current_file(folder: Path, rules_version: int) -> Path | None:
@@ -57,6 +59,8 @@ def remove(path: Path) -> None:
 
 def remove_others(folder: Path, keep: Path) -> None:
     for path in list(folder.iterdir()):
+        if _COPIES.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
         views = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
         if NAME.fullmatch(views.name) and views != keep:
             remove(views)

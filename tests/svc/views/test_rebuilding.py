@@ -117,7 +117,8 @@ async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> No
 
 
 def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
-    """Only the file that serves keeps its companions, and nothing else is touched."""
+    """Only the file that serves keeps its companions, and nothing else is touched; copies of former versions go too."""
+    (tmp_path / "verify-a_b1c2d3").mkdir()
     for name in (
         "views-1-r1-1.db-wal",
         "views-1-r1-1.db-shm",
