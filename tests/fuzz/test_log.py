@@ -121,8 +121,10 @@ def test_any_state_is_an_event_or_a_corrupt_one(data: st.DataObject, version: in
     raw = data.draw(damaged(row.state) | st.binary(max_size=60))
     recorder.replace_states({1: bytes((shape, version)) + raw[2:] if data.draw(st.booleans()) else raw})
     with suppress(CorruptEvent):
-        (read,) = open_memory_store(CODEC, recorder).read_after(0, 1)
-        assert read.event in HISTORY
+        store = open_memory_store(CODEC, recorder)
+        (read,), (wordless,) = store.read_after(0, 1), store.read_after(0, 1, open_words=False)
+        # Cut just behind the fact, it is what retention leaves.
+        assert read.event in HISTORY or read == wordless
 
 
 @pytest.mark.parametrize("batch_events", [1, 2, 1_000])
