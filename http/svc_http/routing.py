@@ -5,6 +5,7 @@ Keys, memberships and their ends are looked up on every request; nothing is reme
 
 import hmac
 import re
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
@@ -165,14 +166,12 @@ def by_credentials(identify: Identify) -> Admit:
     return admit
 
 
-_TURNS: dict[UUID, trio.CapacityLimiter] = {}  # one for each developer who ever sent something
+_TURNS = defaultdict[UUID, trio.CapacityLimiter](lambda: trio.CapacityLimiter(AT_ONCE_MAX))  # one a developer
 
 
 def body_of(request: Request, route: Route, caller: Principal) -> Body:
     """What one developer sends is worked at a few at a time, so that nobody else waits behind a crowd of it."""
-    if route.method != "POST":
-        return Body(request)
-    return Body(request, _TURNS.setdefault(caller.scope.developer_id, trio.CapacityLimiter(AT_ONCE_MAX)))
+    return Body(request, _TURNS[caller.scope.developer_id] if route.method == "POST" else None)
 
 
 def path_id(text: str, name: str) -> UUID:
