@@ -55,7 +55,7 @@ cluster: dev
 	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600) --events $(or $(EVENTS),1000000)
 
 # The tests that drive a real server, with three nodes behind a balancer that takes any for each request.
-SPRAYED = svc/processes svc_http/asking/test_tools.py svc/connect/test_connect_process.py svc/connect/test_doctor.py \
+SPRAYED = svc/processes svc_http/test_tools.py svc/connect/test_connect_process.py svc/connect/test_doctor.py \
 	svc/hook/test_hook_process.py svc/importing/test_import_elsewhere.py svc/cli/test_scoring.py \
 	svc/cli/test_people_commands.py svc/test_connections.py svc/test_admin_socket.py svc/test_seeing_inside.py \
 	svc/test_alerts.py svc/test_pages.py svc/maintenance/test_export_process.py

@@ -210,7 +210,7 @@ async def _tools(api: QuartTrio, settings: Settings, service: RunningService) ->
         yield
         return
     try:
-        from svc_http.asking.over_http import with_tools
+        from svc_http.tools import with_tools
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise

@@ -50,7 +50,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "routes",
         "pages",
         "openapi",
-        "asking",
+        "tools",
         "app",
     ),
     "svc": (

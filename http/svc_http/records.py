@@ -1,14 +1,29 @@
-"""What routes of administration answer, and take: a file of its own, for the commands that ask them start fast."""
+"""What commands know of the routes that they ask, which start fast: what is answered, and which days are asked for."""
 
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from aggregates.people.directory import Activation, Developer, Key
+from aggregates.times import US_PER_DAY
 
 LINK_SECONDS = 60  # how long a link waits to be followed, unless another time is asked for
 AuditForm = Literal["ndjson", "csv"]
+DAYS_MAX = 366
+
+
+def last_days(days: int) -> dict[str, object]:
+    now = datetime.now(UTC)
+    return {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()}
+
+
+def last_days_us(days: int) -> dict[str, object]:
+    """The same for routes that count days themselves."""
+    now_us = time.time_ns() // 1_000
+    return {"from_us": now_us - days * US_PER_DAY, "to_us": now_us}
 
 
 class DeveloperShown(Developer, frozen=True, kw_only=True):

@@ -34,8 +34,8 @@ from svc.connect.connecting import known_key
 from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.asking import DAYS_MAX, last_days, last_days_us
 from svc_http.pages.words import HABITS, KINDS, UNKNOWN, plainly, rate_told, reason_of, state_of, titled, usd
+from svc_http.records import DAYS_MAX, last_days, last_days_us
 
 _V3 = "/v1/score_v3"
 DAYS = 30
@@ -341,7 +341,9 @@ def mcp(server: Server) -> None:
     all of them read only: my_day, my_goals, explain_goal, my_habits, my_limits, my_cost, grade_prompt.
     """
     try:
-        from svc_http.asking.tools import build, refused
+        from mcp.server.mcpserver.exceptions import ToolError
+
+        from svc_http.tools import build
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
@@ -360,7 +362,7 @@ def mcp(server: Server) -> None:
             try:
                 return msgspec.json.decode(await anyio.to_thread.run_sync(server.answer, "GET", where))
             except (KeyRefused, NotAnswered) as error:
-                raise refused(str(error)) from error
+                raise ToolError(str(error)) from error
 
     if sys.stdin.isatty():
         click.echo("svc mcp waits for an agent's questions on standard input; Ctrl-C ends it", err=True)

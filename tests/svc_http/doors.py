@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from svc_http.app import api_routes, intake_routes, page_routes
-from svc_http.asking.over_http import BODY_BYTES_MAX, PATH, new_routes
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX, FRAME_BYTES_MAX
 from svc_http.pages.door import FORM_BYTES_MAX, ByOperator, BySignIn
 from svc_http.params import ByKey, BySecret, Call
 from svc_http.routing import Route
+from svc_http.tools import BODY_BYTES_MAX, PATH, new_routes
 
 WHO: dict[type[Call], str] = {
     Call: "anybody",

@@ -13,7 +13,7 @@ from quart_trio import QuartTrio
 from aggregates.people.budgets import Budgets
 from svc_http import lane
 from svc_http.app import build_api
-from svc_http.asking.over_http import with_tools
+from svc_http.tools import with_tools
 from tests.support.people import ANA
 from tests.svc_http.browsing import ANAS, press, signs_in
 from tests.svc_http.house import Answer, Caller, House, bearer
@@ -110,7 +110,7 @@ async def test_grades_of_both_doors_wait_for_each_other(app: QuartTrio, monkeypa
         raise ValueError("graded enough")
 
     monkeypatch.setattr("svc_http.pages.figures.grade_text", grade_text)
-    monkeypatch.setattr("svc_http.asking.over_http.grade_text", grade_text)
+    monkeypatch.setattr("svc_http.tools.grade_text", grade_text)
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(_by_page, app, "fix it")

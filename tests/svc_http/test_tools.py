@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from svc.cli import main
-from svc_http.asking.over_http import BODY_BYTES_MAX
-from svc_http.asking.tools import QUOTED_CHARACTERS_MAX, quoted
+from svc_http.tools import BODY_BYTES_MAX, QUOTED_CHARACTERS_MAX, quoted
 from tests.support.process import Server, environment, init, serving
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ Opened = Callable[[str], AbstractAsyncContextManager["Client"]]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with one hostile prompt, and a hostile answer to it."""
-    var = tmp_path_factory.mktemp("asking") / "var"
+    var = tmp_path_factory.mktemp("tools") / "var"
     key = init(var)["key"]
     with serving(var, key, "--mcp") as server:
         body = {"prompt_text": HOSTILE, "tool_session_id": "hostile"}
@@ -218,7 +217,7 @@ def test_there_are_no_tools_where_the_setting_is_off(tmp_path: Path) -> None:
 
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback; help works all the same."""
-    for name in [name for name in sys.modules if name.startswith("svc_http.asking.tools")]:
+    for name in [name for name in sys.modules if name.startswith("svc_http.tools")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     result = CliRunner().invoke(main, ["mcp"], env={"SVC_KEY": "svc_key", "SVC_API_URL": "http://127.0.0.1:1"})
