@@ -94,7 +94,7 @@ def test_the_check_of_health_asks_a_route_of_the_private_listener() -> None:
     """Without a key, and by the port that the same file sets."""
     port, path = re.findall(r"HTTPConnection\('127.0.0.1', (\d+).*?'GET', '([^']+)'", text("Containerfile"))[0]
     assert f"SVC_API=0.0.0.0:{port}" in text("Containerfile")
-    assert f"GET {path} a none" in (ROOT / "tests" / "routes.txt").read_text()
+    assert f"api    GET    {path} 200" in (ROOT / "tests" / "routes.txt").read_text()
 
 
 def test_the_proxy_lets_the_largest_export_through() -> None:

@@ -3,6 +3,8 @@
 Rows come from the contract (its listeners, its keys and people, its statuses), never from what the program does.
 """
 
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 CALLERS = """
@@ -59,200 +61,6 @@ is stored is a flag for the caller. `none`: 200, and all of the export, or impor
 `*` stores nothing, and says of a thing that is another's exactly what it says of one that does not exist.
 """
 
-ROUTES = """
-public
-  intake GET    /health 200
-  api    GET    /health 200
-  api    GET    /health/ready 200
-  api    GET    /metrics 200
-  api    GET    /openapi.json 200
-  api    GET    /docs 200
-intake, own data
-  intake GET    /v1/plugin/config 200
-  intake POST   /v1/setup-complete 204
-  intake GET    /v1/intelligence/prism 200
-  intake GET    /v1/model-catalog 200
-  intake GET    /v1/score_v3/realtime/sub-sessions 200
-  intake GET    /v1/score_v3/today-summary 200
-  intake GET    /v1/telemetry/logs 200
-  intake GET    /v1/insights/report 200
-  intake POST   /v1/insights/report/generate 200
-  intake POST   /v1/insights/report/quick 200
-intake, into a session
-  intake POST   /v1/prompts 201
-intake, onto a prompt
-  intake POST   /v1/prompts/response 204
-intake, export of a session
-  intake POST   /v1/logs 200
-  intake POST   /v1/metrics 200
-  intake POST   /v1/traces 200
-  intake POST   /v1/import 200
-API, own data
-  api    GET    /v1/score_v3/score 200
-  api    GET    /v1/score_v3/speed 200
-  api    GET    /v1/score_v3/speed/sessions 200
-  api    GET    /v1/score_v3/tokens 200
-  api    GET    /v1/score_v3/tokens/trend 200
-  api    GET    /v1/score_v3/skill 200
-  api    GET    /v1/score_v3/insight/sessions 200
-  api    GET    /v1/score_v3/insight/summary 200
-  api    GET    /v1/score_v3/insight/rubric 200
-  api    GET    /v1/score_v3/trivia 200
-  api    GET    /v1/score_v3/trivia/trend 200
-  api    GET    /v1/score_v3/integrity 200
-  api    GET    /v1/score_v3/integrity/trend 200
-  api    GET    /v1/score_v3/integrity/recent 200
-  api    GET    /v1/score_v3/peer-comparison 200
-  api    GET    /v1/score_v3/realtime/sub-sessions 200
-  api    GET    /v1/score_v3/events 200
-  api    GET    /v1/score_v3/files 200
-  api    GET    /v1/score_v3/prompts/top 200
-  api    GET    /v1/score_v3/task-time 200
-  api    GET    /v1/score_v3/model-task 200
-  api    GET    /v1/score_v3/today-summary 200
-  api    POST   /v1/score_v3/report/generate 202
-  api    GET    /v1/score_v3/report/history 200
-  api    GET    /v1/score_v3/report/pending 200
-  api    GET    /v1/intelligence/throttle 200
-  api    GET    /v1/intelligence/rightsizing 200
-  api    GET    /v1/sub-sessions/accuracy 200
-  api    GET    /v1/telemetry/logs 200
-  api    GET    /v1/telemetry/metrics 200
-  api    GET    /v1/telemetry/traces 200
-  api    GET    /v1/telemetry/stats 200
-  api    GET    /v1/telemetry/analytics 200
-  api    POST   /v1/telemetry/per-turn 200
-  api    GET    /v1/insights/report 200
-  api    POST   /v1/insights/report/generate 200
-  api    POST   /v1/insights/report/quick 200
-API, a thing of one's own
-  api    GET    /v1/score_v3/sub-sessions/<id> 200
-  api    PATCH  /v1/score_v3/sub-sessions/<id> 200
-  api    GET    /v1/score_v3/sub-sessions/<id>/prompts 200
-  api    GET    /v1/score_v3/sessions/<id>/prompts 200
-  api    GET    /v1/score_v3/sub-sessions/<id>/explain 200
-  api    GET    /v1/score_v3/report 200
-  api    GET    /v1/score_v3/report/status/<id> 200
-  api    POST   /v1/score_v3/report/cancel/<id> 200
-  api    GET    /v1/score_v3/report/<id> 200
-  api    DELETE /v1/score_v3/report/<id> 204
-API, an override
-  api    POST   /v1/sub-sessions/<id>/override 200
-API, a team's
-  api    GET    /v1/team/cost 200
-  api    GET    /v1/team/daily-summary 200
-  api    GET    /v1/intelligence/throttle/team 200
-API, an owner's
-  api    POST   /v1/score_v3/admin/backfill 202
-API, administration
-  api    GET    /v1/model-catalog 200
-  api    GET    /v1/admin/organizations 200
-  api    POST   /v1/admin/organizations 201
-  api    PATCH  /v1/admin/organizations/<id> 200
-  api    GET    /v1/admin/developers 200
-  api    POST   /v1/admin/developers 201
-  api    PATCH  /v1/admin/developers/<id> 200
-  api    GET    /v1/admin/memberships 200
-  api    POST   /v1/admin/memberships 201
-  api    PATCH  /v1/admin/memberships/<id> 200
-  api    DELETE /v1/admin/memberships/<id> 204
-  api    GET    /v1/admin/teams 200
-  api    POST   /v1/admin/teams 201
-  api    DELETE /v1/admin/teams/<id> 204
-  api    GET    /v1/admin/team-memberships 200
-  api    POST   /v1/admin/team-memberships 201
-  api    DELETE /v1/admin/team-memberships/<id> 204
-  api    GET    /v1/admin/keys 200
-  api    POST   /v1/admin/keys 201
-  api    DELETE /v1/admin/keys/<id> 204
-  api    GET    /v1/admin/control/status 200
-  api    POST   /v1/admin/control/capture 200
-  api    POST   /v1/admin/control/replay 202
-  api    GET    /v1/admin/control/replay 200
-  api    GET    /v1/admin/control/backfill 200
-  api    POST   /v1/admin/control/backfill 202
-  api    GET    /v1/admin/control/catalog 200
-  api    POST   /v1/admin/control/catalog 201
-  api    POST   /v1/admin/control/catalog/refresh 200
-  api    POST   /v1/admin/control/catalog/reprice 201
-  api    POST   /v1/admin/links 201
-  api    GET    /v1/admin/audit 200
-  api    POST   /v1/admin/operator-links 201
-pages, before a sign-in
-  api    GET    /sign-in 200
-  api    POST   /sign-in/provider 200
-  api    GET    /static/<id> 200
-  api    GET    /client/<id> 200
-pages, the way in
-  api    POST   /sign-in 303
-pages, a link that is gone
-  api    GET    /open/<id> 200
-  api    POST   /open/<id> 303
-  api    GET    /client/svc-client.pyz 410
-pages, from elsewhere
-  api    GET    /sign-in/back 200
-pages, own data
-  api    GET    /live 200
-  api    GET    / 200
-  api    GET    /goals 200
-  api    GET    /not-counted 200
-  api    GET    /habits 200
-  api    POST   /habits/grade 200
-  api    GET    /limits 200
-  api    GET    /cost 200
-  api    GET    /reports 200
-  api    POST   /reports 303
-  api    POST   /reports/schedule 303
-  api    GET    /compared 200
-  api    GET    /mine 200
-  api    GET    /mine/goals.json 200
-  api    GET    /team/lead 200
-  api    POST   /mine/keys 200
-  api    POST   /mine/profile 303
-  api    POST   /mine/forget 303
-  api    POST   /mine/forget/back 303
-  api    POST   /mine/provider 200
-  api    POST   /mine/sign-out 303
-  api    POST   /sign-out 303
-pages, a team's
-  api    GET    /team 200
-pages, a thing of one's own
-  api    GET    /goals/<id> 200
-  api    GET    /goals/<id>/say 200
-  api    GET    /reports/<id> 200
-  api    POST   /reports/<id>/cancel 303
-  api    POST   /reports/<id>/delete 303
-  api    POST   /mine/keys/<id>/revoke 303
-  api    POST   /mine/browsers/<id>/end 303
-  api    POST   /mine/access/<id>/keep 303
-  api    POST   /mine/access/<id>/end 303
-  api    POST   /mine/team-memberships/<id>/end 303
-pages, an owner's
-  api    GET    /operator/people 200
-  api    GET    /operator/audit 200
-  api    GET    /operator/audit.csv 200
-  api    GET    /operator/audit.ndjson 200
-pages, a thing of an owner's
-  api    POST   /operator/people 200
-  api    POST   /operator/teams 303
-  api    POST   /operator/people/<id>/role 303
-  api    POST   /operator/people/<id>/end 303
-  api    POST   /operator/people/<id>/sign-out 303
-  api    POST   /operator/keys/<id>/revoke 303
-  api    POST   /operator/teams/<id>/add 303
-  api    POST   /operator/team-memberships/<id>/end 303
-pages, an owner's link
-  api    POST   /operator/people/<id>/link 200
-pages, the operator's
-  api    GET    /operator/server 200
-  api    POST   /operator/replay 303
-  api    POST   /operator/sign-out 303
-pages, an override
-  api    POST   /goals/<id>/say 303
-  api    POST   /goals/<id>/back 303
-"""
-"""Kind of route → listener, method, path and the status of success. A route that is not here fails the test."""
-
 
 class Row(NamedTuple):
     kind: str
@@ -279,15 +87,17 @@ def callers() -> dict[str, str]:
     return {name: meaning for name, meaning in lines}
 
 
-def rows() -> list[Row]:
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every route, by `tests/routes.txt`."""
     found, kind = list[Row](), ""
-    for line in ROUTES.strip().splitlines():
-        if not line.startswith(" "):
+    for line in (Path(__file__).parents[1] / "routes.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("  "):
+            listener, method, path, ok = line.split()
+            found.append(Row(kind, listener, method, path, int(ok)))
+        else:
             kind = line
-            continue
-        listener, method, path, ok = line.split()
-        found.append(Row(kind, listener, method, path, int(ok)))
-    return found
+    return tuple(found)
 
 
 def expected() -> dict[str, dict[str, str]]:

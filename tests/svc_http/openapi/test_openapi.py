@@ -14,8 +14,8 @@ from werkzeug.datastructures import ImmutableMultiDict
 from tests.support.catalogs import lookup
 from tests.support.described import described, escaped, faults, validator
 from tests.svc_http.house import Caller, House, prompt
+from tests.svc_http.isolation_table import rows
 from tests.svc_http.routes.test_reads import V3
-from tests.svc_http.test_routes import listed
 
 ID = "00000000-0000-4000-8000-000000000000"
 
@@ -36,14 +36,11 @@ async def test_the_document_is_valid_and_needs_no_key(api: Caller) -> None:
     assert urls == ["https://ingest.example", "/"]
 
 
-PAGES = ("page", "cookie")
-
-
 def test_it_describes_just_the_routes_that_are_served() -> None:
     """Those of the contract that are built, by the listeners that serve them; pages are for people."""
-    names = {"i": "intake", "a": "API"}
+    names = {"intake": "intake", "api": "API"}
     expected = {
-        (route.method.lower(), route.path, names[route.listener]) for route in listed() if route.auth not in PAGES
+        (row.method.lower(), row.path, names[row.listener]) for row in rows() if not row.kind.startswith("pages")
     }
     found = {
         (method, re.sub(r"\{[^}]+\}", "<id>", path), server["description"].partition(":")[0])
