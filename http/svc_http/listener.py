@@ -2,24 +2,36 @@
 
 import re
 import time
+from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain, count
 from math import inf
+from typing import cast
 from uuid import uuid4
 
 import structlog
-from hypercorn.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent, Scope
-from quart import Response, current_app, g, has_websocket_context, request, websocket
+from hypercorn.typing import (
+    ASGIReceiveCallable,
+    ASGIReceiveEvent,
+    ASGISendCallable,
+    ASGISendEvent,
+    HTTPResponseStartEvent,
+    HTTPScope,
+    Scope,
+)
+from quart import Response, current_app, has_websocket_context, request, websocket
 from quart_trio import QuartTrio
 from trio import CancelScope, Event, current_time, move_on_after, sleep_forever, sleep_until
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.http import dump_cookie
 
 from svc_http.bodies import SMALL_BYTES_MAX, ErrorBody, HttpError, json_reply, unavailable
 from svc_http.ports import Service, Unavailable
 from svc_http.routing import KEY_PATTERN, is_own_origin
 
 CLIENT_GONE = 499  # the status that the log shows where the client hung up before it was answered
+ROUTE = "route"  # where the request's scope tells the route that answers it, without its ids
 NO_ROUTE = "none"  # the route of what no route answers, in logs and metrics; the path itself may hold anything
 PATH_CHARS_SHOWN = 200  # how much of an unknown path an error repeats
 UNREAD_BYTES_MAX = 64 * 1024 * 1024  # how much of a refused body still arrives before the answer
@@ -43,84 +55,38 @@ log = structlog.get_logger()
 
 
 def new_listener(name: str, service: Service, body_bytes_max: int) -> QuartTrio:
-    app = Listener("svc_http")
+    app = Listener(name, service)
     app.url_map.merge_slashes = False  # a path that is slightly wrong is a 404, not a redirect
     app.config["MAX_CONTENT_LENGTH"] = body_bytes_max
-    app.before_request(_begin)
-    app.before_request(partial(_reach_position, service, captures=name == "intake"))
-    app.after_request(_name_answer)
-    app.after_request(partial(_tell_position, service))
+    app.before_request(partial(_begin, service, captures=name == "intake"))
     app.register_error_handler(Exception, _failed)
-
-    @app.teardown_request
-    async def note(_error: BaseException | None) -> None:
-        """Count the request; it is a line in the log only where the operator wants that."""
-        route = request.url_rule.rule if request.url_rule else NO_ROUTE
-        status, seconds = g.get("status", CLIENT_GONE), time.perf_counter() - g.began
-        service.observe(name, request.method, route, status, seconds)
-        if service.settings.access_log:
-            log.info(
-                "request",
-                listener=name,
-                method=request.method,
-                route=route,
-                status=status,
-                duration_ms=round(seconds * 1_000, 3),
-                request_id=REQUEST_ID.get(),
-            )
-
     return app
 
 
 # --- around every request -------------------------------------------------------------------------------
 
 
-async def _begin() -> None:
-    """Name the request, and refuse what two programs might read differently. Raises `HttpError`, `NotFound`."""
-    g.began = time.perf_counter()
-    headers, path = request.headers, request.scope["path"]
-    # The caller's own id where it is short and plain and no key that strayed into it.
-    sent = headers.get("X-Request-Id", "")
-    REQUEST_ID.set(sent if _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent) else new_request_id())
+async def _begin(service: Service, *, captures: bool) -> None:
+    """Refuse what two programs might read differently. Raises `HttpError`, `NotFound`, `Unavailable`.
+
+    Where nodes share a log, nobody is shown less than another node has told them is stored. An edit speaks of what its
+    sender has seen, and waits as a read does. `captures`: writes of this listener do not.
+    """
+    scope, headers = request.scope, request.headers
+    path = scope["path"]
+    if request.url_rule:
+        cast(dict[str, object], scope)[ROUTE] = request.url_rule.rule
     if "Content-Length" in headers and "Transfer-Encoding" in headers:
         raise HttpError(400, "send Content-Length or Transfer-Encoding, not both", {"Connection": "close"})
     if not path.startswith("/") or path.startswith("//"):
         raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
-    if _NEEDLESS_CODING.search(request.scope.get("raw_path", b"")):
+    if _NEEDLESS_CODING.search(scope.get("raw_path", b"")):
         raise HttpError(404, "the path percent-encodes letters, digits or slashes; send them as they are")
-
-
-async def _name_answer(response: Response) -> Response:
-    g.status = response.status_code
-    response.headers["X-Request-Id"] = REQUEST_ID.get()
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.setdefault("Cache-Control", "no-store")
-    return response
-
-
-async def _reach_position(service: Service, *, captures: bool) -> None:
-    """Where nodes share a log: show nobody less than another node has told them is stored. Raises `Unavailable`.
-
-    An edit speaks of what its sender has seen, and waits as a read does. `captures`: writes of this listener do not.
-    """
-    if service.shared_position() is None or (captures and request.method not in _READS):
-        return
-    if request.path.startswith(_OF_THE_NODE):
-        return
-    told = request.headers.get(POSITION_HEADER) or request.cookies.get(POSITION_COOKIE, "")
-    if _POSITION.fullmatch(told):
-        await service.reach(int(told))
-
-
-async def _tell_position(service: Service, response: Response) -> Response:
-    """With the answer to a write: programs send the header back with what they read next, browsers the cookie."""
-    position = service.shared_position()
-    if position is not None and request.method not in _READS and response.status_code < 400:
-        response.headers[POSITION_HEADER] = str(position)
-        response.set_cookie(
-            POSITION_COOKIE, str(position), max_age=POSITION_SECONDS, path="/", httponly=True, samesite="Lax"
-        )
-    return response
+    waits = service.shared_position() is not None and not path.startswith(_OF_THE_NODE)
+    if waits and (request.method in _READS or not captures):
+        told = headers.get(POSITION_HEADER) or request.cookies.get(POSITION_COOKIE, "")
+        if _POSITION.fullmatch(told):
+            await service.reach(int(told))
 
 
 async def only_known_hosts() -> None:
@@ -195,20 +161,28 @@ def _let_go(error: BaseException) -> None:
 
 
 class Listener(QuartTrio):
-    """A Quart application that waits for slow clients, within bounds."""
+    """A Quart application that names and counts its answers, and waits for slow clients, within bounds."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name, static_folder=None)
+    def __init__(self, name: str, service: Service) -> None:
+        super().__init__("svc_http", static_folder=None)
+        self.listener, self.service = name, service
         self.large = Pace(LARGE_BYTES_PER_SECOND)
 
     async def asgi_app(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         if scope["type"] != "http":
             return await super().asgi_app(scope, receive, send)
+        headers = dict(scope["headers"])
+        # The caller's own id where it is short and plain and no key that strayed into it.
+        sent = headers.get(b"x-request-id", b"").decode("latin1")
+        REQUEST_ID.set(sent if _REQUEST_ID.fullmatch(sent) and not KEY_PATTERN.search(sent) else new_request_id())
         with CancelScope() as whole:
-            exchange = Exchange(receive, send, whole, self.large)
-            if int(dict(scope["headers"]).get(b"content-length", 0)) > UNREAD_BYTES_MAX:
+            exchange = Exchange(self, scope, receive, send, whole)
+            if int(headers.get(b"content-length", 0)) > UNREAD_BYTES_MAX:
                 exchange.arrived.set()
-            await super().asgi_app(scope, exchange.receive, exchange.send)
+            try:
+                await super().asgi_app(scope, exchange.receive, exchange.send)
+            finally:
+                exchange.count(CLIENT_GONE)
 
 
 class Exchange:
@@ -218,11 +192,20 @@ class Exchange:
     sees its connection reset, not the answer.
     """
 
-    def __init__(self, receive: ASGIReceiveCallable, send: ASGISendCallable, whole: CancelScope, pace: "Pace") -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        scope: HTTPScope,
+        receive: ASGIReceiveCallable,
+        send: ASGISendCallable,
+        whole: CancelScope,
+    ) -> None:
+        self._listener = listener
+        self._scope = scope
         self._receive = receive
         self._send = send
         self._whole = whole
-        self._pace = pace
+        self._began = time.perf_counter()
         self._received_bytes = 0
         self._answering = False
         self._ending = False
@@ -243,23 +226,54 @@ class Exchange:
         if not message.get("more_body", False) or self._received_bytes > UNREAD_BYTES_MAX:
             self.arrived.set()
         if self._received_bytes > SMALL_BYTES_MAX:
-            await self._pace.take_turn(size_bytes)
+            await self._listener.large.take_turn(size_bytes)
         return {**message, "body": b""} if self._answering else message
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send a piece of the answer; give the client up that does not take it."""
         if message["type"] == "http.response.start":
+            self.count(message["status"])
             self._answering = True
             if message["status"] >= 400:
                 with move_on_after(UNREAD_SECONDS_MAX):
                     await self.arrived.wait()
-            await self._send(message)
-            return
+            return await self._send({**message, "headers": [*message["headers"], *self._named(message)]})
         self._ending = message["type"] == "http.response.body" and not message.get("more_body", False)
         self._whole.deadline = current_time() + WRITE_SECONDS_MAX
         await self._send(message)
         if not self._ending:  # what follows the end takes no time, and moving a deadline takes some
             self._whole.deadline = inf
+
+    def count(self, status: int) -> None:
+        """Count the request once; it is a line in the log only where the operator wants that."""
+        if self._answering:
+            return
+        method, route = self._scope["method"], cast(str, self._scope.get(ROUTE, NO_ROUTE))
+        seconds, service = time.perf_counter() - self._began, self._listener.service
+        service.observe(self._listener.listener, method, route, status, seconds)
+        if service.settings.access_log:
+            log.info(
+                "request",
+                listener=self._listener.listener,
+                method=method,
+                route=route,
+                status=status,
+                duration_ms=round(seconds * 1_000, 3),
+                request_id=REQUEST_ID.get(),
+            )
+
+    def _named(self, message: HTTPResponseStartEvent) -> Iterator[tuple[bytes, bytes]]:
+        """What every answer bears. The answer to a write tells the position where nodes share a log: programs send the
+        header back with what they read next, browsers the cookie."""
+        yield b"x-request-id", (REQUEST_ID.get() or "").encode()
+        yield b"x-content-type-options", b"nosniff"
+        if all(name != b"cache-control" for name, _ in message["headers"]):
+            yield b"cache-control", b"no-store"
+        position = self._listener.service.shared_position()
+        if position is not None and self._scope["method"] not in _READS and message["status"] < 400:
+            yield POSITION_HEADER.lower().encode(), str(position).encode()
+            cookie = dump_cookie(POSITION_COOKIE, str(position), POSITION_SECONDS, httponly=True, samesite="Lax")
+            yield b"set-cookie", cookie.encode()
 
 
 class Pace:
