@@ -1,15 +1,14 @@
-"""The running service as the HTTP layer sees it: commands in, queries out."""
+"""The running service as the HTTP layer sees it, commands in, queries out; and what runs while it is open."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
 import trio
-from msgspec.structs import replace
 
 from aggregates.audit import TOPICS as AUDITED
 from aggregates.audit import Act, Told, acts
@@ -30,33 +29,35 @@ from projections.facts.facts import activation
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader, is_passing
 from svc import __version__
-from svc.actors.actors import ActorContext, Actors, Clock, usable_digester
+from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
-from svc.actors.mailbox import Acknowledged, Waits
 from svc.archive.lane import ArchiveLane, Budget
 from svc.connect.wheel import client_setup
 from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
-from svc.jobs.nodes import Following
+from svc.jobs.nodes import Following, Job, Leading
+from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
-from svc.jobs.questions import Narratives
-from svc.jobs.reports import Backfills, ReportJobs
-from svc.limits import READ_WAIT_SECONDS, READERS_MAX
+from svc.jobs.questions import LlmJudge, Narratives
+from svc.jobs.reports import Backfills, ReportJobs, ReportSchedules
 from svc.llm.budget import FILE as SPENT_FILE
 from svc.llm.budget import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent
 from svc.log.folder import internal_secret
 from svc.log.journal import Busy, Journal
+from svc.log.opening import open_log
 from svc.log.store import READS, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.backup import scheduled_backups
 from svc.maintenance.forget import Forgetting, TextDeleter
+from svc.maintenance.keys import lost_keys, settle, tell
 from svc.maintenance.retention import Retention
 from svc.observe.logs import count_errors
-from svc.observe.metrics import Instruments, Metrics
+from svc.observe.metrics import Instruments, Metrics, developers_shown
+from svc.process import READ_WAIT_SECONDS, READERS_MAX, Clock
 from svc.settings import Settings
 from svc.views.projecting import Cost, serving_file
-from svc.views.projector import Projector
+from svc.views.projector import Projector, Ticker
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION, ViewsDamaged
 from svc_http.arrivals import Arrivals
@@ -84,10 +85,7 @@ log = structlog.get_logger()
 
 
 class RunningService(Service):
-    """Every part of the service, from the log up, and what the HTTP layer needs of them.
-
-    `svc.app` runs the parts; what a method does is said in `svc_http.ports`.
-    """
+    """Every part of the service, from the log up. What a method does is said in `svc_http.ports`."""
 
     following: Following | None = None  # where other nodes write the same log
 
@@ -100,8 +98,6 @@ class RunningService(Service):
         self.peer_ranges, self.uses, self.operators = PeerRanges(), Uses(), Operators()
         self.arrivals = Arrivals(self.now_us())
         self.provider = provider_of(settings) if lasting else None
-        self._followers = Waits()
-        self.stop_following = self._followers.end
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._writable_until = 0.0
         # Who writes to the log.
@@ -109,13 +105,13 @@ class RunningService(Service):
         self.administration = Administration(store, self.journal, clock)
         self.directory = self.administration.directory
         context = ActorContext(store, self.journal, vault, clock, self.directory.redaction_of, self.budgets)
-        self._acknowledged = Acknowledged()
-        self.actors = Actors(context, self._acknowledged.note)
+        self.actors = Actors(context)
         # What is made from it.
         path = serving_file(var, RULES_VERSION, store)
         self.projector = Projector(path, self.journal, store, vault.known_digester, self._charge)
         self.rebuilding = Rebuilding(settings.place, self.projector, self.journal)
         self.projector.damaged = self.rebuilding.mend
+        self.moved, self.stop_following = self.projector.moved, self.projector.stop_following
         self.start_replay = self.rebuilding.start
         budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
         self.archive = ArchiveLane(var, lambda: self.projector.readers, store.fingerprint, budget)
@@ -159,18 +155,17 @@ class RunningService(Service):
             return usable_digester(self.vault, scope.developer_id)
 
     async def send(self, command: AnyCommand) -> Reply:
-        await self._take_turns(command.developer_id)
+        # One who is far ahead of the views is held back a moment, so that what others write is shown soon.
+        wanted = self.actors.far_back(command.developer_id)
+        if wanted > self.projector.position and self.projector.is_level and not self.actors.are_alone:
+            with trio.move_on_after(AHEAD_SECONDS):
+                await self.projector.wait_for(wanted)
         with _unavailable():
             reply = await self.actors.send(command)
         self.instruments.metrics.carried_out(command, reply)
         if isinstance(command, ReportRequested | ReportCancelled):
             self.reports.note(command)
         return reply
-
-    async def catch_up_on_people(self) -> None:
-        """Know what other nodes have decided about people and keys."""
-        if self.following is not None:
-            await self.administration.follow()
 
     async def note_uses(self) -> None:
         """Write down when keys and browsers were used, again and again; what cannot be written now is tried again."""
@@ -195,15 +190,12 @@ class RunningService(Service):
         return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
-        await self._caught_up(None if scope is None else self._acknowledged.position(scope.developer_id))
+        await self._caught_up(0 if scope is None else self.actors.acknowledged(scope.developer_id))
         return await self._queried(query, None if scope is None else scope.developer_id)
 
     async def standing(self, scope: Scope) -> Standing:
         await self._caught_up()
         return self.projector.standing(scope)
-
-    async def moved(self, steps: int) -> bool:
-        return await self._followers.wait(partial(self.projector.wait_stepped, steps))
 
     async def _queried(self, query: Callable[[Reader], T], developer_id: UUID | None = None) -> T:
         took = CpuTime()
@@ -224,7 +216,7 @@ class RunningService(Service):
             return await self.backfilling.send(asked)
 
     async def team_spending(self, scope: Scope, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
-        await self._caught_up(self._acknowledged.position(scope.developer_id))
+        await self._caught_up(self.actors.acknowledged(scope.developer_id))
         with _unavailable():
             return await self.archive.spending(scope.organization_id, asked)
 
@@ -283,46 +275,27 @@ class RunningService(Service):
 
     async def status(self, *, by_kind: bool = True) -> Status:
         writable = await self.store_is_writable()
-        activated = await self.activation()
-        with _unavailable():
-            shown = await self.instruments.status(self.directory, activated, writable=writable, by_kind=by_kind)
-        developers = [
-            replace(each, unknown_agents=self.arrivals.unread(UUID(each.developer_id))) for each in shown.developers
-        ]
-        model = None
+        developers, model = developers_shown(self.directory, await self.activation(), self.arrivals), None
         if self.gateway.model is not None:
-            model = ModelShown(
-                name=self.gateway.model,
-                spent_tokens=self._tokens.spent_tokens,
-                daily_tokens=self._tokens.daily_tokens,
-            )
-        return replace(shown, developers=developers, model=model)
+            spent, daily = self._tokens.spent_tokens, self._tokens.daily_tokens
+            model = ModelShown(name=self.gateway.model, spent_tokens=spent, daily_tokens=daily)
+        with _unavailable():
+            return await self.instruments.status(developers, model, writable=writable, by_kind=by_kind)
 
     def replay_status(self) -> ReplayStatus:
         return self.rebuilding.status
 
-    async def _caught_up(self, position: int | None = None) -> None:
-        """Wait a moment for level views, and for this position where one is given. Raises `Unavailable`."""
+    async def _caught_up(self, position: int = 0) -> None:
+        """Wait a moment for level views that hold a position. Raises `Unavailable`."""
         if self.following is not None and not self.following.in_touch:
             raise Unavailable("this node cannot reach the store, so it knows nothing of what others write")
         with trio.move_on_after(READ_WAIT_SECONDS) as waited:
-            while not self.projector.is_level:
-                await self.projector.wait_stepped(self.projector.steps)
-            if position is not None:
-                await self.projector.wait_for(position)
+            await self.projector.wait_for(max(position, self.projector.level_at))
         if not self.projector.is_level:
             done, of = self.projector.position, self.journal.head
             raise Unavailable(f"the views are being built from the log: {done} of {of} events; try again soon")
-        if position is not None and waited.cancelled_caught:
+        if waited.cancelled_caught:
             raise Unavailable("your latest captures are stored but not counted yet; try again in a few seconds")
-
-    async def _take_turns(self, developer_id: UUID) -> None:
-        """Hold back one who is far ahead of the views, so that what others write is shown soon; refuse nothing."""
-        if self._acknowledged.oldest(developer_id) <= self.projector.position or not self.projector.is_level:
-            return
-        if not self.actors.are_alone:  # one alone may get farther ahead, for nobody waits
-            with trio.move_on_after(AHEAD_SECONDS):
-                await self.projector.wait_for(self._acknowledged.oldest(developer_id))
 
     def _fetch(self, positions: Iterable[int]) -> Mapping[int, Event]:
         def heard(error: CorruptEvent) -> None:
@@ -332,24 +305,24 @@ class RunningService(Service):
         return {position: each.event for position, each in self.store.read_whole(positions, heard=heard).items()}
 
 
+_SAID: Mapping[type[Exception], str] = {
+    Busy: "too much is waiting to be stored: {}",
+    KeyUnusable: "the developer's key cannot be used; the server's log says why",
+    StoreUnavailable: "the event store cannot be used at present",
+    CorruptEvent: "what this rests on is damaged in the log: {}",
+    ViewsDamaged: "the views are damaged at this place and are built anew from the log; try again soon, and where that "
+    "does not help, see what `svc verify` says",
+}
+
+
 @contextmanager
 def _unavailable() -> Iterator[None]:
     """Turn every reason not to do something now into `Unavailable`."""
     try:
         yield
-    except Busy as error:
-        raise Unavailable(f"too much is waiting to be stored: {error}") from error
-    except KeyUnusable as error:
-        raise Unavailable("the developer's key cannot be used; the server's log says why") from error
-    except StoreUnavailable as error:
-        raise Unavailable("the event store cannot be used at present") from error
-    except CorruptEvent as error:
-        raise Unavailable(f"what this rests on is damaged in the log: {error}") from error
-    except ViewsDamaged as error:
-        raise Unavailable(
-            "the views are damaged at this place and are built anew from the log; try again soon, and where that does "
-            "not help, see what `svc verify` says"
-        ) from error
+    except tuple(_SAID) as error:
+        said = next(said for kind, said in _SAID.items() if isinstance(error, kind))
+        raise Unavailable(said.format(error)) from error
     except sqlite3.Error as error:
         if is_passing(error):
             raise Unavailable(f"the views cannot be read at present: {error}") from error
@@ -369,3 +342,58 @@ def public_settings(settings: Settings, secret: str) -> PublicSettings:
         rules_version=RULES_VERSION,
         **{name: getattr(settings, name) for name in same},
     )
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
+) -> AsyncIterator[RunningService]:
+    """The running service over a var folder that this process holds, without any listener.
+
+    `lasting`: it is to run for long, so prices are asked for again and again.
+    `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
+    Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
+    """
+    store, vault = open_log(settings.place)
+    with closing(store):
+        settle(vault.keys, store)
+        if lasting:
+            tell(lost_keys(vault.keys, store))
+        with closing(RunningService(settings, store, vault, clock or Clock(), lasting=lasting)) as service:
+            lanes = lanes_of(service, settings, lasting=lasting, reporting=reporting)
+            async with trio.open_nursery() as nursery:
+                for task in tasks_of(service):
+                    await nursery.start(task)
+                for lane in lanes:
+                    nursery.start_soon(lane)
+                yield service
+                nursery.cancel_scope.cancel()
+
+
+def tasks_of(service: RunningService) -> Sequence[Callable[..., Awaitable[Any]]]:
+    """What runs until cancelled, and says when it has begun; each needs those before it."""
+    parts = (service.projector, service.journal, service.administration, service.prices, service.actors)
+    more = () if service.following is None else (service.following,)
+    return [part.run for part in (*parts, service.rebuilding, service.narratives, *more)]
+
+
+def lanes_of(service: RunningService, settings: Settings, *, lasting: bool, reporting: bool) -> Sequence[Job]:
+    """What runs beside everything else until cancelled. Jobs among them are one node's at a time."""
+    clock = Ticker(service.journal, service.projector, service.now_us)
+    jobs: dict[str, Job] = {"clock": clock.run, "forgetting": service.forgetting.run}
+    if lasting or reporting:
+        jobs |= {"reports": service.reports.run, "schedules": ReportSchedules(service).run}
+    if lasting:
+        count = service.instruments.metrics.asked
+        judging = LlmJudge(service, service.vault, service.journal, service.gateway, count)
+        jobs |= {"retention": service.retention.run, "judging": judging.run}
+        if senders := senders_of(settings):
+            jobs["notices"] = ReportNotices(service, senders, settings.dashboard_url).run
+        if service.backups is not None:
+            jobs["backups"] = service.backups.run
+        if settings.catalog_refresh:
+            jobs["prices"] = service.prices.keep_fresh
+    lanes: list[Job] = [service.archive.run, service.backfilling.run, *([service.note_uses] if lasting else [])]
+    if service.store.shared is None:
+        return [*lanes, *jobs.values()]
+    return [*lanes, Leading(service.store.shared, jobs).run]

@@ -29,13 +29,11 @@ from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people.acts import CreateDeveloper, CreateOrganization, IssueKey, OfferLink, PeopleAct, StartMembership
 from aggregates.people.directory import Key, Membership
 from aggregates.times import US_PER_SECOND
-from svc.app import open_service
 from svc.jobs.nodes import alone
-from svc.limits import FIRST_LINK_SECONDS, KIB_BYTES, RESTART_SECONDS_MIN
 from svc.log.folder import NAME as SECRET_NAME
 from svc.log.folder import SOCKET, forget_running, held, listening_socket, new_key, note_running
-from svc.process import look_seldom, single
-from svc.service import RunningService
+from svc.process import FIRST_LINK_SECONDS, KIB_BYTES, RESTART_SECONDS_MIN, look_seldom, single
+from svc.service import RunningService, open_service
 from svc.settings import Settings, SettingsError, listening_address
 from svc_http.app import build_api, build_intake
 from svc_http.pages.words import here_only
@@ -78,7 +76,8 @@ async def initialize(
     """
     async with alone(service.store.shared, "setup"):
         await service.prices.start()
-        await service.catch_up_on_people()
+        if service.following is not None:  # know what other nodes have decided about people and keys
+            await service.administration.follow()
         if service.directory.all(Key):
             return None
         wanted: list[PeopleAct] = []

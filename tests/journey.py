@@ -18,8 +18,7 @@ import structlog
 import trio
 
 from aggregates.people.acts import AddTeamMember, CreateTeam
-from svc.app import open_service
-from svc.service import RunningService
+from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.app import build_api, build_intake

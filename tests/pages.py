@@ -25,10 +25,10 @@ from aggregates.capture.commands import CaptureRecords
 from aggregates.event import Done
 from aggregates.topics import TOPICS
 from svc import settings
-from svc.app import open_service
 from svc.cli import COMMANDS
 from svc.cli import main as svc
 from svc.observe.metrics import Metrics
+from svc.service import open_service
 from tests.support.described import described
 from tests.support.explained import demo_page
 from tests.support.memory import FixedClock

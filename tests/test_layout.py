@@ -55,7 +55,6 @@ ORDER: dict[str, tuple[str, ...]] = {
     ),
     "svc": (
         *(
-            "limits",
             "process",
             "outward",
             "llm",
@@ -68,7 +67,7 @@ ORDER: dict[str, tuple[str, ...]] = {
             "jobs",
             "observe",
         ),
-        *("hook", "connect", "service", "app", "serving", "importing", "cli", "__main__"),
+        *("hook", "connect", "service", "serving", "importing", "cli", "__main__"),
     ),
 }
 """Files and folders of each room. Each imports only what stands before it; docs/architecture.md says what is in it."""

@@ -261,10 +261,7 @@ class Service(ABC):
     async def standing(self, scope: Scope) -> Standing:
         """How far the views stand, for one who follows them."""
 
-    @abstractmethod
-    async def moved(self, steps: int) -> bool:
-        """Wait until the views have moved beyond so many steps; False once the server stops."""
-
+    moved: Callable[[int], Awaitable[bool]]  # beyond so many steps, once the views have; False once the server stops
     acts: Callable[[], Awaitable[Sequence[Act]]]
     backfills: Callable[[], Awaitable[Sequence[BackfillRecord]]]
     team_spending: Callable[[Scope, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]

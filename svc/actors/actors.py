@@ -1,15 +1,17 @@
 """One actor per developer: a task with a bounded mailbox that decides, appends, adopts and replies, in this order.
 
+A request handler is cancelled when its client hangs up. It only posts a request and waits for the answer; the task
+that owns the mailbox carries the command out whether anybody still waits or not.
+
 Commands that wait are decided in turn and appended together: the second sees what the first will have done, and
 nothing is adopted before the append has returned. After a refused or failed append the actor forgets its streams and
 reads them again. Ids are deterministic, so deciding twice never captures twice.
 """
 
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import structlog
@@ -27,22 +29,17 @@ from aggregates.decide import (
 )
 from aggregates.event import Context, Decision, Digester, Event, Reply
 from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
-from svc.actors.mailbox import Request
-from svc.limits import (
-    FRAME_BYTES_MAX,
-    KIB_BYTES,
-    MAILBOX_COMMANDS_MAX,
-    MIB_BYTES,
-    RESTART_SECONDS_MAX,
-    RESTART_SECONDS_MIN,
-)
-from svc.log.codec import NewEvent
-from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal, rough_bytes
-from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, fenced
+from svc.log.codec import NewEvent, rough_bytes
+from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
+from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced
 from svc.log.vault import Vault
+from svc.process import FRAME_BYTES_MAX, KIB_BYTES, MIB_BYTES, RESTART_SECONDS_MAX, RESTART_SECONDS_MIN, Clock
 from svc_http.lane import CpuTime, beside
 from svc_http.ports import Waiting
 
+MAILBOX_COMMANDS_MAX = 1_024  # that wait for one developer: the burst of a whole team's agents that share a key
+AHEAD_EVENTS_MAX = 256
+"""Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
 FLIGHT_BYTES_MAX = 64 * MIB_BYTES
 """Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
 ACTOR_BATCH_COMMANDS_MAX = 64  # commands decided and appended together: about what arrives during one fsync
@@ -50,21 +47,76 @@ ACTOR_BATCH_BYTES_MAX = MIB_BYTES
 """A batch of so many bytes takes no further command: sixty large ones together would never fit into the journal."""
 ACTOR_STREAMS_MAX = 2_048  # streams an actor remembers: some weeks of one developer's prompts, about 1 MiB
 ACTOR_IDLE_SECONDS = 300.0  # an actor that has had nothing to do for so long goes; its next command starts a new one
-ACTOR_RETRIES_MAX = 3
-"""How often a refused append is decided again; only a session claimed by two developers at once conflicts."""
+ACTOR_RETRIES_MAX = 3  # of a refused append; only a session claimed by two developers at once conflicts
 DECIDE_AT_ONCE_BYTES_MAX = 4 * KIB_BYTES
 """Before a larger one the others get their turn: sixty of the largest in a row would take a third of a second."""
 DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES
 """Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
-EVENT_DISK_BYTES = 2 * KIB_BYTES
-"""What an event takes on disk besides its texts, in the log and in the views: 10,000 prompts of one line, each the
-first of its session, took 53 MB for 20,000 events."""
+EVENT_DISK_BYTES = 2 * KIB_BYTES  # an event on disk besides its texts, in log and views: 20,000 events took 53 MB
 assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
 assert ACTOR_BATCH_BYTES_MAX + 2 * FRAME_BYTES_MAX < JOURNAL_BYTES_MAX, "a batch fits, whatever its last command adds"
 assert ACTOR_BATCH_COMMANDS_MAX <= COMMIT_APPENDS_MAX, "a full batch is one append among others"
 
 log = structlog.get_logger()
-CommandRequest = Request[AnyCommand, Reply]
+C = TypeVar("C")
+R = TypeVar("R")
+
+
+class Request(Generic[C, R]):
+    """A command on its way, and in the end its reply or error."""
+
+    def __init__(self, command: C, size_bytes: int = 0, landed: Callable[[int], None] | None = None) -> None:
+        self.command = command
+        self.fences = current_fences()  # of who sent it: they hold for what it makes
+        self.size_bytes = size_bytes
+        self._landed = landed
+        self._outcome: R | Exception | None = None
+        self._settled = trio.Event()
+
+    def settle(self, outcome: R | Exception) -> None:
+        """The first outcome counts."""
+        if self._outcome is None:
+            self._outcome = outcome
+            self._settled.set()
+            if self._landed is not None:
+                self._landed(self.size_bytes)
+
+    async def reply(self) -> R:
+        await self._settled.wait()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        assert self._outcome is not None, "a request is settled with a reply or an error"
+        return self._outcome
+
+
+class Mailbox(Generic[C, R]):
+    """A bounded mailbox; its one reader carries commands out in order."""
+
+    def __init__(self, commands_max: int, full: str) -> None:
+        self._full = full
+        self._send, self.requests = trio.open_memory_channel[Request[C, R]](commands_max)
+
+    def post(self, request: Request[C, R]) -> None:
+        """Raises `Busy` where it is full."""
+        try:
+            self._send.send_nowait(request)
+        except trio.WouldBlock:
+            raise Busy(self._full) from None
+
+    async def send(self, command: C) -> R:
+        """Return once the command was carried out. Raises `Busy`, or its error."""
+        request = Request[C, R](command)
+        self.post(request)
+        return await request.reply()
+
+    async def work_through(self, carry_out: Callable[[C], Awaitable[R]]) -> None:
+        """Read until cancelled; an error is the outcome of its own command alone."""
+        async for request in self.requests:
+            try:
+                with fenced(*request.fences):
+                    request.settle(await carry_out(request.command))
+            except Exception as error:
+                request.settle(error)
 
 
 class KnownStream(NamedTuple):
@@ -110,15 +162,15 @@ class Streams:
         self._known.clear()
 
     async def load(self, ids: Sequence[UUID]) -> None:
+        def read(stream_id: UUID) -> KnownStream:
+            known = EMPTY
+            for recorded in self._store.read_stream(stream_id, open_words=False):
+                known = KnownStream(recorded.version, evolve(known.state, recorded.event))
+            return known
+
         for stream_id in ids:
             if stream_id not in self._known:
-                self._remember(stream_id, await trio.to_thread.run_sync(self._read, stream_id, limiter=READS))
-
-    def _read(self, stream_id: UUID) -> KnownStream:
-        known = EMPTY
-        for recorded in self._store.read_stream(stream_id, open_words=False):
-            known = KnownStream(recorded.version, evolve(known.state, recorded.event))
-        return known
+                self._remember(stream_id, await trio.to_thread.run_sync(read, stream_id, limiter=READS))
 
     def _look(self, stream_id: UUID) -> KnownStream:
         return self._tentative.get(stream_id) or self._known.get(stream_id, EMPTY)
@@ -130,22 +182,6 @@ class Streams:
             self._known.popitem(last=False)
 
 
-_NS_PER_US = 1_000
-
-
-class Clock(Protocol):
-    def now_us(self) -> int:
-        """Microseconds since 1970, UTC."""
-        ...
-
-
-class SystemClock:
-    """The machine's clock. It may jump; what needs a duration asks trio instead."""
-
-    def now_us(self) -> int:
-        return time.time_ns() // _NS_PER_US
-
-
 class ActorContext(NamedTuple):
     store: EventStore
     journal: Journal
@@ -155,84 +191,61 @@ class ActorContext(NamedTuple):
     budgets: Budgets
 
 
+CommandRequest = Request[AnyCommand, Reply]
+
+
 class DeveloperActor:
     """Decides for one developer; the only writer of that developer's streams."""
 
-    def __init__(self, developer_id: UUID, context: ActorContext, acknowledged: Callable[[UUID, int], None]) -> None:
+    def __init__(self, developer_id: UUID, context: ActorContext, acknowledged: deque[int]) -> None:
         self._developer_id = developer_id
         self._context = context
         self._acknowledged = acknowledged
         self._streams = Streams(context.store)
         self._doubtful = False  # whether the last append failed, though it may have committed
-        self._send, self._receive = trio.open_memory_channel[CommandRequest](MAILBOX_COMMANDS_MAX)
-
-    def post(self, request: CommandRequest) -> None:
-        """Put a request into the mailbox; `Busy` where it is full."""
-        try:
-            self._send.send_nowait(request)
-        except trio.WouldBlock:
-            raise Busy(f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already") from None
+        full = f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already"
+        self.mailbox = Mailbox[AnyCommand, Reply](MAILBOX_COMMANDS_MAX, full)
 
     @property
-    def requests(self) -> int:
-        return self._receive.statistics().current_buffer_used
+    def waiting(self) -> int:
+        return self.mailbox.requests.statistics().current_buffer_used
 
     async def run(self) -> None:
+        """Until there was nothing to do for long. Takes what waits, up to a bound, and carries it out together."""
         while True:
-            request = None
+            requests: list[CommandRequest] = []
             with trio.move_on_after(ACTOR_IDLE_SECONDS):
-                request = await self._receive.receive()
-            if request is None:
+                requests.append(await self.mailbox.requests.receive())
+            if not requests:
                 return
-            await self._handle(self._batch(request))
-
-    def _batch(self, first: CommandRequest) -> list[CommandRequest]:
-        requests, size_bytes = [first], first.size_bytes
-        while len(requests) < ACTOR_BATCH_COMMANDS_MAX and size_bytes < ACTOR_BATCH_BYTES_MAX:
-            try:
-                requests.append(self._receive.receive_nowait())
-            except trio.WouldBlock:
-                break
-            size_bytes += requests[-1].size_bytes
-        return requests
+            size_bytes = requests[0].size_bytes
+            while self.waiting and len(requests) < ACTOR_BATCH_COMMANDS_MAX and size_bytes < ACTOR_BATCH_BYTES_MAX:
+                requests.append(self.mailbox.requests.receive_nowait())
+                size_bytes += requests[-1].size_bytes
+            await self._handle(requests)
 
     async def _handle(self, requests: list[CommandRequest]) -> None:
         if self._context.store.shared is not None:  # another node may have written to what may change
             self._streams.drop(stream_id for request in requests for stream_id in required_streams(request.command))
+        again = "others wrote to the same streams again and again; send the capture again"
         try:
-            conflict = not await self._attempt(requests, required_streams)
-            for request in requests if conflict else ():
-                await self._alone(request)
+            if await self._attempt(requests, required_streams):
+                return
+            for request in requests:  # alone, so that one that is refused takes no other with it
+                for _ in range(ACTOR_RETRIES_MAX):
+                    if await self._attempt([request], touched_streams):
+                        break
+                request.settle(StoreUnavailable(again))
         finally:
             for request in requests:
-                request.fail(StoreUnavailable("this developer's actor stopped; send the capture again"))
-
-    async def _alone(self, request: CommandRequest) -> None:
-        for _ in range(ACTOR_RETRIES_MAX):
-            if await self._attempt([request], touched_streams):
-                return
-        request.fail(StoreUnavailable("others wrote to the same streams again and again; send the capture again"))
+                request.settle(StoreUnavailable("this developer's actor stopped; send the capture again"))
 
     async def _attempt(
         self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
     ) -> bool:
         """Decide and append once; False after a conflict, where another attempt may succeed."""
-        decided: list[tuple[CommandRequest, Decision]] = []
-        staged: list[NewEvent] = []
         try:
-            for request in requests:
-                await self._streams.load(streams_of(request.command))
-                decision = await self._decide(request)
-                if decision is not None:
-                    staged += self._streams.stage(decision.events)
-                    decided.append((request, decision))
-            positions: Sequence[int] = ()
-            if staged:
-                with fenced(*(fence for request in requests for fence in request.fences)):
-                    positions = await self._context.journal.append(staged)
-                self._streams.adopt()
-            elif self._doubtful:
-                positions = [await self._found_on_disk()]
+            decided, positions = await self._append(requests, streams_of)
         except Conflict:
             self._streams.forget()
             return False
@@ -240,27 +253,44 @@ class DeveloperActor:
             self._streams.forget()
             self._doubtful = True
             for request in requests:
-                request.fail(error)
+                request.settle(error)
             return True
         except BaseException:
             self._streams.forget()
             raise
-        self._acknowledge(positions)
+        if positions:
+            self._acknowledged.extend(positions)
+            self._doubtful = False
         for request, decision in decided:
-            self._count_stored(request, decision.events)
-            request.answer(decision.reply)
+            if events := decision.events:
+                size_bytes = request.size_bytes + EVENT_DISK_BYTES * len(events)
+                self._spent("stored_megabytes_per_day", size_bytes / BYTES_PER_MEGABYTE)
+                self._spent("sessions_per_day", sum(isinstance(event, SessionClaimed) for _, event in events))
+            request.settle(decision.reply)
         return True
 
-    def _acknowledge(self, positions: Sequence[int]) -> None:
-        for position in positions:
-            self._acknowledged(self._developer_id, position)
-            self._doubtful = False
-
-    async def _found_on_disk(self) -> int:
-        """Where the log ends. A write that was reported as failed may be in it. Raises `StoreUnavailable`."""
-        if not await self._context.journal.probe():
-            raise StoreUnavailable("the log cannot be written at present")
-        return self._context.journal.head
+    async def _append(
+        self, requests: Sequence[CommandRequest], streams_of: Callable[[AnyCommand], Sequence[UUID]]
+    ) -> tuple[list[tuple[CommandRequest, Decision]], Sequence[int]]:
+        decided: list[tuple[CommandRequest, Decision]] = []
+        staged: list[NewEvent] = []
+        positions: Sequence[int] = ()
+        for request in requests:
+            await self._streams.load(streams_of(request.command))
+            decision = await self._decide(request)
+            if decision is not None:
+                staged += self._streams.stage(decision.events)
+                decided.append((request, decision))
+        journal = self._context.journal
+        if staged:
+            with fenced(*(fence for request in requests for fence in request.fences)):
+                positions = await journal.append(staged)
+            self._streams.adopt()
+        elif self._doubtful:  # a write that was reported as failed may be in the log
+            if not await journal.probe():
+                raise StoreUnavailable("the log cannot be written at present")
+            positions = [journal.head]
+        return decided, positions
 
     async def _decide(self, request: CommandRequest) -> Decision | None:
         command, vault = request.command, self._context.vault
@@ -282,16 +312,10 @@ class DeveloperActor:
             return await beside(taken, request.size_bytes, partial(decide, command, states, context))
         except Exception as error:
             log.exception("a command could not be decided", command=type(command).__name__)
-            request.fail(error)
+            request.settle(error)
             return None
         finally:
             self._spent("cpu_seconds_per_minute", taken.seconds)
-
-    def _count_stored(self, request: CommandRequest, events: Sequence[tuple[UUID, Event]]) -> None:
-        if events:
-            size_bytes = request.size_bytes + EVENT_DISK_BYTES * len(events)
-            self._spent("stored_megabytes_per_day", size_bytes / BYTES_PER_MEGABYTE)
-            self._spent("sessions_per_day", sum(isinstance(event, SessionClaimed) for _, event in events))
 
     def _spent(self, name: str, amount: float) -> None:
         self._context.budgets.use(name, self._developer_id, amount, self._context.clock.now_us())
@@ -309,30 +333,47 @@ def usable_digester(vault: Vault, developer_id: UUID) -> Digester:
 class Actors:
     """All actors: started on demand, restarted with back-off when they break, gone when idle."""
 
-    def __init__(self, context: ActorContext, acknowledged: Callable[[UUID, int], None]) -> None:
+    def __init__(self, context: ActorContext) -> None:
         self._context = context
-        self._acknowledged = acknowledged
+        self._acknowledged: defaultdict[UUID, deque[int]] = defaultdict(partial(deque, maxlen=AHEAD_EVENTS_MAX))
         self._actors: dict[UUID, DeveloperActor] = {}
         self._nursery: trio.Nursery | None = None
         self._flight_bytes = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
+        async with trio.open_nursery() as self._nursery:
             task_status.started()
             await trio.sleep_forever()
 
     async def send(self, command: AnyCommand) -> Reply:
-        """Carry a command out; returns once it is on disk.
+        """Returns once it is on disk. Raises `Busy`, and `StoreUnavailable` where the log cannot take it."""
 
-        `Busy` where too much waits already; `StoreUnavailable` where the log cannot take it.
-        """
-        request = CommandRequest(command, rough_bytes(command), self._landed)
+        def landed(size_bytes: int) -> None:  # when it is settled, not when its sender leaves: then its memory is free
+            self._flight_bytes -= size_bytes
+
+        request = CommandRequest(command, rough_bytes(command), landed)
         if self._flight_bytes + request.size_bytes > FLIGHT_BYTES_MAX:
             raise Busy(f"{self._flight_bytes} bytes of captures are on their way already")
-        self._actor(command.developer_id).post(request)
+        developer_id = command.developer_id
+        actor = self._actors.get(developer_id)
+        if actor is None:
+            assert self._nursery is not None, "actors are sent to only while they run"
+            actor = DeveloperActor(developer_id, self._context, self._acknowledged[developer_id])
+            self._actors[developer_id] = actor
+            self._nursery.start_soon(self._supervise, developer_id, actor)
+        actor.mailbox.post(request)
         self._flight_bytes += request.size_bytes
         return await request.reply()
+
+    def acknowledged(self, developer_id: UUID) -> int:
+        """The last position that a developer was told is on disk."""
+        positions = self._acknowledged.get(developer_id)
+        return positions[-1] if positions else 0
+
+    def far_back(self, developer_id: UUID) -> int:
+        """What the views must hold before a developer is no longer too far ahead of them; 0 for most."""
+        positions = self._acknowledged.get(developer_id)
+        return positions[0] if positions and len(positions) == AHEAD_EVENTS_MAX else 0
 
     @property
     def are_alone(self) -> bool:
@@ -340,20 +381,8 @@ class Actors:
         return len(self._actors) < 2
 
     def waiting(self) -> Waiting:
-        commands = sum(actor.requests for actor in self._actors.values())
+        commands = sum(actor.waiting for actor in self._actors.values())
         return Waiting(developers=len(self._actors), commands=commands, bytes=self._flight_bytes)
-
-    def _landed(self, size_bytes: int) -> None:
-        """Called when a request is settled, not when its sender leaves: then its memory is free."""
-        self._flight_bytes -= size_bytes
-
-    def _actor(self, developer_id: UUID) -> DeveloperActor:
-        actor = self._actors.get(developer_id)
-        if actor is None:
-            assert self._nursery is not None, "actors are sent to only while they run"
-            actor = self._actors[developer_id] = DeveloperActor(developer_id, self._context, self._acknowledged)
-            self._nursery.start_soon(self._supervise, developer_id, actor)
-        return actor
 
     async def _supervise(self, developer_id: UUID, actor: DeveloperActor) -> None:
         pause_seconds = RESTART_SECONDS_MIN
@@ -366,6 +395,6 @@ class Actors:
                 pause_seconds = min(2 * pause_seconds, RESTART_SECONDS_MAX)
                 continue
             # No checkpoint lies between this look and the removal, so no request can slip in between.
-            if not actor.requests:
+            if not actor.waiting:
                 del self._actors[developer_id]
                 return

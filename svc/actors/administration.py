@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from uuid import UUID
 
-import structlog
 import trio
 
 from aggregates.event import Event, events_of
@@ -18,15 +17,14 @@ from aggregates.people import acts as people_acts
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Directory, Organization
-from svc.actors.actors import Clock
-from svc.actors.mailbox import Mailbox
-from svc.limits import FENCED_TRIES_MAX, FOLLOW_EVENTS, MAILBOX_COMMANDS_MAX
+from svc.actors.actors import MAILBOX_COMMANDS_MAX, Mailbox
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, Conflict, EventStore, StoreUnavailable, TopicsFence, fenced
+from svc.process import Clock
 
-log = structlog.get_logger()
-
+FOLLOW_EVENTS = 500  # events about people that a node takes in at a time
+FENCED_TRIES_MAX = 5  # how often a change of people is decided again because another node decided at the same time
 Order = tuple[PeopleAct, UUID | None]  # a command, and the member who gave it; None: the operator
 TOPICS = tuple(event.TOPIC for event in events_of(people_acts))
 
@@ -73,16 +71,16 @@ class Administration:
 
     async def _carry_out(self, order: Order) -> PeopleReply:
         command, by = order
+        shared = self._store.shared is not None
         for _ in range(FENCED_TRIES_MAX):
-            if self._doubtful or self._store.shared is not None:
+            if self._doubtful or shared:
                 await self.follow()
             events, reply = decide_people(command, self.directory, self._clock.now_us(), by)
-            if not events:
-                return reply
             try:
-                await self._append(events)
+                if events:
+                    await self._append(events)
             except Conflict:
-                if self._store.shared is None:
+                if not shared:
                     raise
             else:
                 return reply

@@ -20,8 +20,8 @@ import structlog
 
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY
 from projections.schema import SCHEMA_VERSION
-from svc.limits import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 from svc.log.vault import sync
+from svc.process import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -31,7 +31,7 @@ from projections.prices import (
     spent_rows,
 )
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of, rows_in
-from svc.limits import MIB_BYTES
+from svc.process import MIB_BYTES
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable

@@ -8,9 +8,9 @@ import msgspec
 
 from aggregates.event import Mendable
 from svc.cli import Found
-from svc.limits import POLL_SECONDS
 from svc.log.folder import SOCKET, FolderInUse, held, internal_secret, socket_path
 from svc.outward import reason_in
+from svc.process import POLL_SECONDS
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def reach(settings: Settings) -> AsyncIterator["Access"]:
         raise NotReached(f"{var} holds no data yet; run `svc init --var {var}` or `svc serve --var {var}` first")
     try:
         with held(var):
-            from svc.app import open_service  # late: a running server has all of it loaded
+            from svc.service import open_service  # late: a running server has all of it loaded
             from svc_http.app import build_api
 
             async with open_service(settings) as service:

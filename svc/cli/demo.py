@@ -15,8 +15,8 @@ from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.scores.grades import PromptGrade, grade_text
 from svc.cli import Command, main
 from svc.cli.common import Shown, json_option, run, settings_from, tell
-from svc.limits import FRAME_BYTES_MAX
 from svc.log.folder import held, new_key
+from svc.process import FRAME_BYTES_MAX
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def demo(var: str | None, keep: bool) -> None:
 async def _demo(settings: Settings, keep: bool) -> None:
     import trio
 
-    from svc.app import open_service
+    from svc.service import open_service
     from svc.serving import listening, stop_signal
 
     console = Shown(highlight=False, soft_wrap=True)

@@ -13,8 +13,8 @@ from aggregates.people.directory import Developer, Membership
 from svc.cli import Command
 from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
 from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
-from svc.limits import POLL_SECONDS
 from svc.log.folder import LOCK, held
+from svc.process import POLL_SECONDS
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -214,8 +214,8 @@ def retention_(settings: Settings, as_json: bool) -> None:
     _check_data(settings)
 
     async def apply() -> int:
-        from svc.app import open_service
         from svc.jobs.nodes import alone
+        from svc.service import open_service
 
         with held(settings.var_path):
             async with open_service(settings) as service, alone(service.store.shared, "retention"):

@@ -15,8 +15,7 @@ from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingC
 from svc.cli import Command, Found
 from svc.cli.access import REPLAY, NotReached, reach
 from svc.cli.common import data_options, print_json, run, say, sentences, settings_option, show_table, tell, working
-from svc.limits import POLL_SECONDS
-from svc.process import Place, look_seldom
+from svc.process import POLL_SECONDS, Place, look_seldom
 from svc.settings import Settings
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from svc.cli.common import (
     show_table,
     tell,
 )
-from svc.limits import FIRST_LINK_SECONDS
 from svc.log.folder import held
-from svc.process import typed
+from svc.process import FIRST_LINK_SECONDS, typed
 from svc.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
                 say(f"the master key is in {settings.master_key_file}: without it no text can be read again", err=True)
 
     async def found() -> "Initialized | None":
-        from svc.app import open_service
+        from svc.service import open_service
         from svc.serving import initialize
 
         with held(settings.var_path):

@@ -1,6 +1,6 @@
 """Where this machine keeps what connects its agents: one connection is one agent, one server, one key.
 
-Nothing here or beside it imports `svc.limits`, which imports more than a hook has time for.
+Nothing here or beside it imports `svc.process`, which imports more than a hook has time for.
 """
 
 import contextlib

@@ -17,12 +17,12 @@ from aggregates.prices.catalog import CatalogPublished
 from aggregates.reports.events import ReportRequested
 from aggregates.retained import DeveloperForgotten
 from svc.actors.actors import ActorContext
-from svc.actors.administration import TOPICS, Administration
+from svc.actors.administration import FOLLOW_EVENTS, TOPICS, Administration
 from svc.jobs.catalog import Catalog
-from svc.limits import FOLLOW_EVENTS, LEASE_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import RecordedEvent
-from svc.log.opening import Leases
+from svc.log.opening import LEASE_SECONDS, Leases
 from svc.log.store import LeaseFence, SharedRecorder, StoreUnavailable, fenced
+from svc.process import RESTART_SECONDS_MAX
 from svc.views.replay import Rebuilding
 
 FOLLOW_SECONDS = 0.25  # how often a node asks how far the log has come; it is woken earlier where another node appends

@@ -31,8 +31,8 @@ from aggregates.reports.notices import (
 )
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import open_notices
-from svc.limits import KIB_BYTES, REPORT_RETRY_SECONDS
 from svc.outward import asked, trusted
+from svc.process import KIB_BYTES, REPORT_RETRY_SECONDS
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
 from svc_http.ports import Service, Unavailable
 

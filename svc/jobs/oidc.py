@@ -20,7 +20,7 @@ from svc_http.ports import Unavailable
 
 if TYPE_CHECKING:
     from joserfc.jwt import Token
-from svc.limits import KIB_BYTES
+from svc.process import KIB_BYTES
 
 PROVIDER_SECONDS = 10.0  # how long one answer may take, of three while somebody waits for a page
 PROVIDER_ANSWER_BYTES_MAX = 256 * KIB_BYTES

@@ -33,12 +33,12 @@ from projections.facts.reports import OpenReport, asked_before, open_reports
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
 from projections.reports.sections import ReportInput, report_sections
-from svc.actors.mailbox import Mailbox
-from svc.limits import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
+from svc.actors.actors import Mailbox
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal
 from svc.log.store import READS, EventStore, StoreUnavailable
 from svc.log.vault import VaultError
+from svc.process import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
 from svc_http.ports import Service, Unavailable

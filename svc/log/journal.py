@@ -24,12 +24,9 @@ from typing import NoReturn, TypeVar
 import msgspec
 import trio
 
-from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
-from aggregates.decide import AnyCommand
-from aggregates.reports.events import ReportCompleted
-from svc.limits import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
-from svc.log.codec import NewEvent
+from svc.log.codec import NewEvent, rough_bytes
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable, current_fences
+from svc.process import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
 
 COMMIT_APPENDS_MAX = 256
 """Appends in one transaction: an fsync costs as much as about 50 of them, so more would only add latency."""
@@ -116,7 +113,7 @@ class Journal:
         committed all the same. A caller that is cancelled does not stop the write.
         """
         assert events, "an append holds at least one event"
-        entry = _Append(events, self._store.rough_bytes(events))
+        entry = _Append(events, sum(rough_bytes(new.event) for new in events))
         too_many = len(self._waiting) >= JOURNAL_APPENDS_MAX
         if too_many or self._waiting_bytes + entry.rough_bytes > JOURNAL_BYTES_MAX:
             self.counts.saturated += 1
@@ -257,27 +254,3 @@ class Journal:
             entry.settled.set()
         self._waiting.clear()
         self._waiting_bytes = 0
-
-
-_COMMAND_BYTES = 500
-_RECORD_BYTES = 250
-_BYTES_PER_CHARACTER = 2
-
-
-def rough_bytes(command: AnyCommand) -> int:
-    """About how much memory a command takes: cheap, and never far too low for large ones."""
-    characters = records = 0
-    match command:
-        case CapturePrompt():
-            characters = len(command.text) + len(command.metadata_json or "")
-        case CaptureResponse():
-            characters = len(command.content.response_text or "")
-        case CaptureRecords():
-            characters, records = len(command.words) + len(command.raw or ""), len(command.records)
-        case CaptureMetrics():
-            characters, records = len(command.raw), len(command.points)
-        case ReportCompleted(sections=sections, narrative=narrative):
-            characters = sum(len(each.text or "") for each in (sections, narrative) if each is not None)
-        case _:
-            pass
-    return _COMMAND_BYTES + _BYTES_PER_CHARACTER * characters + _RECORD_BYTES * records

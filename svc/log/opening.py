@@ -15,7 +15,6 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from eventsourcing.domain import EventSourcingError
 
-from svc.limits import LEASE_SECONDS
 from svc.log.codec import Codec
 from svc.log.folder import keep_internal_secret, write_secret
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, open_sqlite_store
@@ -32,6 +31,7 @@ NO_DRIVER = (
     "or use the one file or the image, which have it"
 )
 NO_MASTER_KEY = "a store that nodes share needs a master key: name its file by SVC_MASTER_KEY_FILE"
+LEASE_SECONDS = 15.0  # how long a node that vanished keeps the others from its jobs
 _NONCE_BYTES = 12
 _MASTER = UUID(int=0)  # owns the row by which a node knows that its master key is this store's
 

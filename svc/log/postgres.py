@@ -27,8 +27,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from svc.limits import STORE_READERS_MAX
-from svc.log.store import Fence, LeaseFence, StoreUnavailable, current_fences
+from svc.log.store import STORE_READERS_MAX, Fence, LeaseFence, StoreUnavailable, current_fences
 
 SHARED_WRITERS_MAX = 3
 """Connections of a node that write: the journal's, one for keys and leases, one that looks a lost commit up."""

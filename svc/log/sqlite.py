@@ -17,9 +17,9 @@ from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import DatabaseError, IntegrityError, Notification, OperationalError
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnection, SQLiteConnectionPool, SQLiteDatastore
 
-from svc.limits import STORE_BUSY_TIMEOUT_MS, STORE_READERS_MAX
 from svc.log.codec import Codec
-from svc.log.store import EventStore, StoreUnavailable
+from svc.log.store import STORE_READERS_MAX, EventStore, StoreUnavailable
+from svc.process import STORE_BUSY_TIMEOUT_MS
 
 FORM = 2  # of the log, in the file's `user_version`
 WRITER_PRAGMAS = (

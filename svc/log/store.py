@@ -16,14 +16,16 @@ from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
 from aggregates.event import Mendable
-from svc.limits import READ_BYTES_MAX, STORE_READERS_MAX
 from svc.log.codec import Codec, CorruptEvent, NewEvent, OpenWords, RecordedEvent
+from svc.process import READ_BYTES_MAX
 
 READ_EVENTS_MAX = 1_000
 """Events in one read of the log: enough to make the read's fixed cost vanish, few enough to interrupt."""
 POSITIONS_PER_QUERY_MAX = 500
 """Positions asked for in one statement; SQLite takes 999 variables even in its oldest builds."""
 
+STORE_READERS_MAX = 8
+"""Read connections to the log: projector, requests that show words, actors that load; about 2 MiB each."""
 READS = trio.CapacityLimiter(STORE_READERS_MAX)
 """Threads that read the log, or what administration asks for: as many as there are connections to it."""
 _P = ParamSpec("_P")
@@ -189,9 +191,6 @@ class EventStore:
     def append(self, events: Sequence[NewEvent]) -> list[int]:
         """Make the events durable, all or none; their positions. Raises Conflict, UnstorableEvent."""
         return self.insert([self.encode(events)])[0]
-
-    def rough_bytes(self, events: Sequence[NewEvent]) -> int:
-        return sum(self._codec.rough_bytes(new.event) for new in events)
 
     def head(self) -> int:
         """The last position; 0 in an empty log."""

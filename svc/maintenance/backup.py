@@ -22,12 +22,12 @@ import trio
 from aggregates.event import Mendable
 from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
-from svc.actors.actors import Clock
 from svc.archive.folder import digest_of
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
 from svc.maintenance.keys import OnProgress
+from svc.process import Clock
 from svc.settings import Settings
 from svc.views.views import snapshot
 from svc_http.ports import BackupsShown

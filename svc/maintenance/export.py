@@ -21,10 +21,10 @@ from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
 from svc.archive.folder import Columns, connected, copy_rows, rows_in
-from svc.limits import MIB_BYTES
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
 from svc.maintenance.keys import OnProgress, pieces
+from svc.process import MIB_BYTES
 from svc.views.views import RULES_VERSION, current_file, snapshot
 
 EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time

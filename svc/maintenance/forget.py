@@ -37,14 +37,13 @@ from aggregates.retained import (
 )
 from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
-from svc.actors.actors import Clock
 from svc.actors.administration import Administration
-from svc.limits import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import Piece, piece_after, pieces
+from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX, Clock
 from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding

@@ -22,12 +22,12 @@ import msgspec
 
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
-from svc.limits import KIB_BYTES, MIB_BYTES
 from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER
 from svc.maintenance.backup import FORMAT, MANIFEST, KeptFile, MaintenanceError, Manifest, head_of, remove
 from svc.maintenance.keys import OnProgress
+from svc.process import KIB_BYTES, MIB_BYTES
 
 BACKUP_MANIFEST_BYTES_MAX = 64 * MIB_BYTES
 """Of the list of files in a backup: 250,000 of them, where a file of the archive holds a day."""

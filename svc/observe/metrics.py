@@ -52,11 +52,13 @@ from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION, open_reader
+from svc_http.arrivals import Arrivals
 from svc_http.ports import (
     ArchiveShown,
     CatalogShown,
     DeveloperStatus,
     LogShown,
+    ModelShown,
     Status,
     ViewsShown,
 )
@@ -209,7 +211,7 @@ class Instruments(Collector):
         return max(self._journal.head - self._projector.position, 0)
 
     async def status(
-        self, directory: Directory, activation: Mapping[UUID, Activation], *, writable: bool, by_kind: bool
+        self, developers: list[DeveloperStatus], model: ModelShown | None, *, writable: bool, by_kind: bool
     ) -> Status:
         server = running(self._var)
         if server is not None and server.pid != os.getpid():  # a command looks at the folder of one that is gone
@@ -226,8 +228,9 @@ class Instruments(Collector):
             waiting=self._actors.waiting(),
             catalog=None if served is None else _catalog_shown(served),
             replay=self._rebuilding.status,
-            developers=_developers(directory, activation),
+            developers=developers,
             budgets=self._budgets.shown(now_us),
+            model=model,
             **await trio.to_thread.run_sync(self._on_disk, writable, by_kind, limiter=READS),
         )
 
@@ -267,7 +270,9 @@ def _catalog_shown(served: Served) -> CatalogShown:
     )
 
 
-def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> list[DeveloperStatus]:
+def developers_shown(
+    directory: Directory, activation: Mapping[UUID, Activation], arrivals: Arrivals
+) -> list[DeveloperStatus]:
     members = {each.developer_id for each in directory.all(Membership) if each.active}
     return [
         DeveloperStatus(
@@ -276,6 +281,7 @@ def _developers(directory: Directory, activation: Mapping[UUID, Activation]) -> 
             activation=activation.get(each.developer_id, "waiting"),
             active=each.developer_id in members,
             unusable_email=None if (each.email or "").isascii() else each.email,
+            unknown_agents=arrivals.unread(each.developer_id),
         )
         for each in directory.all(Developer)
     ]

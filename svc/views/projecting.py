@@ -23,9 +23,9 @@ from projections.derive.integrity import TextsUnavailable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import FetchEvents, is_passing
-from svc.limits import READ_BYTES_MAX
 from svc.log.codec import CorruptEvent, RecordedEvent
 from svc.log.store import EventStore, StoreUnavailable
+from svc.process import READ_BYTES_MAX
 from svc.views.views import current_file, new_file, open_writer, point_to, remove_others
 
 GIVE_WAY_SQLITE_STEPS = 1_000

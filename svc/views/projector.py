@@ -19,10 +19,10 @@ from projections.apply import bookmark, next_due_us
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
 from projections.reader import BodyDamaged, is_damage
-from svc.limits import READERS_MAX, RESTART_SECONDS_MAX
 from svc.log.codec import NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import Conflict, EventStore, StoreUnavailable
+from svc.process import READERS_MAX, RESTART_SECONDS_MAX
 from svc.views.projecting import Cost, Stepped, step
 from svc.views.views import ViewsDamaged, open_reader, open_writer, point_to, remove_others
 from svc_http.ports import Standing
@@ -175,7 +175,8 @@ class Projector:
         except BaseException:
             self.close()
             raise
-        self._level_at = journal.head
+        self.level_at = journal.head
+        self._followed = True
         self.damaged: Callable[[str], None] = lambda _flaw: None
         """Called whenever a step or a reader meets a damaged page; it must not fail, nor take long."""
         self.steps = 0  # batches that were applied, and exchanges of the file
@@ -186,7 +187,7 @@ class Projector:
     @property
     def is_level(self) -> bool:
         """Whether the views have ever caught up with the log as it was at the start."""
-        return self.position >= self._level_at
+        return self.position >= self.level_at
 
     def standing(self, scope: Scope) -> Standing:
         """How far the views stand, and when sub-sessions of a developer last changed."""
@@ -217,6 +218,8 @@ class Projector:
 
     async def wait_for(self, position: int) -> None:
         """Return once the views hold this position; until then nothing is put off."""
+        if self.position >= position:
+            return
         self.waiting += 1
         self._wanted.set()
         try:
@@ -225,10 +228,15 @@ class Projector:
         finally:
             self.waiting -= 1
 
-    async def wait_stepped(self, steps: int) -> None:
-        """Return once more than so many batches were applied, without making haste."""
-        while self.steps <= steps:
+    async def moved(self, steps: int) -> bool:
+        """Return once more than so many batches were applied, without making haste; False once nobody may follow."""
+        while self._followed and self.steps <= steps:
             await self._advanced.wait()
+        return self._followed
+
+    def stop_following(self) -> None:
+        self._followed = False
+        self._wake()
 
     async def exchange(self, path: Path) -> None:
         """Bring another views file up to the log and serve from it; where that fails, the old one goes on serving."""
@@ -276,6 +284,9 @@ class Projector:
         self.position = position
         self.steps += 1
         self._changed.update(dict.fromkeys(changed, self.steps))
+        self._wake()
+
+    def _wake(self) -> None:
         self._advanced.set()
         self._advanced = trio.Event()
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from projections.schema import SCHEMA_VERSION, create
-from svc.limits import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 from svc.log.vault import sync
+from svc.process import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 from svc_http.ports import UnknownRules
 
 VIEWS_WAL_BYTES = 8 * MIB_BYTES

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from svc.actors.actors import SystemClock
+from svc.process import Clock
 from tests.bench.history import USUAL, Mix, prepared
 from tests.bench.results import keep
 from tests.bench.world import wait_level
@@ -115,7 +115,7 @@ def _prepare(history: History) -> None:
     """Write a history that ends now, and project it."""
     shutil.rmtree(history.home, ignore_errors=True)
     history.home.mkdir(parents=True)
-    key = prepared(history.var, history.events, SystemClock().now_us(), Mix(developers=history.developers))
+    key = prepared(history.var, history.events, Clock().now_us(), Mix(developers=history.developers))
     (history.home / "key").write_text(key)
     with THIS_TREE.serving(history.var):  # which projects it; the next start is one like any other
         wait_level(history.var, 0.5)
@@ -150,7 +150,7 @@ class _Reader:
         key = driver.headers["Authorization"].partition(" ")[2]
         driver.headers["Cookie"] = f"{signed_in(server.api_port, key)}; {operator}"
         newest = self._driver.ask("GET", f"{_SCORE}/realtime/sub-sessions?limit=1").json[0]
-        now_us = SystemClock().now_us()
+        now_us = Clock().now_us()
         month = f"from_us={now_us - MONTH_US}&to_us={now_us}"
         self._named = {"sub_session": newest["sub_session_id"], "month": month}
 

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from aggregates.reports.events import ReportPeriod, last_whole_period
 from aggregates.times import US_PER_SECOND
-from svc.actors.actors import SystemClock
 from svc.observe.logs import set_up_logs
+from svc.process import Clock
 from svc.serving import Listening, serve
 from svc.settings import Settings
 from tests.bench.history import TURN_EVENTS, Mix, prepared
@@ -56,7 +56,7 @@ def main(sub_sessions: int, rounds: int, var: Path | None) -> None:
     """
     with TemporaryDirectory(prefix="svc-bench-") as folder:
         where = var or Path(folder) / "var"
-        period = last_whole_period("monthly", ZoneInfo("UTC"), SystemClock().now_us())
+        period = last_whole_period("monthly", ZoneInfo("UTC"), Clock().now_us())
         kept = where.with_name(f"{where.name}.key")
         if not where.exists():
             turns = sub_sessions * sum(SESSION_TURNS) // len(SESSION_TURNS)

@@ -14,7 +14,6 @@ import click
 import msgspec
 
 from svc.cli.common import tell, working
-from svc.limits import READ_BYTES_MAX
 from svc.log.codec import replace_state
 from svc.log.folder import held
 from svc.log.opening import make_missing_master_key, open_log
@@ -23,7 +22,7 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.keys import OnProgress, forgotten, settle
-from svc.process import Place
+from svc.process import READ_BYTES_MAX, Place
 
 COPY_EVENTS = 1_000
 

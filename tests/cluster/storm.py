@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 from aggregates.ids import prompt_stream
-from svc.limits import LEASE_SECONDS
+from svc.log.opening import LEASE_SECONDS
 from svc.views.replay import digests
 from svc.views.views import RULES_VERSION, current_file
 from tests.cluster.nodes import Cluster, Node

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.limits import READ_BYTES_MAX
 from svc.log.folder import held
 from svc.log.opening import make_master_key, open_log
 from svc.maintenance.backup import MaintenanceError
 from svc.maintenance.verify import verify
-from svc.process import Place
+from svc.process import READ_BYTES_MAX, Place
 from tests.cluster import copying
 from tests.cluster.copying import copy_log
 from tests.support.household import household, no_progress, rebuilt

@@ -17,9 +17,9 @@ import msgspec
 import trio
 from eventsourcing.persistence import Notification
 
-from svc.app import open_service
 from svc.log.opening import open_log
 from svc.process import Place
+from svc.service import open_service
 from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc_http.app import build_api

@@ -1,4 +1,4 @@
-"""The service from a start to its end: what `svc.app` runs, over a mortal disk, behind connections."""
+"""The service from a start to its end: what `svc.service` runs, over a mortal disk, behind connections."""
 
 import math
 from collections.abc import Sequence
@@ -11,12 +11,11 @@ import trio
 import trio.testing
 from quart_trio import QuartTrio
 
-from svc.actors.actors import Clock
-from svc.app import lanes_of, tasks_of
 from svc.jobs.nodes import Job
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.service import RunningService
+from svc.process import Clock
+from svc.service import RunningService, lanes_of, tasks_of
 from svc.settings import Settings
 from svc_http.app import build_api, build_intake
 from tests.sim.fate import FATE, Fate
@@ -55,7 +54,7 @@ class Life:
                     self.up = False
 
     async def _serve(self, service: RunningService, lanes: Sequence[Job]) -> None:
-        """As `svc.app.open_service` and `svc.serving.listening` do."""
+        """As `svc.service.open_service` and `svc.serving.listening` do."""
         async with trio.open_nursery() as nursery:
             for task in tasks_of(service):
                 await nursery.start(task)

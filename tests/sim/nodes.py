@@ -7,8 +7,7 @@ from random import Random
 
 import trio
 
-from svc.limits import LEASE_SECONDS
-from svc.log.opening import make_master_key
+from svc.log.opening import LEASE_SECONDS, make_master_key
 from tests.cluster.sprayed import database
 from tests.sim.life import Life, Side
 from tests.sim.wire import Answer

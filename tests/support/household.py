@@ -13,10 +13,9 @@ from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle
-from svc.app import open_service
 from svc.log.opening import open_log
 from svc.process import Place
-from svc.service import RunningService
+from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build, digests

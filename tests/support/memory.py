@@ -11,6 +11,7 @@ from eventsourcing.popo import POPOApplicationRecorder
 from svc.log.codec import Codec
 from svc.log.store import EventStore
 from svc.log.vault import Keys
+from svc.process import Clock
 
 
 class MemoryRecorder(POPOApplicationRecorder):
@@ -88,7 +89,7 @@ class MemoryKeys(Keys):
         return Path(str(developer_id))
 
 
-class FixedClock:
+class FixedClock(Clock):
     """A clock for tests."""
 
     def __init__(self, now_us: int) -> None:

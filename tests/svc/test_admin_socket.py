@@ -14,9 +14,9 @@ import httpx
 import msgspec
 import pytest
 
-from svc.app import open_service
 from svc.cli.access import NotReached, reach
 from svc.log.folder import LOCK, RUNNING, SOCKET, FolderUnusable, Running, held, internal_secret, socket_path
+from svc.service import open_service
 from svc.serving import hang_up_all, initialize, listening
 from svc.settings import Settings
 from tests.support.process import init, serving, svc

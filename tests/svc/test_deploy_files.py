@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli import COMMANDS
-from svc.limits import MIB_BYTES
+from svc.process import MIB_BYTES
 from svc.serving import STOP_SECONDS
 from svc.settings import CONFIG_FILE, ENVIRONMENT_PREFIX, Settings
 from svc_http.bodies import EXPORT_BYTES_MAX

@@ -15,10 +15,8 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
-from svc.actors.actors import Actors
-from svc.actors.mailbox import AHEAD_EVENTS_MAX, Acknowledged
-from svc.app import open_service
-from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, RunningService
+from svc.actors.actors import AHEAD_EVENTS_MAX, Actors
+from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.projector import Ticker
@@ -152,16 +150,6 @@ async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(
         assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
     monkeypatch.undo()
     assert running.service.actors.are_alone, "who sends alone need not wait: nobody else looks"
-
-
-def test_only_who_is_ahead_has_something_to_wait_for() -> None:
-    flood, colleague, acknowledged = uuid4(), uuid4(), Acknowledged()
-    for position in range(1, AHEAD_EVENTS_MAX + 10):
-        acknowledged.note(flood, position)
-    acknowledged.note(colleague, AHEAD_EVENTS_MAX + 10)
-    assert acknowledged.oldest(flood) == 10
-    assert acknowledged.oldest(colleague) == 0
-    assert acknowledged.position(colleague) == AHEAD_EVENTS_MAX + 10
 
 
 async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_be_now(

@@ -20,10 +20,10 @@ from svc.actors.actors import (
     ACTOR_IDLE_SECONDS,
     DECIDE_INLINE_BYTES_MAX,
     FLIGHT_BYTES_MAX,
+    MAILBOX_COMMANDS_MAX,
     ActorContext,
     Actors,
 )
-from svc.limits import MAILBOX_COMMANDS_MAX
 from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
@@ -44,8 +44,7 @@ class House:
         self.journal = Journal(self.store, threaded=False)
         self.budgets = Budgets({"cpu_seconds_per_minute": 60, "sessions_per_day": 100, "stored_megabytes_per_day": 1})
         means = ActorContext(self.store, self.journal, vault, FixedClock(1), lambda _organization: True, self.budgets)
-        self.acknowledged: list[tuple[UUID, int]] = []
-        self.actors = Actors(means, lambda developer, position: self.acknowledged.append((developer, position)))
+        self.actors = Actors(means)
         self._nursery = nursery
 
     async def open(self) -> "House":
@@ -108,7 +107,7 @@ async def test_a_retry_after_a_restart_finds_what_is_there(nursery: trio.Nursery
     """An actor that knows nothing inserts first, is refused by the log, looks, and answers."""
     house = await House(nursery).open()
     await house.actors.send(prompt())
-    fresh = Actors(house.actors._context, lambda _developer, _position: None)
+    fresh = Actors(house.actors._context)
     await nursery.start(fresh.run)
     assert await fresh.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
     changed = await fresh.send(prompt(text="something else"))
@@ -120,7 +119,7 @@ async def test_a_burst_with_a_conflict_inside_lands_all_the_others(nursery: trio
     """One capture that must be looked up again does not take its batch with it."""
     house = await House(nursery).open()
     await house.actors.send(prompt(event=UUID(int=3)))
-    fresh = Actors(house.actors._context, lambda _developer, _position: None)
+    fresh = Actors(house.actors._context)
     await nursery.start(fresh.run)
     house.actors = fresh
     replies = await all_replies(house, [prompt(event=UUID(int=number)) for number in range(1, 6)])
@@ -233,7 +232,7 @@ async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nurs
     house = await House(nursery).open()
     unwritable = Unwritable(house.journal)
     means = house.actors._context._replace(journal=unwritable)  # type: ignore[arg-type]
-    actors = Actors(means, lambda _developer, _position: None)
+    actors = Actors(means)
     await nursery.start(actors.run)
     with pytest.raises(StoreUnavailable):
         await actors.send(prompt())
@@ -259,9 +258,9 @@ async def test_a_retry_of_what_was_written_after_all_says_where_it_stands(nurser
     house = await House(nursery, Lying()).open()
     with pytest.raises(StoreUnavailable):
         await house.actors.send(prompt())
-    assert house.acknowledged == []
+    assert house.actors.acknowledged(ANA.developer_id) == 0
     assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
-    assert house.acknowledged == [(ANA.developer_id, house.store.head())]
+    assert house.actors.acknowledged(ANA.developer_id) == house.store.head()
     assert house.journal.head == house.store.head() > 0
 
 
@@ -279,7 +278,8 @@ async def test_what_is_acknowledged_says_where_it_stands(nursery: trio.Nursery) 
     """The position is that of the command's last event, for reads that must not be behind it."""
     house = await House(nursery).open()
     await house.actors.send(prompt(event=uuid5(EVENT, "one")))
-    assert house.acknowledged == [(ANA.developer_id, 1), (ANA.developer_id, house.store.head())]
+    assert house.actors.acknowledged(ANA.developer_id) == house.store.head() == 2
+    assert house.actors.acknowledged(BEN.developer_id) == 0
 
 
 async def test_a_stop_does_not_wait_for_a_long_decision(monkeypatch: pytest.MonkeyPatch) -> None:

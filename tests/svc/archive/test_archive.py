@@ -267,7 +267,7 @@ def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Co
 
 def test_the_library_is_imported_when_it_is_needed() -> None:
     """A server that archives nothing does not pay for it."""
-    code = "import sys, svc.app; sys.exit('duckdb' in sys.modules)"
+    code = "import sys, svc.service; sys.exit('duckdb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=environment(), check=False).returncode == 0
 
 

@@ -17,10 +17,9 @@ from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
 from projections.prices import Reading, TeamWindow
-from svc.app import open_service
 from svc.archive.folder import Archive
 from svc.archive.lane import ArchiveLane, Budget
-from svc.service import RunningService
+from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build

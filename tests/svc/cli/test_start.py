@@ -17,7 +17,7 @@ SLOW = {
         "prometheus_client",
         "pygments",
         "msgpack",
-        "svc.app",
+        "svc.service",
         "svc.log.store",
         "svc_http.routing",
     ),

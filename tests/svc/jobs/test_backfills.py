@@ -16,9 +16,8 @@ from aggregates.event import Refused, Scope
 from aggregates.people.directory import Membership
 from aggregates.reports.decide import BackfillRecord
 from aggregates.reports.events import BackfillCompleted, BackfillRequested
-from svc.app import open_service
 from svc.log.codec import NewEvent
-from svc.service import RunningService
+from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import Progress, build_in_thread, digests

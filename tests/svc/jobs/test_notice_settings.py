@@ -12,10 +12,9 @@ from aggregates.event import Words
 from aggregates.people.acts import ChangeDeveloper
 from aggregates.reports.events import ReportCompleted, ReportStarted
 from aggregates.reports.notices import RETRY_SECONDS
-from svc.app import lanes_of, open_service
 from svc.jobs.notices import ReportNotices, mail_server, senders_of
 from svc.log.opening import open_log
-from svc.service import RunningService
+from svc.service import RunningService, lanes_of, open_service
 from svc.serving import initialize
 from svc.settings import Settings, SettingsError
 from tests.support.memory import FixedClock

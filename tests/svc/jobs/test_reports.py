@@ -17,7 +17,7 @@ from projections.facts.reports import report_state
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
-from svc.limits import REPORT_RETRY_SECONDS
+from svc.process import REPORT_RETRY_SECONDS
 from svc.views.views import ViewsDamaged
 from svc_http.ports import Unavailable
 from tests.support.log import named

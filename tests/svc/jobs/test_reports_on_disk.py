@@ -14,8 +14,7 @@ from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
 from aggregates.records.record import Record
 from projections.reports import sections as report_sections
-from svc.app import open_service
-from svc.service import RunningService
+from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc_http.app import build_api

@@ -18,7 +18,7 @@ from msgspec import inspect
 from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.prices.catalog import Snapshot
 from aggregates.topics import TOPICS, UPCASTS, TimePassed
-from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent
+from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent, rough_bytes
 from svc.log.vault import Vault
 from tests.fuzz.odd import examples
 from tests.support.catalogs import changing_lookup, list_rate, lookup, snapshot
@@ -259,9 +259,8 @@ def test_words_that_would_lie_in_the_clear_are_refused_at_the_start(cls: type[Ev
 
 def test_longer_texts_and_more_records_weigh_more() -> None:
     """The estimate that bounds what waits follows what really takes room."""
-    codec = _codec()
-    small, large = codec.rough_bytes(prompt("x")), codec.rough_bytes(prompt("x" * 100_000))
-    assert codec.rough_bytes(TimePassed(received_at_us=1)) <= small < large - 90_000
+    small, large = rough_bytes(prompt("x")), rough_bytes(prompt("x" * 100_000))
+    assert rough_bytes(TimePassed(received_at_us=1)) <= small < large - 90_000
 
 
 def test_a_text_is_taken_away_without_touching_the_fact() -> None:

@@ -12,7 +12,6 @@ import trio
 from click.testing import CliRunner, Result
 
 from aggregates.decide import ForgetDeveloper
-from svc.app import open_service
 from svc.cli import main
 from svc.cli.replaying import replay
 from svc.cli.serving import status
@@ -24,6 +23,7 @@ from svc.maintenance.keys import ADVICE, LOST_KEYS_NAMED_MAX, LostKey, lost_keys
 from svc.maintenance.restore import restore
 from svc.maintenance.verify import Finding, verify
 from svc.process import Place
+from svc.service import open_service
 from svc.settings import Settings
 from svc_http.ports import Unavailable
 from tests.support.household import Household, household, no_progress, tables_of

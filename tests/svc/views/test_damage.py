@@ -18,12 +18,12 @@ from aggregates.times import Window
 from projections.prices import TeamWindow
 from projections.reader import is_damage, is_passing, unpack
 from projections.sub_sessions.detail import prompt_rows
-from svc.app import open_service
 from svc.cli.common import EXPECTED
 from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import StoreUnavailable
+from svc.service import open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding

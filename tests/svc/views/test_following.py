@@ -3,15 +3,12 @@
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
 import trio
 import trio.testing
 
 from aggregates.capture.commands import CapturePrompt
 from aggregates.event import Scope
-from svc.actors.mailbox import Waits
-from svc.app import open_service
-from svc.service import RunningService
+from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.views import POINTER
@@ -90,16 +87,3 @@ async def test_a_replay_is_a_change_for_everybody(tmp_path: Path) -> None:
 async def _stopped_soon(service: RunningService) -> None:
     await trio.testing.wait_all_tasks_blocked(0.01)
     service.stop_following()
-
-
-async def test_who_is_cancelled_waits_no_longer() -> None:
-    waits = Waits()
-    with trio.move_on_after(0.01) as scope:
-        await waits.wait(trio.sleep_forever)
-    assert scope.cancelled_caught
-    waits.end()
-    assert not await waits.wait(_never)
-
-
-async def _never() -> None:
-    pytest.fail("nobody waits after the end")

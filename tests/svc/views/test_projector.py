@@ -67,7 +67,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 async def projected(place: Place, nursery: trio.Nursery) -> None:
     nursery.start_soon(place.projector.run)
     while place.projector.position < FACTS:
-        await place.projector.wait_stepped(place.projector.steps)
+        await place.projector.moved(place.projector.steps)
 
 
 async def test_the_projector_gives_way_between_slices_while_captures_wait(place: Place) -> None:
