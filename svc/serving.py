@@ -54,7 +54,7 @@ BACKLOG_CONNECTIONS = 1_024  # connections that wait to be accepted: a whole com
 FILES_MIN = 4_096  # fewer open files are told in a warning: each connection is one, and agents keep theirs open
 
 log = structlog.get_logger()
-_READERS = ("aggregates.redaction.redaction", "aggregates.reading.reading")
+_READERS = ("aggregates.reading.redaction", "aggregates.reading.reading")
 """Patterns, words and weights: a fifth of a start's imports."""
 
 

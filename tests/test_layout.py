@@ -20,7 +20,7 @@ ROOMS = {
 }
 ORDER: dict[str, tuple[str, ...]] = {
     "aggregates": (
-        *("characters", "event", "ids", "times", "redaction", "records", "reading", "capture", "turns", "judging"),
+        *("characters", "event", "ids", "times", "reading", "records", "capture", "turns", "judging"),
         *(
             "sub_sessions",
             "prices",

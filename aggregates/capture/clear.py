@@ -27,7 +27,7 @@ class _Fields(NamedTuple):
 
 def cleared(fact: S, context: Context) -> S:
     """The same fact, with its names and ids as they may be kept."""
-    from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
+    from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
     texts = sorted({text for text in _told(fact) if _MADE.fullmatch(text) is None})
     found = redact_among(texts) if context.redaction else {}

@@ -23,7 +23,7 @@ from aggregates.event import Command, Context, Decision, Done, Event, Reason, Re
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 
 if TYPE_CHECKING:
-    from aggregates.redaction.redaction import Redacted
+    from aggregates.reading.redaction import Redacted
 
 
 class AnswerState(msgspec.Struct, frozen=True):
@@ -227,6 +227,6 @@ def content_hash(content: ResponseContent) -> str:
 
 
 def cleaned(text: str, context: Context) -> "Redacted":
-    from aggregates.redaction.redaction import Redacted, redact  # late: loaded with the first text
+    from aggregates.reading.redaction import Redacted, redact  # late: loaded with the first text
 
     return redact(text) if context.redaction else Redacted(text, {})

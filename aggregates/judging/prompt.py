@@ -1,14 +1,19 @@
-"""The rubric judge: what kind of thing a prompt asks for, and which habits it shows (scoring.md, section 3).
+"""The rubric judge: what kind of thing a prompt asks for, which habits it shows, and why (scoring.md, section 3).
 
 A file of its own, for a prompt is also judged while a person waits for it, and turns take long to import.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from pkgutil import get_data
+from typing import TYPE_CHECKING, Literal, Protocol
 
+import msgspec
+
+from aggregates.characters import plain
 from aggregates.reading.readings import SHORT_WEIGHT, PromptReading, ResponseReading
-from aggregates.reading.verdicts import Rubric
+from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 
 if TYPE_CHECKING:
     from aggregates.reading.model import Logits, RubricModel
@@ -88,3 +93,128 @@ def context_names(prompt: PromptReading, earlier: Sequence[Earlier]) -> tuple[st
         "context:after a review command": command and asked is not None and asked.shows("cue:review", "word:review"),
     }
     return tuple(name for name, holds in found.items() if holds)
+
+
+# Why a prompt earned or missed each boolean: made from the text itself, only where somebody asks.
+
+
+class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a boolean was earned or missed, and how it is earned."""
+
+    earned: str
+    missed: str
+    how: str
+    next: str  # the same for one who is to begin with it, as the end of a sentence
+    rewrite: str  # how it is earned with a prompt's own sentence, `said`
+    nearest: str | None = None
+    """What a missed one was looked for; whether the context is enough is weighed, and no words stand for it."""
+
+
+HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
+_TOLD = {True: "earned", False: "missed", None: "nobody could tell"}
+_AS_A_WHOLE = "counted by the judge from the prompt as a whole; no words were found that show it by themselves"
+_UNSURE = "nobody can tell: what was found may be enough or not"
+_UNSEARCHED = "missed, as it was judged; words are searched in English only"
+
+
+def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
+    """For each boolean that applies, what speaks for it, or what was missed. Empty unless the rubric is ok.
+
+    `position`: of the fact whose words are `text`, None where they are gone. A span points into `text`: at what earned
+    the boolean, or at what came nearest to a missed one; where no words stand out there is none.
+    """
+    if rubric.intent is None:
+        return {}
+    if text is None:
+        gone = "as it was judged while its words were there"
+        return {each.name: Evidence(f"{_TOLD[each.value]}, {gone}", position) for each in rubric.booleans}
+    from aggregates.reading.features import extract  # late: loaded with the first text
+    from aggregates.reading.prompt_text import split_pasted
+    from aggregates.reading.reading import evidence_spans
+
+    looked = split_pasted(text)
+    shown = extract(looked)
+    spans = evidence_spans(looked, shown.phrases)
+    found: dict[BooleanName, Evidence] = {}
+    for each in rubric.booleans:
+        name, span = each.name, spans[each.name]
+        if each.value is None:
+            found[name] = Evidence(_UNSURE, None if span is None else position, span)
+        elif each.value:
+            found[name] = Evidence(_AS_A_WHOLE if span is None else HABIT_WORDS[name].earned, position, span)
+        elif (nearest := HABIT_WORDS[name].nearest) is None or (span is None and not shown.foreign):
+            found[name] = Evidence(HABIT_WORDS[name].missed)
+        elif span is None:
+            found[name] = Evidence(_UNSEARCHED)
+        else:
+            found[name] = Evidence(f"no words of its own count as {nearest}; these come nearest", position, span)
+    return found
+
+
+SAID_CHARACTERS_MAX = 100
+_SENTENCE_END = re.compile(r"[.?!] ")
+_SENTENCE_MIN = 12  # a sentence that ends before so many characters is told with the next one
+_ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")
+"""Of the first item of a list, left of it where the line was cut."""
+
+
+def how_to_earn(name: BooleanName, text: str | None) -> str:
+    """How this very prompt would earn it: its own first sentence, with what is missing."""
+    said = "" if text is None else first_sentence(text)
+    return HABIT_WORDS[name].rewrite.format(said=said) if said else HABIT_WORDS[name].how
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a prompt's own words on one line, without its full stop, cut with an ellipsis where it is
+    long; empty where it has none, or only leads up to what follows."""
+    from aggregates.reading.prompt_text import cut_end, split_pasted, title_and_summary  # late: loaded with the first
+
+    title, summary = title_and_summary(split_pasted(text))
+    said = text[title.start : max(title.end, min(summary.end, title.start + 2 * SAID_CHARACTERS_MAX))]
+    line = plain(" ".join(said.split()))
+    first = line[: cut_end(line, 0, len(line), SAID_CHARACTERS_MAX)]
+    stop = _SENTENCE_END.search(first, _SENTENCE_MIN)
+    ended = _ITEM_MARK.sub("", first if stop is None else first[: stop.start()]).rstrip()
+    if ended.endswith(":"):
+        return ""
+    return f"{ended} …" if stop is None and len(first) < len(line) else ended.rstrip(" .!?;,")
+
+
+# What a developer could do differently, in plain sentences: `advice.toml`, in two languages.
+
+Language = Literal["en", "ko"]
+GRADED_MIN = 5  # from fewer prompts nothing is concluded about a habit
+REWORKED = "it takes back or repeats earlier work"
+NO_SIGN = "nothing shows that the goal was reached"  # the two reasons that are no evidence of the outcome judge
+ONE_SIDED = "only said where sure; no rate"  # of a habit that the judge can surely see, or surely miss, but not both
+
+
+class HabitAdvice(msgspec.Struct, frozen=True):
+    label: str
+    advice: str
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    label: str
+    mitigation: str
+
+
+class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    not_enough: str  # with the `least` that it takes
+    nothing_missed: str
+    habits: dict[BooleanName, HabitAdvice]
+    troubles: dict[str, Trouble]  # what to do about each kind of evidence against an outcome
+    reached: dict[Intent, str]
+
+
+ADVICE = msgspec.toml.decode(get_data(__name__, "advice.toml") or b"", type=dict[Language, Advice])
+
+
+def language_of(asked: str | None) -> Language:
+    return "ko" if asked is not None and asked.lower().startswith("ko") else "en"
+
+
+def weakest(shares: Mapping[BooleanName, float], counts: Mapping[BooleanName, int], most: int) -> list[BooleanName]:
+    """The habits surely missed most often where they applied, those first, of what could be told often enough."""
+    missed = [name for name in BOOLEANS if counts.get(name, 0) >= GRADED_MIN and shares[name] < 1]
+    return sorted(missed, key=lambda name: round(counts[name] * (shares[name] - 1), 6))[:most]

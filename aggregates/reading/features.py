@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.pasted import PromptText
+from aggregates.reading.prompt_text import PromptText
 from aggregates.reading.readings import NUMBER
 from aggregates.reading.sentences import Cutter, Phrase, RawSentence, opening, traits
 

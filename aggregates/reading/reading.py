@@ -1,21 +1,31 @@
-"""Reading a text once: what the judges need of it, without keeping its words.
+"""Reading a text once: what the judges need of it, without its words; and where its words speak for each boolean.
 
 Readings are made when the fact is projected; everything later is decided on them. No text makes them raise.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from itertools import islice
 
 from aggregates.event import Digester, Span, packed
 from aggregates.reading import sentences as lexicon
-from aggregates.reading.authors import maker_of_own, own_span, own_words
-from aggregates.reading.features import NUMBERED_WORDS, Features, extract
+from aggregates.reading.features import AROUND, NOT_REFERENCES, NUMBERED_WORDS, REFERENCE, Features, extract
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.pasted import prompt_opening, split_pasted
-from aggregates.reading.readings import NUMBER, SHORT_WEIGHT, TOKENS_MAX, TOPIC_MAX, PromptReading, ResponseReading
+from aggregates.reading.prompt_text import PromptText, cut_end, prompt_opening, split_pasted, title_and_summary
+from aggregates.reading.readings import (
+    NUMBER,
+    SHORT_WEIGHT,
+    TOKENS_MAX,
+    TOPIC_MAX,
+    PromptReading,
+    ResponseReading,
+    maker_of,
+    own_span,
+    own_words,
+)
 from aggregates.reading.sentences import Cutter, patterns
-from aggregates.reading.titles import title_and_summary
+from aggregates.reading.verdicts import BooleanName
 
 _SUCCESS_CHARS_MAX = 400  # in longer words of a person, that something works is no more than a part of what is told
 _WORD = re.compile(r"\w+")
@@ -33,14 +43,19 @@ def read_prompt(text: str, digester: Digester, model: RubricModel = SHIPPED) -> 
     """Read a prompt, to be judged by `model` alone. Spans point into `text`; a blank prompt has empty spans."""
     own = own_span(text)
     words = text[own.start : own.end]
-    maker = maker_of_own(words, text)
+    maker = maker_of(text, words)
     looked = split_pasted(words)
     shown = extract(looked)
     title, summary = title_and_summary(looked)
     tokens = list(dict.fromkeys(_words(looked.text)))
     said = [*shown.cues, *prompt_opening(words, looked.own, len(shown.words))]
     navigational = "command" if maker is not None else _navigational(words, shown)
-    if _goes_ahead(shown.words, navigational):
+    # A nod that praises tells of what was done; any other only lets the work go on.
+    if not lexicon.GO_AHEADS.isdisjoint(shown.words[:1]) or (
+        navigational == "acknowledgement"
+        and (lexicon.PRAISE.isdisjoint(shown.words) or "would" in shown.words)
+        and not (lexicon.GO_AHEADS | lexicon.AGREEING).isdisjoint(shown.words)
+    ):
         said.append("goes ahead")
     if len(looked.own) <= _SUCCESS_CHARS_MAX and lexicon.says_it_works(looked.own):
         said.append("says that it works")
@@ -127,27 +142,153 @@ def _navigational(text: str, shown: Features) -> str | None:
     return None
 
 
-def _goes_ahead(words: Sequence[str], navigational: str | None) -> bool:
-    """Whether a prompt only lets the work go on; it says nothing of what was done."""
-    if not lexicon.GO_AHEADS.isdisjoint(words[:1]):
-        return True
-    if navigational != "acknowledgement" or (not lexicon.PRAISE.isdisjoint(words) and "would" not in words):
-        return False
-    return not (lexicon.GO_AHEADS | lexicon.AGREEING).isdisjoint(words)
-
-
 def _only_names_success(shown: Features) -> bool:
     """Whether "it works" is the only approving phrase, where it is no statement: "make sure it works"."""
-    if _WORKS not in shown.phrases.get("accepting", ""):
+    if "work" not in shown.phrases.get("accepting", ""):
         return False
     line = " ".join(shown.words)
-    others = [each for each in lexicon.PHRASE_CUES["accepting"] if not any(word.startswith(_WORKS) for word in each)]
+    others = [each for each in lexicon.PHRASE_CUES["accepting"] if not any(word.startswith("work") for word in each)]
     return not any(" ".join(each) in line for each in others)
-
-
-_WORKS = "work"
 
 
 def _topic(distinct: Iterable[str], digester: Digester) -> bytes:
     rare = [word for word in distinct if word not in _COMMON and len(word) > 2]
     return packed(sorted(digester.numbers(rare[:TOPIC_MAX])))
+
+
+# The words of a prompt that speak for each boolean, as spans: found where somebody asks for them.
+
+EVIDENCE_CHARS_MAX = 160
+_CUES: dict[BooleanName, tuple[str, ...]] = {
+    "goal_explicit": ("goal_given", "feature_asked", "small_asked", "refactor_asked"),
+    "scope_bounded": ("scope_limit",),
+    "references_concrete": (),
+    "context_sufficient": ("cause_asked", "goal_given"),
+    "verification_requested": ("check_asked",),
+    "root_cause_oriented": ("cause_asked",),
+    "plan_first": ("plan_given", "plan_asked"),
+}
+"""The phrases whose place is kept as evidence."""
+_SENTENCE_END = re.compile(r"[.?!] |\n")
+
+assert {cue for cues in _CUES.values() for cue in cues} <= lexicon.PHRASE_CUES.keys()
+
+
+def _any_of(*lists: str, also: Iterable[lexicon.Words] = ()) -> re.Pattern[str]:
+    words = frozenset[str]().union(*(lexicon.WORD_CUES[name] for name in lists), *also)
+    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
+
+
+_ELSE: dict[BooleanName, re.Pattern[str]] = {
+    "goal_explicit": re.compile(rf"{_any_of('want', also=lexicon.VERBS.values()).pattern}|\w(?=\?)"),
+    "scope_bounded": _any_of("scope", "where", "git", "review"),
+    # What can be found by it, never a mere thing: "the table" and "12 files" name no place.
+    "references_concrete": re.compile(r"\b(?:lines?|ticket|issue|pr|commit|option|step|phase|error|status) #?\d"),
+    "verification_requested": _any_of("test", "check", "accept"),
+    "root_cause_oriented": _any_of("cause"),
+    "plan_first": _any_of("plan"),
+}
+"""What is looked for where neither a phrase nor a reference speaks for a boolean. All patterns here are for lower case:
+to ignore case takes so many times as long, and nothing else of the program runs meanwhile."""
+
+
+def evidence_spans(looked: PromptText, phrases: Mapping[str, str]) -> dict[BooleanName, Span | None]:
+    """For each boolean the clause that holds one of its cues, else one of its words; None where there is neither."""
+    found = {name: [phrases[cue] for cue in cues if cue in phrases] for name, cues in _CUES.items()}
+    spans = {name: _clause(looked, [_pattern(each) for each in said]) for name, said in found.items()}
+    reference = best_reference(looked.own)
+    if reference is not None:
+        spans["references_concrete"] = looked.span(*reference)
+        spans["scope_bounded"] = spans["scope_bounded"] or spans["references_concrete"]
+    for name, words in _ELSE.items():
+        if spans[name] is None:
+            spans[name] = _clause(looked, [words])
+    return spans
+
+
+@lru_cache(maxsize=512)
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """A phrase of the lexicon as it stands in a text: apostrophes and punctuation between."""
+    plain = phrase.lower().replace(",", " ").replace("?", " ")
+    words = [r"['’]?".join(map(re.escape, word)) for word in plain.split()]
+    return re.compile(r"\b" + r"\W{1,4}".join(words))
+
+
+_CLAUSES_MAX = 8  # so many places of each phrase are compared
+_POINT = re.compile(r"[: \t]*\n\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*(\w[^\n]*)")
+_LEADS_UP = 2
+
+
+def _clause(looked: PromptText, wanted: Iterable[re.Pattern[str]]) -> Span | None:
+    """The first clause with one of these, rather one that states something than a question, and no bare lead-in."""
+    own = looked.own
+    lowered = own.replace("\u0130", "i").lower()  # the one character whose lower case is longer
+    places = [each.span() for pattern in wanted for each in islice(pattern.finditer(lowered), _CLAUSES_MAX)]
+    clauses = [_around(own, *place) for place in places]
+    if not clauses:
+        return None
+    start, end = min(clauses, key=lambda clause: _weakness(own, *clause))
+    # The first point of what a clause leads up to.
+    if _weakness(own, start, end) == _LEADS_UP and (point := _POINT.match(own, end)):
+        start, end = point.start(1), cut_end(own, point.start(1), point.end(1), EVIDENCE_CHARS_MAX)
+    return looked.span(start, end)
+
+
+def _weakness(own: str, start: int, end: int) -> int:
+    """`_LEADS_UP` of what only leads up to a list, 1 of a question."""
+    said, after = own[start:end].rstrip(), own[end : end + 1]
+    return _LEADS_UP if said.endswith(":") or after == ":" else int(said.endswith("?") or after == "?")
+
+
+def _around(own: str, at: int, after: int) -> tuple[int, int]:
+    """The clause around what stands from `at` up to `after`."""
+    low = max(at - EVIDENCE_CHARS_MAX // 2, 0)
+    before = own[low:at]
+    cut = max(before.rfind(". "), before.rfind("? "), before.rfind("! "), before.rfind("\n"))
+    start = low + 1 + (before.find(" ") if cut < 0 and low > 0 else cut)
+    while start < at and own[start] in " \t-*#>":
+        start += 1
+    most = min(len(own), max(after, start + EVIDENCE_CHARS_MAX))
+    end = cut_end(own, start, most, EVIDENCE_CHARS_MAX)
+    stop = _SENTENCE_END.search(own, after, end)
+    end = max(end if stop is None else stop.start(), after)
+    while end < len(own) and own[end - 1].isalnum() and own[end].isalnum():
+        end += 1  # never within a word
+    return start, end
+
+
+_FILE = re.compile(r"\.\w{1,5}(?:[:#]\S*)?`?$")
+_BARE_ENDING = re.compile(r"`?\.\w{0,5}`?|`+")
+_LOOKED_CHUNKS_MAX = 400
+_BEFORE = "([{\"'*<“‘…"  # what may stand before a reference; a dot may be a part of it
+_CHUNK = re.compile(r"\S+")
+
+
+def best_reference(own: str) -> tuple[int, int] | None:
+    """Where the most telling reference of a text stands; no command that it begins with, and no word in capitals."""
+    found = [
+        (_telling(bare), -chunk.start(), chunk)
+        for chunk in islice(_CHUNK.finditer(own), _LOOKED_CHUNKS_MAX)
+        if (bare := _reference_in(chunk[0])) and not (chunk[0].startswith("/") and not own[: chunk.start()].strip())
+    ]
+    if not found:
+        return None
+    chunk = max(found)[-1]
+    start = chunk.start() + len(chunk[0]) - len(chunk[0].lstrip(_BEFORE))
+    return start, start + len(chunk[0].lstrip(_BEFORE).rstrip(AROUND))
+
+
+def _telling(bare: str) -> int:
+    """How much a reference says of where to look: links and files in folders most, names without a place least."""
+    file, folder = _FILE.search(bare) is not None, "/" in bare
+    return 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
+
+
+def _reference_in(chunk: str) -> str:
+    """The reference that a chunk is; empty where it is a common word, or no more than an ending."""
+    bare = chunk.strip(AROUND)
+    if not bare or bare.isdigit() or (bare.isalpha() and (bare.islower() or bare.istitle())):
+        return ""
+    if not REFERENCE.match(bare) or bare in NOT_REFERENCES or _BARE_ENDING.fullmatch(bare):
+        return ""
+    return "" if bare.isalpha() and bare.isupper() else bare

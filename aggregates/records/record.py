@@ -134,7 +134,7 @@ class TextPool:
 
     def add_all(self, texts: Iterable[str | None]) -> None:
         """Put many texts in, looked through for secrets at once; `add` then answers where each one stands."""
-        from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
+        from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
         new = [text for text in dict.fromkeys(texts) if text is not None and text not in self._spans]
         found = redact_among(new) if self._redaction else {}

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import Language
+from aggregates.judging.prompt import Language
 from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.insights import WorkLabels
 

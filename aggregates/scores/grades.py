@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Digester, Scope, Words, cut
-from aggregates.judging.evidence import HABIT_WORDS, how_to_earn, rubric_evidence
-from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.prompt import HABIT_WORDS, how_to_earn, judge_prompt, rubric_evidence
 from aggregates.judging.rubric import own_standing
 from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.verdicts import (

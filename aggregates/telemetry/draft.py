@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.reading.authors import own_words
+from aggregates.reading.readings import own_words
 from aggregates.records.record import Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, count, identifier, name, text

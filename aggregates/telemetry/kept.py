@@ -15,7 +15,7 @@ _BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON 
 
 def without_secrets(texts: Sequence[bytes]) -> tuple[list[bytes], Counter[str]]:
     """The texts, and what was taken out of them; a string that repeats in one text counts once."""
-    from aggregates.redaction.redaction import redact_among  # late: loaded with the first text
+    from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
     # Every second piece is a string, members' names too, still escaped.
     cut = [text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE).split(b'"') for text in texts]

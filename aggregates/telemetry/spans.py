@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aggregates.reading.authors import TITLE, maker_of
+from aggregates.reading.readings import TITLE, maker_of
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.draft import RecordDraft, SourceEvent, request_tokens
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text

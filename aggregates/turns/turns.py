@@ -14,8 +14,7 @@ from uuid import UUID
 import msgspec
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
-from aggregates.reading.authors import BUTTON
-from aggregates.reading.readings import PromptReading
+from aggregates.reading.readings import BUTTON, PromptReading
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.turns.observation import CapturedResponse, Observation
 from aggregates.turns.turn import ANSWERED, API_ERROR, Opening, Turn, sum_work, tokens_of, usage_of

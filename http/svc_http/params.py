@@ -12,7 +12,7 @@ from quart import Request
 from werkzeug.datastructures import MultiDict
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import Language, language_of
+from aggregates.judging.prompt import Language, language_of
 from aggregates.people.acts import Channel
 from aggregates.people.directory import Developer
 from aggregates.people.entry import Principal

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from aggregates.judging.evidence import how_to_earn, rubric_evidence
+from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
 from aggregates.reading.verdicts import BooleanName, Evidence, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter

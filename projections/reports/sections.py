@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import ADVICE, GRADED_MIN, Language, weakest
+from aggregates.judging.prompt import ADVICE, GRADED_MIN, Language, weakest
 from aggregates.reading.verdicts import BooleanName
 from aggregates.reports.events import ReportPeriod
 from aggregates.times import Window

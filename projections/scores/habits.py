@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import how_to_earn, rubric_evidence
+from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores.habits import Decided
+from aggregates.scores.insights import Decided
 from aggregates.times import Window
 from projections.derive.sub_session_rows import PromptDetail, mask, unmask
 from projections.reader import Reader, bound, json_array

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import ADVICE, NO_SIGN, REWORKED, Language, Trouble, weakest
 from aggregates.judging.outcome import leading_against
+from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, Language, Trouble, weakest
 from aggregates.reading.verdicts import Intent
 from aggregates.scores.grades import Tally, median
 from aggregates.scores.insights import corrected, had_friction, times_at_once

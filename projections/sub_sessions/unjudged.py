@@ -191,7 +191,7 @@ def _answered(
 
 def _words(reader: Reader, turns: Sequence[Turn]) -> list[TurnWords]:
     """These turns with their words, one read of the log for all."""
-    from aggregates.reading.pasted import pasted_lines, split_pasted  # late: loaded with the first text
+    from aggregates.reading.prompt_text import pasted_lines, split_pasted  # late: loaded with the first text
 
     query = "SELECT body FROM prompts WHERE turn_id = ?"
     found = [reader.db.execute(query, (str(turn.turn_id),)).fetchone() for turn in turns]

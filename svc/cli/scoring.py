@@ -15,7 +15,7 @@ import click
 import msgspec
 from rich.markup import escape
 
-from aggregates.judging.evidence import ONE_SIDED
+from aggregates.judging.prompt import ONE_SIDED
 from svc import __version__
 from svc.cli import Command, Found
 from svc.cli.common import (

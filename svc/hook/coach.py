@@ -65,7 +65,7 @@ def advice(folder: Path, told: dict[str, Any]) -> str | None:
     replace_file(path, json.dumps(remembered).encode())
     if not new:
         return None
-    from aggregates.judging.evidence import HABIT_WORDS
+    from aggregates.judging.prompt import HABIT_WORDS
 
     return f"svc: in this prompt {HABIT_WORDS[new[0]].missed}. {HABIT_WORDS[new[0]].how}"
 

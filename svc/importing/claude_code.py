@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from aggregates.reading.authors import maker_of
+from aggregates.reading.readings import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
 from aggregates.records.tools import changed_lines, tool_effect
 from aggregates.telemetry.claude_code import STATUSES, SYNTHETIC_MODEL

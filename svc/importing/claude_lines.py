@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from aggregates.reading.authors import CONTEXT, PRINTED, maker_of, own_words
+from aggregates.reading.readings import CONTEXT, PRINTED, maker_of, own_words
 from aggregates.records.record import Count
 from svc.importing.exchange import Timed, text_in
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.reading.authors import own_words
+from aggregates.reading.readings import own_words
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.codex import SPAWNS, call_arguments, called

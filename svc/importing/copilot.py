@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from aggregates.reading.authors import own_words
+from aggregates.reading.readings import own_words
 from aggregates.records.record import Count
 from aggregates.records.tools import tool_effect
 from aggregates.telemetry.exchanges import TypedPrompt

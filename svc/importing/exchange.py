@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aggregates.reading.authors import CONTEXT, PRINTED, maker_of
+from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
 from aggregates.telemetry.draft import RecordDraft, request_tokens, tool_draft

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.reading.authors import own_words
+from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Record
 from aggregates.records.tools import tool_effect, tool_input
 from aggregates.telemetry.draft import RecordDraft, status_in, tool_draft

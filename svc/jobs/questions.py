@@ -22,7 +22,7 @@ import structlog
 import trio
 
 from aggregates.ids import answer_stream
-from aggregates.judging.evidence import language_of
+from aggregates.judging.prompt import language_of
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.reports.prose import (
     Narration,

@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from aggregates.event import Done, Refused, Scope, Words
-from aggregates.judging.evidence import language_of
+from aggregates.judging.prompt import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
 from aggregates.reports import events

@@ -192,7 +192,7 @@ _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]*")
 
 def leaving(value: Json) -> Json:
     """The same data, redacted, and without sentences that tell a judge what to say."""
-    from aggregates.redaction.redaction import redact  # late: loaded with the first text
+    from aggregates.reading.redaction import redact  # late: loaded with the first text
 
     match value:
         case str():

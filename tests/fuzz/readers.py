@@ -16,16 +16,13 @@ import aggregates
 import projections
 import svc
 import svc_http
-from aggregates.reading.authors import own_words
 from aggregates.reading.features import extract
-from aggregates.reading.pasted import prompt_opening, split_pasted
-from aggregates.reading.reading import read_prompt, read_response
-from aggregates.reading.readings import HEAD_CHARS, TAIL_CHARS
-from aggregates.reading.spans import evidence_spans
-from aggregates.reading.titles import title_and_summary
+from aggregates.reading.prompt_text import prompt_opening, split_pasted, title_and_summary
+from aggregates.reading.reading import evidence_spans, read_prompt, read_response
+from aggregates.reading.readings import HEAD_CHARS, TAIL_CHARS, own_words
+from aggregates.reading.redaction import redact, redact_among
 from aggregates.records.shell import read_command
 from aggregates.records.tools import tool_input
-from aggregates.redaction.redaction import redact, redact_among
 from aggregates.reports.prose import believed_prose, normalized
 from aggregates.scores.insights import topics
 from aggregates.scores.integrity import alike
@@ -48,18 +45,18 @@ NEVER_USERS_TEXT = {
     "svc.archive.folder": "reads names of files that svc made",
 }
 USED_AS = {
-    "aggregates.redaction.redaction._KNOWN": ("match",),
-    "aggregates.redaction.redaction._RUN_FORMS": ("match",),
-    "aggregates.redaction.redaction._BEGUN": ("match",),
+    "aggregates.reading.redaction._KNOWN": ("match",),
+    "aggregates.reading.redaction._RUN_FORMS": ("match",),
+    "aggregates.reading.redaction._BEGUN": ("match",),
 }
 """How patterns in tables are used: those of secrets only behind the letters that begin one."""
 BUILT_ELSEWHERE = {
     "aggregates.records.shell._matching": "read_command",
-    "aggregates.reading.spans._any_of": "evidence_spans",
+    "aggregates.reading.reading._any_of": "evidence_spans",
     "aggregates.reading.sentences.patterns": "read_prompt",
     "aggregates.reading.reading._cjk": "read_prompt",
-    "aggregates.reading.spans._pattern": "evidence_spans",
-    "aggregates.redaction.redaction.<lambda>": "redact",
+    "aggregates.reading.reading._pattern": "evidence_spans",
+    "aggregates.reading.redaction.<lambda>": "redact",
     "aggregates.reports.prose._stands": "prose",
     "svc_http.pages.goals.marked": "marked",
 }
@@ -79,23 +76,23 @@ CUT_BEFORE = {
     "aggregates.telemetry.codex._PATCHES": 500,
     "aggregates.telemetry.gemini._ABORTED_MESSAGE": 200,
     "aggregates.telemetry.outcomes._WORDINGS": 500,
-    "aggregates.reading.pasted._PASTED['to the judge']": 32_769,
-    "aggregates.reading.pasted._OPENS['names a new task']": 220,
-    "aggregates.reading.pasted._OPENS['goes back']": 220,
-    "aggregates.reading.pasted._OPENS['picks from a list']": 400,
-    "aggregates.reading.pasted._OPENS['accepts']": 400,
-    "aggregates.reading.pasted._OPENS['begins with now']": 400,
-    "aggregates.reading.pasted._OPENS['asks like a first prompt']": 400,
-    "aggregates.reading.pasted._OPENS['links back at once']": 400,
-    "aggregates.reading.pasted._OPENS['points back']": 220,
-    "aggregates.reading.pasted._OPENS['speaks of somebody']": 400,
-    "aggregates.reading.pasted._OPENS['failure of a run']": 400,
-    "aggregates.reading.pasted._OPENS['adds']": 24,
-    "aggregates.reading.pasted._OPENS['passes on a comment']": 220,
-    "aggregates.reading.pasted._OPENS['remark of a reviewer']": 400,
-    "aggregates.reading.pasted._OPENS['rates a severity']": 400,
-    "aggregates.reading.pasted._OTHER_LETTERS": 400,
-    "aggregates.reading.pasted._OPENS['wants at once']": 400,
+    "aggregates.reading.prompt_text._PASTED['to the judge']": 32_769,
+    "aggregates.reading.prompt_text._OPENS['names a new task']": 220,
+    "aggregates.reading.prompt_text._OPENS['goes back']": 220,
+    "aggregates.reading.prompt_text._OPENS['picks from a list']": 400,
+    "aggregates.reading.prompt_text._OPENS['accepts']": 400,
+    "aggregates.reading.prompt_text._OPENS['begins with now']": 400,
+    "aggregates.reading.prompt_text._OPENS['asks like a first prompt']": 400,
+    "aggregates.reading.prompt_text._OPENS['links back at once']": 400,
+    "aggregates.reading.prompt_text._OPENS['points back']": 220,
+    "aggregates.reading.prompt_text._OPENS['speaks of somebody']": 400,
+    "aggregates.reading.prompt_text._OPENS['failure of a run']": 400,
+    "aggregates.reading.prompt_text._OPENS['adds']": 24,
+    "aggregates.reading.prompt_text._OPENS['passes on a comment']": 220,
+    "aggregates.reading.prompt_text._OPENS['remark of a reviewer']": 400,
+    "aggregates.reading.prompt_text._OPENS['rates a severity']": 400,
+    "aggregates.reading.prompt_text._OTHER_LETTERS": 400,
+    "aggregates.reading.prompt_text._OPENS['wants at once']": 400,
 }
 """Patterns that only ever see so many characters, by what their caller cuts."""
 _RE = re.compile(r"re\.\w+$")

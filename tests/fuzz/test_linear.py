@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.pasted import prompt_opening, split_pasted
+from aggregates.reading.prompt_text import prompt_opening, split_pasted
 from aggregates.records.tools import changed_lines
 from svc.importing.claude_lines import _as_typed
 from tests.fuzz.linear import Target, tried

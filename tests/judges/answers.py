@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from aggregates.judging.boundary import OpenArc, cannot_shift
-from aggregates.reading.pasted import pasted_lines, split_pasted
+from aggregates.reading.prompt_text import pasted_lines, split_pasted
 from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
 from aggregates.turns.turn import Turn
 from projections.sub_sessions.unjudged import EARLIER_MAX, PASTED_CHARACTERS_MAX, PROMPT_CHARACTERS_MAX, TurnWords

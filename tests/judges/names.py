@@ -3,7 +3,7 @@
 from aggregates.judging.boundary import OPENS, SAID
 from aggregates.reading.features import LENGTHS, WORD_NAMES, extract
 from aggregates.reading.model import of_pasted
-from aggregates.reading.pasted import split_pasted
+from aggregates.reading.prompt_text import split_pasted
 from aggregates.reading.readings import CROSSED
 from aggregates.reading.sentences import ABOUT, FINDINGS, OPENERS, PAIRS, PHRASE_CUES, VERBS, VOCABULARY, WORD_CUES
 from aggregates.reading.verdicts import INTENTS

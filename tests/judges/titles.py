@@ -15,7 +15,7 @@ import msgspec
 
 from aggregates.characters import plain
 from aggregates.judging.boundary import as_typed
-from aggregates.reading.titles import TITLE_CHARS_MAX
+from aggregates.reading.prompt_text import TITLE_CHARS_MAX
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import conclude
 from aggregates.turns.turn import Turn

@@ -23,7 +23,7 @@ from aggregates.event import Digester
 from aggregates.judging.prompt import context_names
 from aggregates.reading.features import sentences_of
 from aggregates.reading.model import MAY_REST_ON_PASTED, RubricWeights
-from aggregates.reading.pasted import split_pasted
+from aggregates.reading.prompt_text import split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.readings import CROSSED
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent

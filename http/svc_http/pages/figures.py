@@ -11,7 +11,7 @@ from quart import Response
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores.grades import GRADED_BYTES_MAX, PEER_RANGES_MAX, PEERS_MIN, Comparison, cohort_of, grade_text
-from aggregates.scores.habits import PAYS_MIN, USUAL_GOALS, pays
+from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in

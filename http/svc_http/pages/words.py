@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from aggregates.judging.evidence import HABIT_WORDS
+from aggregates.judging.prompt import HABIT_WORDS
 from aggregates.times import US_PER_SECOND
 
 if TYPE_CHECKING:

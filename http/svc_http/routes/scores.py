@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from aggregates.event import Scope
-from aggregates.judging.evidence import language_of
+from aggregates.judging.prompt import language_of
 from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of

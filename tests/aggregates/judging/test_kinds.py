@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregates.judging.evidence import how_to_earn
+from aggregates.judging.prompt import how_to_earn
 from aggregates.reading.verdicts import BooleanName
 from aggregates.scores.grades import PromptGrade, grade_text
 

@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
-from aggregates.judging.evidence import rubric_evidence
-from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.prompt import judge_prompt, rubric_evidence
 from aggregates.judging.rubric import (
     NO_STANDING,
     SURE_MIN,

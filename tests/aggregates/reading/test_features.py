@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import packed, unpacked
-from aggregates.reading import pasted, verdicts
+from aggregates.reading import prompt_text, verdicts
 from aggregates.reading.features import KNOWN_PAIRS, find_references, known_pairs, phrase_cues, sentences_of
 from aggregates.reading.model import SHIPPED
-from aggregates.reading.pasted import pasted_lines, split_pasted
-from aggregates.reading.reading import read_prompt
+from aggregates.reading.prompt_text import pasted_lines, split_pasted
+from aggregates.reading.reading import best_reference, read_prompt
 from aggregates.reading.readings import NAMED
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
-from aggregates.reading.spans import best_reference
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.judging import DIGESTER
 
@@ -94,9 +93,9 @@ def test_a_text_is_cut_as_its_pattern_says(text: str) -> None:
 
 
 SEARCHED_WHERE_A_WORD_STANDS = (
-    ("goes back", pasted._BACK_WORDS),
-    ("passes on a comment", pasted._COMMENT_WORDS),
-    ("takes it over", pasted._TAKING_WORDS),
+    ("goes back", prompt_text._BACK_WORDS),
+    ("passes on a comment", prompt_text._COMMENT_WORDS),
+    ("takes it over", prompt_text._TAKING_WORDS),
     ("asks to commit", ("commit",)),
     ("speaks of the agent's work", ("you",)),
 )
@@ -106,7 +105,7 @@ SEARCHED_WHERE_A_WORD_STANDS = (
 def test_no_opening_is_missed_for_want_of_a_word(data: st.DataObject) -> None:
     """What a pattern matches holds one of the words without which it is not searched."""
     for name, words in SEARCHED_WHERE_A_WORD_STANDS:
-        text = data.draw(st.from_regex(pasted._OPENS[name], alphabet=st.characters(max_codepoint=127)))
+        text = data.draw(st.from_regex(prompt_text._OPENS[name], alphabet=st.characters(max_codepoint=127)))
         assert any(word in text for word in words)
 
 

@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.event import Words, cut
+from aggregates.reading.prompt_text import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from aggregates.reading.reading import read_prompt, read_response
 from aggregates.reading.readings import TOKENS_MAX
-from aggregates.reading.titles import SUMMARY_CHARS_MAX, TITLE_CHARS_MAX
 from tests.support.judging import DIGESTER
 
 ANY_TEXT = st.text(st.characters(), max_size=400)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading.verdicts import BOOLEANS
-from aggregates.scores.habits import PAYS_MIN, SIDE_MIN, Decided, Pay, pays
+from aggregates.scores.insights import PAYS_MIN, SIDE_MIN, Decided, Pay, pays
 
 CHECKS = frozenset({"verification_requested"})
 

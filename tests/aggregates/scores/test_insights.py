@@ -3,8 +3,8 @@
 import pytest
 
 from aggregates.judging import outcome
-from aggregates.judging.evidence import ADVICE, NO_SIGN, REWORKED, language_of, weakest
 from aggregates.judging.outcome import leading_against
+from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, language_of, weakest
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import corrected, had_friction, times_at_once
 from tests.support.judging import turn

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
-from aggregates.redaction.redaction import redact
+from aggregates.reading.redaction import redact
 from aggregates.telemetry import batches
 from aggregates.telemetry.envelope import split
 from aggregates.telemetry.kept import without_secrets

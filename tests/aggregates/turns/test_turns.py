@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
-from aggregates.reading.authors import BUTTON
-from aggregates.reading.readings import PromptReading
+from aggregates.reading.readings import BUTTON, PromptReading
 from aggregates.turns.observation import CapturedResponse
 from aggregates.turns.turn import Opening, Turn
 from aggregates.turns.turns import Aliases, Capture, PlacedObservation, build_turns, join_captures

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from random import Random
 
-from aggregates.reading.authors import maker_of
+from aggregates.reading.readings import maker_of
 from aggregates.reading.verdicts import BOOLEANS, Rubric
 from tests.judges.judge import read_lines
 from tests.projections.derive.test_splitting import Judged, figures, ok, raised

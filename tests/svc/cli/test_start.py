@@ -23,7 +23,7 @@ SLOW = {
     ),
 }
 """Each takes from a tenth of a second to more than one."""
-READERS = {"aggregates.reading.reading", "aggregates.reading.features", "aggregates.redaction.redaction", "rapidfuzz"}
+READERS = {"aggregates.reading.reading", "aggregates.reading.features", "aggregates.reading.redaction", "rapidfuzz"}
 MODULES_MAX = 420
 """With those of the standard library; Python alone has some 60."""
 OWN_MODULES_MAX = 50

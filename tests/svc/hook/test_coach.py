@@ -129,5 +129,5 @@ def test_the_coach_loads_no_turns_no_secrets_and_no_network() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
     names = set(done.stdout.split())
     assert "aggregates.judging.prompt" in names
-    slow = {"aggregates.turns.turn", "aggregates.redaction.redaction", "aggregates.judging.outcome", "http.client"}
+    slow = {"aggregates.turns.turn", "aggregates.reading.redaction", "aggregates.judging.outcome", "http.client"}
     assert names & {*slow, "socket", "ssl", "click", "trio", "rapidfuzz"} == set()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.redaction import redaction
-from aggregates.redaction.redaction import find_secrets, redact, redact_among
+from aggregates.reading import redaction
+from aggregates.reading.redaction import find_secrets, redact, redact_among
 from tests.support.log import ANA
 
 # Built from pieces and hashes, so that no tool that guards repositories takes this file for a leak.

@@ -1,4 +1,4 @@
-"""A prompt's own words, apart from what was pasted (blocks, dumps, traces, logs, diffs, tables), and how they open.
+"""A prompt's own words, apart from what was pasted, how they open, and its title and summary.
 
 Line by line and linear; of a long text only the head and the tail are looked at.
 """
@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.event import Span
 from aggregates.reading.readings import HEAD_CHARS, TAIL_CHARS
-from aggregates.reading.sentences import patterns
+from aggregates.reading.sentences import VERBS, patterns
 
 _FENCES = ("```", "~~~", '"""')
 _PASTED = patterns("pasted")
@@ -58,6 +58,7 @@ class PromptText(msgspec.Struct, frozen=True):
 
 
 def split_pasted(text: str) -> PromptText:
+    """Pasted are blocks, dumps, traces, logs, diffs, tables."""
     gap = max(len(text) - HEAD_CHARS - TAIL_CHARS, 0)
     head = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:] if gap else text
     own, starts, pasted = _own_lines(head, gap)
@@ -75,8 +76,7 @@ def pasted_lines(text: str) -> str:
 
 def _without_orders(own: str) -> str:
     """The own lines with blanks for every sentence that tells the judge what to say of them: it has no say."""
-    lowered = own.lower()
-    if not any(map(lowered.__contains__, _JUDGED)):
+    if not _holds(own.lower(), _JUDGED):
         return own
     pieces: list[str] = []
     done = 0
@@ -115,6 +115,11 @@ def _own_lines(text: str, gap: int) -> tuple[list[str], list[tuple[int, int]], i
             own_at += len(line) + 1
         at += len(line) + 1
     return own, starts, pasted
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    """Whether any of these stands in a text. It costs a tenth of a search for what always holds one of them."""
+    return any(map(text.__contains__, words))
 
 
 # How a prompt opens, which the boundary judge asks for. Only the head of a person's own words is looked at.
@@ -182,6 +187,105 @@ def prompt_opening(text: str, own: str, words: int) -> set[str]:
     return {name for name, holds in found.items() if holds}
 
 
-def _holds(text: str, words: tuple[str, ...]) -> bool:
-    """Whether any of these stands in a text. It costs a tenth of a search for what always holds one of them."""
-    return any(map(text.__contains__, words))
+# Its title and its summary: what a person wants, without what leads up to it.
+
+TITLE_CHARS_MAX = 60
+SUMMARY_CHARS_MAX = 240
+_BEFORE = patterns("titles")
+_VERBS = frozenset[str]().union(*VERBS.values())
+_TITLE_WORDS_MIN = 3
+_TITLE_SENTENCE_MIN = 26  # a title ends with a sentence from so many characters on
+_LINE = re.compile(r"\S[^\n]*")
+_PLACE_SIGNS = frozenset("/\\.#:")
+_BELOW_CHARS = 600
+
+
+def _line_at(source: str, start: int) -> tuple[int, int]:
+    """From `start` to the end of its line."""
+    stop = source.find("\n", start)
+    return start, len(source) if stop < 0 else stop
+
+
+def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
+    source = next((lines for lines in (looked.own, looked.text) if lines.strip()), "")
+    start, end = _line_at(source, len(source) - len(source.lstrip()))
+    summary = _placed(looked, source, start, cut_end(source, start, end, SUMMARY_CHARS_MAX))
+    line = source[start:end].rstrip()
+    if line.endswith(":") and len(line) < TITLE_CHARS_MAX:
+        start, end = _told_after(source, start, end)
+    elif _names_alone(line):
+        start, end = _said_below(source, start, end)
+    begun = start
+    while begun < end and source[begun] in "#*->•– \t":
+        begun += 1
+    start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
+    ordered = _BEFORE["commands"].match(source, start, end)
+    if ordered is not None and ordered[1].lower() in _VERBS and len(source[start:end].split()) > _TITLE_WORDS_MIN:
+        start = ordered.end()
+    attached = _BEFORE["attached"].match(source, start, end)
+    if attached is not None and len(source[attached.end() : end].split()) > _TITLE_WORDS_MIN:
+        start = attached.end()
+    # Pictures and thanks come before the goal; where nothing else stands in their line, it is in the next one.
+    thanks = _BEFORE["said first"].match(source, start, end)
+    if thanks is not None and thanks.end() == end:
+        rest = source[end : end + TITLE_CHARS_MAX * 2]
+        below = _line_at(source, end + len(rest) - len(rest.lstrip()))
+        start, end = below if source[slice(*below)].strip() else (start, end)
+    elif thanks is not None and len(source[thanks.end() : end].split()) >= _TITLE_WORDS_MIN:
+        start = thanks.end()
+    asks = _BEFORE["asks for"].match(source, start, end)
+    if asks is not None and len(source[asks.end() : end].split()) >= _TITLE_WORDS_MIN:
+        start = asks.end()
+    # At a sentence's end that is not too early, else between words, and within no link.
+    cut = cut_end(source, start, end, TITLE_CHARS_MAX, _TITLE_SENTENCE_MIN)
+    link = source.rfind("](", start, cut)
+    end = link + 1 if link > start + TITLE_CHARS_MAX // 2 else cut
+    return _placed(looked, source, start, end), summary
+
+
+def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
+    """After "Implement the following plan:" the heading that follows says more; after "When running:" a sentence."""
+    heading = len(source[start:end].split()) >= _TITLE_WORDS_MIN
+    for line in _LINE.finditer(source, end, end + 400):
+        told = line[0].startswith("#") if heading else len(line[0].split()) > 2 * _TITLE_WORDS_MIN
+        if told:
+            return _line_at(source, line.start())
+        if heading:
+            break
+    return start, end
+
+
+def _names_alone(line: str) -> bool:
+    """Whether a line is paths, links or mentions alone: it says where, and not what."""
+    words = line.split(None, _TITLE_WORDS_MIN)
+    return 0 < len(words) <= _TITLE_WORDS_MIN and all(
+        word[0] == "@" or not _PLACE_SIGNS.isdisjoint(word.rstrip(".:")) for word in words
+    )
+
+
+def _said_below(source: str, start: int, end: int) -> tuple[int, int]:
+    """The first line below that says a sentence, else one of a few words; the line itself where there is neither."""
+    below = [line for line in _LINE.finditer(source, end, end + _BELOW_CHARS) if not _names_alone(line[0])]
+    for least in (_TITLE_WORDS_MIN + 2, _TITLE_WORDS_MIN):
+        for line in below:
+            if len(line[0].split()) >= least:
+                return _line_at(source, line.start())
+    return start, end
+
+
+def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:
+    return looked.span(start, end) if source is looked.own else Span(start, end)
+
+
+def cut_end(source: str, start: int, end: int, most: int, least: int | None = None) -> int:
+    """The end of a piece of at most `most` characters: at a sentence's end from `least` on, else between words."""
+    while end > start and source[end - 1].isspace():
+        end -= 1
+    if end - start <= most:
+        return end
+    piece = source[start : start + most + 1]
+    sentence = max(piece.rfind(". "), piece.rfind("? "), piece.rfind("! "))
+    if sentence >= (most // 3 if least is None else least):
+        return start + sentence + 1
+    space = piece.rfind(" ")
+    return start + (space if space > most // 2 else most)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregates.redaction.redaction import find_secrets, redact
+from aggregates.reading.redaction import find_secrets, redact
 from aggregates.telemetry.kept import without_secrets
 
 _ROOT = Path(__file__).parents[3]

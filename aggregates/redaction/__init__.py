@@ -1,1 +1,0 @@
-"""Take secrets and addresses out of a text."""
