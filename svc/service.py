@@ -39,8 +39,7 @@ from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
 from svc.jobs.questions import LlmJudge, Narratives
 from svc.jobs.reports import Backfills, ReportJobs, ReportSchedules
-from svc.llm.budget import FILE as SPENT_FILE
-from svc.llm.budget import Budget as TokenBudget
+from svc.llm.client import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent
 from svc.log.folder import internal_secret
@@ -121,8 +120,8 @@ class RunningService(Service):
         # What a text model is asked.
         metrics = Metrics()
         count_errors(lambda message: metrics.errors.labels(message).inc())
-        self._tokens = TokenBudget(var / SPENT_FILE, settings.llm_daily_tokens, self.now_us)
-        self.gateway = Gateway(settings.model_endpoint, self._tokens, self.directory.text_leaves, metrics.asked)
+        self._tokens = TokenBudget(var / "llm-spent.json", settings.llm_daily_tokens, self.now_us)
+        self.gateway = Gateway(settings, self._tokens, self.directory.text_leaves, metrics.asked)
         self.narratives = Narratives(self.gateway, self.now_us, self.directory.names_in, metrics.asked)
         self.narrates, self.narrate = self.narratives.may_narrate, self.narratives.narrate
         # Longer work.

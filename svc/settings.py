@@ -12,7 +12,6 @@ import msgspec
 
 from aggregates.event import Mendable
 from aggregates.people.acts import Channel
-from svc.llm.budget import DAILY_TOKENS, Endpoint
 from svc.process import Place
 
 CONFIG_FILE = "svc.toml"
@@ -91,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     llm_model: str | None = None
     llm_key: str | None = None
     """Shown nowhere; give it by the environment."""
-    llm_daily_tokens: Amount = DAILY_TOKENS
+    llm_daily_tokens: Amount = 500_000  # some 250 sub-sessions
     """What the text model may be asked for in a day of UTC, both ways counted."""
     backup_every: Amount = 0
     """Hours between two backups that the server makes by itself; 0: it makes none."""
@@ -125,12 +124,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __repr__(self) -> str:
         shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in SECRETS)
         return f"Settings({', '.join(shown)})"
-
-    @property
-    def model_endpoint(self) -> Endpoint | None:
-        if self.llm_url is None or self.llm_model is None:
-            return None
-        return Endpoint(self.llm_url, self.llm_model, self.llm_key)
 
     @property
     def channels(self) -> tuple[Channel, ...]:

@@ -57,8 +57,8 @@ ORDER: dict[str, tuple[str, ...]] = {
         *(
             "process",
             "outward",
-            "llm",
             "settings",
+            "llm",
             "log",
             "views",
             "actors",

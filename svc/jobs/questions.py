@@ -14,7 +14,7 @@ and goes without where it takes longer; what is written then is there for the ne
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -23,7 +23,7 @@ import trio
 
 from aggregates.ids import answer_stream
 from aggregates.judging.prompt import language_of
-from aggregates.judging.rubric import JudgeAnswered
+from aggregates.judging.rubric import JudgeAnswered, JudgeKind
 from aggregates.reports.prose import (
     Narration,
     Narrative,
@@ -36,9 +36,7 @@ from aggregates.reports.prose import (
 )
 from projections.facts.reports import OpenReport
 from projections.sub_sessions.unjudged import Question, QuestionBounds, QuestionRound, unjudged
-from svc.llm import budget as bounds
 from svc.llm.answers import (
-    Answer,
     BoundaryAnswer,
     Disbelieved,
     Json,
@@ -56,8 +54,13 @@ from svc.log.store import Conflict
 from svc.log.vault import Vault
 from svc_http.ports import Service, Unavailable
 
+NARRATIVE_WAIT_SECONDS = 8.0  # how long a read waits for a narrative that is being written
+NARRATIVES_AT_ONCE_MAX = 32  # under way or waiting for their turn
+NARRATIVES_KEPT_MAX = 256  # of a team's or a developer's day, some 2 KiB each
+JUDGE_LOOK_SECONDS = 30.0  # how often it is looked for sub-sessions that settled
+JUDGE_REMEMBERED_MAX = 20_000  # sub-sessions that are done with; beyond it all are looked at again
+
 log = structlog.get_logger()
-T = TypeVar("T")
 People = Callable[[UUID], Sequence[str]]  # the names of an organization's members, present and former
 JUDGE_VERSION = 4
 NARRATIVE_VERSION = REPORT_VERSION = 1
@@ -65,6 +68,12 @@ NARRATIVE_VERSION = REPORT_VERSION = 1
 LANGUAGES = {"en": "English", "ko": "Korean"}  # as a model is told them
 _PERIODS = {"daily": "day", "weekly": "week", "monthly": "month"}
 _OF_THIS_QUESTION = frozenset({"misfit", "unreadable", "too-large"})
+_Verdict = RubricAnswer | OutcomeAnswer | BoundaryAnswer
+_SCHEMAS: dict[JudgeKind, type[_Verdict]] = {
+    "rubric": RubricAnswer,
+    "outcome": OutcomeAnswer,
+    "boundary": BoundaryAnswer,
+}
 
 
 class LlmJudge:
@@ -84,27 +93,24 @@ class LlmJudge:
                 pass  # the views are being built
             except Exception:
                 log.exception("sub-sessions could not be judged by the text model; it is tried again")
-            await trio.sleep(bounds.JUDGE_LOOK_SECONDS)
+            await trio.sleep(JUDGE_LOOK_SECONDS)
 
     async def look(self) -> None:
         """Ask about some sub-sessions, until something is in the way."""
-        model = self._gateway.model
-        if model is None:
-            return
         wanted = QuestionBounds(
-            model=model,
+            model=self._gateway.model or "",
             version=JUDGE_VERSION,
-            days=bounds.JUDGE_DAYS,
-            sub_sessions=bounds.JUDGE_SUB_SESSIONS,
-            prompts=bounds.JUDGE_PROMPTS_MAX,
-            gaps=bounds.JUDGE_GAPS_MAX,
+            days=7,  # what settled longer ago is left as it was judged: a new model does not read the whole past
+            sub_sessions=20,  # those that settled last first
+            prompts=20,  # of one sub-session, judged and told of with its outcome: the first ones, and its last
+            gaps=8,  # those first that the judge is least sure of
         )
         done, may_ask = frozenset(self._done), self._gateway.may_ask
         for key, questions in await self._service.read_all(lambda reader: unjudged(reader, wanted, may_ask, done)):
             for question in questions:
                 if not await self._settled(question):
                     return
-            if len(self._done) >= bounds.JUDGE_REMEMBERED_MAX:
+            if len(self._done) >= JUDGE_REMEMBERED_MAX:
                 self._done.clear()
             self._done.add(key)
 
@@ -126,27 +132,19 @@ class LlmJudge:
         return True
 
     async def _answered(self, question: Question) -> JudgeAnswered:
-        sent = leaving(question.payload)
+        sent, scope = leaving(question.payload), question.scope
         assert isinstance(sent, dict)
-        organization_id = question.scope.organization_id
-        match question.kind:
-            case "rubric":
-                rubric = await self._gateway.ask(organization_id, "rubric", JUDGE_VERSION, RubricAnswer, sent)
-                said = believed_rubric(rubric.value, str(sent["prompt"]), str(sent.get("pasted", "")))
-                fact = self._fact(question, rubric, rubric.value.confidence)
-                return msgspec.structs.replace(fact, intent=said.intent, earned=said.earned, unsure=said.unsure)
-            case "outcome":
-                outcome = await self._gateway.ask(organization_id, "outcome", JUDGE_VERSION, OutcomeAnswer, sent)
-                fact = self._fact(question, outcome, outcome.value.confidence)
-                complete = None if outcome.value.complete == "undecided" else outcome.value.complete
-                return msgspec.structs.replace(fact, complete=complete, undecided=complete is None)
-            case "boundary":
-                gap = await self._gateway.ask(organization_id, "boundary", JUDGE_VERSION, BoundaryAnswer, sent)
-                shift = believed_boundary(gap.value, str(sent["prompt"]))
-                return msgspec.structs.replace(self._fact(question, gap, gap.value.confidence), boundary=shift)
-
-    def _fact(self, question: Question, answer: Answer[T], confidence: float) -> JudgeAnswered:
-        scope = question.scope
+        schema = _SCHEMAS[question.kind]
+        answer = await self._gateway.ask(scope.organization_id, question.kind, JUDGE_VERSION, schema, sent)
+        said: dict[str, Any]
+        match answer.value:
+            case RubricAnswer() as rubric:
+                said = believed_rubric(rubric, str(sent["prompt"]), str(sent.get("pasted", "")))._asdict()
+            case OutcomeAnswer(complete=complete):
+                undecided = complete == "undecided"
+                said = {"complete": None if undecided else complete, "undecided": undecided}
+            case BoundaryAnswer() as boundary:
+                said = {"boundary": believed_boundary(boundary, str(sent["prompt"]))}
         asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
         return JudgeAnswered(
             received_at_us=self._service.now_us(),
@@ -161,7 +159,8 @@ class LlmJudge:
             input_digest=self._vault.known_digester(scope.developer_id).digest(asked),
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
-            confidence=round(confidence, 3),
+            confidence=round(answer.value.confidence, 3),
+            **said,
         )
 
 
@@ -200,9 +199,14 @@ class Narratives:
             return Narration("off")
         if not wanted.work.members:
             return Narration("no_work")
-        if self._standing(wanted) is None and (written := self._begun(wanted)) is not None:
-            with trio.move_on_after(bounds.NARRATIVE_WAIT_SECONDS):
-                await written.wait()
+        if self._standing(wanted) is None:
+            room = wanted.name not in self._under_way and len(self._under_way) < NARRATIVES_AT_ONCE_MAX
+            if room and self._nursery is not None:
+                self._under_way[wanted.name] = trio.Event()
+                self._nursery.start_soon(self._write, wanted)
+            if (written := self._under_way.get(wanted.name)) is not None:
+                with trio.move_on_after(NARRATIVE_WAIT_SECONDS):
+                    await written.wait()
         kept = self._standing(wanted)
         if kept is not None:
             return Narration("written", kept)
@@ -241,15 +245,7 @@ class Narratives:
         kept = self._kept.get(wanted.name)
         return kept if kept is not None and kept.stands(wanted.work, self._now_us()) else None
 
-    def _begun(self, wanted: NarrativeRequest) -> trio.Event | None:
-        under_way = self._under_way.get(wanted.name)
-        if under_way is not None or self._nursery is None or len(self._under_way) >= bounds.NARRATIVES_AT_ONCE_MAX:
-            return under_way
-        written = self._under_way[wanted.name] = trio.Event()
-        self._nursery.start_soon(self._write, wanted, written)
-        return written
-
-    async def _write(self, wanted: NarrativeRequest, written: trio.Event) -> None:
+    async def _write(self, wanted: NarrativeRequest) -> None:
         organization_id, kind = wanted.scope.organization_id, wanted.kind
         labels: list[Json] = [list(each) for each in wanted.work.members]
         about: dict[str, Json] = {"members": labels} if kind == "team" else {"work": labels[0]}
@@ -260,10 +256,9 @@ class Narratives:
             if text is not None:
                 self._kept[wanted.name] = Narrative(text, self._now_us(), wanted.work.clipped, wanted.work)
                 self._kept.move_to_end(wanted.name)
-            while len(self._kept) > bounds.NARRATIVES_KEPT_MAX:
+            while len(self._kept) > NARRATIVES_KEPT_MAX:
                 self._kept.popitem(last=False)
         except NoAnswer:
             pass  # counted by the gateway; nothing is kept
         finally:
-            del self._under_way[wanted.name]
-            written.set()
+            self._under_way.pop(wanted.name).set()

@@ -45,14 +45,14 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class Usage(msgspec.Struct):
+class _Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
 
 class Completion(msgspec.Struct):
     choices: list[_Choice] = []
-    usage: Usage | None = None
+    usage: _Usage | None = None
 
     @property
     def text(self) -> str:
@@ -60,13 +60,6 @@ class Completion(msgspec.Struct):
         if not self.choices or self.choices[0].finish_reason == "length":
             return ""
         return self.choices[0].message.content or ""
-
-
-def completion_of(body: bytes) -> Completion:
-    try:
-        return msgspec.json.decode(body, type=Completion)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NoAnswer("unreadable") from error
 
 
 def fitting(text: str, schema: type[T]) -> T:

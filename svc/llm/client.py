@@ -1,10 +1,15 @@
-"""Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`."""
+"""Asking: one question to an OpenAI-compatible endpoint, within every bound, or `NoAnswer`.
+
+Tokens are reserved before a question leaves, and settled once its cost is known. The count lies in a small file beside
+the data, so that a server which is started again and again spends no more than one that runs on.
+"""
 
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,41 +17,103 @@ import msgspec
 import structlog
 import trio
 
-from svc.llm import budget as bounds
-from svc.llm.answers import Answer, Completion, Json, NoAnswer, completion_of, fitting, leaving, schema_document
-from svc.llm.budget import Budget, Endpoint
+from svc.llm.answers import Answer, Completion, Json, NoAnswer, fitting, leaving, schema_document
 from svc.outward import Answer as HttpAnswer
 from svc.outward import TooLarge, asked
+from svc.settings import Settings
+
+_US_PER_DAY = 86_400_000_000
+CALLS_MAX = 4  # questions on their way at the same time
+ATTEMPT_SECONDS = 30.0  # one attempt at an answer
+RETRIES_MAX = 2  # after a 408, 409, 429 or 5xx, a broken connection or a time-out
+RETRY_PAUSE_SECONDS = 0.5  # before the second attempt; twice that before the third
+RETRY_WAIT_SECONDS_MAX = 60.0  # a `Retry-After` beyond it is not followed
+ASK_SECONDS = 75.0  # a question with its retries and the wait for its turn
+REST_SECONDS = 30.0  # nobody is asked after a failure that is not of one question alone: else every caller would wait
+ANSWER_TOKENS_MAX = 800  # a narrative of 1,200 characters of Korean takes about as many
+ANSWER_BYTES_MAX = 1024 * 1024  # of a body, error or not; a model that thinks aloud takes some 20 KiB
+PAYLOAD_CHARACTERS_MAX = 24_000  # of data in one question: some 6,000 tokens of English
+CHARACTERS_PER_TOKEN_MIN = 2  # to reserve tokens before their number is known: rather too many than too few
+assert ATTEMPT_SECONDS < ASK_SECONDS, "one attempt may take its time"
 
 log = structlog.get_logger()
 T = TypeVar("T")
-MayLeave = Callable[[UUID], bool]
 Count = Callable[[str, str, int], None]
-COMPLETIONS = "/chat/completions"
 _AGAIN = frozenset({408, 409, 429})  # with every 5xx: said of the moment, not of the question
 _NOT_UNDERSTOOD = (400, 422)  # what an endpoint of the older form says to a question of the newer one
 _RESTED_AFTER = frozenset({"timeout", "unreachable", "overloaded", "failing", "refused", "unreadable"})
 """Failures that the next question would most likely meet as well."""
 
 
-class Gateway:
-    """Asks a text model where one is configured; for the loop's thread."""
+class _Spent(msgspec.Struct):
+    day: int  # days since 1970, UTC
+    tokens: int = 0
 
-    def __init__(self, endpoint: Endpoint | None, budget: Budget, may_leave: MayLeave, count: Count) -> None:
-        self._endpoint = endpoint
+
+class Budget:
+    def __init__(self, path: Path, daily_tokens: int, now_us: Callable[[], int]) -> None:
+        self._path = path
+        self.daily_tokens = daily_tokens
+        self._now_us = now_us
+        day = now_us() // _US_PER_DAY
+        try:
+            self._spent = msgspec.json.decode(path.read_bytes(), type=_Spent)
+        except FileNotFoundError:
+            self._spent = _Spent(day)
+        except (OSError, msgspec.DecodeError) as error:
+            reason = str(error)
+            log.warning("what was spent on the text model cannot be read; it rests until tomorrow", reason=reason)
+            self._spent = _Spent(day, daily_tokens)
+
+    @property
+    def spent_tokens(self) -> int:
+        return self._today().tokens
+
+    def reserve(self, tokens: int) -> int | None:
+        """Take tokens from the day's budget; the day they belong to, or None where too few are left."""
+        today = self._today()
+        if today.tokens + tokens > self.daily_tokens:
+            return None
+        self._write(today.tokens + tokens)
+        return today.day
+
+    def settle(self, day: int, reserved: int, used: int) -> None:
+        """Replace reserved tokens by used ones; no effect on a later day."""
+        today = self._today()
+        if today.day == day:
+            self._write(max(today.tokens - reserved + used, 0))
+
+    def _today(self) -> _Spent:
+        day = self._now_us() // _US_PER_DAY
+        if day > self._spent.day:  # a clock that jumps back gives no second budget
+            self._spent = _Spent(day)
+        return self._spent
+
+    def _write(self, tokens: int) -> None:
+        self._spent.tokens = tokens
+        draft = self._path.with_suffix(".draft")
+        draft.write_bytes(msgspec.json.encode(self._spent))
+        draft.replace(self._path)
+
+
+class Gateway:
+    """Asks the text model that the settings name, if any; for the loop's thread."""
+
+    def __init__(self, settings: Settings, budget: Budget, may_leave: Callable[[UUID], bool], count: Count) -> None:
+        self._settings = settings
         self._budget = budget
         self._may_leave = may_leave
         self._count = count
-        self._turns = trio.CapacityLimiter(bounds.CALLS_MAX)
+        self._turns = trio.CapacityLimiter(CALLS_MAX)
         self._plain = False  # whether the endpoint refused the newer form of a question
         self._rests_until = -math.inf
 
     @property
     def model(self) -> str | None:
-        return None if self._endpoint is None else self._endpoint.model
+        return None if self._settings.llm_url is None else self._settings.llm_model
 
     def may_ask(self, organization_id: UUID) -> bool:
-        return self._endpoint is not None and self._may_leave(organization_id)
+        return self.model is not None and self._may_leave(organization_id)
 
     @property
     def rests(self) -> bool:
@@ -62,7 +129,7 @@ class Gateway:
         except NoAnswer as failure:
             self._count(kind, failure.reason, sum(spent))
             if failure.reason in _RESTED_AFTER:
-                self._rests_until = trio.current_time() + bounds.REST_SECONDS
+                self._rests_until = trio.current_time() + REST_SECONDS
                 log.warning("the text model gave no answer", kind=kind, reason=failure.reason)
             raise
         self._count(kind, "ok", sum(spent))
@@ -71,32 +138,31 @@ class Gateway:
     async def _ask(
         self, organization_id: UUID, kind: str, version: int, schema: type[T], payload: Json, spent: list[int]
     ) -> Answer[T]:
-        endpoint = self._checked(organization_id)
+        model = self._checked(organization_id)
         data = msgspec.json.encode(leaving(payload)).decode()
-        if len(data) > bounds.PAYLOAD_CHARACTERS_MAX:
+        if len(data) > PAYLOAD_CHARACTERS_MAX:
             raise NoAnswer("too-large")
         wanted = msgspec.json.encode(schema_document(schema), order="sorted").decode()
         instructions = f"{_text('framing')}\n{_text(f'{kind}.{version}')}\nSchema of the answer: {wanted}\n"
         messages = [{"role": "system", "content": instructions}, {"role": "user", "content": data}]
-        reserved = sum(len(each["content"]) for each in messages) // bounds.CHARACTERS_PER_TOKEN_MIN
-        with trio.move_on_after(bounds.ASK_SECONDS):
+        reserved = sum(len(each["content"]) for each in messages) // CHARACTERS_PER_TOKEN_MIN
+        with trio.move_on_after(ASK_SECONDS):
             async with self._turns:
                 self._checked(organization_id)  # it may have been switched off, or begun to rest, meanwhile
-                completion = await self._paid(messages, kind, schema, reserved + bounds.ANSWER_TOKENS_MAX, spent)
-            value = fitting(completion.text, schema)
+                completion = await self._paid(messages, kind, schema, reserved + ANSWER_TOKENS_MAX, spent)
             used = completion.usage
             tokens = (0, 0) if used is None else (used.prompt_tokens or 0, used.completion_tokens or 0)
-            return Answer(value, endpoint.model, version, *tokens)
+            return Answer(fitting(completion.text, schema), model, version, *tokens)
         raise NoAnswer("timeout")
 
-    def _checked(self, organization_id: UUID) -> Endpoint:
-        if self._endpoint is None:
+    def _checked(self, organization_id: UUID) -> str:
+        if self.model is None:
             raise NoAnswer("off")
         if not self._may_leave(organization_id):
             raise NoAnswer("withheld")
         if self.rests:
             raise NoAnswer("resting")
-        return self._endpoint
+        return self.model
 
     async def _paid(
         self, messages: list[dict[str, str]], kind: str, schema: type[Any], tokens: int, spent: list[int]
@@ -107,10 +173,13 @@ class Gateway:
             raise NoAnswer("budget")
         used = tokens
         try:
-            completion = completion_of(await self._sent(messages, kind, schema))
+            completion = msgspec.json.decode(await self._sent(messages, kind, schema), type=Completion)
             usage = completion.usage
             if usage is not None and usage.prompt_tokens is not None:
                 used = max(usage.prompt_tokens, 0) + max(usage.completion_tokens or 0, 0)
+            return completion
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise NoAnswer("unreadable") from error
         except NoAnswer as failure:
             if failure.reason in ("unreachable", "overloaded", "refused"):
                 used = 0
@@ -118,14 +187,15 @@ class Gateway:
         finally:
             self._budget.settle(day, tokens, used)
             spent.append(used)
-        return completion
 
     async def _sent(self, messages: list[dict[str, str]], kind: str, schema: type[Any]) -> bytes:
-        assert self._endpoint is not None
-        question = {"model": self._endpoint.model, "messages": messages}
-        answer = await _attempts(self._endpoint, {**question, **_form(kind, schema, plain=self._plain)})
+        question = {"model": self.model, "messages": messages}
+        older = question | {"max_tokens": ANSWER_TOKENS_MAX, "temperature": 0}
+        form = {"type": "json_schema", "json_schema": {"name": kind, "schema": schema_document(schema)}}
+        newer = question | {"max_completion_tokens": ANSWER_TOKENS_MAX, "response_format": form}
+        answer = await self._attempts(older if self._plain else newer)
         if answer.status in _NOT_UNDERSTOOD and not self._plain:
-            answer = await _attempts(self._endpoint, {**question, **_form(kind, schema, plain=True)})
+            answer = await self._attempts(older)
             self._plain = answer.status < 300
         if answer.status < 300:
             return answer.content
@@ -133,44 +203,38 @@ class Gateway:
             raise NoAnswer("overloaded")
         raise NoAnswer("failing" if answer.status >= 500 else "refused")
 
-
-async def _attempts(endpoint: Endpoint, question: Mapping[str, Any]) -> HttpAnswer:
-    """The last answer, whatever its status. Raises `NoAnswer` where there is none."""
-    headers = {"Authorization": f"Bearer {endpoint.key or 'none'}", "Content-Type": "application/json"}
-    pause_seconds = bounds.RETRY_PAUSE_SECONDS
-    for left in reversed(range(bounds.RETRIES_MAX + 1)):
-        wait_seconds = pause_seconds
-        try:
-            answer = await asked(
-                "POST",
-                endpoint.url.rstrip("/") + COMPLETIONS,
-                seconds=bounds.ATTEMPT_SECONDS,
-                bytes_max=bounds.ANSWER_BYTES_MAX,
-                headers=headers,
-                content=msgspec.json.encode(question),
-            )
-        except TooLarge as error:
-            raise NoAnswer("too-large" if error.status < 300 else "refused") from error
-        except OSError as error:
-            if not left:
-                raise NoAnswer("timeout" if isinstance(error, TimeoutError) else "unreachable") from error
-        else:
-            if not left or not (answer.status in _AGAIN or answer.status >= 500):
-                return answer
-            with suppress(ValueError):
-                wanted_seconds = float(answer.headers.get("Retry-After", ""))
-                followed = 0 < wanted_seconds <= bounds.RETRY_WAIT_SECONDS_MAX
-                wait_seconds = wanted_seconds if followed else pause_seconds
-        await trio.sleep(wait_seconds)
-        pause_seconds *= 2
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _form(kind: str, schema: type[Any], *, plain: bool) -> dict[str, Any]:
-    if plain:
-        return {"max_tokens": bounds.ANSWER_TOKENS_MAX, "temperature": 0}
-    form = {"type": "json_schema", "json_schema": {"name": kind, "schema": schema_document(schema)}}
-    return {"max_completion_tokens": bounds.ANSWER_TOKENS_MAX, "response_format": form}
+    async def _attempts(self, question: Mapping[str, Any]) -> HttpAnswer:
+        """The last answer, whatever its status. Raises `NoAnswer` where there is none."""
+        url = f"{(self._settings.llm_url or '').rstrip('/')}/chat/completions"
+        key = self._settings.llm_key or "none"
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        content, pause_seconds = msgspec.json.encode(question), RETRY_PAUSE_SECONDS
+        for left in reversed(range(RETRIES_MAX + 1)):
+            wait_seconds = pause_seconds
+            try:
+                answer = await asked(
+                    "POST",
+                    url,
+                    seconds=ATTEMPT_SECONDS,
+                    bytes_max=ANSWER_BYTES_MAX,
+                    headers=headers,
+                    content=content,
+                )
+            except TooLarge as error:
+                raise NoAnswer("too-large" if error.status < 300 else "refused") from error
+            except OSError as error:
+                if not left:
+                    raise NoAnswer("timeout" if isinstance(error, TimeoutError) else "unreachable") from error
+            else:
+                if not left or not (answer.status in _AGAIN or answer.status >= 500):
+                    return answer
+                with suppress(ValueError):
+                    wanted_seconds = float(answer.headers.get("Retry-After", ""))
+                    if 0 < wanted_seconds <= RETRY_WAIT_SECONDS_MAX:
+                        wait_seconds = wanted_seconds
+            await trio.sleep(wait_seconds)
+            pause_seconds *= 2
+        raise AssertionError("the last attempt returns or raises")
 
 
 @cache

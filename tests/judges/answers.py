@@ -33,8 +33,8 @@ from svc.llm.answers import (
     believed_rubric,
     leaving,
 )
-from svc.llm.budget import ANSWER_TOKENS_MAX, Budget, Endpoint
-from svc.llm.client import Gateway
+from svc.llm.client import ANSWER_TOKENS_MAX, Budget, Gateway
+from svc.settings import Settings
 from tests.judges.judge import Item, prompt_turns, read_lines, session_turns
 from tests.judges.labels import labelled_items
 from tests.judges.measures import BoundaryMeasures, Pair, PromptMeasures, pair_of, with_intervals
@@ -198,16 +198,16 @@ def cost_told(asked: Sequence[LabelledQuestion], model: str) -> str:
     return f"{len(asked)} questions to {model}: some {sent:,} tokens sent, up to {answered:,} answered; {dollars}."
 
 
-def ask_all(endpoint: Endpoint, asked: Sequence[LabelledQuestion], file: Path) -> int:
+def ask_all(settings: Settings, asked: Sequence[LabelledQuestion], file: Path) -> int:
     """Ask, with a progress bar, and append each answer to `file` at once; how many were believed."""
-    return trio.run(partial(_ask_all, endpoint, asked, file))
+    return trio.run(partial(_ask_all, settings, asked, file))
 
 
-async def _ask_all(endpoint: Endpoint, asked: Sequence[LabelledQuestion], file: Path) -> int:
-    gateway = Gateway(endpoint, Budget(file.with_suffix(".spent"), 2**62, lambda: 0), lambda _: True, lambda *_: None)
+async def _ask_all(settings: Settings, asked: Sequence[LabelledQuestion], file: Path) -> int:
+    gateway = Gateway(settings, Budget(file.with_suffix(".spent"), 2**62, lambda: 0), lambda _: True, lambda *_: None)
     believed = failed = 0
     with Progress(console=Console(stderr=True)) as progress, file.open("a", encoding="utf-8") as out:
-        for each in progress.track(asked, description=endpoint.model):
+        for each in progress.track(asked, description=str(settings.llm_model)):
             try:
                 answer = await _answer(gateway, each)
             except (NoAnswer, Disbelieved) as fault:

@@ -245,14 +245,13 @@ def _arcs_table(found: BoundaryMeasures, decided: DecidedMeasures | None = None)
 def _ask(data_dir: Path, file: Path, limit: int, *, yes: bool) -> None:
     """Goes on where an earlier run stopped."""
     settings = load_settings({})
-    endpoint = settings.model_endpoint
-    if endpoint is None:
+    if settings.llm_model is None:
         raise click.UsageError("no text model is configured: set SVC_LLM_URL and SVC_LLM_MODEL")
     wanted = questions(data_dir, _recorded((file,) if file.exists() else ()), limit)
-    click.echo(cost_told(wanted, endpoint.model), err=True)
+    click.echo(cost_told(wanted, settings.llm_model), err=True)
     if wanted and not yes:
         click.confirm("Ask?", abort=True, err=True)
-    click.echo(f"{ask_all(endpoint, wanted, file)} of {len(wanted)} answers were believed.", err=True)
+    click.echo(f"{ask_all(settings, wanted, file)} of {len(wanted)} answers were believed.", err=True)
 
 
 def _recorded(files: Sequence[Path]) -> Recorded:

@@ -4,8 +4,12 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
+from svc.llm.client import Budget, Count, Gateway
+from svc.settings import Settings
 from tests.support.listening import Handler, listening
 
 AT_ONCE = {"Retry-After": "0.001"}  # the client waits no longer before it tries again
@@ -73,6 +77,14 @@ class ModelServer:
         """These in order, the last one for ever."""
         left = list(said)
         self.answer = lambda _request: left.pop(0) if len(left) > 1 else left[0]
+
+
+def gateway_to(
+    server: ModelServer, folder: Path, now_us: Callable[[], int], leaves: Callable[[UUID], bool], count: Count
+) -> Gateway:
+    """It asks this server, and spends what the settings allow."""
+    settings = Settings(llm_url=server.url, llm_model="m")
+    return Gateway(settings, Budget(folder / "spent.json", settings.llm_daily_tokens, now_us), leaves, count)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import trio
+from msgspec import structs
 
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
@@ -21,10 +22,7 @@ from projections.explain.explain import explanation
 from projections.reader import unpack
 from projections.sub_sessions.listing import RubricItem, rubric_items
 from svc.jobs.questions import JUDGE_VERSION, LlmJudge
-from svc.llm import budget as bounds
 from svc.llm.answers import BoundaryAnswer, Disbelieved, Quoted, RubricAnswer, believed_boundary, believed_rubric
-from svc.llm.budget import Budget, Endpoint
-from svc.llm.client import Gateway
 from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
@@ -63,22 +61,15 @@ def judge(request: Request) -> Said:
 class Court:
     """A service with a model, whose lane looks when the test says so."""
 
-    def __init__(
-        self, service: RunningService, scope: Scope, clock: FixedClock, server: ModelServer, spent: Path
-    ) -> None:
+    def __init__(self, service: RunningService, scope: Scope, clock: FixedClock, server: ModelServer) -> None:
         self.service, self.scope, self.clock, self.server = service, scope, clock, server
-        self.tallied: list[tuple[str, str]] = []
-        budget = Budget(spent, bounds.DAILY_TOKENS, clock.now_us)
-        leaves = service.directory.text_leaves
-        self.gateway = Gateway(Endpoint(server.url, "m"), budget, leaves, self._count)
-        self.lane = LlmJudge(service, service.vault, service.journal, self.gateway, self._count)
+        self.owner: dict[str, Any] = structs.asdict(scope)
+        self.begins()
 
-    def _count(self, kind: str, outcome: str, _tokens: int) -> None:
-        self.tallied.append((kind, outcome))
-
-    @property
-    def owner(self) -> dict[str, Any]:
-        return {"organization_id": self.scope.organization_id, "developer_id": self.scope.developer_id}
+    def begins(self) -> None:
+        """Who asks remembers nothing, as after a restart."""
+        service = self.service
+        self.lane = LlmJudge(service, service.vault, service.journal, service.gateway, lambda *_: None)
 
     async def asks(self, text: str, session: str = "s1") -> None:
         asked = CapturePrompt(
@@ -89,15 +80,10 @@ class Court:
 
     async def works(self, text: str = ASK, session: str = "s1") -> None:
         await self.asks(text, session)
-        about: dict[str, Any] = {
-            "agent_session_id": session,
-            "source": "claude-code",
-            "decoder_version": 1,
-            "words": "",
-        }
+        about = self.owner | {"agent_session_id": session, "source": "claude-code", "decoder_version": 1, "words": ""}
         at_us = self.clock.now_us()
         edit = Record(record_id=f"{session}/{at_us}", at_us=at_us, kind="tool", tool="Edit", ok=True, lines_added=20)
-        await self.service.send(CaptureRecords(**self.owner, **about, records=(edit,)))
+        await self.service.send(CaptureRecords(**about, records=(edit,)))
         await self.level()
 
     async def settles(self) -> None:
@@ -138,12 +124,11 @@ async def opened(folder: Path) -> AsyncIterator[Court]:
     clock = FixedClock(NOW_US)
     with model_server() as server:
         server.answer = judge
-        async with open_service(Settings(var=str(folder / "var")), clock=clock) as service:
+        settings = Settings(var=str(folder / "var"), llm_url=server.url, llm_model="m")
+        async with open_service(settings, clock=clock) as service:
             made = await initialize(service, folder / "var")
             assert made is not None
-            scope = Scope(made.organization_id, made.developer_id)
-            court = Court(service, scope, clock, server, folder / "spent.json")
-            yield court
+            yield Court(service, Scope(made.organization_id, made.developer_id), clock, server)
 
 
 async def test_verdicts_are_facts(tmp_path: Path) -> None:
@@ -163,6 +148,8 @@ async def test_verdicts_are_facts(tmp_path: Path) -> None:
         item = await court.item()
         assert (item.intent_class, item.goal_explicit, item.scope_bounded) == ("feature", True, False)
         assert (before, await court.judges()) == (["embedded/2"], ["model:m"])
+        await court.looks()
+        court.begins()
         await court.looks()
         assert len(court.server.received) == 2, "what was answered is not asked again"
 
@@ -197,33 +184,30 @@ async def asked_about_a_gap(court: Court, text: str = OTHER) -> list[str]:
 
 
 async def test_an_unsure_boundary_is_asked_about_first(tmp_path: Path) -> None:
-    """Then what became of it is judged: two sub-sessions, each with a rubric and an outcome of its own."""
+    """Then what became of it is judged. The explanation names who drew it; a replay draws it again and asks nobody."""
     async with opened(tmp_path) as court:
         court.server.answer = parts
         assert await asked_about_a_gap(court) == ["start", "topic"]
         kinds = [(each.kind, each.boundary) for each in court.answers()]
         assert kinds[0] == ("boundary", True)
         assert sorted(kinds[1:]) == [("outcome", None), ("outcome", None), ("rubric", None), ("rubric", None)]
-        calls = len(court.server.received)
+        court.server.answer = lambda _request: fails(500)
         await court.looks()
-        assert len(court.server.received) == calls
-
-
-async def test_its_explanation_names_who_drew_a_boundary(tmp_path: Path) -> None:
-    """And where in the log the answer stands, beside the prompt that it lies before, in its own words."""
-    async with opened(tmp_path) as court:
-        court.server.answer = parts
-        await asked_about_a_gap(court)
         newest = (await court.service.read(court.scope, rubric_items, 10, 0))[0].score_v3_sub_session_id
         told = await court.service.read(court.scope, explanation, UUID(newest), 1)
         assert told is not None
         assert (told.boundary.kind, told.boundary.judge, told.boundary.confidence) == ("topic", "model:m", 0.8)
         position = next(each.position for each in court.service.store.read_topics([JudgeAnswered.TOPIC]))
-        assert position in told.boundary.positions
         answered, opening = told.boundary.evidence
+        assert position in told.boundary.positions
         assert (answered.position, answered.quote) == (position, None)
         assert opening.position == told.boundary.positions[0] != position
         assert opening.quote
+        path, digester = tmp_path / "again.db", court.service.vault.known_digester
+        await trio.to_thread.run_sync(lambda: replay.build(path, court.service.store, digester, lambda *_: None))
+        with snapshot(court.service.projector.readers.path) as live, snapshot(path) as again:
+            assert replay.digests(again) == replay.digests(live)
+        assert len(court.server.received) == 5
 
 
 async def test_what_is_left_below_the_floor_is_asked_about_too(tmp_path: Path) -> None:
@@ -280,30 +264,6 @@ def test_a_made_up_quote_draws_no_boundary() -> None:
     assert believed_boundary(BoundaryAnswer(True, 1.0, "now  THE export"), "Now the export, please")
 
 
-async def test_a_restart_asks_nothing_again(tmp_path: Path) -> None:
-    async with opened(tmp_path) as court:
-        await court.works()
-        await court.settles()
-        await court.looks()
-        await LlmJudge(court.service, court.service.vault, court.service.journal, court.gateway, court._count).look()
-        assert len(court.server.received) == 2
-
-
-async def test_a_replay_makes_no_call(tmp_path: Path) -> None:
-    """And gives the same tables, with the boundary that a model drew."""
-    async with opened(tmp_path) as court:
-        court.server.answer = parts
-        assert await asked_about_a_gap(court) == ["start", "topic"]
-        calls = len(court.server.received)
-        court.server.answer = lambda _request: fails(500)
-        path = tmp_path / "again.db"
-        digester = court.service.vault.known_digester
-        await trio.to_thread.run_sync(lambda: replay.build(path, court.service.store, digester, lambda *_: None))
-        with snapshot(court.service.projector.readers.path) as live, snapshot(path) as again:
-            assert replay.digests(again) == replay.digests(live)
-        assert len(court.server.received) == calls == 5
-
-
 @pytest.mark.parametrize(
     ("said", "asked_again"),
     [
@@ -317,7 +277,7 @@ async def test_the_embedded_verdict_stands(
     tmp_path: Path, said: Said, asked_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever goes wrong; what may pass is tried again."""
-    monkeypatch.setattr(bounds, "REST_SECONDS", 0)
+    monkeypatch.setattr("svc.llm.client.REST_SECONDS", 0)
     async with opened(tmp_path) as court:
         await court.works()
         await court.settles()

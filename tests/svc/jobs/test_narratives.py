@@ -25,12 +25,9 @@ from aggregates.reports.prose import (
 from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
 from projections.reports.days import team_day
 from svc.jobs.questions import Narratives
-from svc.llm import budget as bounds
-from svc.llm.budget import Budget, Endpoint
-from svc.llm.client import Gateway
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
 from tests.support.memory import FixedClock
-from tests.support.model_server import ModelServer, Request, Said, fails, model_server, says, wrote
+from tests.support.model_server import ModelServer, Request, Said, fails, gateway_to, model_server, says, wrote
 from tests.support.people import ACME, ANA, ANA_SCOPE
 
 SOME = work_labels([["fixing a bug in tests"]])
@@ -44,11 +41,10 @@ class Desk:
         self.server = server
         self.clock = FixedClock(20_000 * DAY)
         self.leaves = True
-        budget = Budget(folder / "spent.json", bounds.DAILY_TOKENS, self.clock.now_us)
-        self.gateway = Gateway(Endpoint(server.url, "m"), budget, lambda _id: self.leaves, lambda *_: None)
+        gateway = gateway_to(server, folder, self.clock.now_us, lambda _id: self.leaves, lambda *_: None)
         self.counted: list[tuple[str, str]] = []
         self.narratives = Narratives(
-            self.gateway, self.clock.now_us, lambda _id: ["Ana Holm"], lambda *said: self.counted.append(said[:2])
+            gateway, self.clock.now_us, lambda _id: ["Ana Holm"], lambda *said: self.counted.append(said[:2])
         )
 
     async def narrate(self, work: Any = SOME, **about: Any) -> Narrative | None:
@@ -79,6 +75,8 @@ async def test_one_is_written_once(tmp_path: Path) -> None:
         assert (first.text, first.generated_at_us, first.clipped) == ("The team fixed a bug.", 20_000 * DAY, False)
         desk.clock.advance(10 * STALE_US)
         assert await desk.narrate() == first
+        desk.leaves = False
+        assert await desk.narrate() is None, "not even one from before, where the organization keeps its text"
         assert len(desk.server.received) == 1
 
 
@@ -98,39 +96,30 @@ async def test_changed_facts_may_lag_by_four_hours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "disbelieved"),
     [
-        wrote("not json"),
-        says({"narrative": "   *** \u200b"}),
-        says({"text": "The team fixed a bug."}),
-        says({"narrative": "The team fixed a bug.", "structured_narrative": {"headline": "x"}}),
+        (wrote("not json"), False),
+        (says({"narrative": "   *** \u200b"}), True),
+        (says({"text": "The team fixed a bug."}), False),
+        (says({"narrative": "The team fixed a bug.", "structured_narrative": {"headline": "x"}}), False),
+        (says({"narrative": "Ana fixed a bug."}), True),
+        (says({"narrative": "The team closed 7 bugs."}), True),
+        (says({"narrative": "Twelve bugs were fixed."}), True),
+        (says({"narrative": "The team read evil.example/x."}), True),
+        (says({"narrative": "@all!"}), True),
     ],
+    ids=["text", "nothing", "other", "structured", "a name", "a number", "a number in words", "an address", "a call"],
 )
-async def test_failures_are_not_kept(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_does_not_fit_or_says_more_than_was_told_is_neither_shown_nor_kept(
+    tmp_path: Path, said: Said, disbelieved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Anything structured fails closed, the text beside it with it. The next read asks again."""
-    monkeypatch.setattr(bounds, "REST_SECONDS", 0)
+    monkeypatch.setattr("svc.llm.client.REST_SECONDS", 0)
     async with opened(tmp_path) as desk:
-        desk.server.answers(said, says({"narrative": "The team fixed a bug."}))
-        assert await desk.narrate() is None
+        desk.server.answers(said, said, says({"narrative": "The team fixed a bug."}))
+        assert [await desk.narrate(), await desk.narrate(kind="today")] == [None, None]
+        assert desk.counted == ([("team", "disbelieved"), ("today", "disbelieved")] if disbelieved else [])
         assert await desk.narrate() is not None
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Ana fixed a bug.",
-        "The team closed 7 bugs.",
-        "Twelve bugs were fixed.",
-        "The team read evil.example/x.",
-        "@all!",
-    ],
-)
-async def test_more_than_was_told_is_not_shown(tmp_path: Path, said: str) -> None:
-    async with opened(tmp_path) as desk:
-        desk.server.answers(says({"narrative": said}))
-        assert await desk.narrate() is None
-        assert await desk.narrate(kind="today") is None
-        assert desk.counted == [("team", "disbelieved"), ("today", "disbelieved")]
 
 
 async def test_why_there_is_none_is_told(tmp_path: Path) -> None:
@@ -148,26 +137,14 @@ async def test_why_there_is_none_is_told(tmp_path: Path) -> None:
 
 async def test_who_waits_too_long_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is written all the same, once, and is there for the next one."""
-    monkeypatch.setattr("svc.llm.budget.NARRATIVE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("svc.jobs.questions.NARRATIVE_WAIT_SECONDS", 0.05)
     async with opened(tmp_path) as desk:
         desk.server.answers(says({"narrative": "Late."})._replace(seconds=0.3))
         assert (await desk.told()).status == "pending"
-        monkeypatch.setattr("svc.llm.budget.NARRATIVE_WAIT_SECONDS", 5)
+        monkeypatch.setattr("svc.jobs.questions.NARRATIVE_WAIT_SECONDS", 5)
         found = await desk.told()
         assert found.narrative is not None
         assert (found.status, found.narrative.text, len(desk.server.received)) == ("written", "Late.", 1)
-
-
-async def test_nothing_is_asked_for_nothing(tmp_path: Path) -> None:
-    """No work, or an organization that keeps its text; not even a narrative from before is shown then."""
-    async with opened(tmp_path) as desk:
-        desk.server.answers(says({"narrative": "The team fixed a bug."}))
-        assert await desk.narrate(work_labels([])) is None
-        assert await desk.narrate() is not None
-        desk.leaves = False
-        assert await desk.narrate() is None
-        assert await desk.narrate(about="other") is None
-        assert len(desk.server.received) == 1
 
 
 async def test_languages_teams_and_days_have_their_own(tmp_path: Path) -> None:

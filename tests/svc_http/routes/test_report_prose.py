@@ -13,13 +13,10 @@ from trio.testing import wait_all_tasks_blocked
 from aggregates.reports.events import ReportCompleted
 from projections.facts.reports import OpenReport
 from svc.jobs.questions import Narratives
-from svc.llm import budget as bounds
-from svc.llm.budget import Budget, Endpoint
-from svc.llm.client import Gateway
 from svc_http.app import build_api
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.memory import FixedClock
-from tests.support.model_server import ModelServer, Said, fails, model_server, says, wrote
+from tests.support.model_server import ModelServer, Said, fails, gateway_to, model_server, says, wrote
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, bearer
 from tests.svc_http.routes.test_reports import asked, record
@@ -38,8 +35,8 @@ class Press:
         self.ana = Caller(build_api(self.shop), bearer())
         self.tallied: list[str] = []
         self.leaves = True
-        budget = Budget(folder / "spent.json", bounds.DAILY_TOKENS, FixedClock(20_000 * DAY).now_us)
-        self.gateway = Gateway(Endpoint(server.url, "m"), budget, lambda _id: self.leaves, self._count)
+        now_us = FixedClock(20_000 * DAY).now_us
+        self.gateway = gateway_to(server, folder, now_us, lambda _id: self.leaves, self._count)
         self.shop.write = Narratives(self.gateway, lambda: 0, lambda _id: ["Ana"], self._count).report
 
     def _count(self, kind: str, outcome: str, _tokens: int) -> None:
