@@ -119,7 +119,7 @@ def _tail_turns(db: sqlite3.Connection, session: str, start_us: int) -> tuple[li
     hosts = sorted({capture.host_prompt_id for capture in persons if capture.host_prompt_id is not None})
     query = (
         "SELECT t.host_prompt_id FROM json_each(?) h CROSS JOIN turns t "
-        "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND t.started_us < ?"
+        "ON t.agent_session_id = ? AND t.host_prompt_id = h.value AND +t.started_us < ?"
     )
     taken = {row[0] for row in db.execute(query, (json_array(hosts), session, start_us))}
     seen = _tail_observations(db, session, start_us, [host for host in hosts if host not in taken], taken)
@@ -140,13 +140,13 @@ def _tail_observations(
     columns = "o.at_us, o.record_id, o.position, o.body, o.price"
     by_time = (
         f"SELECT {columns} FROM observations o LEFT JOIN turns t ON t.agent_session_id = o.agent_session_id "
-        "AND t.host_prompt_id = o.prompt_id AND t.started_us < :start "
+        "AND t.host_prompt_id = o.prompt_id AND +t.started_us < :start "  # the plus: by the name, not by the time
         "WHERE o.agent_session_id = :session AND o.at_us >= :start AND o.superseded = 0 "
         "AND (t.turn_id IS NULL OR o.prompt_id IN (SELECT value FROM json_each(:taken)))"
     )
     by_name = (
-        f"SELECT {columns} FROM observations o JOIN json_each(:hosts) h ON o.prompt_id = h.value "
-        "WHERE o.agent_session_id = :session AND o.at_us < :start AND o.superseded = 0"
+        f"SELECT {columns} FROM json_each(:hosts) h CROSS JOIN observations o ON o.prompt_id = h.value "
+        "AND o.agent_session_id = :session AND o.at_us < :start AND o.superseded = 0"
     )
     bound = {"session": session, "start": start_us, "hosts": json_array(hosts), "taken": json_array(sorted(taken))}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)

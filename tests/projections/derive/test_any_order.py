@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.event import Scope
-from aggregates.ids import record_capture_id
+from aggregates.ids import record_capture_id, turn_id_from_capture
 from aggregates.sub_sessions.arcs import Arc
 from projections.reader import unpack
 from tests.fuzz.odd import examples
@@ -261,12 +261,74 @@ def _reports_of_tasks() -> Log:
     return log
 
 
+def _joined_far_back() -> Log:
+    """A plugin tells of a prompt that the log saw; three others have come between the two captures."""
+    log = Log().claim("s1").records("s1", {"kind": "prompt", "at_us": MONDAY, "text": PROMPTS[0]})
+    for number, text in enumerate((PROMPTS[3], PROMPTS[-1], PROMPTS[1]), 1):
+        log.prompt("s1", text, MONDAY + number * 20 * SECOND, cwd_digest=7)
+    log.prompt("s1", PROMPTS[0], MONDAY + 90 * SECOND, cwd_digest=7)
+    return log
+
+
+def _clear_without_words() -> Log:
+    """Only the plugin tells that what the log saw was a clear: the turn before it is closed by it."""
+    log = _prompts(PROMPTS[0], PROMPTS[3])
+    log.records("s1", {"kind": "prompt", "at_us": MONDAY + 2 * HOUR, "prompt_id": "clears"})
+    log.prompt("s1", PROMPTS[4], MONDAY + 2 * HOUR, host_prompt_id="clears", cwd_digest=7)
+    return log
+
+
+def _two_at_once() -> Log:
+    """An arc that opens at the very moment at which the last turn of the arc before began."""
+    log = _prompts(PROMPTS[0])
+    _, later = sorted(_captures_at_once(log), key=turn_id_from_capture)
+    log.corrects_gap("s1", later, True)
+    for number in range(3):
+        log.prompt("s1", f"go on with part {number} of it please", MONDAY + HOUR + number * MINUTE, cwd_digest=7)
+    return log
+
+
+def _captures_at_once(log: Log) -> list[UUID]:
+    at_us = MONDAY + HOUR - MINUTE
+    return [log.prompt("s1", f"go on with the {what} of it please", at_us, cwd_digest=7) for what in ("head", "tail")]
+
+
+def _merged_amid_others() -> Log:
+    """A sub-session goes on in a session that began at the very moment at which another one did."""
+    log = Log()
+    log.works("s1", MONDAY)
+    first, second = sorted(("s2", "s3"), key=lambda session: turn_id_from_capture(_of_an_hour_later(session)))
+    for session in (first, second):
+        log.works(session, MONDAY + HOUR, PROMPTS[3])
+    log.corrects_gap(first, _of_an_hour_later(first), False)
+    log.works("s4", MONDAY + 2 * HOUR, PROMPTS[-1])
+    return log
+
+
+def _of_an_hour_later(session: str) -> UUID:
+    return prompt_name(session, PROMPTS[3], MONDAY + HOUR)
+
+
+def _burst_across_arcs() -> Log:
+    """Of five tiny prompts each opens an arc."""
+    log = Log()
+    for number in range(7):
+        capture_id = log.prompt("s1", f"go {number}", MONDAY + number * MINUTE, cwd_digest=7)
+        log.corrects_gap("s1", capture_id, True)
+    return log
+
+
 _ASKED = [("prompt", session, PROMPTS[0], MONDAY, False) for session in SESSIONS]
 _CHILD = [("work", session, "child", MONDAY, False) for session in SESSIONS]
 LATE: dict[str, list[Placed]] = {
     "work that names a prompt not yet captured": _overtaken().facts,
     "a name that is used twice": _named_twice().facts,
     "work that names a text of the agent's": _reports_of_tasks().facts,
+    "a prompt that is joined over others": _joined_far_back().facts,
+    "that a prompt was a clear": _clear_without_words().facts,
+    "prompts of one moment in two arcs": _two_at_once().facts,
+    "a sub-session merged at a moment when another began": _merged_amid_others().facts,
+    "tiny prompts of an arc each": _burst_across_arcs().facts,
     "a word about a session that proves to be a sub-agent's": told(
         [_ASKED[1], ("said", "s2", "gap", 0, False), _ASKED[0], _CHILD[1]]
     ),

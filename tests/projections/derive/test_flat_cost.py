@@ -22,6 +22,7 @@ def one_goal(log: Log, number: int) -> None:
 def many_goals(log: Log, number: int) -> None:
     text = f"New task: build the a{number}q b{number}r c{number}s d{number}t e{number}u in src/m{number}.py"
     log.prompt("s1", text, MONDAY + number * 20 * SECOND, name=f"{number}")
+    log.records("s1", {"kind": "session_end", "source": "exit", "at_us": MONDAY + (number * 20 + 10) * SECOND})
 
 
 def many_sessions(log: Log, number: int) -> None:
@@ -91,3 +92,17 @@ def test_a_long_session_gives_the_same_rows_however_it_was_cut() -> None:
     at_once = tables(project(log.facts))
     assert tables(project(log.facts, range(0, len(log.facts), 37))) == at_once
     assert tables(project(log.facts[::-1], range(0, len(log.facts), 61))) == at_once
+
+
+def test_more_work_of_a_turn_builds_it_and_the_one_before_again() -> None:
+    """The one before may get a closing; what lies further back stays as it is, also where the work begins the turn."""
+    log = Log(ANA).claim("s1")
+    for number in range(5):
+        one_goal(log, number)
+    newest_us = log.now_us
+    db = project(log.facts)
+    db.execute("CREATE TEMP TABLE gone (at_us)")
+    db.execute("CREATE TEMP TRIGGER built AFTER DELETE ON turns BEGIN INSERT INTO gone VALUES (old.started_us); END")
+    log.records("s1", edit(newest_us))
+    apply(db, log.facts[-1:], b"", lambda _: DIGESTER, lambda _: {})
+    assert db.execute("SELECT at_us FROM gone").fetchall() == [(newest_us - 90 * SECOND,), (newest_us,)]

@@ -83,6 +83,13 @@ def test_the_floor_counts_units() -> None:
     assert (counted(ASK, MORE, WHY), counted(*apart)) == (0, 1)
 
 
+def test_a_prompt_counts_only_where_its_sub_session_passes_the_floor() -> None:
+    assert [[row[:2] for row in rows(project(told(ASK, changed=each).facts))] for each in (True, False)] == [
+        [("ok", 1)],
+        [("ok", 0)],
+    ]
+
+
 def test_grades_count_units_and_lists_name_each_once() -> None:
     """The average prompt grade, the skill index, and the best prompts."""
     log = told(ASK, MORE, request(0), WHY)

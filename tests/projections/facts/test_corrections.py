@@ -4,6 +4,7 @@ import sqlite3
 from typing import Any
 from uuid import UUID
 
+from projections.derive.developers import OF_NONE_KNOWN
 from projections.sub_sessions.listing import rubric_items
 from tests.support.facts import (
     ANA,
@@ -17,6 +18,7 @@ from tests.support.facts import (
     edit,
     project,
     reader,
+    request,
     shell,
     tables,
 )
@@ -61,6 +63,30 @@ def test_a_word_about_rework_names_the_earlier_one_that_the_rule_finds() -> None
     assert select(log, "rework_of, judged_rework_of")[1] == (None, judged)
     log.corrects_rework("b", again, rework=True)
     assert select(log, "rework_of, judged_rework_of")[1] == (judged, judged)
+
+
+def test_a_word_about_rework_stands_beside_what_is_said_of_the_earlier() -> None:
+    """What counts as not reached was judged as reached: the word is about that; where nothing was, about none known."""
+    log = Log()
+    first = log.works("a", MONDAY, path=PARSER)
+    again = log.works("b", MONDAY + DAY, path=PARSER)
+    (alone, _), (_, judged) = select(log, "rework_of, judged_rework_of")
+    assert (alone, judged is not None) == (None, True)
+    log.corrects_goal("a", first, complete=False).corrects_rework("b", again, rework=True)
+    assert select(log, "rework_of, judged_rework_of")[1] == (judged, judged)
+    log.corrects_rework("a", first, rework=True)
+    assert select(log, "rework_of, judged_rework_of")[0] == (OF_NONE_KNOWN, None)
+
+
+def test_what_is_undecided_as_a_person_means_it_is_not_worked_over_again() -> None:
+    """A question was answered, by an edit too; called a feature, nothing tells whether it was reached."""
+    log = Log()
+    first = log.prompt("a", "What does src/parser.py do?", MONDAY)
+    log.records("a", edit(MONDAY + SECOND, path=PARSER), request(MONDAY + MINUTE))
+    log.corrects_intent("a", first, "feature").prompt("b", "Undo that, please revert the parser", MONDAY + DAY)
+    log.records("b", shell(MONDAY + DAY + SECOND, f"git checkout HEAD~1 -- {PARSER}"))
+    earlier, later = select(log, "goal_complete, judged_goal_complete, rework_of, judged_rework_of IS NOT NULL")
+    assert (earlier[:2], later[2:]) == ((None, 1), (None, 1))
 
 
 def test_two_sessions_at_once_are_merged_in_the_order_of_their_prompts() -> None:

@@ -1,6 +1,7 @@
 """A text model's word is a fact: it goes before the embedded judge's, below every person's, and in any order."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 from uuid import UUID
 
@@ -98,6 +99,7 @@ def test_the_order_of_arrival_is_no_matter() -> None:
 
 FIX = "Fix the crash in src/parser.py when the input is empty, add a test and run pytest"
 MORE = "Also return an empty list in src/parser.py when the file is missing"
+THEN = "Also mention the empty file in src/parser.py in the docstring"
 OTHER = "New task: write a README section about the export command and its flags, then list the open tickets"
 
 
@@ -136,7 +138,17 @@ def test_an_answer_holds_for_the_gap_that_was_asked_about() -> None:
     first, second = edited(log, FIX, 0), edited(log, MORE, 4)
     log.answers_gap("s", first, second, boundary=True)
     assert openings(log) == ["start", "topic"]
-    edited(log, "Also mention the empty file in src/parser.py in the docstring", 2)
+    edited(log, THEN, 2)
+    assert openings(log) == ["start"]
+
+
+def test_an_answer_about_more_than_the_prompt_before_it_says_nothing_of_the_gap() -> None:
+    """Its capture was joined, or the prompts before it were cut, since the model was asked."""
+    log = Log()
+    captures = [edited(log, text, 2 * minute) for minute, text in enumerate((FIX, MORE, THEN, f"{MORE} too"))]
+    for before, after in pairwise(captures):
+        further = captures[-1] if before == captures[0] else captures[0]
+        log.answers_gap("s", before, after, boundary=True, captures=(before, further))
     assert openings(log) == ["start"]
 
 
