@@ -22,10 +22,9 @@ from aggregates.capture.commands import (
 from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
-from aggregates.telemetry.draft import RecordDraft
-from aggregates.telemetry.envelope import LEVELS, Agent, SectionContext, Signal
-from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX, Answer, Exchange, TypedPrompt, What
-from aggregates.telemetry.kept import assembled, without_secrets
+from aggregates.telemetry.agents import Agent
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Answer, Exchange, RecordDraft, TypedPrompt, What
+from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
 
 DECODER_VERSION = 1

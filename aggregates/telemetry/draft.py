@@ -1,19 +1,21 @@
-"""What a vocabulary is asked about, and what it answers: a log record or span in plain values, drafts of records."""
+"""What is drafted of an agent's work: records with their texts, and the exchanges of a session file."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+import tomllib
+from collections.abc import Callable
+from pkgutil import get_data
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from aggregates.event import Reason, Refused, Reply
 from aggregates.reading.readings import own_words
-from aggregates.records.record import Label, Record, RecordKind
+from aggregates.records.record import Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, count, identifier, name, text
 from aggregates.telemetry.outcomes import ToolOutcome
-
-REDACTED = ("<REDACTED>", "[REDACTED]")
+from aggregates.times import INSTANT_MAX_US
 
 
 class RecordDraft(msgspec.Struct, frozen=True):
@@ -28,18 +30,6 @@ class RecordDraft(msgspec.Struct, frozen=True):
     """What the call changed beside `path`."""
 
 
-_READ: dict[str, Callable[..., object]] = {
-    **dict.fromkeys(("model", "tool", "source"), name),
-    **dict.fromkeys(("request_id", "call_id"), identifier),
-}
-
-
-def request_tokens(whole: int | None, cached: int | None, output: int | None) -> dict[str, Any]:
-    """Of an agent whose input includes what was cached; unknown where the counts contradict each other."""
-    uncached = whole if whole is None or cached is None else whole - cached if whole >= cached else None
-    return {"input_tokens": uncached, "output_tokens": output, "cache_read_tokens": cached}
-
-
 def tool_draft(record: Record, ok: bool | None, known: ToolInput, lines: Changed | None = None) -> RecordDraft:
     """A tool call: in the background its end is not known, and only one that went well changed lines."""
     added, removed = (lines or known.lines) if ok else NOT_OBSERVED
@@ -48,8 +38,78 @@ def tool_draft(record: Record, ok: bool | None, known: ToolInput, lines: Changed
     return RecordDraft(told, path=known.path, command=known.command, input_key=known.key, more=more)
 
 
+def request_tokens(whole: int | None, cached: int | None, output: int | None) -> dict[str, Any]:
+    """Of an agent whose input includes what was cached; unknown where the counts contradict each other."""
+    uncached = whole if whole is None or cached is None else whole - cached if whole >= cached else None
+    return {"input_tokens": uncached, "output_tokens": output, "cache_read_tokens": cached}
+
+
+BATCH_RECORDS_MAX = 200
+RECORDS_MAX = 10_000  # of one exchange over the network: a longer one is sent in pieces
+CWD_CHARACTERS_MAX = 32_767
+Instant = Annotated[int, msgspec.Meta(ge=0, lt=INSTANT_MAX_US)]
+What = Literal["prompt", "response", "records", "exchange"]  # a part, or where the whole was unreadable, all of it
+
+
+class TypedPrompt(msgspec.Struct, frozen=True, omit_defaults=True):
+    line_id: Id  # the id of the line it was first written on, whichever session's file repeats it
+    text: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    at_us: Instant
+    host_prompt_id: Id | None = None
+    cwd: Annotated[str, msgspec.Meta(max_length=CWD_CHARACTERS_MAX)] | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    text: str
+    at_us: Instant
+    elapsed_ms: Count | None = None  # from the prompt to the agent's last line; None where the lines have no times
+
+
+class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A prompt, what was done about it, and the answer; no prompt before a session's first, or for a sub-agent."""
+
+    agent_session_id: Id
+    prompt: TypedPrompt | None = None
+    answer: Answer | None = None
+    drafts: Annotated[tuple[RecordDraft, ...], msgspec.Meta(max_length=RECORDS_MAX)] = ()
+    finished: bool = True  # whether the file says that nothing more comes; if not, later lines may still complete it
+    last_us: int = 0
+
+
+class NotTaken(msgspec.Struct, frozen=True):
+    what: What
+    message: str
+
+
+class Taken(msgspec.Struct):
+    """What became of an exchange."""
+
+    created: int = 0  # prompts, responses and batches of records that are new
+    known: int = 0  # those that had been there before
+    repeated: bool = False  # its prompt was had from another session's file; what it caused is not taken twice
+    refused: list[NotTaken] = []
+
+    def heard(self, what: What, reply: Reply) -> bool:
+        """Whether the exchange's next command is to follow."""
+        if isinstance(reply, Refused):
+            self.refused.append(NotTaken(what, reply.message))
+            self.repeated = what == "prompt" and reply.reason is Reason.CONFLICT
+            return not self.repeated
+        self.created += reply.created
+        self.known += not reply.created
+        return True
+
+
+VOCABULARY: dict[str, Any] = tomllib.loads((get_data(__name__, "vocabulary.toml") or b"").decode())
+_REDACTED = ("<REDACTED>", "[REDACTED]")
+_READ: dict[str, Callable[..., object]] = {
+    **dict.fromkeys(("model", "tool", "source"), name),
+    **dict.fromkeys(("request_id", "call_id"), identifier),
+}
+
+
 class SourceEvent(msgspec.Struct):
-    """One log record or span."""
+    """One log record or span, in plain values."""
 
     record_id: str
     origin: int
@@ -82,8 +142,7 @@ class SourceEvent(msgspec.Struct):
         return [RecordDraft(self.record(kind, **fields), words)]
 
     def prompt(self, *keys: str) -> list[RecordDraft]:
-        """A prompt; its text is the first of these attributes, unless the agent blacked it out."""
-        return self.only("prompt", words=said(self.attributes, *keys))
+        return self.only("prompt", words=self.said(*keys))
 
     def tool(
         self, tool: str, outcome: ToolOutcome, known: ToolInput, *, lines: Changed | None = None, **fields: Any
@@ -105,8 +164,7 @@ class SourceEvent(msgspec.Struct):
 
     def other(self, **fields: Any) -> list[RecordDraft]:
         """Kept and shown, and of no meaning for scores."""
-        fields.setdefault("model", name(self.attributes, "model"))
-        return self.only("other", **fields)
+        return self.only("other", **{"model": name(self.attributes, "model"), **fields})
 
     def told(self, **keys: str | tuple[str, ...]) -> dict[str, Any]:
         """Fields of a record, each by the first of these attributes that is there: names, ids, else counts."""
@@ -114,6 +172,11 @@ class SourceEvent(msgspec.Struct):
             field: _READ.get(field, count)(self.attributes, *((told,) if isinstance(told, str) else told))
             for field, told in keys.items()
         }
+
+    def said(self, *keys: str) -> str | None:
+        """The first of these attributes, unless the agent blacked it out."""
+        found = text(self.attributes, *keys)
+        return None if found in _REDACTED else found
 
     @property
     def status_code(self) -> int | None:
@@ -126,13 +189,6 @@ class SourceEvent(msgspec.Struct):
 
 
 Reader = Callable[[SourceEvent], list[RecordDraft]]  # Reads events of one name
-
-
-def said(attributes: Attributes, *keys: str) -> str | None:
-    found = text(attributes, *keys)
-    return None if found in REDACTED else found
-
-
 _HEAD_CHARACTERS = 400
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
@@ -145,8 +201,11 @@ _WAIT = re.compile(
 )
 """A wait as providers word it: `try again in 6m0s`, `retry after 20 seconds`, `"retryDelay": "34.07s"`."""
 _SECONDS_ALONE = re.compile(r"retry[-_]after[\"' ]*[:=][\"' ]*(\d{1,9})(?![\w.])", re.I)
-_PIECES = re.compile(rf"({_NUMBER}) ?({_UNIT})", re.I)
+_PIECES = re.compile(rf"({_NUMBER}) ?(ms|milli|s|m|h)", re.I)
+_UNITS_MS = {"ms": 1, "milli": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _WAIT_MS_MAX = 30 * 24 * 3_600_000
+_WAIT_SECONDS = ("retry_after", "retry-after", "retry_after_seconds", "http.response.header.retry-after")
+_WAIT_MS = ("retry_after_ms", "retry-after-ms", "http.response.header.retry-after-ms")
 
 
 def status_in(message: str | None) -> int | None:
@@ -154,36 +213,19 @@ def status_in(message: str | None) -> int | None:
     return int(match.group(1)) if match else None
 
 
-_WAIT_SECONDS = ("retry_after", "retry-after", "retry_after_seconds", "http.response.header.retry-after")
-_WAIT_MS = ("retry_after_ms", "retry-after-ms", "http.response.header.retry-after-ms")
-
-
 def wait_told(attributes: Attributes, message: str | None) -> int | None:
     """Milliseconds that a provider asks to wait: as an attribute tells them, else as its message words them."""
-    told = count(_single(attributes, _WAIT_MS), *_WAIT_MS)
+    # A header is told as a list of its lines.
+    lines = {key: attributes.get(key) for key in (*_WAIT_MS, *_WAIT_SECONDS)}
+    single = {key: line[0] if isinstance(line, list) and line else line for key, line in lines.items()}
+    told, seconds = count(single, *_WAIT_MS), count(single, *_WAIT_SECONDS)
     if told is None:
-        seconds = count(_single(attributes, _WAIT_SECONDS), *_WAIT_SECONDS)
-        told = wait_in(message) if seconds is None else seconds * 1_000
+        told = _wait_in((message or "")[:_HEAD_CHARACTERS]) if seconds is None else seconds * 1_000
     return told if told is not None and told <= _WAIT_MS_MAX else None
 
 
-def _single(attributes: Attributes, keys: Sequence[str]) -> Attributes:
-    """A header is told as a list of its lines."""
-    found = {key: attributes.get(key) for key in keys}
-    return {key: value[0] if isinstance(value, list) and value else value for key, value in found.items()}
-
-
-def wait_in(message: str | None) -> int | None:
-    """Milliseconds that a message says to wait."""
-    head = (message or "")[:_HEAD_CHARACTERS]
-    worded = _WAIT.search(head)
-    if worded is not None:
-        return round(sum(float(number) * _ms_of(unit) for number, unit in _PIECES.findall(worded[1])))
-    alone = _SECONDS_ALONE.search(head)
+def _wait_in(message: str) -> int | None:
+    if worded := _WAIT.search(message):
+        return round(sum(float(number) * _UNITS_MS[unit.lower()] for number, unit in _PIECES.findall(worded[1])))
+    alone = _SECONDS_ALONE.search(message)
     return None if alone is None else int(alone[1]) * 1_000
-
-
-def _ms_of(unit: str) -> int:
-    if unit.lower().startswith(("ms", "milli")):
-        return 1
-    return {"s": 1_000, "m": 60_000, "h": 3_600_000}[unit[0].lower()]

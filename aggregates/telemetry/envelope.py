@@ -1,16 +1,18 @@
-"""Cutting an export into single records, and reading what stands above them.
+"""Cutting an export into single records, reading what stands above them, and putting what is kept together again.
 
 An export is a tree: resources hold scopes, scopes hold records (or metrics, which hold points in a container). A
 section is what lies in one innermost list; the members beside the way there, on every level, are its heads.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.telemetry.kept import Branch, without_secrets
+from aggregates.telemetry.agents import Agent
 from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, repaired
 
 T = TypeVar("T")
@@ -115,10 +117,66 @@ def _decoded(decoder: msgspec.json.Decoder[T], value: msgspec.Raw, place: str, e
         raise NoOtlp(f"{place} must be {expected}") from error
 
 
-# What stands above a record: who sends, by which part, and all that is worked out once for every record below.
+# What is kept of an export is OTLP JSON again, with the secrets taken out of every text in it. All of it is canonical
+# JSON. That is why a text can be found, and replaced, by its bytes between two quotes: those stand nowhere else but
+# where a text begins and ends, or inside a text behind a backslash, where it does no harm.
 
-Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
-"""Who speaks: one vocabulary each."""
+_BACKSLASH, _QUOTE = b"\x01", b"\x02"  # stand in for their escaped forms; JSON has no bare control characters
+
+
+def without_secrets(texts: Sequence[bytes]) -> tuple[list[bytes], Counter[str]]:
+    """The texts, and what was taken out of them; a string that repeats in one text counts once."""
+    from aggregates.reading.redaction import redact_among  # late: loaded with the first text
+
+    # Every second piece is a string, members' names too, still escaped.
+    cut = [text.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE).split(b'"') for text in texts]
+    strings = list({string for pieces in cut for string in pieces[1::2]})
+    plain = msgspec.json.decode(_joined([b"[", b'","'.join(strings), b"]"]), type=list[str]) if strings else []
+    dirty = {strings[index]: found for index, found in redact_among(plain).items()}
+    redactions: Counter[str] = Counter()
+    cleaned = list(texts)
+    for place, pieces in enumerate(cut) if dirty else ():
+        here = dirty.keys() & set(pieces[1::2])
+        for each in here:
+            redactions.update(dirty[each].counts)
+        if here:
+            encoded = {each: msgspec.json.encode(dirty[each].text)[1:-1] for each in here}
+            pieces[1::2] = [encoded.get(each, each) for each in pieces[1::2]]
+            cleaned[place] = _joined(pieces)
+    return cleaned, redactions
+
+
+def _joined(pieces: Sequence[bytes]) -> bytes:
+    return b'"'.join(pieces).replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """How the JSON opens and closes around the records of one section, from the outside in."""
+
+    opens: tuple[bytes, ...] = ()
+    closes: tuple[bytes, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(map(len, self.opens))
+
+
+def assembled(top: str, branches: Iterable[Branch], records: Iterable[bytes]) -> str:
+    """One export with these records in this order; neighbours under the same branch share it."""
+    pieces: list[bytes] = []
+    current = Branch()
+    for branch, record in zip(branches, records, strict=True):
+        shared = len(branch.opens)
+        if branch is not current:
+            levels = zip(current.opens, branch.opens, strict=False)
+            shared = len(list(takewhile(lambda level: level[0] == level[1], levels)))
+            pieces += reversed(current.closes[shared:])
+        if pieces:
+            pieces.append(b",")
+        pieces += (*branch.opens[shared:], record)
+        current = branch
+    pieces += reversed(current.closes)
+    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
 
 
 class Metric(msgspec.Struct, frozen=True, rename="camel"):
@@ -132,10 +190,11 @@ class Metric(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _METRIC = msgspec.json.Decoder(Metric)
-_FOR_ALL = ("aggregationTemporality", "isMonotonic")
 
 
 class SectionContext(msgspec.Struct, frozen=True):
+    """What stands above the records of a section, worked out once for all of them."""
+
     agent: Agent  # as far as the resource and the scope tell
     resource: dict[str, Plain]
     ids: SourceIds
@@ -146,7 +205,7 @@ class SectionContext(msgspec.Struct, frozen=True):
 
 
 def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionContext:
-    """What stands above the records of a section. Raises `Fault` where it is not what OTLP says."""
+    """Raises `Fault` where what stands above the records is not what OTLP says."""
     size_bytes = sum(len(value) for head in section.heads for value in head.values())
     if size_bytes > HEADS_BYTES_MAX:
         raise Fault(f"its resource, scope and metric have {size_bytes} bytes, and may have {HEADS_BYTES_MAX}")
@@ -161,7 +220,8 @@ def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionC
     metric, series = None, b""
     if signal == "metrics":
         alone, container = rest
-        for_all = {name: container.get(name, b"null") for name in _FOR_ALL}  # outside it they mean nothing
+        # Outside of the container these two mean nothing.
+        for_all = {name: container.get(name, b"null") for name in ("aggregationTemporality", "isMonotonic")}
         metric = _fitting(_METRIC, _object(alone | for_all), "metric")
         series = b",".join([resource or b"", scope or b"", msgspec.json.encode(metric.name or "")])
         above.append(_object(alone | {section.container: _object(container)}))

@@ -1,127 +1,42 @@
 """An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple, TypeVar
+from hashlib import sha256
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from aggregates.records.record import LABEL_CHARACTERS_MAX, OF_SUB_AGENT, Point
-from aggregates.telemetry import claude_code, codex, gemini, otlp, spans
+from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning
+from aggregates.telemetry import otlp, spans
+from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
-from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
-from aggregates.telemetry.envelope import (
-    Agent,
-    Rest,
-    Section,
-    SectionContext,
-    Signal,
-    context_of,
-    without_rest,
-)
-from aggregates.telemetry.points import decoded_point, made_point
+from aggregates.telemetry.draft import VOCABULARY, Reader, RecordDraft, SourceEvent
+from aggregates.telemetry.envelope import Metric, Rest, Section, SectionContext, Signal, context_of, without_rest
 from aggregates.times import parse_instant
-
-# Which vocabulary an event or span is in, and whose session it belongs to.
-
-
-class _Vocabulary(NamedTuple):
-    prefix: str  # what the names of its log events begin with
-    readers: dict[str, Reader]  # what they mean, by their names without the prefix
-    prompt: str | None  # the attribute that names the prompt; None: the trace does
-    sessions: tuple[str, ...]  # what names the agent session, the first that is there
-
-
-_OWN: dict[str, Reader] = {
-    "session_start": lambda event: event.only("session_start", **event.told(source="source", model="model")),
-    "session_end": lambda event: event.only("session_end", **event.told(source="reason")),
-    "tool_result": claude_code.tool_result,
-    "interruption": lambda event: event.only("interruption"),
-    "stop_failure": lambda event: event.error(
-        otlp.text(event.attributes, "error.message", "error"),
-        claude_code.STATUSES.get(otlp.text(event.attributes, "error") or ""),
-    ),
-}
-"""What `svc hook` reports: how a session began and ended, what stopped an answer, and tool details that an agent's own
-telemetry lacks."""
-_SPOKEN: dict[Agent, _Vocabulary] = {
-    "claude-code": _Vocabulary(claude_code.PREFIX, claude_code.READERS, "prompt.id", ("session.id",)),
-    "codex": _Vocabulary("codex.", codex.READERS, None, ("conversation.id",)),
-    "gemini": _Vocabulary("gemini_cli.", gemini.READERS, "prompt_id", ("session.id", "gen_ai.conversation.id")),
-    "svc": _Vocabulary("svc.", _OWN, "prompt.id", ("session.id",)),
-    "copilot": _Vocabulary("copilot_chat.", {}, None, ("gen_ai.conversation.id", "session.id")),
-    "opencode": _Vocabulary("opencode.", {}, None, ("session.id", spans.SDK_SESSION)),
-}
-_UNKNOWN = _Vocabulary("", {}, None, ("session.id", "gen_ai.conversation.id", "conversation.id", spans.SDK_SESSION))
-
-
-def _agent_of_log(context: SectionContext, *names: str | None) -> Agent:
-    """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
-    for each in filter(None, names):
-        for agent, spoken in _SPOKEN.items():
-            if each.startswith(spoken.prefix):
-                return agent
-    return context.agent
-
-
-def _agent_of_span(context: SectionContext, attributes: otlp.Attributes) -> Agent:
-    """By who sends; a service of another name is Copilot where it says so in its attributes."""
-    if context.agent == "unknown" and any(key.startswith(("github.copilot.", "copilot_chat.")) for key in attributes):
-        return "copilot"
-    return context.agent
-
-
-def _follows_conventions(agent: Agent, attributes: otlp.Attributes) -> bool:
-    """Whether a span is read by the conventions for generative AI: Copilot's, or that of an agent without logs."""
-    return agent == "copilot" or (agent == "unknown" and spans.operation(attributes) in spans.OPERATIONS)
-
-
-def _span_reader(agent: Agent, attributes: otlp.Attributes) -> Callable[[SourceEvent], list[RecordDraft]] | None:
-    """None: the span is kept only. The logs of agents that send them are the truth."""
-    if agent in ("opencode", "unknown") and spans.of_sdk(attributes):
-        return spans.ai_sdk
-    return spans.gen_ai if _follows_conventions(agent, attributes) else None
-
-
-def _session_of(agent: Agent, attributes: otlp.Attributes, resource: otlp.Attributes) -> str | None:
-    """The agent session that a record names, else its resource. Raises `Fault` where it cannot be one."""
-    # VS Code's resource names a window, which is no session.
-    for place in (attributes,) if agent == "copilot" else (attributes, resource):
-        for key in _SPOKEN.get(agent, _UNKNOWN).sessions:
-            value = place.get(key)
-            if not isinstance(value, str) or not value or value.isspace():
-                continue
-            if len(value) > LABEL_CHARACTERS_MAX:
-                at_most = f"an agent session's id has at most {LABEL_CHARACTERS_MAX}"
-                raise otlp.Fault(f"{key} has {len(value)} characters; {at_most}")
-            if "\0" in value or otlp.CUT_CHARACTER in value:
-                raise otlp.Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
-            return value
-    return None
-
-
-def _log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
-    spoken = _SPOKEN.get(agent, _UNKNOWN)
-    if not spoken.readers:
-        return event.other()
-    event.prompt_id = event.trace_id if spoken.prompt is None else otlp.identifier(event.attributes, spoken.prompt)
-    reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
-    return event.other() if reader is None else reader(event)
-
-
-def _sub_agent(event: SourceEvent) -> list[RecordDraft]:
-    """The session that a call started is an agent's, told in that session."""
-    start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
-    return [RecordDraft(msgspec.structs.replace(start, origin=None, prompt_id=None))]
-
 
 T = TypeVar("T")
 RECORD_BYTES_MAX = 3 * 1024 * 1024  # a larger record is refused: it must fit into one event together with its texts
-_SOURCE_POSITION = "event "  # so begins an event's name that is a place in Codex's own source, and no name
-_ERROR_CODE = 2
 SENDERS_MAX = 8  # so many of one export are told apart
 UNKNOWN_SENDER = "unknown agent"
+_SOURCE_POSITION = "event "  # so begins an event's name that is a place in Codex's own source, and no name
+_ERROR_CODE = 2
+_NO_RECORDED_VALUE = 1
+_HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal strings, and names lowerCamelCase"
+_UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
+_TEMPORALITIES: dict[int | None, Literal["delta", "cumulative"]] = {1: "delta", 2: "cumulative"}
+_KINDS: dict[str, PointKind] = {
+    "gauge": "gauge",
+    "sum": "sum",
+    "histogram": "histogram",
+    "exponentialHistogram": "exponential_histogram",
+    "summary": "summary",
+}
+"""By the names of their containers."""
+_COUNTERS: dict[str, PointMeaning | dict[str, dict[str, PointMeaning]]] = VOCABULARY["counters"]
 
 
 class Faults:
@@ -138,16 +53,10 @@ class Faults:
             self.message = f"{place}: {error}{hint}"
 
 
-_HINT = "; in OTLP JSON enums are integers, 64-bit integers numbers or decimal strings, and names lowerCamelCase"
-
-
 class _Raw(NamedTuple):
     context: SectionContext
     place: str
     data: bytes
-
-
-_UNUSABLE = (otlp.Fault, msgspec.ValidationError, RecursionError)  # what is wrong with a single record
 
 
 class Export:
@@ -162,8 +71,11 @@ class Export:
 
     def commands(self, sections: Sequence[Section]) -> list[PreparedCommand]:
         """The commands, in an order that is the same every time; what cannot be used is counted in `faults`."""
-        records, size_bytes = list(self._records(sections)), _size_bytes(sections)
-        means = self._means
+        records, means = list(self._records(sections)), self._means
+        # What stands above several sections was sent once.
+        heads = {id(head): head for section in sections for head in section.heads}.values()
+        size_bytes = sum(len(value) for head in heads for value in head.values())
+        size_bytes += sum(len(bytes(item)) for section in sections for item in section.items)
         if self.signal == "metrics":
             points: Batches[Point] = Batches(size_bytes)
             return [metrics_command(part, means) for part in self._parts(points, records, self._point)]
@@ -206,13 +118,10 @@ class Export:
     def _log(self, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
         record = otlp.LOG_RECORD.decode(raw.data)
-        attributes = otlp.attributes_of(record.attributes)
-        body = otlp.plain(record.body)
+        attributes, body = otlp.attributes_of(record.attributes), otlp.plain(record.body)
         event_name = _event_name(record, attributes, body)
-        agent = _agent_of_log(context, event_name, body if isinstance(body, str) else None)
-        part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
-        named = codex.spawned(attributes) if agent == "codex" else None
-        child = None if named is None else batches.room(named, agent, context, len(raw.data))
+        agent = agent_of_log(context.agent, event_name, body if isinstance(body, str) else None)
+        part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
         event = SourceEvent(
             record_id=context.ids.of(raw.data),
             origin=len(part.raws),
@@ -221,10 +130,9 @@ class Export:
             attributes=attributes,
             trace_id=str(record.trace_id) if record.trace_id else None,
         )
+        started = spawned(attributes) if agent == "codex" else None
         self._heard(agent, context)
-        part.add(context, raw.data, _log_drafts(agent, event))
-        if child is not None:
-            child.add(context, raw.data, _sub_agent(event))
+        _keep(batches, raw, part, event, partial(log_drafts, agent), started)
 
     def _span(self, tree: spans.SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
         context = raw.context
@@ -232,7 +140,7 @@ class Export:
         for each in span.events or ():
             otlp.attributes_of(each.attributes)  # of an event only the depth is looked at
         attributes = otlp.attributes_of(span.attributes)
-        agent = _agent_of_span(context, attributes)
+        agent = spans.agent_of_span(context.agent, attributes)
         link = _link(span, attributes, context)
         part = batches.room(tree.session_of(link), agent, context, len(raw.data))
         start_us = (span.start_time_unix_nano or 0) // otlp.NANOS_PER_US
@@ -250,36 +158,76 @@ class Export:
             leaf=tree.is_leaf(link),
             message=span.status.message if span.status is not None else None,
         )
-        reader = _span_reader(agent, attributes)
-        helped = spans.helped_in(attributes) if reader is spans.ai_sdk else None
-        child = None if helped is None else batches.room(helped, agent, context, len(raw.data))
+        reader = spans.span_reader(agent, attributes)
+        started = spans.helped_in(attributes) if reader is spans.ai_sdk else None
         self._heard(agent, context, follows=reader is not None)
-        part.add(context, raw.data, reader(event) if reader else event.other(duration_ms=event.span_ms))
-        if child is not None:
-            child.add(context, raw.data, _sub_agent(event))
+        _keep(batches, raw, part, event, reader or _span_only, started)
+
+    def _point(self, batches: Batches[Point], raw: _Raw) -> None:
+        context = raw.context
+        decoder = otlp.NUMBER_POINT if context.container in ("gauge", "sum") else otlp.DISTRIBUTION_POINT
+        point: otlp.WirePoint = decoder.decode(raw.data)
+        attributes = otlp.attributes_of(point.attributes)
+        metric = context.metric or Metric()
+        agent = agent_of_log(context.agent, metric.name)
+        part = batches.room(session_of(agent, attributes, context.resource), agent, context, len(raw.data))
+        self._heard(agent, context)
+        start_us = (point.start_time_unix_nano or 0) // otlp.NANOS_PER_US
+        at_us = (point.time_unix_nano or 0) // otlp.NANOS_PER_US
+        value: float | None = None
+        if isinstance(point, otlp.WireNumber) and not (point.flags or 0) & _NO_RECORDED_VALUE:
+            value = point.as_double if point.as_int is None else point.as_int
+        series = context.series + b"," + msgspec.json.encode(attributes, order="sorted")
+        made = Point(
+            record_id=context.ids.of(raw.data),
+            at_us=at_us or start_us or self._means.received_us,
+            name=otlp.cut_name(metric.name) or "",
+            kind=_KINDS[context.container],
+            origin=len(part.raws),
+            unit=otlp.cut_name(metric.unit),
+            temporality=_TEMPORALITIES.get(metric.aggregation_temporality),
+            monotonic=metric.is_monotonic if context.container == "sum" else None,
+            start_us=start_us or None,
+            value=float(value) if value is not None and math.isfinite(value) else None,
+            series=sha256(series).hexdigest()[:32],
+            meaning=_meaning(context.agent, metric.name or "", attributes),
+            model=otlp.name(attributes, "model", "gen_ai.response.model", "gen_ai.request.model"),
+        )
+        part.add(context, raw.data, [made])
 
     def _heard(self, agent: Agent, context: SectionContext, *, follows: bool = False) -> None:
         if len(self.senders) < SENDERS_MAX:
             name = otlp.name(context.resource, "service.name") or "without a name"
             self.senders.add(agent if agent != "unknown" else name if follows else f"{UNKNOWN_SENDER} {name}")
 
-    def _point(self, batches: Batches[Point], raw: _Raw) -> None:
-        context = raw.context
-        point = decoded_point(raw.data, context.container)
-        attributes = otlp.attributes_of(point.attributes)
-        agent = _agent_of_log(context, context.metric.name if context.metric else None)
-        part = batches.room(_session_of(agent, attributes, context.resource), agent, context, len(raw.data))
-        self._heard(agent, context)
-        record_id, now_us = context.ids.of(raw.data), self._means.received_us
-        part.add(context, raw.data, [made_point(point, attributes, context, record_id, len(part.raws), now_us)])
+
+def _keep(
+    batches: Batches[RecordDraft],
+    raw: _Raw,
+    part: Part[RecordDraft],
+    event: SourceEvent,
+    reader: Reader,
+    started: str | None,
+) -> None:
+    """Add a record to its part. The session that a call `started` is an agent's, which is told in that session."""
+    child = None if started is None else batches.room(started, part.agent, raw.context, len(raw.data))
+    part.add(raw.context, raw.data, reader(event))
+    if child is not None:
+        start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
+        child.add(raw.context, raw.data, [RecordDraft(replace(start, origin=None, prompt_id=None))])
 
 
-def _size_bytes(sections: Sequence[Section]) -> int:
-    """The bytes that were sent; what stands above several sections was sent once."""
-    heads = {id(head): head for section in sections for head in section.heads}.values()
-    return sum(len(value) for head in heads for value in head.values()) + sum(
-        len(bytes(item)) for section in sections for item in section.items
-    )
+def _span_only(event: SourceEvent) -> list[RecordDraft]:
+    return event.other(duration_ms=event.span_ms)
+
+
+def _meaning(sender: Agent, metric: str, attributes: otlp.Attributes) -> PointMeaning | None:
+    """Gemini sends the conventions' token histogram and its own counter; Copilot sends only the histogram."""
+    known = None if metric.startswith("gen_ai.") and sender != "copilot" else _COUNTERS.get(metric)
+    if not isinstance(known, dict):
+        return known
+    ((key, meanings),) = known.items()
+    return meanings.get(otlp.text(attributes, key) or "")
 
 
 def _links(records: Iterable[_Raw]) -> Iterator[spans.SpanLink]:
@@ -289,10 +237,22 @@ def _links(records: Iterable[_Raw]) -> Iterator[spans.SpanLink]:
             yield _link(span, otlp.attributes_of(span.attributes), record.context)
 
 
+def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionContext) -> spans.SpanLink:
+    agent = spans.agent_of_span(context.agent, attributes)
+    follows = spans.follows_conventions(agent, attributes)
+    return spans.SpanLink(
+        trace_id=str(span.trace_id) if span.trace_id else None,
+        span_id=str(span.span_id) if span.span_id else None,
+        parent_id=str(span.parent_span_id) if span.parent_span_id else None,
+        session=session_of(agent, attributes, context.resource),
+        operation=otlp.text(attributes, spans.OPERATION) if follows else None,
+    )
+
+
 def _event_name(record: otlp.LogRecord, attributes: otlp.Attributes, body: otlp.Plain) -> str | None:
     """The attribute first; Claude Code's body names the event too, and a source position is no name."""
     told = otlp.text(attributes, "event.name")
-    if told is None and isinstance(body, str) and body.startswith(claude_code.PREFIX):
+    if told is None and isinstance(body, str) and body.startswith(CLAUDE_PREFIX):
         told = body
     if told is None and record.event_name and not record.event_name.startswith(_SOURCE_POSITION):
         told = record.event_name
@@ -308,14 +268,3 @@ def _time_of(record: otlp.LogRecord, attributes: otlp.Attributes) -> int | None:
         return None if said is None else parse_instant(said)
     except ValueError:
         return None
-
-
-def _link(span: otlp.OtlpSpan, attributes: otlp.Attributes, context: SectionContext) -> spans.SpanLink:
-    agent = _agent_of_span(context, attributes)
-    return spans.SpanLink(
-        trace_id=str(span.trace_id) if span.trace_id else None,
-        span_id=str(span.span_id) if span.span_id else None,
-        parent_id=str(span.parent_span_id) if span.parent_span_id else None,
-        session=_session_of(agent, attributes, context.resource),
-        operation=spans.operation(attributes) if _follows_conventions(agent, attributes) else None,
-    )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import msgspec
 
@@ -23,69 +23,64 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 Plain = str | bool | int | float | list[Any] | dict[str, Any] | None  # an attribute's value without its wrapping
 
 
-class Whole(int):
-    BOUNDS: ClassVar[tuple[int, int]]
+class Fixed64(int):
+    LEAST, MOST = 0, 2**64 - 1
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError("it must be an integer, as a number or a decimal string")
+        if not cls.LEAST <= value <= cls.MOST:
+            raise ValueError(f"it must be an integer from {cls.LEAST} to {cls.MOST}")
+        return cls(value)
 
 
-class Fixed64(Whole):
-    BOUNDS = (0, 2**64 - 1)
+class Int64(Fixed64):
+    LEAST, MOST = -(2**63), 2**63 - 1
 
 
-class Int64(Whole):
-    BOUNDS = (-(2**63), 2**63 - 1)
+class UInt32(Fixed64):
+    LEAST, MOST = 0, 2**32 - 1
 
 
-class UInt32(Whole):
-    BOUNDS = (0, 2**32 - 1)
-
-
-class Double(float): ...
+class Double(float):
+    @classmethod
+    def read(cls, value: object) -> Self:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError("it must be a number")
+        if isinstance(value, str) and _DOUBLE.fullmatch(value) is None:
+            raise ValueError('it must be a number, or one of the strings "NaN", "Infinity" and "-Infinity"')
+        return cls(value)
 
 
 class TraceId(str):
     DIGITS = 32  # hexadecimal, in lower case; or none at all
 
+    @classmethod
+    def read(cls, value: object) -> Self:
+        if not isinstance(value, str) or len(value) not in (0, cls.DIGITS) or _HEXADECIMAL.fullmatch(value) is None:
+            digits = f"{cls.DIGITS} hexadecimal digits"
+            raise ValueError(f"it must be {digits}, as OTLP's JSON mapping has it, and not base64")
+        return cls(value.lower())
 
-class SpanId(str):
+
+class SpanId(TraceId):
     DIGITS = 16
 
 
-class Bytes(str): ...
-
-
-def typed(kind: type, value: Any) -> Any:
-    """A member of one of these types. Raises `ValueError`, to which msgspec adds the place."""
-    if issubclass(kind, Whole):
-        return kind(_integer(value, *kind.BOUNDS))
-    if kind is Double:
-        return Double(_number(value))
-    if kind is Bytes:
+class Bytes(str):
+    @classmethod
+    def read(cls, value: object) -> Self:
         if not isinstance(value, str) or _BASE64.fullmatch(value) is None:
             raise ValueError("it must be base64")
-        return Bytes(value)
-    hex_id = TraceId if kind is TraceId else SpanId
-    if not isinstance(value, str) or len(value) not in (0, hex_id.DIGITS) or _HEXADECIMAL.fullmatch(value) is None:
-        digits = f"{hex_id.DIGITS} hexadecimal digits"
-        raise ValueError(f"it must be {digits}, as OTLP's JSON mapping has it, and not base64")
-    return hex_id(value.lower())
+        return cls(value)
 
 
-def _integer(value: object, low: int, high: int) -> int:
-    if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("it must be an integer, as a number or a decimal string")
-    if not low <= value <= high:
-        raise ValueError(f"it must be an integer from {low} to {high}")
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError("it must be a number")
-    if isinstance(value, str) and _DOUBLE.fullmatch(value) is None:
-        raise ValueError('it must be a number, or one of the strings "NaN", "Infinity" and "-Infinity"')
-    return float(value)
+def typed(kind: Any, value: object) -> Any:
+    """A member of one of the types above. Raises `ValueError`, to which msgspec adds the place."""
+    return kind.read(value)
 
 
 class _Wire(msgspec.Struct, rename="camel", gc=False): ...
@@ -162,10 +157,53 @@ class OtlpSpan(Traced):
     status: SpanStatus | None = None
 
 
+class WirePoint(Attributed):
+    """A point of any kind: by its kind some of these."""
+
+    start_time_unix_nano: Fixed64 | None = None
+    time_unix_nano: Fixed64 | None = None
+    flags: UInt32 | None = None
+    exemplars: list[msgspec.Raw] | None = None
+
+
+class WireNumber(WirePoint):
+    as_double: Double | None = None
+    as_int: Int64 | None = None
+
+
+class WireBuckets(_Wire):
+    offset: Int64 | None = None
+    bucket_counts: list[Fixed64 | None] | None = None
+
+
+class WireQuantile(_Wire):
+    quantile: Double | None = None
+    value: Double | None = None
+
+
+class WireDistribution(WirePoint):
+    """A histogram, exponential or not, or a summary."""
+
+    count: Fixed64 | None = None
+    sum: Double | None = None
+    min: Double | None = None
+    max: Double | None = None
+    bucket_counts: list[Fixed64 | None] | None = None
+    explicit_bounds: list[Double | None] | None = None
+    scale: Int64 | None = None
+    zero_count: Fixed64 | None = None
+    zero_threshold: Double | None = None
+    positive: WireBuckets | None = None
+    negative: WireBuckets | None = None
+    quantile_values: list[WireQuantile] | None = None
+
+
 LOG_RECORD = msgspec.json.Decoder(LogRecord, dec_hook=typed)
 SPAN = msgspec.json.Decoder(OtlpSpan, dec_hook=typed)
 RESOURCE = msgspec.json.Decoder(Attributed, dec_hook=typed)
 SCOPE = msgspec.json.Decoder(InstrumentationScope, dec_hook=typed)
+NUMBER_POINT = msgspec.json.Decoder(WireNumber, dec_hook=typed)
+DISTRIBUTION_POINT = msgspec.json.Decoder(WireDistribution, dec_hook=typed)
 
 
 def attributes_of(pairs: list[KeyValue] | None, *, with_bytes: bool = False) -> dict[str, Plain]:
@@ -274,11 +312,10 @@ def json_object(value: Plain) -> dict[str, Any]:
         return {}
 
 
-# `source_event_id` names a record, so that the same one sent twice is one: the SHA-256 of a canonical JSON list,
-# [resource, its schemaUrl, scope, its schemaUrl, record], for a point [… schemaUrl, metric without points, point].
-#
-# Canonical: as received, unknown members included, with keys sorted by their UTF-8, without white space, in UTF-8
-# with only those escapes that JSON demands; what is absent is null.
+# A record is named by the SHA-256 of a canonical JSON list, so that the same one sent twice is one: [resource, its
+# schemaUrl, scope, its schemaUrl, record], for a point [… schemaUrl, metric without points, point]. Canonical: as
+# received, with keys sorted by their UTF-8, without white space, with only those escapes that JSON demands; what is
+# absent is null.
 
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
 _DECODE = msgspec.json.Decoder().decode

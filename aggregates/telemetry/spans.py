@@ -10,80 +10,65 @@ says what was asked and answered, and repeats the sums of its requests (`….doS
 beside them. opencode makes a call for each step of an answer: only one that ends with a user's words asks anything.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from aggregates.reading.readings import TITLE, maker_of
 from aggregates.records.tools import tool_input
-from aggregates.telemetry.draft import RecordDraft, SourceEvent, request_tokens
+from aggregates.telemetry.agents import Agent
+from aggregates.telemetry.draft import VOCABULARY, Reader, RecordDraft, SourceEvent, request_tokens
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text
 from aggregates.telemetry.outcomes import tool_outcome
 
-OPERATIONS = ("invoke_agent", "execute_tool", "chat", "text_completion", "generate_content")
-REQUESTS = ("chat", "text_completion", "generate_content")
-SDK_SESSION = "ai.telemetry.metadata.sessionId"  # where programs that know sessions name them, besides `session.id`
+OPERATION = "gen_ai.operation.name"
+_REQUESTS = ("chat", "text_completion", "generate_content")
+_OPERATIONS = ("invoke_agent", "execute_tool", *_REQUESTS)
 _SDK_CALLS = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
 _SDK_REQUESTS = {f"{call}.{ask}" for call in _SDK_CALLS for ask in ("doGenerate", "doStream")}
 _SDK_TOOL = "ai.toolCall"
 _ON_THE_WAY = ("tool-calls", "tool_calls")  # the reason why an answer stopped that is none yet
 _DELEGATES = "task"  # opencode's tool that has a helper work, in a session of its own
+_Names = dict[str, Any]
+_CONVENTIONS: _Names = VOCABULARY["conventions"]
+_SDK: _Names = VOCABULARY["ai_sdk"]
 
 
-class _Names(NamedTuple):
-    """The attributes that tell the same."""
-
-    model: tuple[str, ...]
-    request_id: tuple[str, ...]
-    input: tuple[str, ...]
-    cached: tuple[str, ...]
-    output: tuple[str, ...]
-    cache_writes: tuple[str, ...]
-    tool: str
-    call_id: tuple[str, ...]
-    arguments: str
+def agent_of_span(sender: Agent, attributes: Attributes) -> Agent:
+    """By who sends; a service of another name is Copilot where it says so in its attributes."""
+    is_copilot = any(key.startswith(("github.copilot.", "copilot_chat.")) for key in attributes)
+    return "copilot" if sender == "unknown" and is_copilot else sender
 
 
-_CONVENTIONS = _Names(
-    model=("gen_ai.response.model", "gen_ai.request.model"),
-    request_id=("gen_ai.response.id",),
-    input=("gen_ai.usage.input_tokens",),
-    cached=("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
-    output=("gen_ai.usage.output_tokens",),
-    cache_writes=("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
-    tool="gen_ai.tool.name",
-    call_id=("gen_ai.tool.call.id", "gen_ai.tool.call_id"),
-    arguments="gen_ai.tool.call.arguments",
-)
-_SDK = _Names(
-    model=("ai.response.model", "gen_ai.response.model", "ai.model.id", "gen_ai.request.model"),
-    request_id=("ai.response.id", "gen_ai.response.id"),
-    input=("ai.usage.inputTokens", "ai.usage.promptTokens", "gen_ai.usage.input_tokens"),
-    cached=("ai.usage.cachedInputTokens", "ai.usage.inputTokenDetails.cacheReadTokens"),
-    output=("ai.usage.outputTokens", "ai.usage.completionTokens", "gen_ai.usage.output_tokens"),
-    cache_writes=("ai.usage.inputTokenDetails.cacheWriteTokens",),
-    tool="ai.toolCall.name",
-    call_id=("ai.toolCall.id",),
-    arguments="ai.toolCall.args",
-)
+def span_reader(agent: Agent, attributes: Attributes) -> Reader | None:
+    """None: the span is kept only. The logs of agents that send them are the truth."""
+    said = text(attributes, "ai.operationId")
+    if agent in ("opencode", "unknown") and (said == _SDK_TOOL or said in _SDK_CALLS or said in _SDK_REQUESTS):
+        return ai_sdk
+    return _gen_ai if follows_conventions(agent, attributes) else None
+
+
+def follows_conventions(agent: Agent, attributes: Attributes) -> bool:
+    """Copilot, and any agent without logs that names one of the operations."""
+    return agent == "copilot" or (agent == "unknown" and text(attributes, OPERATION) in _OPERATIONS)
 
 
 def _request(event: SourceEvent, names: _Names, *, sidechain: bool = False) -> list[RecordDraft]:
     attributes = event.attributes
-    told = event.told(model=names.model, request_id=names.request_id)
+    told = event.told(model=names["model"], request_id=names["request_id"])
     told |= {"duration_ms": event.span_ms, "sidechain": sidechain}
     if event.failed:
         message = event.message or text(attributes, "error.message", "error.type")
         return event.error(message, count(attributes, "http.response.status_code"), **told)
-    tokens = request_tokens(*(count(attributes, *keys) for keys in (names.input, names.cached, names.output)))
-    return event.only("request", **event.told(cache_write_tokens=names.cache_writes), **told, **tokens)
+    tokens = request_tokens(*(count(attributes, *names[what]) for what in ("input", "cached", "output")))
+    return event.only("request", **event.told(cache_write_tokens=names["cache_write"]), **told, **tokens)
 
 
 def _tool(event: SourceEvent, names: _Names, agent: str, said: object, *, ok: bool) -> list[RecordDraft]:
-    tool = name(event.attributes, names.tool) or ""
-    known = tool_input(tool, json_object(event.attributes.get(names.arguments)))
-    told = event.told(call_id=names.call_id) | {"duration_ms": event.span_ms}
+    tool = name(event.attributes, *names["tool"]) or ""
+    known = tool_input(tool, json_object(event.attributes.get(names["arguments"])))
+    told = event.told(call_id=names["call_id"]) | {"duration_ms": event.span_ms}
     return event.tool(tool, tool_outcome(agent, said, ok), known, **told)
 
 
@@ -92,14 +77,9 @@ def _answer(event: SourceEvent, words: str | None) -> list[RecordDraft]:
     return [] if words is None else event.only("response", suffix="#response", at_us=at_us, words=words)
 
 
-def operation(attributes: Attributes) -> str | None:
-    return text(attributes, "gen_ai.operation.name")
-
-
-def gen_ai(event: SourceEvent) -> list[RecordDraft]:
-    """The records of a span that follows the conventions."""
+def _gen_ai(event: SourceEvent) -> list[RecordDraft]:
     event.prompt_id, attributes = event.trace_id, event.attributes
-    match operation(attributes):
+    match text(attributes, OPERATION):
         case "invoke_agent" if event.root:
             return [*event.only("prompt", words=_asked(attributes)), *_answer(event, _answered(attributes))]
         case "invoke_agent":
@@ -117,7 +97,7 @@ def gen_ai(event: SourceEvent) -> list[RecordDraft]:
             prompt = [] if asked is None else event.only("prompt", suffix="#prompt", words=asked)
             return [*request, *prompt, *_answer(event, _answered(attributes))]
         case _:
-            return event.other(**event.told(model=_CONVENTIONS.model), duration_ms=event.span_ms)
+            return event.other(**event.told(model=_CONVENTIONS["model"]), duration_ms=event.span_ms)
 
 
 def _asked(attributes: Attributes) -> str | None:
@@ -138,11 +118,10 @@ def _last_text(messages: object, *roles: str) -> str | None:
     if not isinstance(messages, list):
         return None
     spoken = (each for each in reversed(messages) if isinstance(each, dict) and each.get("role") in roles)
-    return next((found for each in spoken if (found := _text_of(each))), None)
+    return next((found for each in spoken if (found := _text_of(each.get("parts", each.get("content"))))), None)
 
 
-def _text_of(message: dict[str, Any]) -> str:
-    parts = message.get("parts", message.get("content"))
+def _text_of(parts: object) -> str:
     if not isinstance(parts, list):
         return parts if isinstance(parts, str) else ""
     told = (part for part in parts if isinstance(part, dict) and part.get("type", "text") == "text")
@@ -154,10 +133,6 @@ class _Message(msgspec.Struct):
     role: str = ""
     content: str | list[dict[str, object]] = ""
 
-    @property
-    def text(self) -> str:
-        return _text_of({"content": self.content})
-
 
 class _Prompt(msgspec.Struct):
     prompt: str | list[_Message] | None = None
@@ -168,23 +143,22 @@ _PROMPT = msgspec.json.Decoder(_Prompt)
 _MESSAGES = msgspec.json.Decoder(list[_Message])
 
 
-def of_sdk(attributes: Attributes) -> bool:
-    said = text(attributes, "ai.operationId")
-    return said in _SDK_CALLS or said in _SDK_REQUESTS or said == _SDK_TOOL
-
-
 def ai_sdk(event: SourceEvent) -> list[RecordDraft]:
-    """The records of a span for which `of_sdk` holds."""
     attributes, said = event.attributes, text(event.attributes, "ai.operationId")
     if said == _SDK_TOOL:
         result = attributes.get("ai.toolCall.result")
         return _tool(event, _SDK, "opencode", json_object(result) or result, ok=not event.failed)
-    if said in _SDK_REQUESTS:
-        return _request(event, _SDK, sidechain=_for_a_title(_messages(attributes.get("ai.prompt.messages"))))
-    messages, drafts = _messages(attributes.get("ai.prompt")), []
-    if not _for_a_title(messages):
-        if messages and messages[-1].role == "user" and messages[-1].text:
-            drafts += event.only("prompt", words=messages[-1].text)
+    asks = said in _SDK_REQUESTS
+    messages = _messages(attributes.get("ai.prompt.messages" if asks else "ai.prompt"))
+    # The agent itself asks, to name the session; what a person wrote may follow.
+    begun = next((place for place in range(len(messages), 0, -1) if messages[place - 1].role != "user"), 0)
+    for_a_title = begun < len(messages) and maker_of(_text_of(messages[begun].content)) == TITLE
+    if asks:
+        return _request(event, _SDK, sidechain=for_a_title)
+    drafts: list[RecordDraft] = []
+    if not for_a_title:
+        if begun < len(messages) and (words := _text_of(messages[-1].content)):
+            drafts += event.only("prompt", words=words)
         if text(attributes, "ai.response.finishReason") not in _ON_THE_WAY:
             drafts += _answer(event, text(attributes, "ai.response.text", "ai.response.object"))
     return drafts or event.other(duration_ms=event.span_ms)
@@ -213,14 +187,6 @@ def _messages(told: Plain) -> list[_Message]:
     return found.messages or found.prompt or []
 
 
-def _for_a_title(messages: Sequence[_Message]) -> bool:
-    """Whether the agent itself asks, to name the session; what a person wrote may follow."""
-    begun = len(messages)
-    while begun and messages[begun - 1].role == "user":
-        begun -= 1
-    return begun < len(messages) and maker_of(messages[begun].text) == TITLE
-
-
 STEPS_MAX = 64  # how far up a span's parents are followed
 
 
@@ -246,7 +212,7 @@ class SpanTree:
                 self._spans[span.trace_id, span.span_id] = span
             if span.trace_id is not None and span.session is not None:
                 self._sessions.setdefault(span.trace_id, set()).add(span.session)
-            if span.operation in REQUESTS and span.parent_id is not None:
+            if span.operation in _REQUESTS and span.parent_id is not None:
                 self._outer.add((span.trace_id, span.parent_id))
 
     def is_leaf(self, span: SpanLink) -> bool:

@@ -16,7 +16,6 @@ from aggregates.event import Scope
 from aggregates.records.record import PointKind
 from aggregates.telemetry import otlp
 from aggregates.telemetry.envelope import NoOtlp, Signal, split
-from aggregates.telemetry.points import DISTRIBUTION, WireBuckets
 from aggregates.times import Window, iso
 from projections.reader import Reader, bound
 from projections.sub_sessions.rows import NANO
@@ -205,7 +204,7 @@ def attributes_json(record: bytes) -> str | None:
 def distribution(record: bytes) -> PointDistribution | None:
     """A default may be left out on the wire: the lowest quantile is 0."""
     try:
-        point = DISTRIBUTION.decode(record)
+        point = otlp.DISTRIBUTION_POINT.decode(record)
     except _UNREADABLE:
         return None
     bounds, counts = point.explicit_bounds, point.bucket_counts
@@ -225,7 +224,7 @@ def distribution(record: bytes) -> PointDistribution | None:
     )
 
 
-def _buckets(told: WireBuckets | None) -> Buckets | None:
+def _buckets(told: otlp.WireBuckets | None) -> Buckets | None:
     counts = [] if told is None else [int(each or 0) for each in told.bucket_counts or ()]
     return None if told is None else Buckets(int(told.offset or 0), counts)
 

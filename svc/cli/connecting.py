@@ -21,8 +21,8 @@ from svc.connect.server import Capture, NotAnswered, Server, checked_url
 from svc.connect.surroundings import capturing_plugins, elsewhere
 from svc.hook import machine
 from svc.hook.captures import AGENTS
+from svc.hook.machine import Outbox
 from svc.hook.main import call
-from svc.hook.outbox import Outbox
 from svc.process import program
 
 DEFAULT_URL = "http://127.0.0.1:4318"

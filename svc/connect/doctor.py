@@ -19,8 +19,7 @@ from svc.connect.changes import Refused, Unreadable
 from svc.connect.connecting import FileReceipt, StoredConnection, read_file, value_in
 from svc.connect.server import KeyRefused, NotAnswered, Server
 from svc.hook.captures import log_export
-from svc.hook.machine import config_folder, connection_file, connection_folder
-from svc.hook.outbox import Outbox
+from svc.hook.machine import Outbox, config_folder, connection_file, connection_folder
 
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""

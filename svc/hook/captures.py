@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4, uuid5
 
 from svc import __version__
-from svc.hook.machine import KIB_BYTES, Connection
+from svc.hook.machine import KIB_BYTES, Connection, Letter, OpenPrompt
 
 TEXT_BYTES_MAX = 512 * KIB_BYTES
 """What a prompt and an answer are cut to, unless the server asks for less: it fits one frame however it is escaped."""
@@ -144,20 +144,6 @@ LOGS = "/v1/logs"
 CUT = "…[cut]"
 """How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
 _EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
-
-
-class OpenPrompt(NamedTuple):
-    event_id: str
-    at: float  # seconds since 1970
-    moment: str | None = None  # what the agent calls it; an answer to something else is not its answer
-    answered: bool = False
-
-
-class Letter(NamedTuple):
-    """A request that waits to be sent."""
-
-    path: str
-    body: dict[str, Any]
 
 
 Outcome = tuple[Letter | None, OpenPrompt | None]

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from svc.hook.captures import clean
-from svc.hook.machine import connection_folder, private_folder, replace_file
+from svc.hook.machine import connection_folder, forget_old, private_folder, replace_file, session_file
 from svc.hook.main import INPUT_BYTES_MAX, ended_in
-from svc.hook.outbox import forget_old, session_file
 
 if TYPE_CHECKING:
     from aggregates.reading.readings import ResponseReading

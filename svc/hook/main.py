@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from svc.hook.captures import AGENTS, captured, happening
-from svc.hook.machine import MIB_BYTES, Connection, connection_folder, load_connection
-from svc.hook.outbox import Outbox
+from svc.hook.machine import MIB_BYTES, Connection, Outbox, connection_folder, forget_old, load_connection
 
 EXIT_SECONDS = 1.7
 """When the process ends whatever it is doing, so that all of it, the interpreter's start included, stays below 2 s."""
@@ -112,7 +111,7 @@ def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any
     if prompt is not None and prompt.answered:
         outbox.remember(found.session, prompt)
     if found.kind == "session_end":
-        outbox.forget_old_sessions()
+        forget_old(outbox.sessions)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from svc import __version__
 from svc.hook.captures import LOGS, PROMPTS
-from svc.hook.machine import KIB_BYTES, Connection
-from svc.hook.outbox import PAUSE_SECONDS, Outbox
+from svc.hook.machine import KIB_BYTES, PAUSE_SECONDS, Connection, Outbox
 
 ANSWER_BYTES_MAX = 64 * KIB_BYTES  # how much of a server's answer is read
 _TRY_AGAIN = (401, 403, 408, 425, 429)

@@ -13,9 +13,8 @@ import msgspec
 from aggregates.reading.readings import maker_of
 from aggregates.records.record import USD_MAX, RecordKind
 from aggregates.records.tools import changed_lines, tool_effect
-from aggregates.telemetry.claude_code import STATUSES, SYNTHETIC_MODEL
-from aggregates.telemetry.draft import status_in
-from aggregates.telemetry.exchanges import TypedPrompt
+from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
+from aggregates.telemetry.draft import TypedPrompt, status_in
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.claude_lines import Block, CacheWrites, Fork, Line, Usage, line_of
 from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note

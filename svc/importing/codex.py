@@ -19,9 +19,8 @@ from msgspec.structs import replace
 from aggregates.reading.readings import own_words
 from aggregates.records.record import OF_SUB_AGENT
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.codex import SPAWNS, call_arguments, called
-from aggregates.telemetry.draft import status_in
-from aggregates.telemetry.exchanges import Exchange, TypedPrompt
+from aggregates.telemetry.agents import SPAWNS, call_arguments, called
+from aggregates.telemetry.draft import Exchange, TypedPrompt, status_in
 from svc.importing import codex_lines as rollout
 from svc.importing.exchange import Format, Memory, Reader, ToolCall, by_beginning, note, request
 

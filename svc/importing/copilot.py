@@ -12,7 +12,7 @@ import msgspec
 from aggregates.reading.readings import own_words
 from aggregates.records.record import Count
 from aggregates.records.tools import tool_effect
-from aggregates.telemetry.exchanges import TypedPrompt
+from aggregates.telemetry.draft import TypedPrompt
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Reader, Timed, ToolCall, by_beginning, note, request
 

@@ -6,7 +6,7 @@ The server knows by its ids what it has: after a kill all is sent again, and not
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
 from svc.connect.server import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.outward import Answer

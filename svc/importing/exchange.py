@@ -21,8 +21,7 @@ import msgspec
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import ToolInput, tool_input
-from aggregates.telemetry.draft import RecordDraft, request_tokens, tool_draft
-from aggregates.telemetry.exchanges import Answer, Exchange, TypedPrompt
+from aggregates.telemetry.draft import Answer, Exchange, RecordDraft, TypedPrompt, request_tokens, tool_draft
 from aggregates.telemetry.otlp import repaired
 
 LINE_BYTES_MAX = 64 * 1024 * 1024  # a longer line, or a longer document, is not read

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Record
 from aggregates.records.tools import tool_effect, tool_input
-from aggregates.telemetry.draft import RecordDraft, status_in, tool_draft
-from aggregates.telemetry.exchanges import TypedPrompt
-from aggregates.telemetry.gemini import counted_lines
+from aggregates.telemetry.agents import counted_lines
+from aggregates.telemetry.draft import RecordDraft, TypedPrompt, status_in, tool_draft
 from aggregates.telemetry.otlp import json_object
 from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Format, Memory, Note, Reader, Timed, microseconds, note, request

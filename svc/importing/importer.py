@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from aggregates.event import Digester, Reply, Scope
 from aggregates.records.record import Record
-from aggregates.telemetry.exchanges import Exchange, Taken
+from aggregates.telemetry.draft import Exchange, Taken
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import AGENTS, OpenPrompt, captured, happening
-from svc.hook.machine import Connection
+from svc.hook.captures import AGENTS, captured, happening
+from svc.hook.machine import Connection, OpenPrompt
 from tests.fuzz.mill import drawn_ids
 from tests.fuzz.odd import bent, examples
 from tests.fuzz.test_intake import MILL

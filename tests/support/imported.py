@@ -8,7 +8,7 @@ from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCap
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
 from aggregates.event import Context, Digester, Event, Reply, Scope
 from aggregates.records.record import Record
-from aggregates.telemetry.exchanges import Exchange
+from aggregates.telemetry.draft import Exchange
 from svc.importing.exchange import Memory, Reader
 from svc.importing.importer import FORMATS, ImportReport, import_transcripts
 from tests.support.log import ANA, named

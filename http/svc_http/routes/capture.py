@@ -16,7 +16,7 @@ from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count, Record
 from aggregates.telemetry.batches import Sender, Step, steps
-from aggregates.telemetry.exchanges import Exchange, Taken
+from aggregates.telemetry.draft import Exchange, Taken
 from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 from projections.facts.facts import legacy_prompt
 from svc_http.arrivals import Arrival, Refusal

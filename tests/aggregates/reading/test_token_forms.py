@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aggregates.reading.redaction import find_secrets, redact
-from aggregates.telemetry.kept import without_secrets
+from aggregates.telemetry.envelope import without_secrets
 
 _ROOT = Path(__file__).parents[3]
 _HEX = hashlib.sha512(b"no secret at all").hexdigest()

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from aggregates.capture.commands import CaptureMetrics, CaptureRecords
 from aggregates.reading.redaction import redact
 from aggregates.telemetry import batches
-from aggregates.telemetry.envelope import split
-from aggregates.telemetry.kept import without_secrets
+from aggregates.telemetry.envelope import split, without_secrets
 from tests.fuzz.odd import examples
 from tests.support.otlp import claude, counter, log, logs, metrics, pairs, span, taken, taken_of, traces
 

@@ -7,7 +7,7 @@ import pytest
 
 from aggregates.capture.commands import CaptureRecords
 from aggregates.event import Words, cut
-from aggregates.telemetry.codex import called
+from aggregates.telemetry.agents import called
 from aggregates.turns.observation import observe
 from aggregates.turns.turn import sum_work
 from tests.support.facts import DIGESTER

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aggregates.records.record import Record
-from aggregates.telemetry.exchanges import Exchange
+from aggregates.telemetry.draft import Exchange
 from svc.cli.sample import write_transcripts
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory

@@ -17,8 +17,7 @@ from svc.cli import main
 from svc.connect.agents import AgentName, Target, plans
 from svc.connect.changes import Append, apply, document_of
 from svc.hook import machine
-from svc.hook.captures import Letter
-from svc.hook.outbox import Outbox
+from svc.hook.machine import Letter, Outbox
 
 pytestmark = pytest.mark.usefixtures("home")
 KEY = "svc_" + "k" * 43

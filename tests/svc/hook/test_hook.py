@@ -11,14 +11,11 @@ import pytest
 from svc.hook.captures import (
     TEXT_BYTES_MAX,
     TOOL_INPUT_BYTES_MAX,
-    Letter,
-    OpenPrompt,
     captured,
     happening,
 )
-from svc.hook.machine import Connection, load_connection
+from svc.hook.machine import Connection, Letter, OpenPrompt, Outbox, forget_old, load_connection
 from svc.hook.main import keep
-from svc.hook.outbox import Outbox
 
 AT = 1_790_000_000.25
 CONNECTION = Connection("claude-code", "http://127.0.0.1:9", "svc_key")
@@ -247,7 +244,7 @@ def test_sessions_that_nobody_goes_on_with_are_forgotten(tmp_path: Path) -> None
     for path in (tmp_path / "sessions").iterdir():
         os.utime(path, (0, 0))
     outbox.remember("new", OpenPrompt("2", AT))
-    outbox.forget_old_sessions()
+    forget_old(outbox.sessions)
     assert (outbox.last("old"), outbox.last("new")) == (None, OpenPrompt("2", AT))
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from svc import hook
-from svc.hook.machine import connection_file, connection_folder
-from svc.hook.outbox import Outbox
+from svc.hook.machine import Outbox, connection_file, connection_folder
 from tests.support.intakes import closed, dripping, intake, silent
 from tests.support.process import environment, init, serving
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aggregates.records.record import Record
-from aggregates.telemetry.exchanges import Exchange
+from aggregates.telemetry.draft import Exchange
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 from tests.support import imported

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aggregates.capture.events import PromptCaptured
-from aggregates.telemetry.exchanges import Exchange
+from aggregates.telemetry.draft import Exchange
 from tests.support import imported
 from tests.support.imported import TEN_O_CLOCK_US, Actor, captured, records
 from tests.support.rollouts import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.telemetry.exchanges import Exchange
+from aggregates.telemetry.draft import Exchange
 from svc.importing.copilot import EventReader
 from svc.importing.exchange import Memory
 from svc.importing.importer import FORMATS

@@ -13,7 +13,7 @@ import pytest
 from aggregates.capture.events import OperationClaimed, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
 from aggregates.event import Digester, Scope, cut
 from aggregates.records.record import Record
-from aggregates.telemetry.exchanges import BATCH_RECORDS_MAX
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX
 from svc.importing import exchange as transcript_lines
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import Progress, import_transcripts

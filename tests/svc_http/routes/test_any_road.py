@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from aggregates.event import Scope
-from svc.hook.captures import OpenPrompt, captured, happening
-from svc.hook.machine import Connection
+from svc.hook.captures import captured, happening
+from svc.hook.machine import Connection, OpenPrompt
 from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts, transcripts
 from tests.support.facts import DIGESTER

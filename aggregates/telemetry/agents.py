@@ -1,0 +1,380 @@
+"""What the log events of each agent mean, and whose session they name. Session files are read by the same rules."""
+
+import re
+from typing import Any, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from aggregates.records.record import LABEL_CHARACTERS_MAX
+from aggregates.records.tools import Changed, bounded_command, tool_effect, tool_input
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
+from aggregates.telemetry.otlp import (
+    CUT_CHARACTER,
+    Attributes,
+    Fault,
+    Plain,
+    count,
+    flag,
+    identifier,
+    json_object,
+    name,
+    text,
+    usd_nano,
+)
+from aggregates.telemetry.outcomes import tool_outcome
+
+_FAILED_FROM = 400
+
+# Claude Code: its events' names come with and without `claude_code.` before them. Every request, its tokens and its
+# cost stand in `api_request`; metrics and spans repeat them.
+
+CLAUDE_PREFIX = "claude_code."
+SYNTHETIC_MODEL = "<synthetic>"  # the agent's own messages carry this model: they were never asked of one
+STATUSES = {"rate_limit": 429, "overloaded": 529, "authentication_failed": 401, "invalid_request": 400}
+"""Of the failures that Claude Code tells its hooks, and its transcripts."""
+_NANO_PER_MICRO = 1_000
+
+
+def _is_chore(attributes: Attributes) -> bool:
+    """Whether a request was a sub-agent's, or one of the agent's own chores: a title, a summary."""
+    source = text(attributes, "query_source")
+    return source is not None and not source.startswith(("repl_main_thread", "sdk", "main"))
+
+
+def _asked(event: SourceEvent, **more: str) -> dict[str, Any]:
+    """Which request an event is about."""
+    told = event.told(model="model", request_id="request_id", **more)
+    return told | {"model": None if told["model"] == SYNTHETIC_MODEL else told["model"]}
+
+
+def _claude_prompt(event: SourceEvent) -> list[RecordDraft]:
+    """A command is a prompt too; leaving and clearing also say so in their own right, for the text may be redacted."""
+    drafts = event.prompt("prompt", "prompt_text")
+    match (name(event.attributes, "command_name") or "").removeprefix("/"):
+        case "clear" | "reset" | "new":
+            drafts += event.only("session_start", suffix="#clear", source="clear")
+        case "exit" | "quit":
+            # A command of the program's own, which no model is asked for, and no hook tells.
+            drafts = event.only("session_end", suffix="#end", at_us=event.at_us + 1, source="prompt_input_exit")
+    return drafts
+
+
+def _claude_request(event: SourceEvent) -> list[RecordDraft]:
+    # The dollars are exact; the micro-dollars beside them are rounded for each request.
+    cost, micros = usd_nano(event.attributes, "cost_usd"), count(event.attributes, "cost_usd_micros")
+    told = _asked(
+        event,
+        duration_ms="duration_ms",
+        input_tokens="input_tokens",
+        output_tokens="output_tokens",
+        cache_read_tokens="cache_read_tokens",
+        cache_write_tokens="cache_creation_tokens",
+    )
+    cost = micros * _NANO_PER_MICRO if cost is None and micros is not None else cost
+    return event.only("request", cost_usd_nano=cost, sidechain=_is_chore(event.attributes), **told)
+
+
+def _claude_error(event: SourceEvent) -> list[RecordDraft]:
+    told = _asked(event, duration_ms="duration_ms") | {"sidechain": _is_chore(event.attributes)}
+    return event.error(text(event.attributes, "error", "error.message"), event.status_code, **told)
+
+
+def _claude_refusal(event: SourceEvent) -> list[RecordDraft]:
+    """The model refused; unless another one was asked instead, that ends the request."""
+    if flag(event.attributes, "server_fallback_hop"):
+        return event.other(**_asked(event))
+    return event.only("error", sidechain=_is_chore(event.attributes), **_asked(event))
+
+
+def _claude_tool(event: SourceEvent) -> list[RecordDraft]:
+    """`tool_input` is the call's input; `tool_parameters` knows a shell's whole command, and whether it committed."""
+    attributes, tool = event.attributes, name(event.attributes, "tool_name") or ""
+    known, parameters = tool_input(tool, json_object(attributes.get("tool_input"))), attributes.get("tool_parameters")
+    if tool_effect(tool) == "shell":
+        told = json_object(parameters)
+        whole = told.get("full_command") or told.get("command")
+        command = bounded_command(whole) if isinstance(whole, str) and whole else known.command
+        known = replace(known, command=command or ("git commit" if told.get("git_commit_id") else None))
+    said = {"error": attributes.get("error"), "interrupted": flag(attributes, "interrupted")}
+    outcome = tool_outcome("claude-code", said, flag(attributes, "success"))
+    told = event.told(call_id="tool_use_id", duration_ms="duration_ms")
+    return event.tool(tool, outcome, known, sidechain=_is_chore(attributes), **told)
+
+
+def _claude_decision(event: SourceEvent) -> list[RecordDraft]:
+    """Only a person's refusal is one; what settings or a hook forbid says nothing about the work."""
+    source = text(event.attributes, "source")
+    told = event.told(tool="tool_name", call_id="tool_use_id")
+    if text(event.attributes, "decision") != "reject" or source not in (None, "user_reject", "user_abort"):
+        return event.other(**told)
+    return event.rejection(interrupts=source == "user_abort", **told)
+
+
+def _claude_compaction(event: SourceEvent) -> list[RecordDraft]:
+    ok = flag(event.attributes, "success")
+    told = event.told(duration_ms="duration_ms", source="trigger")
+    return event.only("other" if ok is False else "compaction", ok=ok, **told)
+
+
+def _claude_response(event: SourceEvent) -> list[RecordDraft]:
+    """The last one of a turn is the agent's answer; a sub-agent's is none."""
+    if _is_chore(event.attributes):
+        return event.other(**_asked(event))
+    return event.only("response", words=event.said("response"), **_asked(event))
+
+
+# Codex: a turn is named by its trace; the stream's own events carry none and go by time. Tokens stand in the second
+# `response.completed` event only; its input count includes what was cached, its output count the reasoning.
+
+SPAWNS = ("spawn_agent", "agents__spawn_agent", "multi_agent_v1spawn_agent")
+"""As telemetry names them, and as a rollout does, its name space before them."""
+_ROOT_AGENT = "/root"  # a sub-agent has a longer path
+
+
+def _codex_attempt(event: SourceEvent) -> list[RecordDraft]:
+    """One try of a request. A good one is counted when its stream is complete."""
+    status = count(event.attributes, "http.response.status_code")
+    message = text(event.attributes, "error.message")
+    if (status is None and message is None) or (status is not None and status < _FAILED_FROM):
+        return event.other(status_code=status, **event.told(duration_ms="duration_ms"))
+    return event.error(message, status, **event.told(model="model", duration_ms="duration_ms"))
+
+
+def _codex_stream(event: SourceEvent) -> list[RecordDraft]:
+    attributes, kind = event.attributes, text(event.attributes, "event.kind")
+    if kind == "response.failed":
+        told = event.told(model="model", duration_ms="duration_ms")
+        return event.error(text(attributes, "error.message"), None, **told)
+    keys = ("input_token_count", "cached_token_count", "output_token_count")
+    tokens = request_tokens(*(count(attributes, key) for key in keys))
+    if kind != "response.completed" or (count(attributes, keys[0]) is None and tokens["output_tokens"] is None):
+        return event.other(**event.told(duration_ms="duration_ms"))
+    told = event.told(model=("model", "slug"), cache_write_tokens="cache_write_token_count")
+    return event.only("request", **told, **tokens)
+
+
+def _codex_decision(event: SourceEvent) -> list[RecordDraft]:
+    decision = (text(event.attributes, "decision") or "").lower()
+    by_settings = (text(event.attributes, "source") or "").lower() == "config"
+    told = event.told(tool="tool_name", call_id="call_id")
+    if decision not in ("denied", "abort") or by_settings:
+        return event.other(**told)
+    return event.rejection(interrupts=decision == "abort", **told)
+
+
+def _codex_tool(event: SourceEvent) -> list[RecordDraft]:
+    attributes = event.attributes
+    tool, arguments = called(name(attributes, "tool_name") or "", call_arguments(attributes.get("arguments")))
+    outcome = tool_outcome("codex", attributes.get("output"), flag(attributes, "success"))
+    sidechain = text(attributes, "agent_name") not in (None, _ROOT_AGENT)
+    told = event.told(call_id="call_id", duration_ms="duration_ms")
+    return event.tool(tool, outcome, tool_input(tool, arguments), sidechain=sidechain, **told)
+
+
+def spawned(attributes: Attributes) -> str | None:
+    """The conversation of the sub-agent that a call of Codex's started: what is asked there, an agent asks."""
+    if text(attributes, "tool_name") not in SPAWNS:
+        return None
+    return identifier(json_object(attributes.get("output")), "agent_id")
+
+
+def call_arguments(told: Plain) -> dict[str, Any]:
+    """As JSON, but for a patch, which comes as it is."""
+    if isinstance(told, str) and told.lstrip().startswith("*** "):
+        return {"patch": told}
+    return json_object(told)
+
+
+_PATCHES = re.compile(
+    r"\s*(?:cd\s+[^\s;&|]+\s*&&\s*)?(?:apply_patch|applypatch)\s+(?:<<-?\s*['\"]?\w+['\"]?\s*\n|['\"])?\s*\Z"
+)
+_AFTER_PATCH = re.compile(r"\s*(?:['\"]|\w+)?\s*\Z")
+_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+_EDGE_CHARACTERS = 500
+
+
+def called(tool: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A shell that does nothing but apply a patch is the tool that does; Codex itself takes it for that."""
+    told = next((arguments[key] for key in ("cmd", "command") if arguments.get(key)), None)
+    words = told if isinstance(told, list) and all(isinstance(word, str) for word in told) else []
+    text = told if isinstance(told, str) else " ".join(words[-2:])
+    begin, end = text.find(_BEGIN), text.rfind(_END)
+    if tool_effect(tool) != "shell" or not 0 <= begin < end or begin > _EDGE_CHARACTERS:
+        return tool, arguments
+    after = text[end + len(_END) :]
+    head = text[:begin].removeprefix("-lc ").removeprefix("-c ")
+    if len(after) > _EDGE_CHARACTERS or not (_PATCHES.match(head) and _AFTER_PATCH.match(after)):
+        return tool, arguments
+    return "apply_patch", {"patch": text[begin : end + len(_END)]}
+
+
+# The Gemini CLI: its API counts a model's thoughts beside its answer and bills both as output, so output is their sum.
+# Cached tokens are part of the prompt's. `gen_ai.client.inference.operation.details` tells the same request again.
+
+_ABORTED = re.compile(
+    r"\A(?:exception )?(?:AbortError\b|(?:The|This) operation was aborted|The user aborted|signal is aborted)"
+)
+
+
+def _is_helper(attributes: Attributes) -> bool:
+    return text(attributes, "role") not in (None, "main")
+
+
+def _gemini_response(event: SourceEvent) -> list[RecordDraft]:
+    attributes, status = event.attributes, event.status_code
+    if status is not None and status >= _FAILED_FROM:
+        return _gemini_error(event)
+    whole, cached = count(attributes, "input_token_count"), count(attributes, "cached_content_token_count")
+    output, thoughts = count(attributes, "output_token_count"), count(attributes, "thoughts_token_count")
+    told = request_tokens(whole, cached, output if output is None else output + (thoughts or 0))
+    told |= event.told(model="model", duration_ms="duration_ms")
+    return event.only("request", status_code=status, sidechain=_is_helper(attributes), **told)
+
+
+def _gemini_error(event: SourceEvent) -> list[RecordDraft]:
+    """Who presses Esc aborts the request: it failed for nobody. A helper's is given up with it."""
+    attributes, message = event.attributes, text(event.attributes, "error.message", "error")
+    if text(attributes, "error.type", "error_type") == "AbortError" or _ABORTED.search((message or "")[:200]):
+        return event.other() if _is_helper(attributes) else event.only("interruption")
+    told = event.told(model=("model", "model_name"), duration_ms=("duration_ms", "duration"))
+    return event.error(message, event.status_code, sidechain=_is_helper(attributes), **told)
+
+
+def _gemini_tool(event: SourceEvent) -> list[RecordDraft]:
+    attributes, tool = event.attributes, name(event.attributes, "function_name") or ""
+    if text(attributes, "decision") == "reject":
+        return event.only("rejection", tool=tool or None)
+    metadata = json_object(attributes.get("metadata"))
+    outcome = tool_outcome("gemini", {"error": text(attributes, "error"), **metadata}, flag(attributes, "success"))
+    known = tool_input(tool, json_object(attributes.get("function_args")))
+    return event.tool(tool, outcome, known, lines=counted_lines(metadata), **event.told(duration_ms="duration_ms"))
+
+
+def counted_lines(stat: dict[str, Any]) -> Changed | None:
+    """Gemini's own count of changed lines: what the model proposed and what the user made of it."""
+    counts: list[int | None] = []
+    for what in ("added", "removed"):
+        told = [stat.get(f"{who}_{what}_lines") for who in ("model", "user")]
+        known = [each for each in told if isinstance(each, int) and 0 <= each < 2**31]
+        counts.append(sum(known) if known else None)
+    return None if counts == [None, None] else (counts[0], counts[1])
+
+
+Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
+SDK_SESSION = "ai.telemetry.metadata.sessionId"  # where programs that know sessions name them, besides `session.id`
+
+
+class _Vocabulary(NamedTuple):
+    prefix: str  # what the names of its log events begin with
+    prompt: str | None  # the attribute that names the prompt; None: the trace does
+    sessions: tuple[str, ...]  # what names the agent session, the first that is there
+    readers: dict[str, Reader]  # of its log events, by their names without the prefix
+
+
+_UNKNOWN = _Vocabulary("", None, ("session.id", "gen_ai.conversation.id", "conversation.id", SDK_SESSION), {})
+_SPOKEN: dict[Agent, _Vocabulary] = {
+    "claude-code": _Vocabulary(
+        CLAUDE_PREFIX,
+        "prompt.id",
+        ("session.id",),
+        {
+            "user_prompt": _claude_prompt,
+            "assistant_response": _claude_response,
+            "api_request": _claude_request,
+            "api_error": _claude_error,
+            "api_refusal": _claude_refusal,
+            "tool_result": _claude_tool,
+            "tool_decision": _claude_decision,
+            "compaction": _claude_compaction,
+            "subagent_completed": lambda event: event.only(
+                "subagent",
+                **event.told(
+                    source=("agent_type", "agent.name"), model=("final_model", "model"), duration_ms="duration_ms"
+                ),
+            ),
+        },
+    ),
+    "codex": _Vocabulary(
+        "codex.",
+        None,
+        ("conversation.id",),
+        {
+            "conversation_starts": lambda event: event.only("session_start", **event.told(model="model")),
+            "user_prompt": lambda event: event.prompt("prompt"),
+            "api_request": _codex_attempt,
+            "sse_event": _codex_stream,
+            "tool_decision": _codex_decision,
+            "tool_result": _codex_tool,
+        },
+    ),
+    "gemini": _Vocabulary(
+        "gemini_cli.",
+        "prompt_id",
+        ("session.id", "gen_ai.conversation.id"),
+        {
+            "config": lambda event: event.only("session_start", **event.told(model="model")),
+            "slash_command": lambda event: (
+                event.only("session_start", source="clear")
+                if text(event.attributes, "command") == "clear"
+                else event.other()
+            ),
+            "user_prompt": lambda event: event.prompt("prompt"),
+            "api_response": _gemini_response,
+            "api_error": _gemini_error,
+            "tool_call": _gemini_tool,
+            "chat_compression": lambda event: event.only("compaction"),
+            "agent.finish": lambda event: event.only(
+                "subagent", **event.told(source="agent_name", duration_ms="duration_ms")
+            ),
+        },
+    ),
+    # What `svc hook` reports: how a session began and ended, what stopped an answer, and tool details that an agent's
+    # own telemetry lacks.
+    "svc": _Vocabulary(
+        "svc.",
+        "prompt.id",
+        ("session.id",),
+        {
+            "session_start": lambda event: event.only("session_start", **event.told(source="source", model="model")),
+            "session_end": lambda event: event.only("session_end", **event.told(source="reason")),
+            "tool_result": _claude_tool,
+            "interruption": lambda event: event.only("interruption"),
+            "stop_failure": lambda event: event.error(
+                text(event.attributes, "error.message", "error"), STATUSES.get(text(event.attributes, "error") or "")
+            ),
+        },
+    ),
+    "copilot": _Vocabulary("copilot_chat.", None, ("gen_ai.conversation.id", "session.id"), {}),
+    "opencode": _Vocabulary("opencode.", None, ("session.id", SDK_SESSION), {}),
+}
+
+
+def agent_of_log(sender: Agent, *names: str | None) -> Agent:
+    """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
+    found = (agent for each in names if each for agent, spoken in _SPOKEN.items() if each.startswith(spoken.prefix))
+    return next(found, sender)
+
+
+def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
+    spoken = _SPOKEN.get(agent, _UNKNOWN)
+    reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
+    if spoken.readers:
+        event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
+    return event.other() if reader is None else reader(event)
+
+
+def session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> str | None:
+    """The agent session that a record names, else its resource. Raises `Fault` where it cannot be one."""
+    # VS Code's resource names a window, which is no session.
+    for place in (attributes,) if agent == "copilot" else (attributes, resource):
+        for key in _SPOKEN.get(agent, _UNKNOWN).sessions:
+            value = place.get(key)
+            if not isinstance(value, str) or not value or value.isspace():
+                continue
+            if len(value) > LABEL_CHARACTERS_MAX:
+                at_most = f"an agent session's id has at most {LABEL_CHARACTERS_MAX}"
+                raise Fault(f"{key} has {len(value)} characters; {at_most}")
+            if "\0" in value or CUT_CHARACTER in value:
+                raise Fault(f"{key} holds a NUL or half a character; an agent session's id has neither")
+            return value
+    return None
