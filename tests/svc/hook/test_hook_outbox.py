@@ -47,7 +47,7 @@ def test_an_outbox_has_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, left: list[str]
 ) -> None:
     """In number, in bytes, in age: what came last stays, and what was given up is counted."""
-    monkeypatch.setattr(f"svc.hook.outbox.{bound}", most)
+    monkeypatch.setattr(f"svc.hook.machine.{bound}", most)
     outbox = Outbox(tmp_path / "c")
     for number, letter in enumerate(letters(4)):
         outbox.accept(letter)

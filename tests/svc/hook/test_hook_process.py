@@ -272,7 +272,7 @@ def test_what_an_agent_waits_for_imports_no_network(home: Path) -> None:
     run = f"import runpy; runpy.run_path({str(START)!r}, run_name='__main__')"
     left_to_a_child = "sys.argv = ['start.py', 'hook', 'claude-code']; os.fork = lambda: 1; "
     names = loaded("-I", "-S", code=left_to_a_child + run)
-    assert "svc.hook.outbox" in names
+    assert "svc.hook.machine" in names
     assert names & {"http", "socket", "ssl", "email", "site", "subprocess", "argparse"} == set()
     assert len(names) <= WAITED_FOR_MODULES_MAX, sorted(names)
 
