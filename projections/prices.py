@@ -19,7 +19,7 @@ from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, bound, json_array, owner, sum_in_halves, unpack, whole_sums
-from projections.sub_sessions.goals import with_agents
+from projections.sub_sessions.listing import with_agents
 from projections.sub_sessions.rows import NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in
 
 _S = TypeVar("_S", bound=msgspec.Struct)

@@ -1,7 +1,10 @@
-"""What a query reads from: the views, read-only, and the words that rows point at."""
+"""The tables of the views file, declared in `schema.toml`; and how a query reads them, and the words in the log."""
 
 import sqlite3
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pkgutil import get_data
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +16,64 @@ from aggregates.reports.events import ReportCompleted
 from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
+
+SCHEMA_VERSION = 48
+"""Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is declared of a table. Names stand in one text, with commas between."""
+
+    key: str
+    columns: str  # each with its type
+    indexes: list[str] = []
+    named: dict[str, str] = {}  # indexes with too many columns to be called by them
+    partial: dict[str, str] = {}  # indexes of some rows, in SQL: sqlite-utils has no word for them
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make tables, indexes and an empty bookmark, unless they are there."""
+    if connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,):
+        return
+    from sqlite_utils import Database  # late: loading it takes a tenth of a second or more; only new views need it
+
+    db = Database(connection, recursive_triggers=False, execute_plugins=False)
+    with db.atomic():
+        for name, table in _declared().items():
+            made = db.create_table(name, types_of(name), pk=key_of(name), if_not_exists=True, strict=True)
+            for columns in table.indexes:
+                made.create_index(_names(columns), if_not_exists=True)
+            for index, columns in table.named.items():
+                made.create_index(_names(columns), index, if_not_exists=True)
+            for index, rest in table.partial.items():
+                db.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {name} {rest}")
+        db.execute("INSERT OR IGNORE INTO bookmark (id, position, log_time_us, checksum) VALUES (1, 0, 0, x'')")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def table_names() -> tuple[str, ...]:
+    """Every table, in a fixed order, for digests over all of them."""
+    return tuple(sorted(_declared()))
+
+
+def types_of(table: str) -> dict[str, str]:
+    """Its columns in their order, each with its type."""
+    return {name: kind for name, kind in map(str.split, _declared()[table].columns.split(","))}
+
+
+def key_of(table: str) -> tuple[str, ...]:
+    """The columns of its primary key, in their order."""
+    return _names(_declared()[table].key)
+
+
+@cache
+def _declared() -> dict[str, Table]:
+    return msgspec.convert(tomllib.loads((get_data(__name__, "schema.toml") or b"").decode()), dict[str, Table])
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
 
 FetchEvents = Callable[[Iterable[int]], Mapping[int, Event]]
 """Events by position; a position that cannot be read is missing from the answer."""
@@ -80,8 +141,7 @@ class Reader:
     def sources(self, positions: Iterable[int]) -> dict[int, str]:
         """The agents, as they name themselves, that reported the facts at these positions."""
         events = self._fetch(sorted(set(positions)))
-        told = {position: getattr(event, "source", None) for position, event in events.items()}
-        return {position: source for position, source in told.items() if isinstance(source, str)}
+        return {at: event.source for at, event in events.items() if isinstance(event, PromptCaptured)}
 
     def export(self, position: int) -> str | None:
         """The part of an OTLP export that a fact came with, as JSON, unless it has been forgotten."""

@@ -35,7 +35,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         ),
     ),
     "projections": (
-        *("reader", "schema", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),
+        *("reader", "facts", "derive", "apply", "sub_sessions", "explain", "scores", "prices", "telemetry"),
         "reports",
     ),
     "svc_http": (

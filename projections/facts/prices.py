@@ -13,8 +13,7 @@ from aggregates.prices.catalog import Snapshot
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
 from aggregates.turns.observation import CapturedResponse, Observation
 from projections.facts.rows import Reprice, Rows
-from projections.reader import pack, unpack
-from projections.schema import types_of
+from projections.reader import pack, types_of, unpack
 
 END_POSITION = 2**63 - 1  # after every position of the log
 _BOOKS_MAX = 4

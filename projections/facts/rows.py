@@ -18,8 +18,7 @@ from aggregates.ids import flag_id
 from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session, skew_day
 from aggregates.turns.observation import SKEW_US
 from aggregates.turns.turns import Capture
-from projections.reader import owner, pack
-from projections.schema import table_names
+from projections.reader import owner, pack, table_names
 
 BEGINNING_US = -(1 << 62)
 END_US = 1 << 62  # before and after every time that can be captured

@@ -18,10 +18,16 @@ from aggregates.times import Window
 from projections.prices import Coverage, PricingCoverage, Reading, Rollup, team_cost
 from projections.reader import Reader
 from projections.scores import activity, score
-from projections.scores.activity import model_task
-from projections.scores.habits import ShownHabit, best_shown, newest_missed
-from projections.scores.integrity import integrity
-from projections.scores.skill import Skill, insight_summary, skill, top_prompts
+from projections.scores.activity import integrity, model_task
+from projections.scores.skill import (
+    ShownHabit,
+    Skill,
+    best_shown,
+    insight_summary,
+    newest_missed,
+    skill,
+    top_prompts,
+)
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions import listing as sub_sessions
 from projections.telemetry.usage import rightsizing

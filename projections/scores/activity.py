@@ -1,17 +1,18 @@
-"""Where the time of a range went: the tasks worked on, the files touched, the models used."""
+"""What a range holds: tasks and their time, files touched, models used; and what was flagged, or was trivia."""
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from zoneinfo import ZoneInfo
+from typing import get_args
 
 import msgspec
 
 from aggregates.event import Scope, Span
+from aggregates.judging.outcome import TriviaReason
 from aggregates.scores.grades import Interval, Tally, score_of
-from aggregates.times import US_PER_SECOND, Window, iso
+from aggregates.scores.integrity import KINDS, FlagKind
+from aggregates.times import US_PER_SECOND, Window, iso, sorted_into
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import IDLE_US, ModelTotals, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
@@ -21,6 +22,7 @@ from projections.sub_sessions.rows import (
     NANO,
     NEWEST_FIRST,
     QUALIFIES,
+    SETTLED,
     SHOWN_CRUSHED,
     UNCLASSIFIED,
     select,
@@ -28,9 +30,7 @@ from projections.sub_sessions.rows import (
     turns_in,
 )
 
-SLOT_US = 15 * 60 * US_PER_SECOND
-"""Every zone in use differs from UTC by whole quarters of an hour, so a quarter never lies in two of its hours."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+REASONS: tuple[TriviaReason, ...] = get_args(TriviaReason)
 
 
 class TaskTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -98,15 +98,15 @@ def active_times(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterat
     query = f"SELECT s.sub_session_id, s.active_us {started_in()}"
     for name, active in db.execute(query, bound(scope, window)):
         # Where a turn was long: more may be seen within a turn that stays as it is, so it is not stored.
-        yield name, active_us(_instants(db, name)) if active is None else active
-
-
-def _instants(db: sqlite3.Connection, sub_session_id: str) -> Iterator[int]:
-    """When something was seen; what happened within a turn matters only where the turn was long."""
-    for turn in turns_in(db, sub_session_id):
-        yield from (turn.started_us, turn.last_activity_us)
-        if turn.last_activity_us - turn.started_us > IDLE_US:
-            yield from (at_us for at_us, seen in _observations(db, turn) if seen.kind not in NO_ACTIVITY)
+        if active is not None:
+            yield name, active
+            continue
+        seen_us: list[int] = []
+        for turn in turns_in(db, name):
+            seen_us += (turn.started_us, turn.last_activity_us)
+            if turn.last_activity_us - turn.started_us > IDLE_US:
+                seen_us += (at_us for at_us, seen in _observations(db, turn) if seen.kind not in NO_ACTIVITY)
+        yield name, active_us(seen_us)
 
 
 def _observations(db: sqlite3.Connection, turn: Turn) -> Iterator[tuple[int, Observation]]:
@@ -182,37 +182,121 @@ def model_task(reader: Reader, scope: Scope, window: Window, limit: int, offset:
         for totals in unpack(models, list[ModelTotals]):
             pairs[totals.model, intent or UNCLASSIFIED].append((one, totals))
     ranked = sorted(pairs.items(), key=lambda pair: (-len(pair[1]), pair[0][0] or "", pair[0][1]))
-    return [_model_task(*key, rows) for key, rows in ranked[offset : offset + limit]]
+    shown = []
+    for (model, intent_class), rows in ranked[offset : offset + limit]:
+        tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
+        asked = [each for _, each in rows]
+        unreported, unpriced = sum(not each.reported for each in asked), sum(each.unpriced_requests for each in asked)
+        priced = not unpriced and all(each.requests for each in asked)
+        shown.append(
+            ModelTask(
+                model=model,
+                intent_class=intent_class,
+                sub_sessions=len(rows),
+                qualifying=tally.total,
+                crushed=tally.crushed,
+                undecided=tally.undecided,
+                completion_rate=score_of(tally.crushed, tally.total),
+                interval=tally.interval(),
+                total_tokens=None if unreported else sum(each.tokens for each in asked),
+                unreported_sub_sessions=unreported,
+                cost_usd=sum(each.cost_usd_nano for each in asked) / NANO if priced else None,
+                unpriced_requests=unpriced,
+                lower_bound_requests=sum(each.lower_bound_requests for each in asked),
+            )
+        )
+    return shown
 
 
-def _model_task(model: str | None, intent_class: str, rows: list[tuple[Tally, ModelTotals]]) -> ModelTask:
-    tally = Tally(*(sum(getattr(one, field) for one, _ in rows) for field in Tally.__struct_fields__))
-    totals = [row[1] for row in rows]
-    unreported = sum(not each.reported for each in totals)
-    unpriced = sum(each.unpriced_requests for each in totals)
-    priced = not unpriced and all(each.requests for each in totals)
-    return ModelTask(
-        model=model,
-        intent_class=intent_class,
-        sub_sessions=len(rows),
-        qualifying=tally.total,
-        crushed=tally.crushed,
-        undecided=tally.undecided,
-        completion_rate=score_of(tally.crushed, tally.total),
-        interval=tally.interval(),
-        total_tokens=None if unreported else sum(each.tokens for each in totals),
-        unreported_sub_sessions=unreported,
-        cost_usd=sum(each.cost_usd_nano for each in totals) / NANO if priced else None,
-        unpriced_requests=unpriced,
-        lower_bound_requests=sum(each.lower_bound_requests for each in totals),
+# Integrity flags and trivia: counted by kind, over periods, and one by one.
+
+
+class KindCount(msgspec.Struct, frozen=True):
+    kind: FlagKind
+    count: int
+
+
+class Integrity(msgspec.Struct, frozen=True):
+    """The kinds that were flagged in a window, in the order of scoring.md."""
+
+    by_kind: list[KindCount]
+
+
+class IntegrityPoint(msgspec.Struct, frozen=True):
+    """One period; every kind is listed."""
+
+    period_start: str
+    total: int
+    by_kind: list[KindCount]
+
+
+class FlagRow(msgspec.Struct, frozen=True):
+    flag_id: str
+    kind: FlagKind
+    detected_at: str
+    agent_session_id: str | None
+    score_v3_sub_session_id: str | None
+    """That which holds the turn by which it fired, as things stand; None for what is about no turn."""
+    count: int
+    window_seconds: int
+    details: dict[str, int | str]
+
+
+class ReasonCount(msgspec.Struct, frozen=True):
+    reason: TriviaReason
+    count: int
+
+
+class TriviaPoint(msgspec.Struct, frozen=True):
+    """One period; every reason is listed, in the order in which they are looked at."""
+
+    period_start: str
+    total: int
+    by_reason: list[ReasonCount]
+
+
+_FLAGGED = "f.organization_id = :organization AND f.developer_id = :developer AND f.detected_at_us >= :start"
+
+
+def integrity(reader: Reader, scope: Scope, window: Window) -> Integrity:
+    kinds = [kind for _, kind in _flagged(reader, scope, window)]
+    return Integrity([KindCount(kind, kinds.count(kind)) for kind in KINDS if kind in kinds])
+
+
+def integrity_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[IntegrityPoint]:
+    """What was flagged in the range, by the period in which it was; empty periods are there with zeros."""
+    by_period = zip(periods, sorted_into(periods, _flagged(reader, scope, window)), strict=True)
+    return [
+        IntegrityPoint(iso(period.start_us), len(kinds), [KindCount(kind, kinds.count(kind)) for kind in KINDS])
+        for period, kinds in by_period
+    ]
+
+
+def _flagged(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, FlagKind]]:
+    query = f"SELECT f.detected_at_us, f.kind FROM flags f WHERE {_FLAGGED} AND f.detected_at_us < :end"
+    return reader.db.execute(query, bound(scope, window)).fetchall()
+
+
+def recent_flags(reader: Reader, scope: Scope, from_us: int, limit: int, offset: int) -> list[FlagRow]:
+    """The flags from a time on, newest first."""
+    query = (
+        "SELECT f.flag_id, f.kind, f.detected_at_us, f.agent_session_id, p.sub_session_id, f.count, f.window_seconds, "
+        "f.details FROM flags f LEFT JOIN prompts p ON p.turn_id = f.turn_id AND p.developer_id = f.developer_id "
+        f"AND p.organization_id = f.organization_id WHERE {_FLAGGED} "
+        "ORDER BY f.detected_at_us DESC, f.flag_id LIMIT :limit OFFSET :offset"
     )
+    rows = reader.db.execute(query, bound(scope, start=from_us, limit=limit, offset=offset))
+    return [
+        FlagRow(flag_id, kind, iso(at_us), session, sub_session, count, seconds, unpack(details, dict[str, int | str]))
+        for flag_id, kind, at_us, session, sub_session, count, seconds, details in rows
+    ]
 
 
-def local_time(slot: int, zone: ZoneInfo) -> datetime:
-    """What clocks in the zone show when a quarter of an hour, counted since 1970, begins."""
-    return (_EPOCH + slot * timedelta(microseconds=SLOT_US)).astimezone(zone)
-
-
-def hour_start(slot: int, zone: ZoneInfo) -> str:
-    """When the zone's hour that holds a quarter began, in UTC; of an hour that clocks repeat, each by itself."""
-    return iso(slot * SLOT_US - local_time(slot, zone).minute * 60 * US_PER_SECOND)
+def trivia_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence[Window]) -> list[TriviaPoint]:
+    """Settled sub-sessions below the floor that started in the range, by the period they started in."""
+    query = f"SELECT s.started_us, s.trivia_reason {started_in()} AND {SETTLED} AND NOT s.floor_passed"
+    by_period = zip(periods, sorted_into(periods, reader.db.execute(query, bound(scope, window))), strict=True)
+    return [
+        TriviaPoint(iso(period.start_us), len(found), [ReasonCount(each, found.count(each)) for each in REASONS])
+        for period, found in by_period
+    ]

@@ -1,23 +1,25 @@
-"""Average prompt grade and the skill index over the prompts of a window (scoring.md, section 3)."""
+"""Average prompt grade and skill index over the prompts of a window (scoring.md, section 3), and the habits shown."""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from aggregates.event import Scope
+from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import grades
 from aggregates.scores.grades import Interval
+from aggregates.scores.habits import Decided
 from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
-from projections.derive.sub_session_rows import PromptDetail, unmask
-from projections.reader import Reader, bound, unpack
+from projections.derive.sub_session_rows import PromptDetail, mask, unmask
+from projections.reader import Reader, bound, json_array, unpack
 from projections.scores.score import Counts, newest_at, window_counts
-from projections.sub_sessions.rows import SETTLED, SHOWN_CRUSHED, one_line
+from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, SHOWN_CRUSHED, one_line, owned
 
 PREVIEW_CHARS_MAX = 140
 _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
@@ -152,13 +154,18 @@ def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
 def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> InsightSummary:
     """The average prompt grade of the last window given, the one before, and a point for each."""
     by_score = f"SELECT standing_score, count(*) {COUNTED} AND standing_score IS NOT NULL GROUP BY standing_score"
-    found = [reader.db.execute(by_score, bound(scope, window)).fetchall() for window in windows]
-    points = [_point(window, scores) for window, scores in zip(windows, found, strict=True)]
+    points: list[ApgPoint] = []
+    for window in windows:  # of each score, how many prompts have it: summed exactly, which SQLite does since 3.43 only
+        scores = reader.db.execute(by_score, bound(scope, window)).fetchall()
+        total = math.fsum(score * prompts for score, prompts in scores)
+        squares = math.fsum(score * score * prompts for score, prompts in scores)
+        count = sum(prompts for _, prompts in scores)
+        interval, apg = grades.mean_interval(total, squares, count), total / count if count else None
+        points.append(ApgPoint(period_start=iso(window.start_us), apg=apg, interval=interval, sample_count=count))
     letters: Counter[str] = Counter()
-    for score, prompts in found[-1]:
+    for score, prompts in scores:
         letters[grades.rubric_letter(score)] += prompts
     masks = reader.db.execute(_MASKS, bound(scope, windows[-1]))
-    unsure = sum(prompts * (applicable & ~sure).bit_count() for applicable, sure, _, _, prompts, _ in masks)
     return InsightSummary(
         window=name,
         newest_at=newest_at(reader, scope),
@@ -166,22 +173,9 @@ def insight_summary(reader: Reader, scope: Scope, name: AskedWindow, windows: Se
         interval=points[-1].interval,
         apg_previous=points[-2].apg if len(points) > 1 else None,
         sample_count=points[-1].sample_count,
-        unsure_count=unsure,
+        unsure_count=sum(prompts * (asked & ~sure).bit_count() for asked, sure, _, _, prompts, _ in masks),
         grade_distribution=[GradeCount(grade, letters[grade]) for grade in grades.RUBRIC_LADDER],
         points=points,
-    )
-
-
-def _point(window: Window, scores: Sequence[tuple[float, int]]) -> ApgPoint:
-    """Of each score, how many prompts have it: summed exactly, which SQLite does since 3.43 only."""
-    total = math.fsum(score * prompts for score, prompts in scores)
-    squares = math.fsum(score * score * prompts for score, prompts in scores)
-    count = sum(prompts for _, prompts in scores)
-    return ApgPoint(
-        period_start=iso(window.start_us),
-        apg=total / count if count else None,
-        interval=grades.mean_interval(total, squares, count),
-        sample_count=count,
     )
 
 
@@ -192,18 +186,14 @@ def top_prompts(reader: Reader, scope: Scope, window: Window, limit: int, offset
     reached the score first: the ones after it stand where they stand because of it.
     """
     order = "p.own_score DESC, p.standing_score DESC, s.started_us DESC, s.sub_session_id, p.at_us, p.turn_id"
-    return graded_prompts(reader, order, bound(scope, window, limit=limit, offset=offset))
+    page = bound(scope, window, limit=limit, offset=offset)
+    return [prompt for prompt, _ in graded_prompts(reader, order, page)]
 
 
-def graded_prompts(reader: Reader, order: str, page: dict[str, object], narrowed: str = "") -> list[TopPrompt]:
-    """A page of the graded prompts of a range: a prompt belongs to it by its own time, as for the average grade."""
-    return [prompt for prompt, _ in graded_bodies(reader, order, page, narrowed)]
-
-
-def graded_bodies(
+def graded_prompts(
     reader: Reader, order: str, page: dict[str, object], narrowed: str = ""
 ) -> list[tuple[TopPrompt, PromptDetail]]:
-    """The same, each with how it was judged."""
+    """A page of the graded prompts of a range, by their own time as for the average grade; each with its judgement."""
     theirs = (
         "JOIN sub_sessions s ON s.sub_session_id = p.sub_session_id "
         "AND s.organization_id = p.organization_id AND s.developer_id = p.developer_id "
@@ -218,17 +208,16 @@ def graded_bodies(
         f"s.intent, iif({SETTLED}, {SHOWN_CRUSHED}, NULL) FROM bookmark b CROSS JOIN page "
         f"CROSS JOIN prompts p ON p.rowid = page.prompt {theirs}JOIN turns t ON t.turn_id = p.turn_id ORDER BY {order}"
     )
-    rows = reader.db.execute(query, page).fetchall()
-    bodies = [unpack(row[1], PromptDetail) for row in rows]
-    refs = [body.prompt for body in bodies]
-    texts = reader.texts(refs)
-    prompts = [
-        TopPrompt(
+    rows = [(unpack(row[1], PromptDetail), row) for row in reader.db.execute(query, page)]
+    texts = reader.texts(body.prompt for body, _ in rows)
+    prompts = []
+    for body, (turn, _, sub_session_id, session, at_us, score, own, intent, crushed) in rows:
+        prompt = TopPrompt(
             prompt_id=prompt_id(unpack(turn, Turn)),
             sub_session_id=sub_session_id,
             agent_session_id=session,
             submitted_at=iso(at_us),
-            preview=one_line(texts, ref, PREVIEW_CHARS_MAX, _PREVIEW_READ_MAX),
+            preview=one_line(texts, body.prompt, PREVIEW_CHARS_MAX, _PREVIEW_READ_MAX),
             grade=None if score is None else grades.rubric_letter(score),
             score=score,
             own_grade=grades.rubric_letter(own),
@@ -237,8 +226,91 @@ def graded_bodies(
             intent_class=intent,
             crushed=None if crushed is None else bool(crushed),
         )
-        for body, ref, (turn, _, sub_session_id, session, at_us, score, own, intent, crushed) in zip(
-            bodies, refs, rows, strict=True
-        )
+        prompts.append((prompt, body))
+    return prompts
+
+
+# One's own habits: prompts that show each and prompts that miss it, and goals reached with and without.
+
+EXAMPLES_READ = 5  # so many prompts are looked at for one whose text is still there
+MARKED_CHARACTERS_MAX = 20_000  # in a longer prompt no words are looked for
+AROUND_CHARACTERS = 70  # so much is shown on either side of the words
+WORDS_CHARACTERS = 140
+DECIDED_READ_MAX = 5_000  # so many decided goals are looked at, the newest
+
+
+class ShownHabit(msgspec.Struct, frozen=True):
+    """A prompt of one's own that shows a habit, or misses it."""
+
+    prompt: TopPrompt
+    before: str
+    words: str = ""  # those that show it; empty where no words stand out, and of one that misses it
+    after: str = ""
+    advice: str | None = None  # how this very prompt would show it, where it does not
+
+
+ShownHabits = Mapping[BooleanName, ShownHabit | None]  # None where no prompt is one, or its words are gone
+
+
+def best_shown(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
+    """Of each habit the developer's best prompt that shows it."""
+    bits, order = "standing_sure & standing_earned & own_earned", "p.own_score DESC, p.at_us DESC, p.turn_id"
+    return _examples(reader, scope, window, bits, "own_score DESC, at_us DESC", order)
+
+
+def newest_missed(reader: Reader, scope: Scope, window: Window) -> ShownHabits:
+    """Of each habit the newest prompt that surely misses it, as did those before it in its sub-session."""
+    bits, order = "standing_sure & ~standing_earned", "p.at_us DESC, p.turn_id DESC"
+    return _examples(reader, scope, window, bits, "at_us DESC", order)
+
+
+def _examples(reader: Reader, scope: Scope, window: Window, bits: str, first: str, order: str) -> ShownHabits:
+    """Of each habit the first of the prompts with its bit whose text is still there."""
+    found: dict[BooleanName, list[int]] = {name: [] for name in BOOLEANS}
+    query, wanted = f"SELECT rowid, {bits} {COUNTED} AND own_score IS NOT NULL ORDER BY {first}", mask(BOOLEANS)
+    for rowid, has in reader.db.execute(query, bound(scope, window)):
+        for name in unmask(has & wanted):
+            found[name].append(rowid)
+            if len(found[name]) == EXAMPLES_READ:
+                wanted &= ~mask((name,))
+        if not wanted:
+            break
+    shown: dict[BooleanName, ShownHabit | None] = dict.fromkeys(found)
+    for name, rowids in found.items():
+        page = bound(scope, window, rows=json_array(rowids), limit=EXAMPLES_READ, offset=0)
+        narrowed = "AND p.rowid IN (SELECT value FROM json_each(:rows))"
+        for prompt, body in graded_prompts(reader, order, page, narrowed) if rowids else ():
+            if prompt.preview is not None:
+                shown[name] = _shown(reader, name, prompt, body)
+                break
+    return shown
+
+
+def _shown(reader: Reader, name: BooleanName, prompt: TopPrompt, body: PromptDetail) -> ShownHabit:
+    whole = ShownHabit(prompt, prompt.preview or "")
+    text = None if body.prompt is None else reader.texts([body.prompt])[body.prompt]
+    if text is None or len(text) > MARKED_CHARACTERS_MAX:
+        return whole
+    if name not in body.rubric.earned:
+        return msgspec.structs.replace(whole, advice=how_to_earn(name, text))
+    evidence = rubric_evidence(text, body.rubric, 0).get(name)
+    if evidence is None or evidence.span is None:
+        return whole
+    start, end = evidence.span.start, min(evidence.span.end, evidence.span.start + WORDS_CHARACTERS)
+    before, after = text[max(0, start - AROUND_CHARACTERS) : start], text[end : end + AROUND_CHARACTERS]
+    before = ("… " if start > AROUND_CHARACTERS else "") + before.lstrip()
+    after = after.rstrip() + (" …" if end + AROUND_CHARACTERS < len(text) else "")
+    return ShownHabit(prompt, before, text[start:end], after)
+
+
+def decided_goals(reader: Reader, scope: Scope) -> Iterable[Decided]:
+    """The decided goals of all time, by the habits that they surely show."""
+    query = (
+        "SELECT sure, earned, count(*), sum(reached) FROM ("
+        f"SELECT s.sure, s.earned, coalesce({CRUSHED}, 0) AS reached {owned()} AND {QUALIFIES} "
+        "AND s.goal_complete IS NOT NULL ORDER BY s.started_us DESC LIMIT :most) GROUP BY sure, earned"
+    )
+    return [
+        Decided(frozenset(unmask(sure & earned)), frozenset(unmask(sure)), goals, reached)
+        for sure, earned, goals, reached in reader.db.execute(query, bound(scope, most=DECIDED_READ_MAX))
     ]
-    return list(zip(prompts, bodies, strict=True))

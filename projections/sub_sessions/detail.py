@@ -18,7 +18,6 @@ from projections.sub_sessions.rows import (
     NANO,
     TITLE_CHARS_MAX,
     Applicabilities,
-    JudgedTurn,
     applicability,
     booleans,
     find,
@@ -34,7 +33,7 @@ PAGE_CHARS_MAX = 16 * 1024 * 1024
 """A page whose texts come to more than this ends early: a prompt alone may be megabytes."""
 
 
-class FloorShown(msgspec.Struct, frozen=True, kw_only=True):
+class FloorShown(msgspec.Struct, frozen=True):
     """What it holds against the substance floor; `reason` is None above it."""
 
     passed: bool
@@ -51,7 +50,7 @@ class FileShown(msgspec.Struct, frozen=True):
     lines_removed: int | None
 
 
-class ModelWork(msgspec.Struct, frozen=True, kw_only=True):
+class ModelWork(msgspec.Struct, frozen=True):
     """What one model was asked for. `model` is None where it was not reported."""
 
     model: str | None
@@ -131,13 +130,7 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
     floor = row.detail.floor
     return row.shown_as(
         SubSessionDetail,
-        floor=FloorShown(
-            passed=floor.passed,
-            turns=floor.countable_turns,
-            lines=floor.changed_lines,
-            mutating_calls=floor.mutating_calls,
-            reason=floor.reason,
-        ),
+        floor=FloorShown(floor.passed, floor.countable_turns, floor.changed_lines, floor.mutating_calls, floor.reason),
         agent_session_ids=list(row.detail.agent_session_ids),
         files=_files(reader, row.sub_session_id),
         models=_models(reader, row.sub_session_id),
@@ -191,12 +184,12 @@ def _models(reader: Reader, sub_session_id: str) -> list[ModelWork]:
     totals = [each for each in unpack(body, list[ModelTotals]) if each.requests]
     return [
         ModelWork(
-            model=each.model,
-            requests=each.requests,
-            total_tokens=each.tokens or None if not each.unmeasured_requests else None,
-            cost_usd=None if each.unpriced_requests else each.cost_usd_nano / NANO,
-            unpriced_requests=each.unpriced_requests,
-            unmeasured_requests=each.unmeasured_requests,
+            each.model,
+            each.requests,
+            each.tokens or None if not each.unmeasured_requests else None,
+            None if each.unpriced_requests else each.cost_usd_nano / NANO,
+            each.unpriced_requests,
+            each.unmeasured_requests,
         )
         for each in sorted(totals, key=lambda each: (-each.requests, each.model or UNKNOWN_MODEL))
     ]
@@ -214,42 +207,35 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
     rows: list[PromptRow] = []
     characters = 0
     # One at a time, so that no more texts are held than are shown.
-    for each in judged_turns(reader.db, str(current), limit, offset):
-        row = _prompt(reader, str(current), each)
+    for turn, body, standing_score in judged_turns(reader.db, str(current), limit, offset):
+        refs, usage = (body.prompt, response_ref(reader.db, turn)), body.usage
+        texts = reader.texts(refs)
+        prompt, response = (None if ref is None else texts[ref] for ref in refs)
+        unpriced, unmeasured = sum(each.unpriced_requests for each in usage), sum(u.unmeasured_requests for u in usage)
+        named = [each for each in usage if each.model != UNKNOWN_MODEL]
+        row = PromptRow(
+            prompt_id=prompt_id(turn),
+            score_v3_sub_session_id=str(current),
+            submitted_at=iso(turn.started_us),
+            prompt_text=prompt,
+            response_text=response,
+            elapsed_ms=body.elapsed_ms,
+            tokens=None if unmeasured else sum(each.tokens for each in usage) or None,
+            model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
+            cost_usd=sum(each.cost_usd_nano for each in usage) / NANO if usage and not unpriced else None,
+            unpriced_requests=unpriced,
+            unmeasured_requests=unmeasured,
+            judge_status=body.rubric.status,
+            judge_reason=body.rubric.reason,
+            rubric=_own_rubric(body.rubric),
+            standing_score=standing_score,
+            unit_prompt_id=body.unit_prompt_id,
+        )
         rows.append(row)
-        characters += len(row.prompt_text or "") + len(row.response_text or "")
+        characters += len(prompt or "") + len(response or "")
         if characters > PAGE_CHARS_MAX:
             break
     return rows
-
-
-def _prompt(reader: Reader, sub_session_id: str, judged: JudgedTurn) -> PromptRow:
-    turn, body, usage = judged.turn, judged.body, judged.body.usage
-    refs = (body.prompt, response_ref(reader.db, turn))
-    texts = reader.texts(refs)
-    prompt, response = (None if ref is None else texts[ref] for ref in refs)
-    tokens, unpriced, unmeasured = (
-        sum(getattr(each, name) for each in usage) for name in ("tokens", "unpriced_requests", "unmeasured_requests")
-    )
-    named = [each for each in usage if each.model != UNKNOWN_MODEL]
-    return PromptRow(
-        prompt_id=prompt_id(turn),
-        score_v3_sub_session_id=sub_session_id,
-        submitted_at=iso(turn.started_us),
-        prompt_text=prompt,
-        response_text=response,
-        elapsed_ms=body.elapsed_ms,
-        tokens=None if unmeasured else tokens or None,
-        model=max(named, key=lambda each: (each.requests, each.output_tokens)).model if named else None,
-        cost_usd=sum(each.cost_usd_nano for each in usage) / NANO if usage and not unpriced else None,
-        unpriced_requests=unpriced,
-        unmeasured_requests=unmeasured,
-        judge_status=body.rubric.status,
-        judge_reason=body.rubric.reason,
-        rubric=_own_rubric(body.rubric),
-        standing_score=judged.standing_score,
-        unit_prompt_id=body.unit_prompt_id,
-    )
 
 
 def _own_rubric(rubric: Rubric) -> OwnRubric | None:

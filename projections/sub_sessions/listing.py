@@ -1,11 +1,14 @@
-"""Sub-sessions as they are listed: graded, trivia, or just now going on."""
+"""Sub-sessions as they are listed and looked for, what an override is about, and how often there is one."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from aggregates.capture.commands import TRANSCRIPT_SUFFIX
 from aggregates.event import Scope
+from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.arcs import Arc
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField
 from aggregates.times import Window, iso
@@ -14,12 +17,21 @@ from projections.reader import Reader, bound, unpack
 from projections.sub_sessions.rows import (
     IN_RANGE,
     NEWEST_FIRST,
+    OUTCOME,
     SETTLED,
     Applicabilities,
+    GoalOutcome,
+    SubSessionRow,
+    find,
+    owned,
     resolve,
     select,
     turns_in,
 )
+
+SEARCHED_MAX = 2_000
+"""So many goals are looked through for words or an agent: what they hold of these is read from the log."""
+_READ_AT_ONCE = 200  # of these
 
 
 class Booleans(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +172,66 @@ def count_started(reader: Reader, organization_id: UUID, developer_id: UUID | No
     return int(reader.db.execute(query, asked | msgspec.structs.asdict(window)).fetchone()[0])
 
 
+# Goals as a person looks for them: by time, kind, outcome, agent and words of the title.
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which goals; None is any."""
+
+    window: Window | None = None
+    kind: Intent | None = None
+    outcome: GoalOutcome | None = None
+    agent: str | None = None
+    said: bool = False  # only those that a person said something about
+    words: str = ""
+
+
+class GoalPage(msgspec.Struct, frozen=True, kw_only=True):
+    rows: list[SubSessionRow]
+    total: int | None  # how many there are; None where they were looked through
+    more: bool
+    searched: int = 0  # how many were looked through for words or an agent; 0 without either
+    complete: bool = True  # whether all there are were looked through
+
+
+def goals(reader: Reader, scope: Scope, wanted: Wanted, limit: int, offset: int) -> GoalPage:
+    """The newest first. What was said is sealed in the log, so it is read, up to a bound that is told."""
+    named = {"kind": wanted.kind, "outcome": wanted.outcome}
+    where = IN_RANGE + ("AND s.overridden " if wanted.said else "")
+    where += "" if wanted.kind is None else "AND s.intent = :kind "
+    where += "" if wanted.outcome is None else f"AND {OUTCOME} = :outcome "
+    window, words = wanted.window or Window(0, 2**62), wanted.words.casefold().split()
+    page = partial(select, reader, scope, where + NEWEST_FIRST, window, **named)
+    if not words and wanted.agent is None:
+        rows = with_agents(reader, page(limit=limit, offset=offset))
+        (total,) = reader.db.execute(f"SELECT count(*) {owned()}{where}", bound(scope, window, **named)).fetchone()
+        return GoalPage(rows=rows, total=total, more=offset + len(rows) < total)
+    found: list[SubSessionRow] = []
+    searched, complete = 0, False
+    while not complete and searched < SEARCHED_MAX and len(found) <= offset + limit:
+        rows = page(limit=_READ_AT_ONCE, offset=searched)
+        searched, complete = searched + len(rows), len(rows) < _READ_AT_ONCE
+        titled = [row for row in rows if all(word in (row.title or "").casefold() for word in words)]
+        found += [row for row in with_agents(reader, titled) if wanted.agent in (None, row.agent)]
+    shown, more = found[offset : offset + limit], len(found) > offset + limit
+    return GoalPage(rows=shown, total=None, more=more, searched=searched, complete=complete)
+
+
+def with_agents(reader: Reader, rows: list[SubSessionRow]) -> list[SubSessionRow]:
+    """The same rows, with the agent that was worked with where it is known."""
+    places = {row.sub_session_id: ref.position for row in rows if (ref := row.detail.first_title) is not None}
+    sources = reader.sources(places.values())
+    for row in rows:
+        row.agent = sources.get(places.get(row.sub_session_id, -1), "").removesuffix(TRANSCRIPT_SUFFIX) or None
+    return rows
+
+
+def goal_row(reader: Reader, scope: Scope, sub_session_id: UUID) -> SubSessionRow | None:
+    """One goal, under its present or any former id; None where the developer has none of it."""
+    row = find(reader, scope, sub_session_id)
+    return None if row is None else with_agents(reader, [row])[0]
+
+
 # Overrides: what one is about, found among the sub-sessions as they are now, and how often there are any.
 
 
@@ -191,6 +263,7 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
     if current is None:
         return None
     turns = turns_in(reader.db, str(current))
+    following = neighbour(reader.db, turns[-1], ">")
     # The arc that holds the turn of this id; a sub-session that was joined of several is called by its first.
     query = (
         "SELECT a.turn_id, r.body FROM turn_alias a JOIN prompts p ON p.turn_id = a.turn_id "
@@ -206,16 +279,15 @@ def overridable(reader: Reader, scope: Scope, sub_session_id: UUID) -> Overridab
         )
         opening = bound(scope, started=turns[0].started_us, turn=str(turns[0].turn_id))
         part = current if reader.db.execute(query, opening).fetchone() is not None else None
-    places = {turn.turn_id: TurnPlace(turn.agent_session_id, turn.capture_id) for turn in turns}
+    around = [*turns, *([] if following is None else [following])]
+    places = {turn.turn_id: TurnPlace(turn.agent_session_id, turn.capture_id) for turn in around}
     said = session_gaps(reader.db, {turn.agent_session_id for turn in turns})
     unsure = {turn_id for arc in arcs for turn_id, _ in arc.unsure}.difference(said)
-    around = (*turns, neighbour(reader.db, turns[-1], ">"))
-    spoken = [each for each in around if each is not None and each.turn_id in said]
     return Overridable(
         current,
-        tuple(places.values()),
+        tuple(places[turn.turn_id] for turn in turns),
         joins_at=None if part is None else places.get(part),
-        spoken=tuple(TurnPlace(each.agent_session_id, each.capture_id) for each in spoken),
+        spoken=tuple(places[turn.turn_id] for turn in around if turn.turn_id in said),
         unsure=tuple(places[turn.turn_id] for turn in turns if turn.turn_id in unsure),
     )
 
@@ -240,8 +312,7 @@ class Accuracy(msgspec.Struct, frozen=True, rename="camel"):
 def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Accuracy:
     """All four fields, over the sub-sessions that started from a time on, open or settled, above the floor or below."""
     bits = ", ".join(
-        f"coalesce(sum({column} >> {bit} & 1), 0)"
-        for column in ("overridden", "reviewed")
+        f"coalesce(sum(overridden >> {bit} & 1), 0), coalesce(sum(reviewed >> {bit} & 1), 0)"
         for bit, _ in enumerate(OVERRIDE_FIELDS)
     )
     query = (
@@ -249,9 +320,8 @@ def accuracy(reader: Reader, scope: Scope, window_days: int, from_us: int) -> Ac
         "WHERE organization_id = :organization AND developer_id = :developer AND started_us >= :start"
     )
     count, *sums = reader.db.execute(query, bound(scope, start=from_us)).fetchone()
-    overrides, reviewed = sums[: len(OVERRIDE_FIELDS)], sums[len(OVERRIDE_FIELDS) :]
     rows = [
-        Agreement(field, overridden, seen, count, 1 - overridden / count if count else None)
-        for field, overridden, seen in zip(OVERRIDE_FIELDS, overrides, reviewed, strict=True)
+        Agreement(field, overridden, reviewed, count, 1 - overridden / count if count else None)
+        for field, overridden, reviewed in zip(OVERRIDE_FIELDS, sums[::2], sums[1::2], strict=True)
     ]
     return Accuracy(rows, window_days)

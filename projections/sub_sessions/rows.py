@@ -115,14 +115,6 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return self.intent or UNCLASSIFIED
 
     @property
-    def letter_grade(self) -> str | None:
-        return letter(self.graded)
-
-    @property
-    def cost_usd(self) -> float | None:
-        return self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None
-
-    @property
     def graded_intent(self) -> Intent | None:
         """Its intent, where a prompt was graded; a person may have named the intent of one with no prompt to grade."""
         return self.intent if self.detail.judge_status == "ok" else None
@@ -132,15 +124,22 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return NO_STANDING if self.graded_intent is None else self.standing
 
     @property
+    def letter_grade(self) -> str | None:
+        return letter(self.graded)
+
+    @property
     def unsure_count(self) -> int:
         """How many habits apply of which nobody can tell."""
-        return unsure_count(self.graded_intent, self.graded)
+        return 0 if self.graded_intent is None else len(applicable(self.graded_intent)) - len(self.graded.sure)
+
+    @property
+    def cost_usd(self) -> float | None:
+        return self.cost_usd_nano / NANO if self.requests and not self.unpriced_requests else None
 
     @property
     def undecided_reason(self) -> UndecidedReason | None:
         """Why nobody can say whether its goal was reached; None where somebody can, and while it is open."""
-        undecided = self.settled and self.goal_complete is None
-        return self.detail.outcome.undecided if undecided else None
+        return self.detail.outcome.undecided if self.settled and self.goal_complete is None else None
 
     @property
     def ended_at(self) -> str | None:
@@ -152,24 +151,18 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
         return kind(**{name: figures[name] for name in kind.__struct_fields__})
 
     def figures(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in self.__struct_fields__}
+        computed = ("crushed", "letter_grade", "unsure_count", "ended_at", "cost_usd", "undecided_reason")
         detail, seconds = self.detail, (self.ended_us - self.started_us) / US_PER_SECOND
         return {
-            **own,
+            **{name: getattr(self, name) for name in (*self.__struct_fields__, *computed)},
             "score_v3_sub_session_id": self.sub_session_id,
             "is_preview": not self.settled,
             "substance_floor_passed": self.floor_passed,
-            "crushed": self.crushed,
             "intent_class": self.kind,
-            "letter_grade": self.letter_grade,
-            "unsure_count": self.unsure_count,
             "prompt_grade": None if detail.latest_score is None else rubric_letter(detail.latest_score),
             "started_at": iso(self.started_us),
-            "ended_at": self.ended_at,
             "duration_seconds": seconds if self.settled else None,
-            "cost_usd": self.cost_usd,
             "outcome_confidence": detail.outcome.confidence if self.settled else None,
-            "undecided_reason": self.undecided_reason,
             "confidence": None if self.intent is None else detail.confidence,
             "judge_status": detail.judge_status,
             "judge_reason": detail.judge_reason,
@@ -181,11 +174,6 @@ class SubSessionRow(msgspec.Struct, kw_only=True):
 def letter(standing: Standing) -> str | None:
     """The grade of the booleans; None where too few are sure."""
     return None if standing.score is None else rubric_letter(standing.score)
-
-
-def unsure_count(intent: Intent | None, standing: Standing) -> int:
-    """How many of the booleans that apply nobody could say."""
-    return 0 if intent is None else len(applicable(intent)) - len(standing.sure)
 
 
 def applicability(intent: Intent | None, standing: Standing) -> Applicabilities:
@@ -222,20 +210,18 @@ def select(
         fields |= {name: None if fields[name] is None else bool(fields[name]) for name in _FLAGS}
         standing = Standing(unmask(fields.pop("earned")), unmask(fields.pop("sure")))
         rows.append(SubSessionRow(**fields | {"standing": standing, "detail": unpack(fields["detail"], Detail)}))
-    titles = [title_of(row.detail, settled=row.settled, classified=row.intent is not None) for row in rows]
+    titles: list[tuple[TextRef | None, str]] = []
+    for row in rows:
+        goal = (
+            (row.detail.goal_title, "rubric") if row.settled and row.intent else (row.detail.first_title, "heuristic")
+        )
+        titles.append(goal if row.detail.edited_title is None else (row.detail.edited_title, "user_edited"))
     summaries = [row.detail.edited_summary or row.detail.summary for row in rows]
     texts = reader.texts((*(ref for ref, _ in titles), *summaries))
     for row, (title, source), summary in zip(rows, titles, summaries, strict=True):
         row.title, row.title_source = one_line(texts, title, TITLE_CHARS_MAX), source
         row.summary = one_line(texts, summary, SUMMARY_CHARS_MAX)
     return rows
-
-
-def title_of(detail: Detail, *, settled: bool, classified: bool) -> tuple[TextRef | None, str]:
-    """The title that counts, and where it comes from."""
-    if detail.edited_title is not None:
-        return detail.edited_title, "user_edited"
-    return (detail.goal_title, "rubric") if settled and classified else (detail.first_title, "heuristic")
 
 
 def one_line(
@@ -260,6 +246,15 @@ def resolve(reader: Reader, scope: Scope, sub_session_id: UUID) -> UUID | None:
     )
     row = reader.db.execute(query, bound(scope, id=str(sub_session_id))).fetchone()
     return None if row is None else UUID(row[0])
+
+
+def newest_us(reader: Reader, scope: Scope) -> int | None:
+    """When the newest of a developer began; None without any."""
+    query = (
+        "SELECT max(started_us) FROM sub_sessions WHERE organization_id = :organization AND developer_id = :developer"
+    )
+    found: int | None = reader.db.execute(query, bound(scope)).fetchone()[0]
+    return found
 
 
 class JudgedTurn(NamedTuple):

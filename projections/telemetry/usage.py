@@ -6,6 +6,7 @@ Only answered requests count: one that failed used nothing. An average is over t
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pkgutil import get_data
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -15,12 +16,13 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.telemetry.envelope import Signal
-from aggregates.times import Window
+from aggregates.times import US_PER_SECOND, Window, iso
 from aggregates.turns.observation import Observation
 from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
-from projections.scores.activity import SLOT_US, hour_start, local_time
 
+SLOT_US = 15 * 60 * US_PER_SECOND
+"""Every zone in use differs from UTC by whole quarters of an hour, so a quarter never lies in two of its hours."""
 HOURS = 24
 _USD_DIGITS = 9  # nano-dollars: what lies below comes of adding fractions up
 
@@ -279,3 +281,13 @@ def _of_counters(key: str | None, records: int, gained: Mapping[tuple[str | None
         unpriced_requests=0,
         unmeasured_requests=0,
     )
+
+
+def local_time(slot: int, zone: ZoneInfo) -> datetime:
+    """What clocks in the zone show when a quarter of an hour, counted since 1970, begins."""
+    return datetime.fromtimestamp(slot * SLOT_US // US_PER_SECOND, UTC).astimezone(zone)
+
+
+def hour_start(slot: int, zone: ZoneInfo) -> str:
+    """When the zone's hour that holds a quarter began, in UTC; of an hour that clocks repeat, each by itself."""
+    return iso(slot * SLOT_US - local_time(slot, zone).minute * 60 * US_PER_SECOND)

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from aggregates.times import INSTANT_MAX_US, US_PER_DAY
-from projections.schema import SCHEMA_VERSION
+from projections.reader import SCHEMA_VERSION
 from svc.log.vault import sync
 from svc.process import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 

@@ -19,7 +19,7 @@ from sqlite_utils import Database
 
 from projections.apply import bookmark
 from projections.derive.integrity import TextsUnavailable
-from projections.schema import key_of
+from projections.reader import key_of
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of

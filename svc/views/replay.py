@@ -17,7 +17,7 @@ import trio
 from aggregates.event import Mendable
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters
-from projections.schema import key_of, table_names
+from projections.reader import key_of, table_names
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from projections.schema import SCHEMA_VERSION, create
+from projections.reader import SCHEMA_VERSION, create_tables
 from svc.log.vault import sync
 from svc.process import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 from svc_http.ports import UnknownRules
@@ -75,7 +75,7 @@ def open_writer(path: Path | str) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute(f"PRAGMA journal_size_limit={VIEWS_WAL_BYTES}")
         db.execute("PRAGMA cache_size=-32768")
-        create(db)
+        create_tables(db)
     except BaseException:
         db.close()
         raise

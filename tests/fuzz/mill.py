@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from aggregates.event import Event
 from aggregates.prices.catalog import CatalogCommand, CatalogReply
 from projections.apply import bookmark
-from projections.schema import table_names
+from projections.reader import table_names
 from svc.log.codec import Codec, NewEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault

@@ -26,8 +26,7 @@ from aggregates.sub_sessions.sub_session import (
 )
 from aggregates.topics import TimePassed
 from projections.apply import apply
-from projections.reader import Reader
-from projections.schema import create, key_of, table_names
+from projections.reader import Reader, create_tables, key_of, table_names
 from tests.support.catalogs import list_rate, lookup, rate, snapshot
 
 NAMESPACE = UUID("3f2b8c1e-0000-4000-8000-000000000001")
@@ -254,7 +253,7 @@ def views_closed() -> Iterator[None]:
 @cache
 def _made() -> bytes:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        create(db)
+        create_tables(db)
         return db.serialize()
 
 

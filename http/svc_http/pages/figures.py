@@ -15,12 +15,10 @@ from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
-from projections.scores.habits import best_shown, decided_goals, newest_missed
 from projections.scores.score import peer_comparison, tally
-from projections.scores.skill import HabitCounts, habit_counts
+from projections.scores.skill import HabitCounts, best_shown, decided_goals, habit_counts, newest_missed
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.goals import newest_us
-from projections.sub_sessions.rows import GoalOutcome
+from projections.sub_sessions.rows import GoalOutcome, newest_us
 from svc_http.lane import beside
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn, form_of

@@ -16,7 +16,7 @@ from projections.explain.explain import explanation
 from projections.explain.rubric import PromptExplained
 from projections.scores.what_if import what_if
 from projections.sub_sessions.detail import PromptRow, course, prompt_rows, sub_session_detail
-from projections.sub_sessions.goals import Wanted, goal_row, goals
+from projections.sub_sessions.listing import Wanted, goal_row, goals
 from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering

@@ -12,8 +12,8 @@ from aggregates.times import US_PER_DAY, Window, calendar_windows, local_date, m
 from projections.prices import Spent, spent_in
 from projections.scores.score import tally
 from projections.scores.skill import InsightSummary, insight_summary, skill
-from projections.sub_sessions.goals import Wanted, goals, newest_us
-from projections.sub_sessions.rows import NANO
+from projections.sub_sessions.listing import Wanted, goals
+from projections.sub_sessions.rows import NANO, newest_us
 from svc_http.bodies import HttpError, unauthorized
 from svc_http.pages import charts
 from svc_http.pages.door import BySignIn, cookie_name, sign_in_by

@@ -29,7 +29,7 @@ from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, Te
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
 from aggregates.times import iso
 from projections.facts.facts import arrivals
-from projections.sub_sessions.goals import Wanted, goals
+from projections.sub_sessions.listing import Wanted, goals
 from svc_http.bodies import HttpError, accepted
 from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure

@@ -17,7 +17,7 @@ from aggregates.times import parse_instant
 from projections.facts import reports as rows
 from projections.facts.reports import Meta
 from projections.reader import Reader
-from projections.sub_sessions.goals import goal_row
+from projections.sub_sessions.listing import goal_row
 from svc_http.bodies import accepted, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of

@@ -38,10 +38,9 @@ from projections.reports.days import (
     today_summary,
     withheld,
 )
-from projections.scores import activity, integrity, score, skill, throttle
-from projections.scores.insights import InsightsQuery
+from projections.scores import activity, score, skill, throttle
+from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
-from projections.scores.insights_payload import Insights
 from projections.telemetry.usage import Rightsizing
 from projections.telemetry.usage import rightsizing as usage_of_models
 from svc_http.bodies import HttpError
@@ -135,22 +134,22 @@ def _trend(
         return Trend(iso(window.start_us), iso(window.end_us), period, points)
 
 
-_trend("integrity/trend", integrity.integrity_trend, "Flags by period.", integrity.IntegrityPoint)
-_trend("trivia/trend", integrity.trivia_trend, "Trivia by period.", integrity.TriviaPoint)
+_trend("integrity/trend", activity.integrity_trend, "Flags by period.", activity.IntegrityPoint)
+_trend("trivia/trend", activity.trivia_trend, "Trivia by period.", activity.TriviaPoint)
 
 
 @routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (WINDOW,))
-async def flags(call: ByKey) -> integrity.Integrity:
-    return await call.read(integrity.integrity, call.current_window())
+async def flags(call: ByKey) -> activity.Integrity:
+    return await call.read(activity.integrity, call.current_window())
 
 
 @routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (SINCE, *PAGE))
-async def recent_flags(call: ByKey) -> list[integrity.FlagRow]:
+async def recent_flags(call: ByKey) -> list[activity.FlagRow]:
     """Those of the last four weeks by default."""
     from_us = call.time("from", call.own_zone)
     if from_us is None:
         from_us = call.service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
-    return await call.read(integrity.recent_flags, from_us, *call.page())
+    return await call.read(activity.recent_flags, from_us, *call.page())
 
 
 _PEERS = "The caller's completion rate beside the team's."

@@ -14,7 +14,7 @@ from aggregates.event import Event, Words
 from aggregates.scores.integrity import KINDS
 from projections.apply import apply, bookmark
 from projections.derive.integrity import TextsUnavailable
-from projections.scores.integrity import FlagRow, recent_flags
+from projections.scores.activity import FlagRow, recent_flags
 from tests.fuzz.odd import examples
 from tests.support.facts import (
     BEN,

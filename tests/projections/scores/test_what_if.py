@@ -20,7 +20,7 @@ from aggregates.times import Window
 from projections.reader import Reader, json_array
 from projections.scores.score import tally
 from projections.scores.what_if import what_if
-from projections.sub_sessions.goals import Wanted, goals
+from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import GoalOutcome, resolve
 from tests.support.facts import (
     ANA,

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from aggregates.times import Window, parse_instant
-from projections.scores.activity import SLOT_US, hour_start
-from projections.telemetry.usage import Rightsizing, rightsizing
+from projections.telemetry.usage import SLOT_US, Rightsizing, hour_start, rightsizing
 from tests.support.facts import ANA, BEN, DAY, MINUTE, MONDAY, Log, project, reader, request
 
 UTC = ZoneInfo("UTC")
