@@ -3,7 +3,7 @@
 One row for each step of a report, so that no row hangs on the order in which facts are applied.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -12,11 +12,10 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.acts import Channel
 from aggregates.reports import events
-from aggregates.reports.decide import ReportStatus
-from aggregates.reports.notices import Notice, Try
+from aggregates.reports.decide import Notice, ReportStatus, Try
 from aggregates.times import US_PER_DAY, iso
 from projections.facts.rows import Rows
-from projections.reader import Reader, TextRef, bodies, bound, pack, unpack
+from projections.reader import Reader, TextRef, bodies, bound, owner, pack, unpack
 
 SAFE_MESSAGE = "The report could not be generated. Please try again."
 """What is said of every failure; the log says more, and nobody else is told."""
@@ -75,28 +74,23 @@ class _Asked(msgspec.Struct, frozen=True, array_like=True):
 
 def add_report(rows: Rows, position: int, event: events.ReportEvent) -> None:
     """The steps that a fact is; none where it concerns the slot of a period."""
-    owner = (str(event.organization_id), str(event.developer_id))
-    for step, body in _steps(event):
-        rows.report_steps.append((str(event.report_id), step, *owner, event.received_at_us, position, pack(body)))
-
-
-def _steps(event: events.ReportEvent) -> Iterator[tuple[str, object]]:
-    step = event.TOPIC.removeprefix("report.")
+    step, steps = event.TOPIC.removeprefix("report."), dict[str, object]()
     match event:
         case events.ReportRequested():
-            yield step, _Asked(event.period, event.language)
-            for channel in event.notices:
-                yield f"{channel} wanted", 0
+            steps = {step: _Asked(event.period, event.language), **{f"{name} wanted": 0 for name in event.notices}}
         case events.ReportCompleted():
-            yield step, event.rules_version
+            steps[step] = event.rules_version
         case events.ReportFailed():
-            yield step, event.error_code or ""
+            steps[step] = event.error_code or ""
         case events.ReportNoticeTried():
             number = f" {event.attempt}" if event.outcome == "failed" else ""
             outcome = Try(event.channel, event.attempt, event.outcome, event.received_at_us)
-            yield f"{event.channel} {event.outcome}{number}", outcome
+            steps[f"{event.channel} {event.outcome}{number}"] = outcome
         case events.ReportStarted() | events.ReportCancelled() | events.ReportDeleted():
-            yield step, 0
+            steps[step] = 0
+    for name, body in steps.items():
+        own = (str(event.report_id), name, *owner(event.scope), event.received_at_us, position, pack(body))
+        rows.report_steps.append(own)
 
 
 _S = TypeVar("_S", bound=ReportState)
@@ -151,28 +145,24 @@ _ENDS: tuple[ReportStatus, ...] = ("completed", "failed", "cancelled")
 _OF_DEVELOPER = "organization_id = :organization AND developer_id = :developer "
 _OF_REPORT = "report_id = :report AND +organization_id = :organization AND +developer_id = :developer "
 """By the report's key: without the pluses SQLite goes through all of the developer's reports."""
-_UNFINISHED = (
-    "NOT EXISTS (SELECT 1 FROM report_steps e WHERE e.report_id = requested.report_id "
-    "AND e.step IN ('completed', 'failed', 'cancelled')) "
-)
 
 
 def _asked_for(reader: Reader, scope: Scope, narrowed: str = _OF_DEVELOPER, **values: object) -> list[_Found]:
-    """Every report of the developer, the deleted ones too, in the order in which they were asked for."""
+    """Every report of the developer, the deleted ones too, newest first."""
     query = f"SELECT report_id, step, at_us, position, body FROM report_steps WHERE {narrowed}ORDER BY position"
     steps: dict[str, dict[str, _Step]] = {}
     for report_id, step, *rest in reader.db.execute(query, bound(scope, None, **values)):
         steps.setdefault(report_id, {})[step] = _Step(*rest)
-    return [_Found(UUID(report_id), of_one) for report_id, of_one in steps.items()]
+    return [_Found(UUID(report_id), of_one) for report_id, of_one in reversed(steps.items())]
 
 
-def _shown(reader: Reader, scope: Scope, narrowed: str = _OF_DEVELOPER, **values: object) -> list[_Found]:
-    """Those that were not deleted, newest first."""
-    return [each for each in reversed(_asked_for(reader, scope, narrowed, **values)) if "deleted" not in each.steps]
+def _shown(reader: Reader, scope: Scope) -> list[_Found]:
+    return [each for each in _asked_for(reader, scope) if "deleted" not in each.steps]
 
 
 def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:
-    return next(iter(_shown(reader, scope, _OF_REPORT, report=str(report_id))), None)
+    found = _asked_for(reader, scope, _OF_REPORT, report=str(report_id))
+    return found[0] if found and "deleted" not in found[0].steps else None
 
 
 def report(reader: Reader, scope: Scope, report_id: UUID) -> ReportRecord | None:
@@ -189,9 +179,9 @@ def latest_report(reader: Reader, scope: Scope) -> ReportRecord | None:
 
 def _record(reader: Reader, found: _Found) -> ReportRecord:
     completed = found.steps.get("completed")
-    refs = [] if completed is None else [TextRef(completed.position, name) for name in ("sections", "narrative")]
+    refs = [None if completed is None else TextRef(completed.position, name) for name in ("sections", "narrative")]
     texts = reader.texts(refs)
-    sections, narrative = [texts[ref] for ref in refs] or (None, None)
+    sections, narrative = (None if ref is None else texts[ref] for ref in refs)
     return found.shown_as(
         ReportRecord,
         sections=None if sections is None else msgspec.Raw(sections.encode()),
@@ -225,7 +215,7 @@ def asked_before(reader: Reader, scope: Scope, period: events.ReportPeriod) -> A
     found = _asked_for(reader, scope)
     wanted = (period.name, period.window)
     same = [each for each in found if (each.about.period.name, each.about.period.window) == wanted]
-    unfinished = next((each.report_id for each in same if each.end is None), None)
+    unfinished = next((each.report_id for each in reversed(same) if each.end is None), None)
     return AskedBefore(len(same), unfinished, sum(each.end is None for each in found))
 
 
@@ -233,13 +223,15 @@ def open_reports(reader: Reader, limit: int) -> list[OpenReport]:
     """Of everybody: the ones that are still to be made, oldest first."""
     query = (
         "SELECT organization_id, developer_id, report_id, body FROM report_steps requested "
-        f"WHERE step = 'requested' AND {_UNFINISHED}ORDER BY position LIMIT ?"
+        "WHERE step = 'requested' AND NOT EXISTS (SELECT 1 FROM report_steps e "
+        "WHERE e.report_id = requested.report_id AND e.step IN ('completed', 'failed', 'cancelled')) "
+        "ORDER BY position LIMIT ?"
     )
-    found = [(*row, unpack(body, _Asked)) for *row, body in reader.db.execute(query, (limit,))]
-    return [
-        OpenReport(Scope(UUID(organization_id), UUID(developer_id)), UUID(report_id), asked.period, asked.language)
-        for organization_id, developer_id, report_id, asked in found
-    ]
+    found = []
+    for organization_id, developer_id, report_id, body in reader.db.execute(query, (limit,)):
+        scope, asked = Scope(UUID(organization_id), UUID(developer_id)), unpack(body, _Asked)
+        found.append(OpenReport(scope, UUID(report_id), asked.period, asked.language))
+    return found
 
 
 _ASKED_US = 30 * US_PER_DAY
@@ -264,17 +256,17 @@ def open_notices(reader: Reader, channels: Iterable[Channel], since_us: int, lim
     for channel in channels:
         steps = {step: f"{channel} {step}" for step in ("wanted", "told", "given_up")}
         narrowed = {**steps, "since_us": since_us, "asked_us": since_us - _ASKED_US, "limit": limit}
-        waiting = reader.db.execute(_WAITING, narrowed).fetchall()
-        for organization_id, developer_id, report_id, body, ended, at_us in waiting:
-            scope = Scope(UUID(organization_id), UUID(developer_id))
+        for *ids, body, ended, at_us in reader.db.execute(_WAITING, narrowed).fetchall():
+            organization_id, developer_id, report_id = map(UUID, ids)
+            scope = Scope(organization_id, developer_id)
             notice = Notice(
                 scope=scope,
                 channel=channel,
-                report_id=UUID(report_id),
+                report_id=report_id,
                 period=unpack(body, _Asked).period,
                 completed=ended == "completed",
                 finished_us=at_us,
-                tries=report_tries(reader, scope, UUID(report_id), channel),
+                tries=report_tries(reader, scope, report_id, channel),
             )
             found.append(notice)
     return found

@@ -1,4 +1,4 @@
-"""What a range holds: tasks and their time, files touched, models used; and what was flagged, or was trivia."""
+"""What a range holds: tasks and their time, files, models, flags and trivia; and one day in figures."""
 
 import sqlite3
 from collections import defaultdict
@@ -10,13 +10,18 @@ import msgspec
 
 from aggregates.event import Scope, Span
 from aggregates.judging.outcome import TriviaReason
+from aggregates.reports.prose import NarrativeStatus
 from aggregates.scores.grades import Interval, Tally, score_of
 from aggregates.scores.integrity import KINDS, FlagKind
 from aggregates.times import US_PER_SECOND, Window, iso, sorted_into
 from aggregates.turns.observation import Observation
 from aggregates.turns.turn import IDLE_US, ModelTotals, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
+from projections.derive.sub_session_rows import Detail
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
+from projections.scores.score import Counts, score
+from projections.scores.skill import insight_summary
+from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.rows import (
     IN_RANGE,
     NANO,
@@ -25,6 +30,7 @@ from projections.sub_sessions.rows import (
     SETTLED,
     SHOWN_CRUSHED,
     UNCLASSIFIED,
+    WHOLE_TOKENS,
     select,
     started_in,
     turns_in,
@@ -300,3 +306,73 @@ def trivia_trend(reader: Reader, scope: Scope, window: Window, periods: Sequence
         TriviaPoint(iso(period.start_us), len(found), [ReasonCount(each, found.count(each)) for each in REASONS])
         for period, found in by_period
     ]
+
+
+# One day of one developer.
+
+
+class TodaySummary(Counts, frozen=True, kw_only=True):
+    """One day of one developer. A sum is None where a part of it is not known; a count beside it says how much."""
+
+    date: str
+    timezone: str
+    svc_score: float
+    interval: Interval | None  # of `svc_score` and of `decided_rate`
+    trivia_count: int
+    apg: float | None
+    apg_interval: Interval | None
+    sample_count: int
+    unsure_count: int
+    prompts: int
+    tokens: int | None  # of all kinds, over the sub-sessions that started
+    unreported_sub_sessions: int  # how many of them have tokens that nobody reported
+    cost_usd: float | None
+    unpriced_requests: int
+    lower_bound_requests: int
+    active_seconds: float
+    throttle_hours: float | None  # None where the day holds more requests than one read may look at
+    narrative: str | None  # of a text model; else `narrative_status` says why there is none
+    narrative_status: NarrativeStatus
+    unknown_agents: tuple[str, ...] = ()
+    """What svc cannot read, and therefore counts nowhere above: as it came since the server started."""
+
+
+def today_summary(reader: Reader, scope: Scope, date: str, timezone: str, day: Window) -> TodaySummary:
+    """The day that the bounds are of, in the zone that they were made in."""
+    rate, graded = score(reader, scope, "daily", (day,)), insight_summary(reader, scope, "daily", (day,))
+    throttled = personal_throttle(reader, scope, day)
+    query = (
+        f"SELECT {SETTLED} AND NOT s.floor_passed, coalesce({WHOLE_TOKENS}, 0), s.requests, s.cost_usd_nano, "
+        f"s.unpriced_requests, s.lower_bound_requests, s.detail {started_in()}"
+    )
+    rows = reader.db.execute(query, bound(scope, day)).fetchall()
+    trivia, tokens, _, cost_usd_nano, unpriced, lower_bound = (sum(row[n] for row in rows) for n in range(6))
+    # Where there were only commands and acknowledgements, nothing need have been asked of a model.
+    asked = [row for row in rows if unpack(row[6], Detail).floor.countable_turns > 0]
+    unreported, priced = sum(not row[1] for row in asked), not unpriced and all(row[2] for row in asked)
+    prompts = (
+        "SELECT count(*) FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
+        "AND at_us >= :start AND at_us < :end"
+    )
+    return TodaySummary(
+        date=date,
+        timezone=timezone,
+        svc_score=rate.svc_score,
+        interval=rate.interval,
+        trivia_count=trivia,
+        apg=graded.apg_current,
+        apg_interval=graded.interval,
+        unsure_count=graded.unsure_count,
+        sample_count=graded.sample_count,
+        prompts=reader.db.execute(prompts, bound(scope, day)).fetchone()[0],
+        tokens=None if unreported else tokens,
+        unreported_sub_sessions=unreported,
+        cost_usd=cost_usd_nano / NANO if priced else None,
+        unpriced_requests=unpriced,
+        lower_bound_requests=lower_bound,
+        active_seconds=sum(us for _, us in active_times(reader.db, scope, day)) / US_PER_SECOND,
+        throttle_hours=None if throttled is None else throttled.summary.estimated_hours_lost,
+        narrative=None,
+        narrative_status="off",
+        **{name: getattr(rate, name) for name in Counts.__struct_fields__},
+    )

@@ -19,8 +19,7 @@ import trio
 from aggregates.event import Scope
 from aggregates.people.acts import EMAIL, Channel
 from aggregates.people.directory import Developer
-from aggregates.reports.events import Problem, ReportNoticeTried
-from aggregates.reports.notices import (
+from aggregates.reports.decide import (
     NEWS_US,
     Notice,
     mail_subject,
@@ -29,6 +28,7 @@ from aggregates.reports.notices import (
     webhook_body,
     webhook_headers,
 )
+from aggregates.reports.events import Problem, ReportNoticeTried
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import open_notices
 from svc.outward import asked, trusted

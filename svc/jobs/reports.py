@@ -32,7 +32,7 @@ from aggregates.times import US_PER_SECOND, parse_instant, zone_named
 from projections.facts.reports import OpenReport, asked_before, open_reports
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
-from projections.reports.sections import ReportInput, report_sections
+from projections.reports import ReportInput, report_sections
 from svc.actors.actors import Mailbox
 from svc.log.codec import CorruptEvent, NewEvent
 from svc.log.journal import Journal

@@ -10,8 +10,7 @@ from quart import Response
 
 from aggregates.event import Scope
 from aggregates.people.acts import ChangeDeveloper, Channel, Schedule
-from aggregates.reports.decide import ReportStatus
-from aggregates.reports.notices import Try, next_try_us
+from aggregates.reports.decide import ReportStatus, Try, next_try_us
 from aggregates.scores.grades import Interval
 from aggregates.times import parse_instant
 from projections.facts import reports as rows

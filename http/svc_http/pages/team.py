@@ -6,7 +6,7 @@ from quart import Response
 
 from aggregates.people.directory import Developer, Directory, Membership, Organization, TeamMembership, stays_in
 from aggregates.times import equal_windows
-from projections.reports.days import team_day, withheld
+from projections.reports import team_day, withheld
 from projections.scores.throttle import team_throttle
 from svc_http.pages.door import BySignIn
 from svc_http.pages.home import PERIODS, days_of, period_or_month

@@ -29,15 +29,7 @@ from aggregates.times import (
 )
 from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
-from projections.reports.days import (
-    TeamSummary,
-    TodaySummary,
-    own_work,
-    team_day,
-    team_summary,
-    today_summary,
-    withheld,
-)
+from projections.reports import TeamSummary, own_work, team_day, team_summary, withheld
 from projections.scores import activity, score, skill, throttle
 from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
@@ -308,12 +300,12 @@ async def task_time(call: ByKey) -> TaskTimesShown:
 
 
 @routes("GET /v1/score_v3/today-summary", "One day.", (DATE, TIMEZONE), listeners="both")
-async def today(call: ByKey) -> TodaySummary:
+async def today(call: ByKey) -> activity.TodaySummary:
     """Today, or the day asked for, from midnight to midnight in the zone asked for, else that of the profile."""
     service, zone = call.service, call.asked_zone()
     day = call.asked_day() or local_date(service.now_us(), zone)
     bounds, date = local_day_bounds(day, zone), day.isoformat()
-    shown = await call.read(today_summary, date, zone.key, bounds)
+    shown = await call.read(activity.today_summary, date, zone.key, bounds)
     shown = msgspec.structs.replace(shown, unknown_agents=service.arrivals.unread(call.scope.developer_id))
     if not service.narrates(call.scope.organization_id):
         return shown

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from aggregates.decide import AnyCommand, decide
 from aggregates.event import Reason, Refused, Scope
-from aggregates.reports.decide import ReportState
-from aggregates.reports.events import ReportNoticeTried, ReportPeriod, ReportRequested
-from aggregates.reports.notices import (
+from aggregates.reports.decide import (
     RETRY_SECONDS,
     TRIES_MAX,
     Notice,
+    ReportState,
     Try,
     mail_subject,
     mail_text,
@@ -22,6 +21,7 @@ from aggregates.reports.notices import (
     webhook_body,
     webhook_headers,
 )
+from aggregates.reports.events import ReportNoticeTried, ReportPeriod, ReportRequested
 from aggregates.times import parse_instant
 from tests.aggregates.reports.test_reports import CANCEL, COMPLETE, CONTEXT, DELETE, FAIL, FIRST, START, after, of
 from tests.support.log import named

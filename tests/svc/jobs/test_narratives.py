@@ -23,7 +23,7 @@ from aggregates.reports.prose import (
     normalized,
 )
 from aggregates.scores.insights import CHECKED, COMMITTED, KINDS, LABELS_MAX, MEMBERS_MAX, TOPICS, label, work_labels
-from projections.reports.days import team_day
+from projections.reports import team_day
 from svc.jobs.questions import Narratives
 from tests.support.facts import DAY, HOUR, MONDAY, SECOND, Log, edit, project, reader, request
 from tests.support.memory import FixedClock

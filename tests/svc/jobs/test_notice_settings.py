@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from aggregates.event import Words
 from aggregates.people.acts import ChangeDeveloper
+from aggregates.reports.decide import RETRY_SECONDS
 from aggregates.reports.events import ReportCompleted, ReportStarted
-from aggregates.reports.notices import RETRY_SECONDS
 from svc.jobs.notices import ReportNotices, mail_server, senders_of
 from svc.log.opening import open_log
 from svc.service import RunningService, lanes_of, open_service

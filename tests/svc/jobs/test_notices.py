@@ -18,8 +18,8 @@ from aggregates.event import Done, Reply, Words
 from aggregates.ids import membership_stream
 from aggregates.people.acts import ChangeDeveloper, Channel, EndMembership
 from aggregates.people.directory import Developer
+from aggregates.reports.decide import NEWS_US, RETRY_SECONDS, TRIES_MAX
 from aggregates.reports.events import ReportCompleted, ReportDeleted, ReportFailed, ReportNoticeTried, ReportStarted
-from aggregates.reports.notices import NEWS_US, RETRY_SECONDS, TRIES_MAX
 from projections.facts.reports import report_tries
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
 from svc.settings import Settings

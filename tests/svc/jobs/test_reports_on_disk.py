@@ -13,7 +13,7 @@ import trio
 from aggregates.capture.commands import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
 from aggregates.records.record import Record
-from projections.reports import sections as report_sections
+from projections import reports as report_sections
 from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings

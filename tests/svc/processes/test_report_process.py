@@ -18,7 +18,7 @@ REPORT = "/v1/score_v3/report"
 SECONDS_MAX = 30
 STUCK = (
     "import sys, time\n"
-    "from projections.reports.sections import SECTIONS\n"
+    "from projections.reports import SECTIONS\n"
     "SECTIONS['speed'] = lambda look: time.sleep(3600)\n"
     "from svc.__main__ import main\n"
     "main()\n"

@@ -8,7 +8,7 @@ from aggregates.people.acts import AddTeamMember, ChangeDeveloper, ChangeOrganiz
 from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
-from projections.reports.days import TeamSummary
+from projections.reports import TeamSummary
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out

@@ -1,0 +1,335 @@
+"""What a report says, and what is told of one day, of a team and of a developer.
+
+Every section of a report is made by the query that the live page asks, within one look at the views: none contradicts
+another, nor the page.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from aggregates.event import Scope
+from aggregates.judging.prompt import ADVICE, GRADED_MIN, Language, weakest
+from aggregates.people.directory import Stay
+from aggregates.reading.verdicts import INTENTS, BooleanName, Intent
+from aggregates.reports.events import ReportPeriod
+from aggregates.reports.prose import Narration, NarrativeStatus
+from aggregates.scores.insights import NO_WORK, WorkLabels, label, work_labels
+from aggregates.times import Window, iso
+from projections.derive.sub_session_rows import Detail, PromptDetail
+from projections.prices import Coverage, PricingCoverage, Reading, Rollup, team_cost
+from projections.reader import Reader, TextRef, bodies, bound
+from projections.scores import activity, score
+from projections.scores.skill import (
+    ShownHabit,
+    Skill,
+    best_shown,
+    insight_summary,
+    newest_missed,
+    skill,
+    top_prompts,
+)
+from projections.scores.throttle import personal_throttle
+from projections.sub_sessions.listing import trivia
+from projections.sub_sessions.rows import (
+    CRUSHED,
+    QUALIFIES,
+    SETTLED,
+    UNCLASSIFIED,
+    started_in,
+    turns_in,
+)
+from projections.telemetry.usage import rightsizing
+
+ROWS_MAX = 200
+HABITS_SHOWN = 3
+LABELLED_MAX = 500  # sub-sessions of a day that are labelled, the newest first: each takes a look at its prompts
+_WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the period
+
+
+class Spending(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the period's requests came to, read like a team's cost: from the archive, and from what is not archived."""
+
+    is_partial: bool
+    read_coverage: Coverage
+    rollup: Rollup
+    pricing_coverage: PricingCoverage
+
+
+class MissedPrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A prompt that shows a habit, or surely does not, nor did an earlier one of its sub-session."""
+
+    prompt_id: str
+    sub_session_id: str
+    submitted_at: str
+    preview: str
+
+
+class CoachedHabit(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    boolean: BooleanName
+    label: str
+    habit: str
+    share: float  # of the prompts that called for it, 0-1
+    prompt_count: int
+    example: MissedPrompt | None
+    best_example: MissedPrompt | None  # the developer's own best prompt that shows it; None where none does
+
+
+class Coaching(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The weakest habits, the weakest first; where there are none, the note says why."""
+
+    items: list[CoachedHabit]
+    note: str | None
+
+
+class ReportInput(msgspec.Struct, frozen=True, dict=True):
+    reader: Reader
+    scope: Scope
+    period: ReportPeriod
+    language: Language
+    spending: Reading
+
+    @property
+    def window(self) -> Window:
+        return self.period.window
+
+    @property
+    def echo(self) -> dict[str, object]:
+        """The range, as the live reads of a range repeat it."""
+        return {"fromUs": self.window.start_us, "toUs": self.window.end_us, "timezone": self.period.timezone}
+
+    @cached_property
+    def skill(self) -> Skill:
+        """Asked for by two sections."""
+        return skill(self.reader, self.scope, self.period.name, self.period.windows(_WINDOWS_SHOWN))
+
+
+def _of_windows(query: Callable[..., object]) -> Callable[[ReportInput], object]:
+    return lambda look: query(look.reader, look.scope, look.period.name, look.period.windows(_WINDOWS_SHOWN))
+
+
+def _listed(query: Callable[..., object]) -> Callable[[ReportInput], object]:
+    return lambda look: {"range": look.echo, "items": query(look.reader, look.scope, look.window, ROWS_MAX, 0)}
+
+
+def _task_time(look: ReportInput) -> object:
+    found = activity.task_time(look.reader, look.scope, look.window, ROWS_MAX, 0)
+    return {"range": look.echo, "items": found.items, "totalActiveSeconds": found.total_active_seconds}
+
+
+def _throttle(look: ReportInput) -> object:
+    """None where the period holds more requests than one read may look at; of many events the newest."""
+    found = personal_throttle(look.reader, look.scope, look.window)
+    return None if found is None else msgspec.structs.replace(found, events=found.events[:ROWS_MAX])
+
+
+def _model_usage(look: ReportInput) -> object:
+    found = rightsizing(look.reader, look.scope, look.window, ZoneInfo(look.period.timezone))
+    cost = team_cost({}, look.spending, look.spending)
+    return {**msgspec.to_builtins(found), "spending": msgspec.convert(cost, Spending, from_attributes=True)}
+
+
+def _coaching(look: ReportInput) -> Coaching:
+    """The habits that showed least, each with one of the developer's own prompts that missed it."""
+    shares, counts, advice = look.skill.per_boolean, look.skill.per_boolean_counts, ADVICE[look.language]
+    named = weakest(shares, counts, HABITS_SHOWN)
+    missed, best = (each(look.reader, look.scope, look.window) if named else {} for each in (newest_missed, best_shown))
+    items = [
+        CoachedHabit(
+            boolean=name,
+            label=advice.habits[name].label,
+            habit=advice.habits[name].advice,
+            share=shares[name],
+            prompt_count=counts[name],
+            example=_example(missed[name]),
+            best_example=_example(best[name]),
+        )
+        for name in named
+    ]
+    enough = any(count >= GRADED_MIN for count in counts.values())
+    why_none = advice.nothing_missed if enough else advice.not_enough.format(least=GRADED_MIN)
+    return Coaching(items=items, note=None if items else why_none)
+
+
+def _example(found: ShownHabit | None) -> MissedPrompt | None:
+    return None if found is None else msgspec.convert(found.prompt, MissedPrompt, from_attributes=True)
+
+
+SECTIONS: dict[str, Callable[[ReportInput], object]] = {
+    "score": _of_windows(score.score),
+    "speed": _of_windows(score.speed),
+    "tokens": _of_windows(score.tokens),
+    "skill": lambda look: look.skill,
+    "insightSummary": _of_windows(insight_summary),
+    "integrity": lambda look: activity.integrity(look.reader, look.scope, look.window),
+    "trivia": lambda look: trivia(look.reader, look.scope, look.window, ROWS_MAX, 0),
+    "files": _listed(activity.files),
+    "topPrompts": _listed(top_prompts),
+    "taskTime": _task_time,
+    "modelTask": _listed(activity.model_task),
+    "throttle": _throttle,
+    "modelUsage": _model_usage,
+    "coaching": _coaching,
+}
+"""Name on the wire → what it is made of, in the order of the contract."""
+
+
+def report_sections(look: ReportInput, breathe: Callable[[], None]) -> str:
+    """The sections as a JSON object. `breathe` is called before each and may raise, to give up."""
+    sections: dict[str, object] = {}
+    for name, section in SECTIONS.items():
+        breathe()
+        sections[name] = section(look)
+    return msgspec.json.encode(sections).decode()
+
+
+# One day: its counts, and the abstract labels that a narrative is written from.
+
+
+class ByIntent(msgspec.Struct, frozen=True, kw_only=True):
+    """Settled sub-sessions above the floor, by what they were after."""
+
+    question: int = 0
+    investigation: int = 0
+    review: int = 0
+    plan: int = 0
+    small_change: int = 0
+    bug_fix: int = 0
+    feature: int = 0
+    refactor: int = 0
+    unclassified: int = 0
+
+
+class TeamDay(msgspec.Struct, frozen=True):
+    members_active: int
+    sub_sessions: int
+    crushed: int
+    undecided: int
+    trivia: int
+    by_intent: ByIntent
+    work: WorkLabels
+
+
+class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One day of a team."""
+
+    team_id: UUID
+    date: str
+    timezone: str
+    language: str
+    members_active: int
+    sub_sessions: int
+    crushed: int | None
+    undecided: int | None  # of how many nobody can say whether the goal was reached
+    trivia: int | None
+    by_intent: ByIntent | None
+    withheld: str | None  # why how the day came out is not told; None where it is
+    narrative: str | None  # plain text, to be shown as it is; else `narrative_status` says why there is none
+    narrative_status: NarrativeStatus
+    structured_narrative: None = None  # kept for the wire: nothing but null is supported
+    narrative_source: str | None
+    generated_at: str | None
+    narrative_input_clipped: bool  # whether the narrative covers only the busiest members or tasks
+
+
+class _SubSession(msgspec.Struct, frozen=True):
+    developer_id: UUID
+    name: str
+    settled: int
+    floor_passed: int
+    intent: str
+    crushed: int
+    undecided: int
+
+
+def team_day(reader: Reader, scope: Scope, stays: Sequence[Stay], *, labels: bool) -> TeamDay:
+    """The days of a team's stays, which are of the scope's organization. `labels`: whether anybody will read them."""
+    found: list[_SubSession] = []
+    for stay in stays:
+        member = Scope(scope.organization_id, stay.developer_id)
+        found += _sub_sessions(reader.db, member, Window(stay.start_us, stay.end_us))
+    intents = [each.intent for each in found if each.settled and each.floor_passed]
+    return TeamDay(
+        len({each.developer_id for each in found}),
+        len(found),
+        sum(each.crushed for each in found),
+        sum(each.undecided for each in found),
+        sum(each.settled and not each.floor_passed for each in found),
+        ByIntent(**{name: intents.count(name) for name in ByIntent.__struct_fields__}),
+        _labelled(reader, found) if labels else NO_WORK,
+    )
+
+
+def own_work(reader: Reader, scope: Scope, day: Window) -> WorkLabels:
+    return _labelled(reader, _sub_sessions(reader.db, scope, day))
+
+
+def _sub_sessions(db: sqlite3.Connection, member: Scope, window: Window) -> list[_SubSession]:
+    query = (
+        f"SELECT s.sub_session_id, {SETTLED}, s.floor_passed, coalesce(s.intent, '{UNCLASSIFIED}'), "
+        f"coalesce({CRUSHED}, 0), {QUALIFIES} AND s.goal_complete IS NULL "
+        f"{started_in()} ORDER BY s.started_us DESC, s.sub_session_id"
+    )
+    return [_SubSession(member.developer_id, *row) for row in db.execute(query, bound(member, window))]
+
+
+def _labelled(reader: Reader, found: Sequence[_SubSession]) -> WorkLabels:
+    named = [each for each in found if each.settled and each.floor_passed and each.intent in INTENTS]
+    wanted = named[:LABELLED_MAX]
+    goals = [_goal(reader.db, each.name) for each in wanted]
+    texts = reader.texts(goals)
+    labels: defaultdict[UUID, list[str]] = defaultdict(list)
+    for each, goal in zip(wanted, goals, strict=True):
+        marks = "".join(turn.work.marks for turn in turns_in(reader.db, each.name))
+        intent = msgspec.convert(each.intent, Intent)
+        labels[each.developer_id].append(label(intent, None if goal is None else texts[goal], marks))
+    work = work_labels(labels.values())
+    return msgspec.structs.replace(work, clipped=work.clipped or len(named) > len(wanted))
+
+
+def _goal(db: sqlite3.Connection, name: str) -> TextRef | None:
+    """The prompt whose title the sub-session bears; None where its text was not captured."""
+    (detail,) = bodies(db, Detail, "SELECT detail FROM sub_sessions WHERE sub_session_id = ?", (name,))
+    title, query = detail.goal_title, "SELECT body FROM prompts WHERE sub_session_id = ? ORDER BY at_us, turn_id"
+    if title is None:
+        return None
+    for whole in (each.prompt for each in bodies(db, PromptDetail, query, (name,))):
+        if whole is None or (whole.position, whole.field) != (title.position, title.field):
+            continue
+        if whole.span is None or title.span is None or whole.span.start <= title.span.start < whole.span.end:
+            return whole
+    return title
+
+
+def withheld(day: TeamDay, team_minimum: int) -> str | None:
+    """Why how a day came out is not told: of one or two members it would be about a person."""
+    if day.members_active == 0 or day.members_active >= team_minimum:
+        return None
+    return f"fewer than {team_minimum} members were active: how it came out would tell on one of them"
+
+
+def team_summary(
+    team_id: UUID, date: str, timezone: str, language: str, day: TeamDay, reason: str | None, narration: Narration
+) -> TeamSummary:
+    """Who was active and on how much; how it came out, and the narrative, where there are any and `reason` is None."""
+    narrative, outcome = narration.narrative, ("crushed", "undecided", "trivia", "by_intent")
+    return TeamSummary(
+        team_id=team_id,
+        date=date,
+        timezone=timezone,
+        language=language,
+        members_active=day.members_active,
+        sub_sessions=day.sub_sessions,
+        withheld=reason,
+        narrative=None if narrative is None else narrative.text,
+        narrative_status=narration.status,
+        narrative_source=None if narrative is None else "llm",
+        generated_at=None if narrative is None else iso(narrative.generated_at_us),
+        narrative_input_clipped=narrative is not None and narrative.clipped,
+        **{name: getattr(day, name) if reason is None else None for name in outcome},
+    )

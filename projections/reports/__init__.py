@@ -1,1 +1,0 @@
-"""Read the sections of reports and the summaries of days."""
