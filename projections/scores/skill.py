@@ -11,7 +11,8 @@ from aggregates.event import Scope
 from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
 from aggregates.scores import grades
-from aggregates.scores.insights import Decided, Interval
+from aggregates.scores.grades import Interval
+from aggregates.scores.insights import Decided
 from aggregates.times import AskedWindow, Window, iso
 from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
