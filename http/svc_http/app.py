@@ -10,7 +10,7 @@ from quart_trio.wrappers import TrioResponse
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
 from svc_http.lane import beside
 from svc_http.listener import new_listener, only_known_hosts, only_own_origins
-from svc_http.pages import figures, goals, home, mine, signing, team
+from svc_http.pages import figures, goals, mine, signing
 from svc_http.pages import people as members
 from svc_http.pages import reports as report_pages
 from svc_http.pages.door import admit_to_pages
@@ -20,7 +20,7 @@ from svc_http.ports import Service
 from svc_http.routes import capture, events, operations, otlp, people, reports, scores, sub_sessions, telemetry
 from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
-_PAGES = (signing, home, goals, figures, report_pages, mine, team, members)
+_PAGES = (signing, goals, figures, report_pages, mine, members)
 _FAMILIES = (operations, capture, scores, sub_sessions, telemetry, reports, people, events, otlp)
 _ROUTES = [route for family in _FAMILIES for route in family.routes]
 _PAGE_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}

@@ -9,7 +9,7 @@ from uuid import UUID
 from aggregates.event import Refused
 from aggregates.ids import sign_in_stream
 from aggregates.people.acts import OpenSignIn
-from svc_http.pages.door import digest_of
+from svc_http.routes.people import digest_of
 from tests.support.people import ACME, ANA, NOW_US, carry_out
 from tests.svc_http.house import Answer, Caller, House
 

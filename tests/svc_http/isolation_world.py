@@ -21,8 +21,8 @@ from aggregates.people.directory import Record
 from aggregates.people.entry import Account, NotProven
 from aggregates.prices.catalog import PublishCatalog, Served
 from svc_http.app import build_api, build_intake
-from svc_http.pages.door import digest_of
 from svc_http.pages.rendering import file_url
+from svc_http.routes.people import digest_of
 from tests.support.catalogs import document, lookup, snapshot
 from tests.support.facts import DAY, HOUR, MINUTE
 from tests.support.log import named

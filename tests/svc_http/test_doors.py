@@ -6,8 +6,8 @@ import pytest
 from quart_trio import QuartTrio
 
 from svc_http.app import build_api, build_intake
-from svc_http.pages.door import digest_of
 from svc_http.params import BySecret
+from svc_http.routes.people import digest_of
 from svc_http.routing import attach, by_credentials, caller_of_intake
 from svc_http.tools import new_routes
 from tests.svc_http.browsing import signs_in

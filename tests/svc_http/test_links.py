@@ -11,7 +11,7 @@ from aggregates.ids import membership_stream
 from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Key, Team, TeamMembership
 from aggregates.people.entry import Account
-from svc_http.pages.door import digest_of
+from svc_http.routes.people import digest_of
 from tests.support.facts import DAY, MINUTE, Log, request
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from svc_http.pages.door import digest_of
+from svc_http.routes.people import digest_of
 from tests.support.people import BEN
 from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words
 from tests.svc_http.house import Caller, House

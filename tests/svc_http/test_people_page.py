@@ -9,7 +9,7 @@ import pytest
 from aggregates.event import Refused
 from aggregates.ids import membership_stream
 from aggregates.people.acts import CreateDeveloper, StartMembership
-from svc_http.pages.door import digest_of
+from svc_http.routes.people import digest_of
 from tests.support.facts import DAY
 from tests.support.log import named
 from tests.support.people import ACME, ANA, BEN, BEN_KEY, NOW_US, carry_out, issue, key_of

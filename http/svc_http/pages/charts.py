@@ -39,7 +39,7 @@ class Dot(NamedTuple):
 def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Markup:
     """Stacked bars. `name`: what is drawn, for who does not see it; `shown`: how the highest is written."""
     top = max((sum(value for _, value in each.parts) for each in items), default=0) or 1
-    step, drawn = _step(items), []
+    step, drawn = WIDTH / max(len(items), 1), [_HATCH if any(each.open_ended for each in items) else Markup("")]
     for place, each in enumerate(items):
         x, y, width = step * (place + (1 - _BAR_SHARE) / 2), float(HEIGHT), step * _BAR_SHARE
         drawn.append(Markup("<g><title>{}</title>").format(each.about))
@@ -52,8 +52,6 @@ def bars(name: str, items: Sequence[Bar], shown: Callable[[float], str]) -> Mark
             cap = _rect("open", x, max(y - _CAP, 0), width, _CAP)
             drawn.append(Markup('<g fill="url(#hatch)">{}</g>').format(cap))
         drawn.append(Markup("</g>"))
-    if any(each.open_ended for each in items):
-        drawn.insert(0, _HATCH)
     return _framed(name, drawn, [each.label for each in items], shown(top))
 
 
@@ -63,12 +61,11 @@ def dots(name: str, items: Sequence[Dot], most: float) -> Markup:
     def at(value: float) -> float:
         return HEIGHT - (HEIGHT - _TOP) * min(value, most) / most
 
-    step = _step(items)
-    drawn = [_line("rule", 0, WIDTH, at(most), at(most)), _line("rule", 0, WIDTH, at(most / 2), at(most / 2))]
+    drawn = [_line("rule", 0, WIDTH, at(each), at(each)) for each in (most, most / 2)]
     for place, each in enumerate(items):
         if each.value is None:
             continue
-        x = step * (place + 0.5)
+        x = WIDTH / len(items) * (place + 0.5)
         drawn.append(Markup("<g><title>{}</title>").format(each.about))
         if each.fits is not None:
             drawn.append(_line("fits", x, x, at(each.fits.low), at(each.fits.high)))
@@ -85,8 +82,7 @@ def share(name: str, parts: Sequence[tuple[str, float]]) -> Markup:
         if value > 0:
             drawn.append(_rect(kind, x, 0, WIDTH * value / whole, 10))
             x += WIDTH * value / whole
-    head = Markup('<svg class="share" viewBox="0 0 {} 10" preserveAspectRatio="none" role="img" aria-label="{}">')
-    return head.format(WIDTH, name) + Markup("").join(drawn) + Markup("</svg>")
+    return _svg("share", 10, name, drawn)
 
 
 def place(name: str, group: tuple[float, float, float], mine: tuple[float, float, float] | None) -> Markup:
@@ -97,9 +93,13 @@ def place(name: str, group: tuple[float, float, float], mine: tuple[float, float
     if mine is not None:
         least, value, most = (WIDTH * each / 100 for each in mine)
         drawn += [_line("fits", least, most, 20, 20), _line("dot", value, value, 20, 20)]
-    head = Markup('<svg class="chart place" viewBox="0 0 {} 40" preserveAspectRatio="none" role="img" aria-label="{}">')
     axis = Markup('<div class="axis" aria-hidden="true"><span>0</span><span>50</span><span>100 %</span></div>')
-    return head.format(WIDTH, name) + Markup("").join(drawn) + Markup("</svg>") + axis
+    return _svg("chart place", 40, name, drawn) + axis
+
+
+def _svg(kind: str, height: int, name: str, drawn: Sequence[Markup]) -> Markup:
+    head = Markup('<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">')
+    return head.format(kind, WIDTH, height, name) + Markup("").join(drawn) + Markup("</svg>")
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
@@ -112,24 +112,13 @@ def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
     return drawn.format(kind, x1, x2, y1, y2)
 
 
-def _step(items: Sequence[object]) -> float:
-    return WIDTH / max(len(items), 1)
-
-
-def _label(label: str, from_end: int, every: int) -> Markup:
-    """One place of the axis: every so many has its name; every other of these gives way on a narrow screen."""
-    if from_end % every:
-        return Markup("<span></span>")
-    return Markup('<span class="roomy">{}</span>' if from_end // every % 2 else "<span>{}</span>").format(label)
-
-
 def _framed(name: str, drawn: Sequence[Markup], labels: Sequence[str], top: str) -> Markup:
     """As wide as the page lets it be; the names stand below in the page's own type, whatever the width."""
-    every = -(-len(labels) // _LABELS_MAX) or 1
-    head = Markup(
-        '<div class="drawn"><span class="scale" aria-hidden="true">{}</span><svg class="chart" viewBox="0 0 {} {}" '
-        'preserveAspectRatio="none" role="img" aria-label="{}">'
-    ).format(top, WIDTH, HEIGHT, name)
-    axis = Markup("").join(_label(label, len(labels) - 1 - place, every) for place, label in enumerate(labels))
-    under = Markup('</svg><div class="axis" aria-hidden="true">{}</div></div>').format(axis)
-    return head + Markup("").join((*drawn, _line("base", 0, WIDTH, HEIGHT, HEIGHT))) + under
+    every, axis = -(-len(labels) // _LABELS_MAX) or 1, []
+    for from_end, label in zip(range(len(labels) - 1, -1, -1), labels, strict=True):
+        # Every so many has its name; every other of these gives way on a narrow screen.
+        kind, said = "roomy" if from_end // every % 2 else "", "" if from_end % every else label
+        axis.append(Markup('<span class="{}">{}</span>').format(kind, said))
+    scale = Markup('<div class="drawn"><span class="scale" aria-hidden="true">{}</span>').format(top)
+    under = Markup('<div class="axis" aria-hidden="true">{}</div></div>').format(Markup("").join(axis))
+    return scale + _svg("chart", HEIGHT, name, [*drawn, _line("base", 0, WIDTH, HEIGHT, HEIGHT)]) + under

@@ -5,7 +5,6 @@ for 127.0.0.1, whatever their port, so a change is taken only from a page of thi
 """
 
 from collections.abc import Collection, Mapping
-from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
 from uuid import UUID
@@ -24,6 +23,7 @@ from svc_http.bodies import Body, HttpError, accepted, check_content_type
 from svc_http.pages import rendering
 from svc_http.params import ByKey, Call
 from svc_http.ports import Service
+from svc_http.routes.people import digest_of
 from svc_http.routing import Route, address_of, body_of, is_own_origin, spend
 
 _W = TypeVar("_W", bound=str)
@@ -52,7 +52,9 @@ class BySignIn(ByKey, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         """A page in the developer's own frame."""
         teams = self.service.directory.teams_of(self.scope)
-        nav = [*NAV, *(TEAM_NAV if teams else ()), *(OWNER_NAV if self.caller.role == "owner" else ())]
+        nav = [*NAV]
+        nav += [("/team", "Team")] if teams else []
+        nav += [("/operator/people", "People")] if self.caller.role == "owner" else []
         return await _framed(self, name, status, {"me": self.developer, "teams": teams, "nav": nav} | values)
 
 
@@ -77,7 +79,7 @@ class ByOperator(Call, frozen=True):
     def check_runs_the_server(self) -> None:
         """Raises `HttpError` 403."""
         if self.owner is not None:
-            raise HttpError(403, _RUNS_THE_SERVER)
+            raise HttpError(403, "this is for whoever runs the server, who types `svc open --operator` there")
 
     async def act(self, command: PeopleAct) -> None:
         """Raises `HttpError` with what was wrong."""
@@ -86,7 +88,8 @@ class ByOperator(Call, frozen=True):
     async def show(self, name: str, status: int = 200, **values: Any) -> TrioResponse:
         if self.owner is not None:
             return await self.owner.show(name, status, **values)
-        return await _framed(self, name, status, {"me": _OPERATOR, "is_operator": True, "nav": OPERATOR_NAV} | values)
+        me = {"display_name": "Operator"}
+        return await _framed(self, name, status, {"me": me, "is_operator": True, "nav": OPERATOR_NAV} | values)
 
 
 async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: Mapping[str, Any]) -> TrioResponse:
@@ -102,27 +105,12 @@ async def _framed(call: BySignIn | ByOperator, name: str, status: int, values: M
     return await rendering.html(name, frame | dict(values), status)
 
 
-_OPERATOR = {"display_name": "Operator"}
-_RUNS_THE_SERVER = "this is for whoever runs the server, who types `svc open --operator` there"
-_OWNERS = "this is for owners of the organization, and for whoever runs the server"
-NAV: list[tuple[str, str]] = [
-    ("/", "Home"),
-    ("/goals", "Goals"),
-    ("/habits", "Habits"),
-    ("/limits", "Time"),
-    ("/cost", "Cost"),
-    ("/reports", "Reports"),
-    ("/compared", "Compared"),
-    ("/mine", "Mine"),
-]
+NAV = (
+    *(("/", "Home"), ("/goals", "Goals"), ("/habits", "Habits"), ("/limits", "Time"), ("/cost", "Cost")),
+    *(("/reports", "Reports"), ("/compared", "Compared"), ("/mine", "Mine")),
+)
 """Address and name, in the order of the head of every page."""
-TEAM_NAV: list[tuple[str, str]] = [("/team", "Team")]  # of whoever is in one
-OWNER_NAV: list[tuple[str, str]] = [("/operator/people", "People")]
-OPERATOR_NAV: list[tuple[str, str]] = [
-    ("/operator/server", "Server"),
-    ("/operator/people", "People"),
-    ("/operator/audit", "Audit log"),
-]
+OPERATOR_NAV = (("/operator/server", "Server"), ("/operator/people", "People"), ("/operator/audit", "Audit log"))
 SAID: dict[str, str] = {
     "counts": "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it.",
     "split": "Another goal begins here from now on, and each of the two counts for itself.",
@@ -193,28 +181,16 @@ def sign_in_by(service: Service, text: str) -> SignIn | None:
     return signed_in(service.directory, sign_in_stream(digest_of(text)), service.now_us())
 
 
-def digest_of(text: str) -> str:
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
 # --- routes -----------------------------------------------------------------------------------------------------
-
-
-def check_same_origin(request: Request) -> None:
-    """Whether a page of this very server sent it. Raises `HttpError` 403.
-
-    A browser says so by Sec-Fetch-Site; one that does not, or is not on a secure or local address, by Origin.
-    """
-    site = request.headers.get("Sec-Fetch-Site")
-    if not (is_own_origin(request.headers) if site is None else site == "same-origin"):
-        raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
 
 
 async def admit_to_pages(service: Service, request: Request, route: Route) -> Call | Response:
     """Without a sign-in there is only the way to it. Raises `HttpError`."""
     spend(service, request, ADDRESS, address_of(request))
-    if request.method not in ("GET", "HEAD"):
-        check_same_origin(request)
+    # A browser tells by Sec-Fetch-Site whose page sent it; one that does not, or is on no secure address, by Origin.
+    site, is_read = request.headers.get("Sec-Fetch-Site"), request.method in ("GET", "HEAD")
+    if not is_read and not (is_own_origin(request.headers) if site is None else site == "same-origin"):
+        raise HttpError(403, "this was not sent by a page of this server; open the page and press the button there")
     if route.kind is Call:
         return Call(service, request, Body(request))
     if route.kind is ByOperator and service.operators.stands(digest_of(operator_text(request)), service.now_us()):
@@ -226,7 +202,7 @@ async def admit_to_pages(service: Service, request: Request, route: Route) -> Ca
     member = service.directory.membership(found.scope)
     assert member is not None, "a sign-in stands only for a member"
     if route.kind is ByOperator and member.role != "owner":
-        raise HttpError(403, _OWNERS)
+        raise HttpError(403, "this is for owners of the organization, and for whoever runs the server")
     service.uses.note(found.id, service.now_us())
     who = Principal(found.scope, member.role)
     call = BySignIn(service, request, body_of(request, route, who), who, found)

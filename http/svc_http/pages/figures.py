@@ -1,7 +1,7 @@
-"""What one's work cost, what held it up, which habits it shows, and how it compares: each page with its drawings."""
+"""Pages of figures: the first one, cost, time lost, comparison and the seven habits, each with its drawings."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Any
@@ -10,22 +10,49 @@ from markupsafe import Markup
 from quart import Response
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores.grades import GRADED_BYTES_MAX, PEER_RANGES_MAX, PEERS_MIN, Comparison, cohort_of, grade_text
+from aggregates.scores.grades import (
+    GRADED_BYTES_MAX,
+    PEER_RANGES_MAX,
+    PEERS_MIN,
+    Comparison,
+    Tally,
+    cohort_of,
+    grade_text,
+)
 from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
-from aggregates.times import US_PER_DAY, Window, equal_windows, local_date, parse_instant
+from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
 from projections.scores.score import peer_comparison, tally
-from projections.scores.skill import HabitCounts, best_shown, decided_goals, habit_counts, newest_missed
+from projections.scores.skill import (
+    HabitCounts,
+    best_shown,
+    decided_goals,
+    habit_counts,
+    insight_summary,
+    newest_missed,
+    skill,
+)
 from projections.scores.throttle import personal_throttle
-from projections.sub_sessions.rows import GoalOutcome, newest_us
+from projections.sub_sessions.listing import Wanted, goals
+from projections.sub_sessions.rows import NANO, GoalOutcome, newest_us
+from svc_http.bodies import HttpError, unauthorized
 from svc_http.lane import beside
 from svc_http.pages import charts
-from svc_http.pages.door import BySignIn, form_of
-from svc_http.pages.home import PERIODS, cost_chart, days_of, goals_chart, period_of, period_or_month
-from svc_http.pages.words import CAUSES, HABITS, STATES, counted, duration, number, short_day
+from svc_http.pages.charts import Bar, Dot
+from svc_http.pages.door import BySignIn, cookie_name, form_of, sign_in_by
+from svc_http.pages.mine import questions, stays
+from svc_http.pages.rendering import rate
+from svc_http.pages.words import CAUSES, HABITS, STATES, counted, duration, local, number, short_day, usd
+from svc_http.routes.events import answer_stream
 from svc_http.routing import Routes
 
+PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all time"}
+WEEKS = {"7": 2, "30": 5, "90": 13, "all": 26}
+"""So many weeks are drawn of each time: those that it touches; of all time the last half year."""
+DAYS_DRAWN_MAX = 90
+LIVE_SHOWN = 10
+HABIT_PROMPTS_MIN = 5  # a next habit is named from so many prompts on: fewer tell nothing about anybody's habits
 DEAREST_SHOWN = 10
 EVENTS_SHOWN = 20
 REQUESTS_MAX = 20_000  # the newest of the time, so that nobody waits for the page; the API looks at more
@@ -35,10 +62,133 @@ _FAILED: tuple[GoalOutcome, ...] = ("not_reached", "rework")
 routes = Routes()
 
 
+def period_of(
+    call: BySignIn, shown: Mapping[str, str] = PERIODS, *, months: bool = False
+) -> tuple[str, Window, Mapping[str, str]]:
+    """The asked-for days, today among them, or month, like 2026-10, up to today; and what may be chosen.
+
+    Raises `HttpError` 400.
+    """
+    name, choices, (today,) = call.query.get("days", "30"), dict(shown), call.windows("daily", 1)
+    window = today
+    if name in shown:
+        days = call.windows("daily", 1 if name == "all" else int(name))
+        window = Window(0 if name == "all" else days[0].start_us, today.end_us)
+    for month in call.windows("monthly", 2) if months else ():
+        first = local(month.start_us, call.own_zone)
+        choices[f"{first:%Y-%m}"] = f"{first:%B}"
+        if name == f"{first:%Y-%m}":
+            window = Window(month.start_us, min(month.end_us, today.end_us))
+    if name not in choices:
+        raise HttpError(400, f"days must be one of {', '.join(choices)}")
+    return name, window, choices
+
+
+def days_of(call: BySignIn, window: Window) -> tuple[Window, ...]:
+    """Its days, the last 90 of them at most."""
+    first, last = (local_date(each, call.own_zone) for each in (window.start_us, window.end_us - 1))
+    return calendar_windows("daily", call.own_zone, window.end_us - 1, min((last - first).days + 1, DAYS_DRAWN_MAX))
+
+
+def labels_of(call: BySignIn, windows: Sequence[Window]) -> list[str]:
+    return [short_day(each.start_us, call.own_zone) for each in windows]
+
+
+# --- the first page: three sentences, weeks, costs, and what goes on today ----------------------------------------
+
+
+@routes("GET /", "Home.")
+async def home(call: BySignIn) -> Response:
+    (name, window, periods), now_us = period_of(call), call.service.now_us()
+    weeks, days = call.windows("weekly", WEEKS[name]), days_of(call, window)
+    going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
+    (*by_week, now), grades, shown, spent, live, newest = await call.read(
+        lambda reader, scope: (
+            [tally(reader, scope, each) for each in (*weeks, window)],
+            insight_summary(reader, scope, "weekly", weeks),
+            skill(reader, scope, "weekly", [window]),
+            spent_in(reader, scope, days),
+            goals(reader, scope, going_on, LIVE_SHOWN, 0),
+            newest_us(reader, scope),
+        )
+    )
+    labels = labels_of(call, weeks)
+    graded = "Week of {}: {:.0f} of 100 over {}"
+    dots = [
+        Dot(label, each.apg, each.interval, graded.format(label, each.apg or 0, counted(each.sample_count, "prompt")))
+        for label, each in zip(labels, grades.points, strict=True)
+    ]
+    return await call.show(
+        "home.html",
+        period=name,
+        periods=periods,
+        now=now,
+        weeks=by_week,
+        grades=grades,
+        skill=shown,
+        spent=spent,
+        live=live,
+        newest_us=newest,
+        total=sum(spent, Spent()),
+        labels=labels,
+        habit=shown.worst_pillar if shown.sample_count >= HABIT_PROMPTS_MIN else None,
+        goals_chart=_goals_chart(by_week, labels),
+        grade_chart=charts.dots("Average prompt grade by week", dots, 100),
+        cost_chart=_cost_chart(spent, labels_of(call, days)),
+        days=days,
+        questions=questions(call, at_home=True),
+        this=call.sign_in.id,
+        stays=stays(call),
+        month_empty=name != "all" and not now.total and newest is not None,
+    )
+
+
+def _goals_chart(weeks: Sequence[Tally], labels: Sequence[str]) -> Markup:
+    bars = [
+        Bar(
+            label,
+            (("reached", of.crushed), ("missed", of.decided - of.crushed), ("undecided", of.undecided)),
+            f"Week of {label}: {rate(of)}",
+        )
+        for label, of in zip(labels, weeks, strict=True)
+    ]
+    return charts.bars("Goals by week: reached, and the others", bars, number)
+
+
+def _cost_chart(spent: Sequence[Spent], labels: Sequence[str]) -> Markup:
+    """What has a price; a hatched cap where some requests have none."""
+    bars = [
+        Bar(
+            label,
+            (("priced", each.cost_usd_nano),),
+            f"{label}: {usd(each.cost_usd_nano / NANO)} for {counted(each.requests - each.unpriced, 'request')}"
+            + (f"; {number(each.unpriced)} more without a price" if each.unpriced else ""),
+            each.unpriced > 0,
+        )
+        for label, each in zip(labels, spent, strict=True)
+    ]
+    return charts.bars("Cost by day", bars, lambda top: usd(top / NANO))
+
+
+@routes("GET /live", "What changes, as server-sent events.")
+async def live_stream(call: BySignIn) -> Response:
+    """The event stream of the API, for a browser that signed in."""
+    cookie = call.request.cookies.get(cookie_name(call.request), "")
+
+    def still_in() -> None:
+        if sign_in_by(call.service, cookie) is None:
+            raise unauthorized("this browser is no longer signed in")
+
+    return await answer_stream(call, still_in)
+
+
+# --- cost, time lost, comparison ----------------------------------------------------------------------------------
+
+
 @routes("GET /cost", "What the work cost.")
 async def cost(call: BySignIn) -> Response:
     """By outcome, by model, by day, by goal; and how much of it nobody could price."""
-    name, window, periods = period_or_month(call)
+    name, window, periods = period_of(call, months=True)
     days = days_of(call, window)
     outcomes, models, spent, goals = await call.read(
         lambda reader, scope: (
@@ -59,26 +209,26 @@ async def cost(call: BySignIn) -> Response:
         goals=goals,
         total=sum((each for _, each in outcomes.values()), Spent()),
         failed=sum((outcomes[each][1] for each in _FAILED if each in outcomes), Spent()),
-        chart=cost_chart(spent, [short_day(each.start_us, call.own_zone) for each in days]),
+        chart=_cost_chart(spent, labels_of(call, days)),
     )
 
 
 @routes("GET /limits", "Time lost to limits and failures.")
 async def limits(call: BySignIn) -> Response:
-    shown = {name: label for name, label in PERIODS.items() if name != "all"}
-    (name, window, periods), zone = period_or_month(call, shown), call.own_zone
+    name, window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30", "90")}, months=True)
     found = await call.read(personal_throttle, window, REQUESTS_MAX)
     events = [] if found is None else found.events
     by_cause: defaultdict[Detector, float] = defaultdict(float)
     by_day: defaultdict[date, list[float]] = defaultdict(list)
     for event in events:
         by_cause[event.detector] += event.estimated_delay_secs
-        by_day[local_date(parse_instant(event.timestamp), zone)].append(event.estimated_delay_secs)
-    lost = [(each, by_day[local_date(each.start_us, zone)]) for each in days_of(call, window)]
-    days = [(short_day(each.start_us, zone), len(seconds), sum(seconds)) for each, seconds in lost]
+        by_day[local_date(parse_instant(event.timestamp), call.own_zone)].append(event.estimated_delay_secs)
+    days = days_of(call, window)
+    lost = (by_day[local_date(each.start_us, call.own_zone)] for each in days)
+    rows = [(label, len(secs), sum(secs)) for label, secs in zip(labels_of(call, days), lost, strict=True)]
     bars = [
-        charts.Bar(label, (("missed", seconds),), f"{label}: {duration(seconds)} in {counted(times, 'event')}")
-        for label, times, seconds in days
+        Bar(label, (("missed", seconds),), f"{label}: {duration(seconds)} in {counted(times, 'event')}")
+        for label, times, seconds in rows
     ]
     return await call.show(
         "reflection/limits.html",
@@ -88,31 +238,30 @@ async def limits(call: BySignIn) -> Response:
         causes=CAUSES,
         lost=by_cause,
         events=events[:EVENTS_SHOWN],
-        days=days,
+        days=rows,
         chart=charts.bars("Time lost by day", bars, duration),
     )
 
 
 @routes("GET /compared", "Beside one's own past, and nameless peers.")
 async def compared(call: BySignIn) -> Response:
-    name, window = period_of(call)
+    name, window, periods = period_of(call)
     windows, weeks = equal_windows(window, 2), call.windows("weekly", WEEKS_SHOWN)
     *by_week, before, now = await call.read(
         lambda reader, scope: [tally(reader, scope, each) for each in (*weeks, *windows)]
     )
-    labels = [short_day(each.start_us, call.own_zone) for each in weeks]
-    cohort = cohort_of(call.service.directory, call.scope)
+    labels, cohort = labels_of(call, weeks), cohort_of(call.service.directory, call.scope)
     # The days of a period are the same until midnight, so looking at them again is no further range.
     admitted = call.service.peer_ranges.admits(call.scope.developer_id, window, call.service.now_us())
     found = await call.read(peer_comparison, cohort, window, call.own_zone) if admitted else None
     return await call.show(
         "reflection/compared.html",
         period=name,
-        periods=PERIODS,
+        periods=periods,
         now=now,
         before=before,
         weeks=list(zip(labels, by_week, strict=True)),
-        chart=goals_chart(by_week, labels),
+        chart=_goals_chart(by_week, labels),
         cohort=len(cohort),
         found=found,
         place=None if found is None else _place(found),
@@ -136,8 +285,7 @@ def _place(found: Comparison) -> Markup | None:
 
 @routes("GET /habits", "The seven habits.")
 async def habits(call: BySignIn) -> Response:
-    name, window = period_of(call)
-    weeks = call.windows("weekly", WEEKS_SHOWN)
+    (name, window, periods), weeks = period_of(call), call.windows("weekly", WEEKS_SHOWN)
     recent = Window(max(window.start_us, window.end_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
     counts, by_week, best, missed, told, newest = await call.read(
         lambda reader, scope: (
@@ -149,14 +297,14 @@ async def habits(call: BySignIn) -> Response:
             newest_us(reader, scope),
         )
     )
-    labels = [short_day(each.start_us, call.own_zone) for each in weeks]
+    labelled = list(zip(labels_of(call, weeks), by_week, strict=True))
     return await call.show(
         "reflection/habits.html",
         period=name,
-        periods=PERIODS,
+        periods=periods,
         graded=counts.sample_count,
         newest_us=newest,
-        habits=[_drawn(each, counts, list(zip(labels, by_week, strict=True))) for each in BOOLEANS],
+        habits=[_drawn(each, counts, labelled) for each in BOOLEANS],
         best=best,
         missed=missed,
         weeks_shown=WEEKS_SHOWN,
@@ -169,25 +317,24 @@ async def habits(call: BySignIn) -> Response:
 
 
 def _drawn(name: BooleanName, counts: HabitCounts, by_week: Sequence[tuple[str, HabitCounts]]) -> dict[str, Any]:
-    """One habit, as the page has it."""
+    """One habit, as the page has it. One-sided: seen where the judge can say no more than that."""
     hits, sure, one_sided, unsure = counts.of(name)
     weeks = [(label, *week.of(name)) for label, week in by_week]
     bars = [
-        charts.Bar(
+        Bar(
             label,
             (("reached", shown), ("missed", of - shown), ("one-sided", one), ("undecided", unknown)),
             f"Week of {label}: {_sentence(shown, of, one, unknown)}",
         )
         for label, shown, of, one, unknown in weeks
     ]
-    parts = (("reached", hits), ("missed", sure - hits))
     return {
         "name": name,
         "hits": hits,
         "sure": sure,
-        "one_sided": one_sided,  # seen where the judge can say no more than that
+        "one_sided": one_sided,
         "unsure": unsure,
-        "bar": charts.share(_sentence(hits, sure, one_sided, unsure), parts),
+        "bar": charts.share(_sentence(hits, sure, one_sided, unsure), (("reached", hits), ("missed", sure - hits))),
         "weeks": weeks,
         "chart": charts.bars(f"{HABITS[name]}: prompts by week", bars, number),
     }

@@ -21,7 +21,7 @@ from projections.sub_sessions.rows import GoalOutcome
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
-from svc_http.pages.home import PERIODS, period_of
+from svc_http.pages.figures import period_of
 from svc_http.pages.rendering import TEXT_CHARACTERS
 from svc_http.pages.words import HABITS, KINDS, STATES
 from svc_http.params import OFFSET_MAX, integer
@@ -70,7 +70,7 @@ def one_of(call: BySignIn, name: str, words: Sequence[_W]) -> _W | None:
 
 @routes("GET /goals", "The goals, with filters.")
 async def list_goals(call: BySignIn) -> Response:
-    (name, window), number = period_of(call), page_number(call)
+    (name, window, periods), number = period_of(call), page_number(call)
     kind: Intent | None = one_of(call, "kind", get_args(Intent))
     outcome: GoalOutcome | None = one_of(call, "outcome", get_args(GoalOutcome))
     agent, words = call.query.get("agent", "").strip() or None, call.query.get("words", "")[:WORDS_CHARACTERS_MAX]
@@ -80,7 +80,7 @@ async def list_goals(call: BySignIn) -> Response:
     return await call.show(
         "goals.html",
         period=name,
-        periods=PERIODS,
+        periods=periods,
         outcomes=STATES,
         asked=asked,
         agents=AGENTS,
@@ -93,12 +93,12 @@ async def list_goals(call: BySignIn) -> Response:
 
 @routes("GET /not-counted", "What was not counted, and what would have been.")
 async def not_counted(call: BySignIn) -> Response:
-    (name, window), number = period_of(call), page_number(call)
+    (name, window, periods), number = period_of(call), page_number(call)
     wanted = Wanted(window=window, outcome="not_counted")
     return await call.show(
         "not-counted.html",
         period=name,
-        periods=PERIODS,
+        periods=periods,
         found=await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS),
         number=number,
         base=f"/not-counted?days={name}&",
@@ -224,7 +224,7 @@ async def preview(call: BySignIn, goal_id: UUID) -> Response:
     word, body = _body(fields)
     if word == "kind" and fields.get("kind") not in get_args(Intent):
         raise HttpError(400, f"kind must be one of {', '.join(get_args(Intent))}")
-    name, window = period_of(call)
+    name, window, _ = period_of(call)
     row = found(await call.read(goal_row, goal_id), _NOT_YOURS)
     _, command = await command_of(call, body, str(goal_id))
     what = None if isinstance(command, EditTitle) else await call.read(what_if, goal_id, command, window)

@@ -1,9 +1,6 @@
 """What is the developer's own: what is captured and who sees it, agents, keys, browsers and the profile."""
 
-import secrets
-import uuid
 from contextlib import suppress
-from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,13 +9,11 @@ from quart import Response
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope
-from aggregates.ids import KEY_START_CHARACTERS
 from aggregates.people.acts import (
     ChangeDeveloper,
     ClaimAccess,
     EndIdentity,
     EndSignIn,
-    IssueKey,
     PeopleAct,
     RemoveTeamMember,
     RequestForget,
@@ -36,6 +31,7 @@ from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
 from svc_http.pages.signing import forget_cookie
 from svc_http.params import Call, zone_sent
 from svc_http.ports import Unavailable
+from svc_http.routes.people import new_key
 from svc_http.routing import Routes
 
 LANGUAGES = {"en": "English", "ko": "한국어"}
@@ -143,17 +139,8 @@ def _address(call: Call) -> str:
 @routes("POST /mine/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn) -> Response:
     label = (await form_of(call)).get("label", "").strip() or None
-    key = f"svc_{secrets.token_urlsafe()}"
-    command = IssueKey(
-        credential_id=uuid.uuid4(),
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        key_digest=sha256(key.encode()).hexdigest(),
-        key_start=key[:KEY_START_CHARACTERS],
-        name=label,
-        came_by=root_of(call.service.directory, call.sign_in),
-    )
-    await call.act(command)
+    key, issue = new_key(call.scope, name=label, came_by=root_of(call.service.directory, call.sign_in))
+    await call.act(issue)
     return await mine(call, key)
 
 
@@ -184,13 +171,14 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
 
 @routes("POST /mine/access/<access_id>/end", "Say that it is not one's own, which ends it.")
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
-    command: PeopleAct = RevokeKey(credential_id=access_id)
-    said = "key-revoked"
+    command: PeopleAct
     match _asked_about(call, access_id):
         case SignIn():
             command, said = EndSignIn(sign_in_id=access_id, administered=True), "signed-out"
         case Identity():
             command, said = EndIdentity(identity_id=access_id), "unlinked"
+        case Key():
+            command, said = RevokeKey(credential_id=access_id), "key-revoked"
     await call.act(command)
     return rendering.redirect(f"/mine?said={said}#browsers")
 
@@ -222,8 +210,7 @@ async def set_profile(call: BySignIn) -> Response:
     fields = await form_of(call)
     language = chosen("language", fields.get("language", ""), LANGUAGES)
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
-    command = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
-    await call.act(command)
+    await call.act(ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language))
     return rendering.redirect("/mine?said=saved#profile")
 
 

@@ -1,9 +1,7 @@
-"""People, roles, teams, invitations and keys: for an organization's owner, and for whoever runs the server."""
+"""People, roles, teams, invitations and keys: for owners, and for whoever runs the server; and a team's own page."""
 
-import secrets
 import uuid
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import UUID
@@ -13,7 +11,6 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.audit import Act, within
 from aggregates.event import Scope
-from aggregates.ids import link_stream
 from aggregates.people.acts import (
     AddTeamMember,
     ChangeMembership,
@@ -21,7 +18,6 @@ from aggregates.people.acts import (
     CreateTeam,
     EndMembership,
     EndSignIn,
-    OfferLink,
     PeopleAct,
     RemoveTeamMember,
     RevokeKey,
@@ -36,27 +32,26 @@ from aggregates.people.directory import (
     Team,
     TeamMembership,
     forget_requests,
+    stays_in,
 )
 from aggregates.people.entry import begun, root_of, sign_ins_of
-from aggregates.times import INSTANT_MAX_US, US_PER_DAY, parse_instant
+from aggregates.times import INSTANT_MAX_US, US_PER_DAY, equal_windows, parse_instant
+from projections.reports import team_day, withheld
+from projections.scores.throttle import team_throttle
 from svc_http.bodies import HttpError, found
 from svc_http.pages import rendering
-from svc_http.pages.door import (
-    OPERATOR_NAV,
-    SIGN_IN,
-    ByOperator,
-    chosen,
-    digest_of,
-    form_of,
-    operator_text,
-)
+from svc_http.pages.door import OPERATOR_NAV, SIGN_IN, ByOperator, BySignIn, chosen, form_of, operator_text
+from svc_http.pages.figures import PERIODS, days_of, period_of
 from svc_http.pages.signing import may_let_in
+from svc_http.pages.words import CAUSES
 from svc_http.params import SHOWN_CHARACTERS
-from svc_http.routes.people import KEY_BYTES, audit_file
-from svc_http.routing import Routes
+from svc_http.routes.people import audit_file, digest_of, new_link
+from svc_http.routes.scores import spent_by_team, team_of
+from svc_http.routing import Routes, path_id
 
 INVITATION_DAYS = 3
 NAME_CHARACTERS = 60
+TEAM_REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
 PEOPLE = "/operator/people"
 ROLES: tuple[Role, ...] = get_args(Role)
 SAID: Mapping[str, str] = {
@@ -78,6 +73,18 @@ _HAS_BEGUN = (
 routes = Routes()
 
 
+@routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
+async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) -> Response:
+    directory, words = call.service.directory, SAID.get(call.query.get("said", ""))
+    members = [each for each in directory.all(Membership) if call.organization_id in (None, each.organization_id)]
+    values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
+    # About a member whom the caller looks after: the address may be made up.
+    about = [each.developer_id for each in members if str(each.id) == call.query.get("about", "")]
+    if words is not None and about:
+        values["said"] = words.format(name=rendering.cut(directory.name_of(about[0]), NAME_CHARACTERS))
+    return await call.show("organization/people.html", **values)
+
+
 def _houses(call: ByOperator) -> list[dict[str, Any]]:
     """Organizations with their people and teams."""
     directory = call.service.directory
@@ -92,7 +99,7 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
         return {
             "membership": member,
             "developer": developers[member.developer_id],
-            "keys": [key for key in keys if key.scope == Scope(member.organization_id, member.developer_id)],
+            "keys": [key for key in keys if key.scope == member.scope],
             "asked_at": asked.get(member.developer_id),  # since when they ask to be forgotten
             "may_get_link": member.developer_id not in closed,  # as far as people and keys tell
         }
@@ -112,156 +119,20 @@ def _houses(call: ByOperator) -> list[dict[str, Any]]:
     ]
 
 
-@routes(f"GET {PEOPLE}", "Who belongs to an organization, as what, with which keys.")
-async def people(call: ByOperator, invitation: Mapping[str, Any] | None = None) -> Response:
-    values: dict[str, Any] = {"houses": _houses(call), "roles": ROLES, "invitation": invitation}
-    if (said := _said(call)) is not None:
-        values["said"] = said
-    return await call.show("organization/people.html", **values)
-
-
-def _said(call: ByOperator) -> str | None:
-    """About a member whom the caller looks after."""
-    words, about = SAID.get(call.query.get("said", "")), call.query.get("about", "")
-    known = (each for each in call.service.directory.all(Membership) if str(each.id) == about)
-    member = next((each for each in known if call.organization_id in (None, each.organization_id)), None)
-    developer = None if member is None else call.service.directory.get(Developer, member.developer_id)
-    if words is None or developer is None:
-        return None
-    return words.format(name=rendering.cut(developer.display_name, NAME_CHARACTERS))
-
-
-# --- members ----------------------------------------------------------------------------------------------------
-
-
-@routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
-async def invite(call: ByOperator) -> Response:
-    fields = await form_of(call)
-    organization_id = _own_organization(call, fields.get("organization", ""))
-    role = chosen("role", fields.get("role", ""), ROLES)
-    name, developer_id = fields.get("name", "").strip(), uuid.uuid4()
-    # Of one's own organization alone: an owner learns nothing of who is in another one.
-    known = {each.casefold() for each in call.service.directory.names_in(organization_id)}
-    if name.casefold() in known:
-        raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
-    await call.act(CreateDeveloper(developer_id=developer_id, display_name=name))
-    membership = StartMembership(organization_id=organization_id, developer_id=developer_id, role=role)
-    await call.act(membership)
-    return await people(call, await _invitation(call, organization_id, developer_id, name))
-
-
-@routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
-async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
-    member = _own(call, membership_id)
-    developer = call.service.directory.get(Developer, member.developer_id)
-    assert developer is not None, "a member is known"
-    if not await may_let_in(call.service, call.by, developer.id):
-        raise HttpError(409, _HAS_BEGUN.format(name=developer.display_name[:SHOWN_CHARACTERS]))
-    made = await _invitation(call, member.organization_id, member.developer_id, developer.display_name)
-    return await people(call, made)
-
-
-async def _invitation(call: ByOperator, organization_id: UUID, developer_id: UUID, name: str) -> Mapping[str, Any]:
-    """A link that signs somebody in once; shown this once."""
-    token = secrets.token_urlsafe(KEY_BYTES)
-    command = OfferLink(
-        link_id=link_stream(sha256(token.encode()).hexdigest()),
-        organization_id=organization_id,
-        developer_id=developer_id,
-        expires_at_us=call.service.now_us() + INVITATION_DAYS * US_PER_DAY,
-        came_by=root_of(call.service.directory, None if call.owner is None else call.owner.sign_in),
-    )
-    await call.act(command)
-    url = f"{call.request.host_url.rstrip('/')}/open/{token}"
-    return {"name": name, "url": url, "days": INVITATION_DAYS}
-
-
-@routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
-async def set_role(call: ByOperator, membership_id: UUID) -> Response:
-    role, member = chosen("role", (await form_of(call)).get("role", ""), ROLES), _own(call, membership_id)
-    return await _done(call, ChangeMembership(membership_id=member.id, role=role), "role-set", member)
-
-
-@routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
-async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
-    member = _own(call, membership_id)
-    return await _done(call, EndMembership(membership_id=member.id), "member-ended", member)
-
-
-@routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
-async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
-    member = _own(call, membership_id)
-    scope = member.scope
-    for each in sign_ins_of(call.service.directory, scope, call.service.now_us()):
-        await call.act(EndSignIn(sign_in_id=each.id, administered=True))
-    return _back("signed-out", member)
-
-
-@routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
-async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
-    directory = call.service.directory
-    stream = directory.stream_of(Key, key_id)
-    key = _looked_after(call, None if stream is None else directory.get(Key, stream), f"no key {key_id} here")
-    return await _done(call, RevokeKey(credential_id=key_id), "key-revoked", directory.membership(key.scope))
-
-
-# --- teams ------------------------------------------------------------------------------------------------------
-
-
-@routes("POST /operator/teams", "Form a team.")
-async def form_team(call: ByOperator) -> Response:
-    fields = await form_of(call)
-    organization_id = _own_organization(call, fields.get("organization", ""))
-    command = CreateTeam(team_id=uuid.uuid4(), organization_id=organization_id, name=fields.get("name", "").strip())
-    return await _done(call, command, "saved")
-
-
-@routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
-async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
-    _looked_after(call, call.service.directory.get(Team, team_id), f"no team {team_id} here")
-    member = _own(call, _id_sent((await form_of(call)).get("member", "")))
-    stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
-    return await _done(call, stay, "put-in", member)
-
-
-@routes("POST /operator/team-memberships/<stay_id>/end", "Take somebody out of a team.")
-async def take_out(call: ByOperator, stay_id: UUID) -> Response:
-    directory = call.service.directory
-    stay = directory.get(TeamMembership, stay_id)
-    team = None if stay is None else directory.get(Team, stay.team_id)
-    house = _looked_after(call, team, f"no team membership {stay_id} here").organization_id
-    member = None if stay is None else directory.membership(Scope(house, stay.developer_id))
-    return await _done(call, RemoveTeamMember(team_membership_id=stay_id), "taken-out", member)
-
-
 # --- what may be named ------------------------------------------------------------------------------------------
 
 
-async def _done(call: ByOperator, command: PeopleAct, said: str, about: Membership | None = None) -> TrioResponse:
-    await call.act(command)
-    return _back(said, about)
-
-
-def _back(said: str, about: Membership | None) -> TrioResponse:
-    return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
-
-
-def _own(call: ByOperator, membership_id: UUID) -> Membership:
-    """A membership that the caller looks after. Raises `HttpError` 404."""
-    known = {each.id: each for each in call.service.directory.all(Membership)}
-    return _looked_after(call, known.get(membership_id), f"no membership {membership_id} here")
-
-
-def _looked_after(call: ByOperator, record: _R | None, missing: str) -> _R:
+def _looked_after(call: ByOperator, kind: type[_R], id_: UUID | None, missing: str = "") -> _R:
     """A record of an organization that the caller looks after. Raises `HttpError` 404."""
-    there = found(record, missing)
+    missing = missing or f"no {kind.__name__.lower()} {id_} here"
+    there = found(next((each for each in call.service.directory.all(kind) if each.id == id_), None), missing)
     if call.organization_id not in (None, there.organization_id):
         raise HttpError(404, missing)
     return there
 
 
-def _own_organization(call: ByOperator, text: str) -> UUID:
-    wanted = _id_sent(text)
+def _own_organization(call: ByOperator, fields: Mapping[str, str]) -> UUID:
+    wanted = _id_sent(fields.get("organization", ""))
     if call.organization_id not in (None, wanted):
         raise HttpError(404, "no such organization here")
     return wanted
@@ -274,6 +145,149 @@ def _id_sent(text: str) -> UUID:
         raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
 
 
+async def _done(call: ByOperator, said: str, about: Membership | None, *commands: PeopleAct) -> TrioResponse:
+    for command in commands:
+        await call.act(command)
+    return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
+
+
+# --- members and keys -------------------------------------------------------------------------------------------
+
+
+@routes(f"POST {PEOPLE}", "Take somebody new in, and make the link that signs them in.")
+async def invite(call: ByOperator) -> Response:
+    fields = await form_of(call)
+    scope = Scope(_own_organization(call, fields), uuid.uuid4())
+    role, name = chosen("role", fields.get("role", ""), ROLES), fields.get("name", "").strip()
+    # Of one's own organization alone: an owner learns nothing of who is in another one.
+    known = {each.casefold() for each in call.service.directory.names_in(scope.organization_id)}
+    if name.casefold() in known:
+        raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
+    await call.act(CreateDeveloper(developer_id=scope.developer_id, display_name=name))
+    await call.act(StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role))
+    return await _invited(call, scope, name)
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/link", "Make another link that signs a member in once.")
+async def offer_link(call: ByOperator, membership_id: UUID) -> Response:
+    scope = _looked_after(call, Membership, membership_id).scope
+    name = call.service.directory.name_of(scope.developer_id) or ""
+    if not await may_let_in(call.service, call.by, scope.developer_id):
+        raise HttpError(409, _HAS_BEGUN.format(name=name[:SHOWN_CHARACTERS]))
+    return await _invited(call, scope, name)
+
+
+async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
+    """The page, with a link that signs somebody in once; shown this once."""
+    came_by = root_of(call.service.directory, None if call.owner is None else call.owner.sign_in)
+    token, offer = new_link(scope, call.service.now_us() + INVITATION_DAYS * US_PER_DAY, came_by)
+    await call.act(offer)
+    url = f"{call.request.host_url.rstrip('/')}/open/{token}"
+    return await people(call, {"name": name, "url": url, "days": INVITATION_DAYS})
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/role", "Give a member another role.")
+async def set_role(call: ByOperator, membership_id: UUID) -> Response:
+    role = chosen("role", (await form_of(call)).get("role", ""), ROLES)
+    member = _looked_after(call, Membership, membership_id)
+    return await _done(call, "role-set", member, ChangeMembership(membership_id=member.id, role=role))
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
+async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
+    member = _looked_after(call, Membership, membership_id)
+    return await _done(call, "member-ended", member, EndMembership(membership_id=member.id))
+
+
+@routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
+async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
+    member = _looked_after(call, Membership, membership_id)
+    browsers = sign_ins_of(call.service.directory, member.scope, call.service.now_us())
+    ends = [EndSignIn(sign_in_id=each.id, administered=True) for each in browsers]
+    return await _done(call, "signed-out", member, *ends)
+
+
+@routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
+async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
+    member = call.service.directory.membership(_looked_after(call, Key, key_id).scope)
+    return await _done(call, "key-revoked", member, RevokeKey(credential_id=key_id))
+
+
+# --- teams ------------------------------------------------------------------------------------------------------
+
+
+@routes("POST /operator/teams", "Form a team.")
+async def form_team(call: ByOperator) -> Response:
+    fields = await form_of(call)
+    house, name = _own_organization(call, fields), fields.get("name", "").strip()
+    return await _done(call, "saved", None, CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
+
+
+@routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
+async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
+    _looked_after(call, Team, team_id)
+    member = _looked_after(call, Membership, _id_sent((await form_of(call)).get("member", "")))
+    stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
+    return await _done(call, "put-in", member, stay)
+
+
+@routes("POST /operator/team-memberships/<stay_id>/end", "Take somebody out of a team.")
+async def take_out(call: ByOperator, stay_id: UUID) -> Response:
+    stay = call.service.directory.get(TeamMembership, stay_id)
+    missing, team_id = f"no team membership {stay_id} here", None if stay is None else stay.team_id
+    house = _looked_after(call, Team, team_id, missing).organization_id
+    member = None if stay is None else call.service.directory.membership(Scope(house, stay.developer_id))
+    return await _done(call, "taken-out", member, RemoveTeamMember(team_membership_id=stay_id))
+
+
+@routes("GET /team", "What a team did and spent together.")
+async def team(call: BySignIn) -> Response:
+    directory, zone = call.service.directory, call.own_zone
+    asked, teams = call.query.get("team"), directory.teams_of(call.scope)
+    chosen = next(iter(teams), None) if asked is None else team_of(call, path_id(asked, "team_id"))
+    organization = directory.get(Organization, call.scope.organization_id)
+    assert organization is not None, "a member's organization is there"
+    members = [each for each in directory.all(Membership) if each.active and each.organization_id == organization.id]
+    owners = [directory.name_of(each.developer_id) for each in members if each.role == "owner"]
+    if chosen is None:
+        return await call.show("organization/team.html", team=None, owners=owners)
+    # Each day is a read for each member.
+    name, window, periods = period_of(call, {each: PERIODS[each] for each in ("7", "30")}, months=True)
+    days, inside = days_of(call, window), stays_in(directory, chosen, window, zone)
+    by_day = [stays_in(directory, chosen, each, zone) for each in days]
+    counts, impact = await call.read(
+        lambda reader, scope: (
+            [team_day(reader, scope, each, labels=False) for each in by_day],
+            team_throttle(reader, scope, inside, window, TEAM_REQUESTS_MAX),
+        )
+    )
+    # Whether enough were at work for how the day came out.
+    shown = [
+        (day.start_us, each, withheld(each, organization.team_minimum) is None)
+        for day, each in zip(days, counts, strict=True)
+        if each.members_active
+    ]
+    return await call.show(
+        "organization/team.html",
+        team=chosen,
+        owners=owners,
+        since=min(each.started_at for each in directory.all(TeamMembership) if each.team_id == chosen.id),
+        period=name,
+        periods=periods,
+        days=shown[::-1],
+        told=[each for _, each, is_told in shown if is_told],
+        minimum=organization.team_minimum,
+        cost=await spent_by_team(call, chosen, equal_windows(window, 2), zone),
+        impact=impact,
+        causes=CAUSES,
+    )
+
+
+@routes("GET /team/lead", "What a lead sees, and cannot see.")
+async def lead(call: BySignIn) -> Response:
+    return await call.show("organization/lead.html", told=rendering.text_of("lead"))
+
+
 # --- how the server is, and every act of administration ------------------------------------------------------
 
 ACTS_SHOWN = 100  # the newest; the files have all
@@ -283,9 +297,9 @@ SERVER = OPERATOR_NAV[0][0]
 @routes(f"GET {SERVER}", "How the server is: intake, lag, disk, backups, what failed.")
 async def server(call: ByOperator) -> Response:
     call.check_runs_the_server()
-    shown = await call.service.status(by_kind=False)
     asked, directory = forget_requests(call.service.directory), call.service.directory
     asking = [(each, asked[each.id]) for each in directory.all(Developer) if each.id in asked]
+    shown = await call.service.status(by_kind=False)
     return await call.show("organization/server.html", shown=shown, asking=asking)
 
 
@@ -305,15 +319,12 @@ async def sign_out(call: ByOperator) -> Response:
 
 @routes("GET /operator/audit", "Who changed what when.")
 async def audit(call: ByOperator) -> Response:
-    found = await _acts(call)
-    asked = {name: call.query.get(name, "") for name in ("from", "to")}
-    organizations = {str(each.id): each.name for each in call.service.directory.all(Organization)}
-    shown = found[: -ACTS_SHOWN - 1 : -1]
+    acts, asked = await _acts(call), {name: call.query.get(name, "") for name in ("from", "to")}
     return await call.show(
         "organization/audit.html",
-        acts=shown,
-        total=len(found),
-        organizations=organizations,
+        acts=acts[: -ACTS_SHOWN - 1 : -1],
+        total=len(acts),
+        organizations={str(each.id): each.name for each in call.service.directory.all(Organization)},
         asked=asked,
         query=f"?{urlencode(asked)}" if any(asked.values()) else "",
     )
@@ -331,10 +342,9 @@ async def audit_lines(call: ByOperator) -> Response:
 
 async def _acts(call: ByOperator) -> list[Act]:
     """Those of the days that were asked for, all without; oldest first."""
-    found = await call.service.acts()
+    acts = await call.service.acts()
     if call.organization_id is not None:
-        found = within(found, call.organization_id, call.service.directory)
-    zone, asked = call.own_zone, call.query
-    start_us = (call.time("from", zone) if asked.get("from") else None) or 0
-    end_us = (call.time("to", zone) if asked.get("to") else None) or INSTANT_MAX_US
-    return [each for each in found if start_us <= parse_instant(each.at) < end_us]
+        acts = within(acts, call.organization_id, call.service.directory)
+    start_us = (call.time("from", call.own_zone) if call.query.get("from") else None) or 0
+    end_us = (call.time("to", call.own_zone) if call.query.get("to") else None) or INSTANT_MAX_US
+    return [each for each in acts if start_us <= parse_instant(each.at) < end_us]

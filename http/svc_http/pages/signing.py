@@ -11,7 +11,7 @@ from quart import Request, Response
 
 from aggregates.event import Refused
 from aggregates.ids import link_stream, sign_in_stream
-from aggregates.people.acts import EndSignIn, LinkIdentity, OfferLink, OpenSignIn, UseLink
+from aggregates.people.acts import EndSignIn, LinkIdentity, OpenSignIn, UseLink
 from aggregates.people.directory import Developer, Identity, Link
 from aggregates.people.entry import (
     OPERATOR_HOURS,
@@ -35,12 +35,12 @@ from svc_http.pages.door import (
     SIGN_IN,
     BySignIn,
     cookie_name,
-    digest_of,
     form_of,
     is_secure,
 )
 from svc_http.params import Call
 from svc_http.ports import Provider, Service
+from svc_http.routes.people import digest_of, new_link
 from svc_http.routing import Routes, developer_of, note_wrong
 
 LINK_CHARACTERS_MAX = 64
@@ -83,8 +83,12 @@ async def link_page(call: Call, token: str) -> Response:
 async def open_by_link(call: Call, token: str) -> Response:
     service, link = call.service, await _waiting(call, token)
     if link is None:
+        text = secrets.token_urlsafe(COOKIE_BYTES)
         service.operators.use(digest_of(token))
-        return await open_operator(service, call.request)
+        service.operators.begin(digest_of(text), service.now_us())
+        response = await _let_in(call.request, OPERATOR_NAV[0][0])
+        cookie = f"operator_{cookie_name(call.request)}"
+        return _keep(call.request, response, cookie, text, OPERATOR_HOURS * 3_600, "/operator")
     who = principal(service.directory, link.scope)
     if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)
@@ -152,14 +156,8 @@ async def go(call: Call) -> Response:
 @routes("POST /mine/provider", "Go to the provider to link one's account there.")
 async def go_and_link(call: BySignIn) -> Response:
     _provider(call)
-    link = secrets.token_urlsafe(COOKIE_BYTES)
-    offer = OfferLink(
-        link_id=link_stream(digest_of(link)),
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        expires_at_us=call.service.now_us() + ERRAND_SECONDS * US_PER_SECOND,
-        came_by=root_of(call.service.directory, call.sign_in),
-    )
+    until_us = call.service.now_us() + ERRAND_SECONDS * US_PER_SECOND
+    link, offer = new_link(call.scope, until_us, root_of(call.service.directory, call.sign_in))
     await call.act(offer)
     return await _sent_away(call, Errand(secrets.token_urlsafe(COOKIE_BYTES), link, "/mine?said=saved"))
 
@@ -181,7 +179,10 @@ async def come_back(call: Call) -> Response:
     if errand is None or not hmac.compare_digest(errand.made("state").encode(), call.query.get("state", "").encode()):
         raise HttpError(403, _NOT_BEGUN)
     try:
-        code = _code(call, provider)
+        code = call.query.get("code", "")
+        if not code or "error" in call.query:
+            why = "".join(each for each in call.query.get("error", "") if each.isalnum() or each == "_")
+            raise NotProven(f"it says {why[:_REFUSAL_CHARACTERS_MAX] or 'nothing'}; sign in again")
         account = await provider.account(_back(request), code, errand.made("nonce"), errand.made("verifier"))
         who, came_by = await _person(call.service, account, errand.link)
     except NotProven as error:
@@ -191,14 +192,6 @@ async def come_back(call: Call) -> Response:
     response = await open_sign_in(call.service, request, errand.to, who, came_by)
     response.delete_cookie(_cookie(request), path=SIGN_IN, httponly=True, secure=is_secure(request), samesite="Lax")
     return response
-
-
-def _code(call: Call, provider: Provider) -> str:
-    code = call.query.get("code", "")
-    if not code or "error" in call.query:
-        why = "".join(each for each in call.query.get("error", "") if each.isalnum() or each == "_")
-        raise NotProven(f"it says {why[:_REFUSAL_CHARACTERS_MAX] or 'nothing'}; sign in again")
-    return code
 
 
 async def _person(service: Service, account: Account, link: str) -> tuple[Principal, UUID | None]:
@@ -249,14 +242,6 @@ def _errand(request: Request) -> Errand | None:
 
 
 # --- how a browser is let in -----------------------------------------------------------------------------------
-
-
-async def open_operator(service: Service, request: Request) -> Response:
-    """Let this browser stand for whoever runs the server, on these pages alone."""
-    text = secrets.token_urlsafe(COOKIE_BYTES)
-    service.operators.begin(digest_of(text), service.now_us())
-    response = await _let_in(request, OPERATOR_NAV[0][0])
-    return _keep(request, response, f"operator_{cookie_name(request)}", text, OPERATOR_HOURS * 3_600, "/operator")
 
 
 async def open_sign_in(service: Service, request: Request, to: str, who: Principal, came_by: UUID | None) -> Response:

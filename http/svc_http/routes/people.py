@@ -3,7 +3,7 @@
 import csv
 import secrets
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from io import StringIO
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -13,7 +13,7 @@ import msgspec
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.audit import Act
-from aggregates.event import Refused
+from aggregates.event import Scope
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people import acts
 from aggregates.people.acts import (
@@ -26,49 +26,22 @@ from aggregates.people.acts import (
 )
 from aggregates.people.directory import KINDS, Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import US_PER_SECOND, iso
-from svc_http.bodies import HttpError, found, refusal
+from svc_http.bodies import HttpError, accepted, found
 from svc_http.params import PAGE, BySecret, Choice, choice, text_parameter, time_sent
-from svc_http.ports import Service
 from svc_http.records import LINK_SECONDS, AuditForm, DeveloperShown, KeyShown, LinkShown, OperatorLink
 from svc_http.routing import Plain, Routes
 
 _R = TypeVar("_R", bound=Record)
-
 KEY_BYTES = 32
 LINK_SECONDS_MAX = 14 * 24 * 3_600  # an invitation waits some days for its reader
 _KEY_START = r"\A(?:svc|gck)_[A-Za-z0-9_-]{8}\Z"
-
 _FILTERS = ("organization_id", "developer_id", "team_id")
-
-
-class KeyBody(msgspec.Struct):
-    developer_id: UUID
-    organization_id: UUID | None = None
-    name: str | None = None
-    prefix: Literal["svc", "gck", "svc_", "gck_"] = "svc"
-    expires_at: str | None = None
-    key_digest: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")] | None = None
-    """SHA-256 of a key that exists already and is to open this server too; with `key_start`."""
-    key_start: Annotated[str, msgspec.Meta(pattern=_KEY_START)] | None = None
-
-
-_Days = Annotated[int, msgspec.Meta(ge=1, le=RETENTION_DAYS_MAX)]
-
-
-class OrganizationChange(msgspec.Struct):
-    """A retention of null is kept for good from now on; null anywhere else, and what is absent, stays as it was."""
-
-    name: str | None = None
-    text_leaves: bool | None = None
-    redaction: bool | None = None
-    retention_days_telemetry: _Days | msgspec.UnsetType | None = msgspec.UNSET
-    retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
-    team_minimum: Annotated[int, msgspec.Meta(ge=TEAM_MINIMUM_LEAST, le=TEAM_MINIMUM_MOST)] | None = None
-
-
 _LISTED = (*PAGE, *(text_parameter(name, f"Records with this {name} only, where they carry one.") for name in _FILTERS))
-_GONE = {404: "There is nothing of that id."}
+_NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
 routes = Routes()
+
+
+# --- what is listed -------------------------------------------------------------------------------------------
 
 
 def _page(call: BySecret, record: type[_R]) -> list[_R]:
@@ -89,6 +62,12 @@ def _list(path: str, about: str, record: type[_R]) -> None:
         return _page(call, record)
 
 
+_list("organizations", "Every organization.", Organization)
+_list("memberships", "Every membership, ended ones too.", Membership)
+_list("teams", "Every team, inactive ones too.", Team)
+_list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership)
+
+
 @routes("GET /v1/admin/developers", "Every developer, with how far they have come.", _LISTED)
 async def _list_developers(call: BySecret) -> list[DeveloperShown]:
     states = await call.service.activation()
@@ -98,72 +77,152 @@ async def _list_developers(call: BySecret) -> list[DeveloperShown]:
     ]
 
 
-async def _carried_out(service: Service, kind: type[PeopleAct], values: Mapping[str, Any]) -> Record:
-    reply = await service.administer(msgspec.convert(values, kind))
-    if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
-    return reply
+@routes("GET /v1/admin/keys", "Every key by its first characters, with the day of its last use.", _LISTED)
+async def _list_keys(call: BySecret) -> list[Key]:
+    return [call.service.uses.shown(each) for each in _page(call, Key)]
 
 
-def _create(path: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
-    """201 with the record; an id that the body does not give is new."""
-    record = KINDS[command.ABOUT]
-    sent = _body(command, f"{record.__name__}Body")
-    new_ids = {*command.__struct_fields__[OWN_ID:]} - set(sent.__struct_fields__)
+# --- what is done ---------------------------------------------------------------------------------------------
 
-    @routes(f"POST /v1/admin/{path}", about, answers=record, status=201, body=sent, refuses=refuses or {})
-    async def handler(call: BySecret, body: msgspec.Struct) -> Record:
-        values = _values(body) | {name: uuid.uuid4() for name in new_ids}
-        return await _carried_out(call.service, command, values)
+_Days = Annotated[int, msgspec.Meta(ge=1, le=RETENTION_DAYS_MAX)]
 
 
-def _change(path: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
-    """200 with the record; what is absent stays as it was."""
-    record = KINDS[command.ABOUT]
-    sent = OrganizationChange if record is Organization else _body(command, f"{record.__name__}Change")
+class OrganizationChange(msgspec.Struct):
+    """A retention of null is kept for good from now on; null anywhere else, and what is absent, stays as it was."""
 
-    @routes(f"PATCH /v1/admin/{path}", about, answers=record, body=sent, refuses=_GONE | dict(refuses or {}))
-    async def handler(call: BySecret, body: msgspec.Struct, **ids: UUID) -> Record:
-        return await _carried_out(call.service, command, _values(body) | _own_id(command, ids))
+    name: str | None = None
+    text_leaves: bool | None = None
+    redaction: bool | None = None
+    retention_days_telemetry: _Days | msgspec.UnsetType | None = msgspec.UNSET
+    retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
+    team_minimum: Annotated[int, msgspec.Meta(ge=TEAM_MINIMUM_LEAST, le=TEAM_MINIMUM_MOST)] | None = None
 
 
-def _body(command: type[PeopleAct], name: str) -> type[msgspec.Struct]:
+def _act(at: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
+    """A route for an act. Its id stands in the path, or is new; POST and PATCH answer the record."""
+    method, _, path = at.partition(" ")
+    record, own_id = KINDS[command.ABOUT], command.__struct_fields__[OWN_ID]
+    told: Mapping[int, str] = ({} if command.BEGINS else {404: "There is nothing of that id."}) | dict(refuses or {})
+
+    async def carried_out(call: BySecret, ids: Mapping[str, UUID], values: Mapping[str, Any]) -> msgspec.Struct:
+        act = msgspec.convert({**values, own_id: next(iter(ids.values()), None) or uuid.uuid4()}, command)
+        return accepted(await call.service.administer(act))
+
+    if method == "DELETE":
+
+        @routes(f"DELETE /v1/admin/{path}", about, refuses=told)
+        async def end(call: BySecret, **ids: UUID) -> None:
+            await carried_out(call, ids, {})
+
+        return
+    status, sent = (201, _body(command, "Body")) if command.BEGINS else (200, _body(command, "Change"))
+
+    @routes(f"{method} /v1/admin/{path}", about, answers=record, status=status, body=sent, refuses=told)
+    async def handler(call: BySecret, body: msgspec.Struct, **ids: UUID) -> msgspec.Struct:
+        values = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not msgspec.UNSET}
+        kept = [name for name, value in values.items() if value is None and name.startswith("retention_")]
+        return await carried_out(call, ids, values | dict.fromkeys(kept, KEPT_FOR_GOOD))
+
+
+def _body(command: type[PeopleAct], end: str) -> type[msgspec.Struct]:
     """A command as it is sent: without the record's id, which is new or stands in the path."""
-    own = command.__struct_fields__[: OWN_ID + 1]
-    fields = [
-        (each.name, each.type) if each.required else (each.name, each.type, _default(each))
-        for each in msgspec.structs.fields(command)
-        if each.name not in own
-    ]
-    return msgspec.defstruct(name, fields, kw_only=True)
+    if command is acts.ChangeOrganization:
+        return OrganizationChange
+    fields: list[Any] = []
+    for each in msgspec.structs.fields(command)[OWN_ID + 1 :]:
+        default = each.default if each.default_factory is msgspec.NODEFAULT else each.default_factory()
+        fields.append((each.name, each.type) if each.required else (each.name, each.type, default))
+    return msgspec.defstruct(f"{KINDS[command.ABOUT].__name__}{end}", fields, kw_only=True)
 
 
-def _default(field: msgspec.structs.FieldInfo) -> object:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+_act("POST organizations", "Found an organization.", acts.CreateOrganization)
+_act("PATCH organizations/<organization_id>", "Change settings: what is absent stays.", acts.ChangeOrganization)
+_act("POST developers", "Enter a developer.", acts.CreateDeveloper)
+_act("PATCH developers/<developer_id>", "Change a profile: what is absent or null stays.", acts.ChangeDeveloper)
+_act(
+    "POST memberships",
+    "Take a developer into an organization.",
+    acts.StartMembership,
+    {404: "There is no such organization or developer.", 409: "The developer is a member already."},
+)
+_act("PATCH memberships/<membership_id>", "Change a role.", acts.ChangeMembership, {409: "The membership has ended."})
+_act("DELETE memberships/<membership_id>", "End a membership; its keys open nothing any more.", acts.EndMembership)
+_act("POST teams", "Form a team.", acts.CreateTeam, {404: "There is no such organization."})
+_act("DELETE teams/<team_id>", "Make a team inactive.", acts.EndTeam)
+_act(
+    "POST team-memberships",
+    "Put a developer into a team.",
+    acts.AddTeamMember,
+    {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
+)
+_act("DELETE team-memberships/<team_membership_id>", "End a stay in a team.", acts.RemoveTeamMember)
+_act("DELETE keys/<key_id>", "Revoke a key, from the very next request on.", acts.RevokeKey)
 
 
-def _end(path: str, about: str, command: type[PeopleAct]) -> None:
-    @routes(f"DELETE /v1/admin/{path}", about, refuses=_GONE)
-    async def handler(call: BySecret, **ids: UUID) -> None:
-        await _carried_out(call.service, command, _own_id(command, ids))
+# --- keys and links: their texts are shown once, and stored nowhere -------------------------------------------
 
 
-def _own_id(command: type[PeopleAct], ids: Mapping[str, UUID]) -> dict[str, UUID]:
-    """The one id of the path, as the act's first field."""
-    (own_id,) = ids.values()
-    return {command.__struct_fields__[OWN_ID]: own_id}
+def digest_of(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _values(body: msgspec.Struct) -> dict[str, Any]:
-    """As the command has them, for which None is what stays as it was."""
-    return {
-        name: KEPT_FOR_GOOD if value is None and isinstance(body, OrganizationChange) and "days" in name else value
-        for name, value in msgspec.structs.asdict(body).items()
-        if value is not msgspec.UNSET
-    }
+def new_key(scope: Scope, prefix: str = "svc", **more: Any) -> tuple[str, acts.IssueKey]:
+    key = f"{prefix}_{secrets.token_urlsafe(KEY_BYTES)}"
+    return key, issued(scope, digest_of(key), key[:KEY_START_CHARACTERS], **more)
 
 
-_NO_MEMBER_YET = "The developer is no member of the organization: start a membership first."
+def issued(scope: Scope, digest: str, start: str, **more: Any) -> acts.IssueKey:
+    """`more`: its name, when it expires, and the link by which it came."""
+    return acts.IssueKey(
+        credential_id=uuid.uuid4(),
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        key_digest=digest,
+        key_start=start,
+        **more,
+    )
+
+
+def new_link(scope: Scope, until_us: int, came_by: UUID | None = None) -> tuple[str, acts.OfferLink]:
+    token = secrets.token_urlsafe(KEY_BYTES)
+    return token, acts.OfferLink(
+        link_id=link_stream(digest_of(token)),
+        organization_id=scope.organization_id,
+        developer_id=scope.developer_id,
+        expires_at_us=until_us,
+        came_by=came_by,
+    )
+
+
+class KeyBody(msgspec.Struct):
+    developer_id: UUID
+    organization_id: UUID | None = None
+    name: str | None = None
+    prefix: Literal["svc", "gck", "svc_", "gck_"] = "svc"
+    expires_at: str | None = None
+    key_digest: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")] | None = None
+    """SHA-256 of a key that exists already and is to open this server too; with `key_start`."""
+    key_start: Annotated[str, msgspec.Meta(pattern=_KEY_START)] | None = None
+
+
+class LinkBody(msgspec.Struct):
+    developer_id: UUID
+    organization_id: UUID | None = None
+    seconds: Annotated[int, msgspec.Meta(ge=1, le=LINK_SECONDS_MAX)] = LINK_SECONDS
+
+
+def _whose(call: BySecret, body: KeyBody | LinkBody) -> Scope:
+    """In the only organization of the developer, where none is named. Raises `HttpError` 404 or 409."""
+    directory, developer_id = call.service.directory, body.developer_id
+    found(directory.get(Developer, developer_id), f"no developer {developer_id}")
+    memberships = (each for each in directory.all(Membership) if each.active and each.developer_id == developer_id)
+    current = [body.organization_id] if body.organization_id else [each.organization_id for each in memberships]
+    if len(current) != 1:
+        message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
+        raise HttpError(409, message)
+    return Scope(current[0], developer_id)
+
+
 _NO_KEY = {404: "There is no such developer.", 409: _NO_MEMBER_YET}
 
 
@@ -174,54 +233,32 @@ _NO_KEY = {404: "There is no such developer.", 409: _NO_MEMBER_YET}
     refuses=_NO_KEY,
 )
 async def _create_key(call: BySecret, body: KeyBody) -> KeyShown:
-    found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
-    key, digest, start = None, body.key_digest, body.key_start
-    if digest is None and start is None:
-        key = f"{body.prefix.rstrip('_')}_{secrets.token_urlsafe(KEY_BYTES)}"
-        digest, start = sha256(key.encode()).hexdigest(), key[:KEY_START_CHARACTERS]
-    elif digest is None or start is None:
+    scope, key = _whose(call, body), None
+    expires_at_us = None if body.expires_at is None else time_sent("expires_at", body.expires_at)
+    if body.key_digest is not None and body.key_start is not None:
+        act = issued(scope, body.key_digest, body.key_start, name=body.name, expires_at_us=expires_at_us)
+    elif body.key_digest is body.key_start:
+        key, act = new_key(scope, body.prefix.rstrip("_"), name=body.name, expires_at_us=expires_at_us)
+    else:
         raise HttpError(400, "an existing key is brought by its key_digest and key_start; send both")
-    values = {
-        "credential_id": uuid.uuid4(),
-        "organization_id": body.organization_id or _only_organization(call.service, body.developer_id),
-        "developer_id": body.developer_id,
-        "key_digest": digest,
-        "key_start": start,
-        "name": body.name,
-        "expires_at_us": None if body.expires_at is None else time_sent("expires_at", body.expires_at),
-    }
-    record = await _carried_out(call.service, acts.IssueKey, values)
-    return KeyShown(**msgspec.structs.asdict(record), key=key)
-
-
-def _only_organization(service: Service, developer_id: UUID) -> UUID:
-    memberships = service.directory.all(Membership)
-    current = [each.organization_id for each in memberships if each.active and each.developer_id == developer_id]
-    if len(current) != 1:
-        message = f"developer {developer_id} belongs to {len(current)} organizations; say which by organization_id"
-        raise HttpError(409, message)
-    return current[0]
-
-
-class LinkBody(msgspec.Struct):
-    developer_id: UUID
-    organization_id: UUID | None = None
-    seconds: Annotated[int, msgspec.Meta(ge=1, le=LINK_SECONDS_MAX)] = LINK_SECONDS
+    return KeyShown(**msgspec.structs.asdict(accepted(await call.service.administer(act))), key=key)
 
 
 @routes("POST /v1/admin/links", "Make a link that signs a developer in once.", status=201, refuses=_NO_KEY)
 async def _create_link(call: BySecret, body: LinkBody) -> LinkShown:
-    found(call.service.directory.get(Developer, body.developer_id), f"no developer {body.developer_id}")
-    token = secrets.token_urlsafe(KEY_BYTES)
-    values = {
-        "link_id": link_stream(sha256(token.encode()).hexdigest()),
-        "organization_id": body.organization_id or _only_organization(call.service, body.developer_id),
-        "developer_id": body.developer_id,
-        "expires_at_us": call.service.now_us() + body.seconds * US_PER_SECOND,
-    }
-    record = await _carried_out(call.service, acts.OfferLink, values)
+    token, offer = new_link(_whose(call, body), call.service.now_us() + body.seconds * US_PER_SECOND)
+    record = accepted(await call.service.administer(offer))
     return msgspec.convert(msgspec.structs.asdict(record) | {"path": f"/open/{token}"}, LinkShown)
 
+
+@routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)
+async def _create_operator_link(call: BySecret) -> OperatorLink:
+    token = secrets.token_urlsafe(KEY_BYTES)
+    until_us = call.service.operators.offer(digest_of(token), call.service.now_us())
+    return OperatorLink(f"/open/{token}", iso(until_us))
+
+
+# --- every act, as a file -------------------------------------------------------------------------------------
 
 FORM: Choice[AuditForm] = choice("format", get_args(AuditForm), "ndjson", "One act a line as JSON, or a table.")
 _FILES = (Plain("application/x-ndjson", {"type": "string"}), Plain("text/csv", {"type": "string"}))
@@ -237,66 +274,16 @@ def audit_file(found: Sequence[Act], form: AuditForm) -> TrioResponse:
     headers = {"Content-Disposition": f'attachment; filename="svc-audit.{form}"'}
     if form == "csv":
         return TrioResponse(as_table(found), 200, headers, content_type="text/csv")
-    return TrioResponse(as_lines(found), 200, headers, content_type="application/x-ndjson")
+    return TrioResponse(msgspec.json.Encoder().encode_lines(found), 200, headers, content_type="application/x-ndjson")
 
 
-def as_lines(found: Iterable[Act]) -> bytes:
-    """NDJSON: an act a line."""
-    return b"".join(msgspec.json.encode(each) + b"\n" for each in found)
-
-
-def as_table(found: Iterable[Act]) -> bytes:
+def as_table(found: Sequence[Act]) -> bytes:
     """CSV with a head; no cell is a formula to the program that opens it."""
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(Act.__struct_fields__)
     for each in found:
         values = msgspec.structs.asdict(each) | {"details": msgspec.json.encode(each.details).decode()}
-        writer.writerow(_harmless(str("" if value is None else value)) for value in values.values())
+        cells = ("" if value is None else str(value) for value in values.values())
+        writer.writerow(f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell for cell in cells)
     return text.getvalue().encode()
-
-
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
-
-
-@routes("POST /v1/admin/operator-links", "Make a link that opens the operator's pages once.", status=201)
-async def _create_operator_link(call: BySecret) -> OperatorLink:
-    token = secrets.token_urlsafe(KEY_BYTES)
-    until_us = call.service.operators.offer(sha256(token.encode()).hexdigest(), call.service.now_us())
-    return OperatorLink(f"/open/{token}", iso(until_us))
-
-
-_list("organizations", "Every organization.", Organization)
-_create("organizations", "Found an organization.", acts.CreateOrganization)
-_change("organizations/<organization_id>", "Change settings: what is absent stays.", acts.ChangeOrganization)
-_create("developers", "Enter a developer.", acts.CreateDeveloper)
-_change("developers/<developer_id>", "Change a profile: what is absent or null stays.", acts.ChangeDeveloper)
-_list("memberships", "Every membership, ended ones too.", Membership)
-_create(
-    "memberships",
-    "Take a developer into an organization.",
-    acts.StartMembership,
-    {404: "There is no such organization or developer.", 409: "The developer is a member already."},
-)
-_change("memberships/<membership_id>", "Change a role.", acts.ChangeMembership, {409: "The membership has ended."})
-_end("memberships/<membership_id>", "End a membership; its keys open nothing any more.", acts.EndMembership)
-_list("teams", "Every team, inactive ones too.", Team)
-_create("teams", "Form a team.", acts.CreateTeam, {404: "There is no such organization."})
-_end("teams/<team_id>", "Make a team inactive.", acts.EndTeam)
-_list("team-memberships", "Every stay in a team, ended ones too.", TeamMembership)
-_create(
-    "team-memberships",
-    "Put a developer into a team.",
-    acts.AddTeamMember,
-    {404: "There is no such active team.", 409: f"The developer is in the team already. {_NO_MEMBER_YET}"},
-)
-_end("team-memberships/<team_membership_id>", "End a stay in a team.", acts.RemoveTeamMember)
-
-
-@routes("GET /v1/admin/keys", "Every key by its first characters, with the day of its last use.", _LISTED)
-async def _list_keys(call: BySecret) -> list[Key]:
-    return [call.service.uses.shown(each) for each in _page(call, Key)]
-
-
-_end("keys/<key_id>", "Revoke a key, from the very next request on.", acts.RevokeKey)
