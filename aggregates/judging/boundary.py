@@ -13,7 +13,7 @@ from pkgutil import get_data
 import msgspec
 
 from aggregates.event import unpacked
-from aggregates.reading.readings import PromptReading, ResponseReading
+from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import BoundaryVerdict, Bounds, Evidence
 from aggregates.turns.turn import CHANGE, COMMIT, INTERRUPTED, Turn
 
@@ -27,6 +27,7 @@ _SHARE_OF = 5
 """Words that are added to those of a turn before a share is taken of them, one of them as known: of few words a share
 says little."""
 _BEFORE_PERCENT = (30, 20, 8)
+_NO_WORDS_PERCENT = 8
 _EARLIER_PERCENT = (40, 30)
 _NEW_TO_ALL_PERCENT = 20
 _FRESH_PERCENT = 15  # from so few common words on a turn is fresh
@@ -107,10 +108,6 @@ def is_finding(prompt: PromptReading) -> bool:
     return prompt.shows("prose", "rates a severity", "passes on a comment", "remarks like a reviewer")
 
 
-def repeats(arc: OpenArc, prompt: PromptReading) -> bool:
-    return any(asks_the_same(earlier, prompt) for earlier in arc.prompts)
-
-
 def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
     one, other = len(earlier.token_digests), len(prompt.token_digests)
     # Mostly the lengths tell, and nothing is unpacked.
@@ -122,95 +119,64 @@ def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
 
 def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     """The names of the signals between the open sub-session and a turn."""
-    prompt = turn.prompt
+    prompt, last = turn.prompt, arc.last
     if prompt is None:
         return []
-    shares, fresh = _shared_words(arc, turn)
+    # How few of the uncommon words of the prompt and its answer were there before.
+    said, answered = _topic(turn), frozenset(() if turn.response is None else turn.response.topic)
+    before = _percent(said, said & arc.latest[-1])
+    earlier = _percent(said, said - said.difference(*arc.latest))
+    fresh = before < _FRESH_PERCENT
     new = len(frozenset(prompt.topic).difference(*arc.latest))
+    # In which state the turn before left the work.
+    asked, answer, marks = last.prompt, last.response, last.work.marks
+    asks_back = answer is not None and answer.asks and not answer.invites
+    open_ended = answer is not None and (asks_back or answer.breaks_off)
+    shipping = asked is not None and asked.shows("asks to commit or merge")
+    closes = answer is not None and answer.closes
+    finished = COMMIT in marks or shipping or closes or (answer is not None and answer.reports_done)
     short = prompt.shows("picks from a list") or not prompt.shows("words over 10")
-    found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()} | {
-        **shares,
+    asks = prompt.shows("wants or reports something")
+    # What only says something in company, the time that passed above all.
+    turns_away = new >= _NOVEL_MIN and not prompt.shows("goes back")
+    passed_us = turn.started_us - last.started_us
+    apart = turns_away and passed_us > PAUSE_US and _stands_apart(arc, prompt)
+    found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()}
+    found |= {f"under {most} % of its words are of the turn before": before < most for most in _BEFORE_PERCENT}
+    found |= {f"under {most} % of its words are of the last turns": earlier < most for most in _EARLIER_PERCENT}
+    found |= {
+        "its answer has no words of the turn before": _percent(answered, answered & arc.latest[-1]) < _NO_WORDS_PERCENT,
+        "fresh, and new to the last turns too": fresh and earlier < _NEW_TO_ALL_PERCENT,
         **{name: new >= least for least, name in _NEW_WORDS.items()},
         "changes the same files": not arc.changed.isdisjoint(turn.work.changed_files),
         "the last prompt described a finding": bool(arc.prompts) and is_finding(arc.prompts[-1]),
         "a short order after a review": short and arc.reviews,
         "is a command": prompt.navigational == "command",
-        **_state_before(arc.last),
-        **_taken_together(arc, turn, prompt, new),
-        **_fresh_start(arc.last, prompt, fresh=fresh),
+        "a commit or a merge was asked for just before": shipping,
+        "the answer before closes": closes and not open_ended,
+        "the answer before offers more": answer is not None and answer.invites,
+        "the answer before asks something": asks_back,
+        "the answer before broke off": answer is not None and answer.breaks_off,
+        "hardly an answer before": not _answers(last),
+        "the work before was interrupted": INTERRUPTED in marks,
+        "the turn before was a command": asked is not None and asked.navigational == "command",
+        "turns to something new": turns_away
+        and prompt.shows("names a new task", "goes on after a yes", "begins with now"),
+        "stands apart, 10 minutes later": apart,
+        "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
+        "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
+        "fresh, and points back at nothing": fresh
+        and prompt.shows("words over 3")
+        and not prompt.shows("leans on what was said"),
+        "fresh, and asks for something": fresh and asks,
+        "fresh, and asks a question": fresh and prompt.shows("begins:question"),
+        "asks for something after finished work": asks and finished and not open_ended and INTERRUPTED not in marks,
     }
     return [name for name, holds in found.items() if holds]
 
 
-def _shared_words(arc: OpenArc, turn: Turn) -> tuple[dict[str, bool], bool]:
-    """How few of the uncommon words of the prompt and its answer were there before, and whether it is fresh."""
-    said = _topic(turn)
-    answer = frozenset(() if turn.response is None else turn.response.topic)
-    before = _percent(said, said & arc.latest[-1])
-    earlier = _percent(said, said - said.difference(*arc.latest))
-    answered = _percent(answer, answer & arc.latest[-1])
-    found = {f"under {most} % of its words are of the turn before": before < most for most in _BEFORE_PERCENT}
-    found |= {f"under {most} % of its words are of the last turns": earlier < most for most in _EARLIER_PERCENT}
-    found["its answer has no words of the turn before"] = answered < _BEFORE_PERCENT[-1]
-    found["fresh, and new to the last turns too"] = before < _FRESH_PERCENT and earlier < _NEW_TO_ALL_PERCENT
-    return found, before < _FRESH_PERCENT
-
-
 def _percent(words: frozenset[int], known: frozenset[int]) -> float:
     return 100 * (len(known) + 1) / (len(words) + _SHARE_OF)
-
-
-def _state_before(last: Turn) -> dict[str, bool]:
-    """In which state the turn before left the work."""
-    before, answer, marks = last.prompt, last.response, last.work.marks
-    return {
-        "a commit or a merge was asked for just before": before is not None and before.shows("asks to commit or merge"),
-        "the answer before closes": answer is not None and answer.closes and not _open_ended(answer),
-        "the answer before offers more": answer is not None and answer.invites,
-        "the answer before asks something": answer is not None and _asks_back(answer),
-        "the answer before broke off": answer is not None and answer.breaks_off,
-        "hardly an answer before": not _answers(last),
-        "the work before was interrupted": INTERRUPTED in marks,
-        "the turn before was a command": before is not None and before.navigational == "command",
-    }
-
-
-def _asks_back(answer: ResponseReading) -> bool:
-    return answer.asks and not answer.invites
-
-
-def _open_ended(answer: ResponseReading) -> bool:
-    return _asks_back(answer) or answer.breaks_off
-
-
-def _fresh_start(last: Turn, prompt: PromptReading, *, fresh: bool) -> dict[str, bool]:
-    """What a prompt of hardly any known words does, and what one does after work that was finished."""
-    answer, before = last.response, last.prompt
-    left_open = INTERRUPTED in last.work.marks or (answer is not None and _open_ended(answer))
-    shipped = COMMIT in last.work.marks or (before is not None and before.shows("asks to commit or merge"))
-    finished = shipped or (answer is not None and (answer.closes or answer.reports_done))
-    asks = prompt.shows("wants or reports something")
-    tied = prompt.shows("leans on what was said") or not prompt.shows("words over 3")
-    return {
-        "fresh, and points back at nothing": fresh and not tied,
-        "fresh, and asks for something": fresh and asks,
-        "fresh, and asks a question": fresh and prompt.shows("begins:question"),
-        "asks for something after finished work": asks and finished and not left_open,
-    }
-
-
-def _taken_together(arc: OpenArc, turn: Turn, prompt: PromptReading, new: int) -> dict[str, bool]:
-    """What only says something in company, the time that passed above all."""
-    if new < _NOVEL_MIN or prompt.shows("goes back"):
-        return {}
-    passed_us = turn.started_us - arc.last.started_us
-    apart = passed_us > PAUSE_US and _stands_apart(arc, prompt)
-    return {
-        "turns to something new": prompt.shows("names a new task", "goes on after a yes", "begins with now"),
-        "stands apart, 10 minutes later": apart,
-        "stands apart, 20 minutes later": apart and passed_us > 20 * _MINUTE_US,
-        "stands apart, an hour later": apart and passed_us > 60 * _MINUTE_US,
-    }
 
 
 def _stands_apart(arc: OpenArc, prompt: PromptReading) -> bool:
@@ -290,6 +256,7 @@ EXPANDED = "expanded"
 EXPANSION = "it is the text of the command before it"
 EXPANDS_US = 10 * 1_000_000
 """An agent puts the text of a command behind it at once, or once a skill was asked for; nobody types it so fast."""
+_LONGER = 3  # so many times as long as its command the text of one is, at least
 
 
 def expands(before: Turn, turn: Turn) -> bool:
@@ -301,13 +268,9 @@ def expands(before: Turn, turn: Turn) -> bool:
         return False
     if command.clears or command.maker is not None or command.shows("sets up the session"):
         return False
-    if before.response is not None or before.work.tool_calls > 1:
-        return False
+    alone = before.response is None and before.work.tool_calls <= 1
     longer = text.characters > _LONGER * command.characters
-    return longer and 0 <= turn.started_us - before.started_us <= EXPANDS_US
-
-
-_LONGER = 3  # so many times as long as its command the text of one is, at least
+    return alone and longer and 0 <= turn.started_us - before.started_us <= EXPANDS_US
 
 
 def as_typed(turns: Sequence[Turn]) -> list[Turn]:
@@ -334,4 +297,4 @@ def cannot_shift(arc: OpenArc, turn: Turn) -> str | None:
         return "corrects what came before"
     if not arc.has_topic or (arc.goal is None and prompt.navigational == "command"):
         return "no topic before it"
-    return "repeats the prompt before" if repeats(arc, prompt) else None
+    return "repeats the prompt before" if any(asks_the_same(each, prompt) for each in arc.prompts) else None

@@ -31,7 +31,7 @@ from aggregates.turns.turn import (
     covered,
 )
 
-LOOP_CALLS_MIN = 3
+LOOP_CALLS_MIN = 3  # so often repeated, a call that was cancelled had gone in a loop
 ASKING_INTENTS = frozenset({"question", "investigation", "review", "plan"})
 SPEAKS_FOR: tuple[str, ...] = (
     ACCEPTED := "the user accepts, thanks or says that it works",
@@ -61,18 +61,15 @@ SPEAKS_AGAINST: tuple[str, ...] = (
     CORRECTED := "the user corrects or repeats",
     NOT_WORKING := "the user says that it does not work",
 )
-UNSURE_END = "whether the next prompt opens a new goal is unsure"
-"""Speaks against any outcome of its own, and has no weight: the goal may go on."""
+UNSURE_END = "whether the next prompt opens a new goal is unsure"  # has no weight: the goal may go on
 _NEVER = frozenset({ENDED_ON_ERROR, CANCELLED_LOOPING})
-_CONFIRMS = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED, UNCHALLENGED})
-"""Without one of these, silence after an arc leaves it undecided."""
-_OF_ITSELF = _CONFIRMS - {UNCHALLENGED}  # one of these shows a goal that was reached, wherever it ends
+_OF_ITSELF = frozenset({ACCEPTED, CHECKED, COMMITTED, SHIPPED})  # one shows a reached goal, wherever it ends
+_CONFIRMS = _OF_ITSELF | {UNCHALLENGED}  # without one, silence after an arc leaves it undecided
 _CONTRADICTS = frozenset({INTERRUPTED_LAST, CHECK_FAILS, REVERTED, REFUSED, CORRECTED, NOT_WORKING, BROKE_OFF})
 """What speaks for it then balances at best."""
 EVEN = 0.5
 LEAST_CHANCE = 0.02
 OUTCOME_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["outcome"]
-"""Between which chances an outcome is undecided; training writes them."""
 
 
 class OutcomeModel(msgspec.Struct, frozen=True):
@@ -100,7 +97,6 @@ class _Course(NamedTuple):
     following: Turn | None
     marks: str
     last: Turn
-    observed: bool
     unsure_end: bool
 
 
@@ -120,7 +116,7 @@ def judge_outcome(
     marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:
         marks = marks.replace(REVERT, CHANGE)  # here taking back is the work that was asked for
-    course = _Course(turns, intent, following, marks, real[-1], any(turn.work.observed for turn in turns), unsure_end)
+    course = _Course(turns, intent, following, marks, real[-1], unsure_end)
     evidence_for, evidence_against = _speaks_for(course), _speaks_against(course)
     chance = model.chance((each.what for each in (*evidence_for, *evidence_against)), silent=following is None)
     never = any(piece.what in _NEVER for piece in evidence_against)
@@ -130,23 +126,17 @@ def judge_outcome(
     unconfirmed = (following is None or unsure_end) and confirming.isdisjoint(each.what for each in evidence_for)
     if said and (unconfirmed or not _CONTRADICTS.isdisjoint(each.what for each in evidence_against)):
         said = None
-    why: UndecidedReason | None = None
-    if said is None and course.last.response is None:
-        why = "unseen"
-    elif said is None:
-        why = "balanced" if evidence_against else "unchecked"
-    return OutcomeVerdict(
-        said, chance if forced else round(1 - chance, 3), evidence_for, evidence_against, undecided=why, forced=forced
-    )
+    why: UndecidedReason = "balanced" if evidence_against else "unchecked"
+    undecided = None if said is not None else why if course.last.response is not None else "unseen"
+    sure = chance if forced else round(1 - chance, 3)
+    return OutcomeVerdict(said, sure, evidence_for, evidence_against, undecided=undecided, forced=forced)
 
 
 def _commands_only(turn: Turn) -> bool:
     """Whether it is a command that nothing came of, or one that only sets something."""
     if turn.prompt is None or turn.prompt.navigational != "command":
         return False
-    if turn.prompt.shows("sets up the session"):
-        return True
-    return turn.response is None and not turn.work.tool_calls
+    return turn.prompt.shows("sets up the session") or (turn.response is None and not turn.work.tool_calls)
 
 
 def _marks(turns: Sequence[Turn]) -> str:
@@ -208,11 +198,13 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
     turns, last, marks = course.turns, course.last, course.marks
     # An interruption after which nothing was answered.
     cancelled = last.work.marks.rfind(INTERRUPTED) > last.work.marks.rfind(ANSWERED)
+    # To ask for a commit or to accept needs no answer.
+    answers_itself = last.prompt is not None and (last.prompt.accepts or ships(last))
+    left_open = not (last.answered or last.work.tool_calls or answers_itself) and any(turn.answered for turn in turns)
     change_asked = course.intent is not None and course.intent not in ASKING_INTENTS
     answer, silent = last.response, course.following is None or course.unsure_end
     unsettled = answer is not None and answer.reports_failure and not answer.reports_done
-    broke_off = silent and answer is not None and answer.breaks_off
-    reports, later = _reports_failure(course), [*turns[1:][-1:], *([course.following] if course.following else [])]
+    later = [*turns[1:][-1:], *([course.following] if course.following else [])]
     taken_over = next((turn for turn in later if turn.prompt is not None and turn.prompt.shows("takes it over")), None)
     # A revert after a change, and no change after it.
     change, revert = marks.find(CHANGE), marks.rfind(REVERT)
@@ -227,11 +219,11 @@ def _speaks_against(course: _Course) -> tuple[Evidence, ...]:
         (REFUSED, last.work.marks.rstrip(ANSWERED).endswith(REJECTED), last.position),
         (UNANSWERED, not any(turn.answered for turn in turns), None),
         (NO_CHANGE, change_asked and unchanged, None),
-        (LAST_UNANSWERED, silent and _left_open(last) and any(turn.answered for turn in turns), last.position),
+        (LAST_UNANSWERED, silent and left_open, last.position),
         (OPEN_FAILURE, unsettled, last.response_position),
         (WAITS, silent and _waits(last), last.response_position),
-        (BROKE_OFF, broke_off, last.response_position),
-        (STILL_FAILING, reports, last.position),
+        (BROKE_OFF, silent and answer is not None and answer.breaks_off, last.response_position),
+        (STILL_FAILING, _reports_failure(course), last.position),
         (TAKEN_OVER, taken_over is not None, taken_over.position if taken_over else None),
         (UNSURE_END, course.unsure_end, course.following.position if course.following else None),
     )
@@ -247,8 +239,7 @@ def _all_seen(turns: Sequence[Turn]) -> bool:
 
 
 def tells_of_work(turns: Sequence[Turn]) -> bool:
-    answers = [turn.response for turn in turns if turn.response is not None]
-    return any(answer.reports_done or answer.closes for answer in answers)
+    return any(turn.response is not None and (turn.response.reports_done or turn.response.closes) for turn in turns)
 
 
 def _waits(turn: Turn) -> bool:
@@ -256,22 +247,13 @@ def _waits(turn: Turn) -> bool:
     return turn.response is not None and turn.response.asks and not turn.response.invites
 
 
-def _left_open(turn: Turn) -> bool:
-    """Whether nothing answered it; to ask for a commit or to accept needs no answer."""
-    said = turn.prompt
-    if turn.answered or turn.work.tool_calls:
-        return False
-    return said is None or not (said.accepts or said.shows("asks to commit or merge"))
-
-
 def _reports_failure(course: _Course) -> bool:
     """Whether the last of several prompts says that something fails, and nothing seen or told since says otherwise."""
     prompt, marks = course.last.prompt, course.last.work.marks
     if prompt is None or prompt.navigational == EXPANDED or course.last is course.turns[0]:
         return False
-    if marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
-        return False
-    if _says_done(course.last) and not _all_seen([course.last]):
+    hidden = _says_done(course.last) and not _all_seen([course.last])
+    if hidden or marks.rfind(CHECK_OK) > marks.rfind(CHECK_FAILED):
         return False
     reports = prompt.shows("has report") and prompt.shows("word:still", "pastes a failure", "no own words")
     return reports or _fails(prompt)
@@ -280,11 +262,9 @@ def _reports_failure(course: _Course) -> bool:
 def _standing_complaint(course: _Course) -> Evidence | None:
     """A correction, a repetition or a report that it does not work, after which nothing more was done about it."""
     turns, following = course.turns, course.following
-    if following is not None:
-        what = complaint(following, turns)
-        if what is not None:
-            return Evidence(what, following.position)
-    if course.intent in ASKING_INTENTS or not course.observed:
+    if following is not None and (said := complaint(following, turns)) is not None:
+        return Evidence(said, following.position)
+    if course.intent in ASKING_INTENTS or not any(turn.work.observed for turn in turns):
         return None  # an answer may be all that was wanted, and unseen work may have been done
     for place in range(len(turns) - 1, 0, -1):
         turn = turns[place]
@@ -360,8 +340,7 @@ class Floor(msgspec.Struct, frozen=True, array_like=True):
     changed_lines: int
     mutating_calls: int
     reason: TriviaReason | None
-    unseen: bool = False
-    """Whether what the agent did for one of its turns was not observed: there may be more than this."""
+    unseen: bool = False  # whether what the agent did for one of its turns was not observed: there may be more
     told: bool = False  # whether a prompt asks to commit the work, or an answer tells that it was done
 
 
@@ -385,13 +364,10 @@ def substance(turns: Sequence[Turn], units: Sequence[Turn]) -> Floor:
 
 
 def _trivia_reason(turns: Sequence[Turn], count: int, lines: int) -> TriviaReason:
-    cancelled = any(INTERRUPTED in turn.work.marks for turn in turns)
-    if cancelled and not any(turn.answered for turn in turns):
+    if any(INTERRUPTED in turn.work.marks for turn in turns) and not any(turn.answered for turn in turns):
         return "interrupted"
     if not count:
         return "no_real_work"
     if lines:
         return "too_few_lines"
-    if any(turn.work.tool_calls for turn in turns):
-        return "no_mutating_calls"
-    return "too_few_turns"
+    return "no_mutating_calls" if any(turn.work.tool_calls for turn in turns) else "too_few_turns"

@@ -35,9 +35,8 @@ from aggregates.turns.turn import Turn
 
 # A grading unit: what a person said until something was answered is one prompt.
 
-UNIT_PROMPTS_MAX = 16
-UNIT_CHARACTERS_MAX = 65_536
-"""Of so many prompts of a unit the texts are joined, while they have so many characters together."""
+UNIT_PROMPTS_MAX = 16  # the texts of so many prompts of a unit are joined
+UNIT_CHARACTERS_MAX = 65_536  # while they have so many characters together
 BLANK_LINE = "\n\n"  # stands between them
 
 
@@ -62,9 +61,8 @@ class Unit(NamedTuple):
         """As one turn, with the answer to the last of them."""
         if len(self.turns) == 1:
             return self.lead
-        last = self.turns[-1]
-        answer = {"response": last.response, "response_position": last.response_position}
-        return msgspec.structs.replace(self.lead, prompt=self.reading, answered=last.answered, **answer)
+        answer = {name: getattr(self.turns[-1], name) for name in ("response", "response_position", "answered")}
+        return msgspec.structs.replace(self.lead, prompt=self.reading, **answer)
 
 
 def unit_turns(turns: Iterable[Turn]) -> list[tuple[Turn, ...]]:
@@ -154,7 +152,14 @@ def goal_unit(units: Sequence[Unit], rubrics: Sequence[Rubric], intent: Intent |
     empty = head is not None and head.reading is not None and head.reading.shows(*_EMPTY)
     resting = (unit for unit in saying if empty and _says_what(unit.reading, _EMPTY))
     found = next(iter(first), None) or next(later, None) or next(resting, None)
-    return _expanded_command(units, found) or found or _command_of(units, head)
+    if command := _expanded_command(units, found) or found:
+        return command
+    # Of a text that an agent put in place of a command the command, where that stands before it.
+    place = 0 if head is None else units.index(head)
+    if place and head is not None and head.reading is not None and head.reading.shows("opens with a template"):
+        before = units[place - 1]
+        return before if before.reading is not None and before.reading.navigational == "command" else head
+    return head
 
 
 def _expanded_command(units: Sequence[Unit], found: Unit | None) -> Unit | None:
@@ -164,14 +169,6 @@ def _expanded_command(units: Sequence[Unit], found: Unit | None) -> Unit | None:
     before = units if found is None else units[: units.index(found)]
     texts = [place for place, unit in enumerate(before) if unit.reading and unit.reading.navigational == EXPANDED]
     return before[texts[0] - 1] if texts and texts[0] else None
-
-
-def _command_of(units: Sequence[Unit], found: Unit | None) -> Unit | None:
-    """Of a text that an agent put in place of a command the command, where that stands before it."""
-    if found is None or found.reading is None or not found.reading.shows("opens with a template"):
-        return found
-    before = units[: units.index(found)][-1:]
-    return next((unit for unit in before if unit.reading and unit.reading.navigational == "command"), found)
 
 
 _EMPTY = ("asks to commit or merge", "opens with a template", "no own words")
@@ -188,14 +185,13 @@ def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing
     What is unsure of any of them, and earned by none, is unsure; as is what was asked of none. Of a prompt that is not
     `ok` nothing stands.
     """
-    applies = () if intent is None else applicable(intent)
     so_far: dict[BooleanName, bool | None] = {}
     found = []
     for rubric in rubrics:
         _add(so_far, rubric)
         own_goal = {each.name: each.value for each in rubric.booleans}.get("goal_explicit")
-        stands = so_far | {"goal_explicit": own_goal}
-        found.append(_standing(applies, stands) if rubric.status == "ok" else NO_STANDING)
+        standing = _standing(intent, so_far | {"goal_explicit": own_goal})
+        found.append(standing if rubric.status == "ok" else NO_STANDING)
     return found
 
 
@@ -204,7 +200,7 @@ def sub_session_standing(rubrics: Iterable[Rubric], intent: Intent | None) -> St
     so_far: dict[BooleanName, bool | None] = {}
     for rubric in rubrics:
         _add(so_far, rubric)
-    return _standing(() if intent is None else applicable(intent), so_far)
+    return _standing(intent, so_far)
 
 
 def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
@@ -214,7 +210,8 @@ def _add(so_far: dict[BooleanName, bool | None], rubric: Rubric) -> None:
         so_far[each.name] = True if any(both) else None if None in both else False
 
 
-def _standing(applies: Iterable[BooleanName], stands: Mapping[BooleanName, bool | None]) -> Standing:
+def _standing(intent: Intent | None, stands: Mapping[BooleanName, bool | None]) -> Standing:
+    applies = () if intent is None else applicable(intent)
     sure = tuple(name for name in applies if stands.get(name) is not None)
     return Standing(tuple(name for name in sure if stands[name]), sure)
 
@@ -222,7 +219,6 @@ def _standing(applies: Iterable[BooleanName], stands: Mapping[BooleanName, bool 
 # What text models answered.
 
 JudgeKind = Literal["rubric", "outcome", "boundary"]
-"""What was asked: how a prompt is to be graded, whether a goal was reached, whether a prompt opens another topic."""
 
 
 class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -231,9 +227,7 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     TOPIC: ClassVar[str] = "judge.answered"
     kind: JudgeKind
     agent_session_id: str
-    capture_id: UUID
-    """The prompt that was judged, the first of its unit; of an outcome the last one of the sub-session, of a boundary
-    the one after it."""
+    capture_id: UUID  # the prompt, the first of its unit; of an outcome the last one; of a boundary the one after it
     captures: tuple[UUID, ...] = ()
     """Of an outcome every prompt of the sub-session, as it was when judged; of a boundary the prompt before it; of a
     grading unit of several prompts all of these."""
@@ -254,8 +248,7 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
 class Answers(msgspec.Struct, frozen=True):
     """What was answered about one sub-session as it is now."""
 
-    rubrics: Mapping[frozenset[UUID], JudgeAnswered] = {}
-    """By the turns of the grading unit; an answer about fewer or more of them does not count."""
+    rubrics: Mapping[frozenset[UUID], JudgeAnswered] = {}  # by the turns of the grading unit
     outcome: JudgeAnswered | None = None  # about just these turns; an answer about fewer or more of them does not count
 
 

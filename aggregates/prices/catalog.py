@@ -40,8 +40,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: Dollars | None
     cache_read: Dollars | None
     cache_write_5m: Dollars | None
-    cache_write_1h: Dollars | None = None
-    """Cache writes kept for an hour; null where the model knows only one kind of write."""
+    cache_write_1h: Dollars | None = None  # null where the model knows only one kind of write
 
     def __post_init__(self) -> None:
         if self.input is None and self.output is None:
@@ -83,12 +82,10 @@ class ListRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def from_us(self) -> int:
-        """Raises `ValueError` where it is no time."""
         return instant("effective_from", self.effective_from)
 
     @property
     def to_us(self) -> int | None:
-        """None: without an end. Raises `ValueError` where it is no time."""
         return None if self.effective_to is None else instant("effective_to", self.effective_to)
 
 
@@ -116,8 +113,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Provider(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who serves an id: observed where the id says it, as Bedrock's do; inferred where its maker is taken."""
 
-    status: Literal["observed", "catalog_inferred", "ambiguous", "unknown"]
-    """Ambiguous: more than one, at different prices."""
+    status: Literal["observed", "catalog_inferred", "ambiguous", "unknown"]  # ambiguous: several, at different prices
     provider: Text | None = None
 
     def __post_init__(self) -> None:
@@ -131,8 +127,7 @@ class ExactLookup(msgspec.Struct, frozen=True, kw_only=True):
     external_model_id: Text
     model: Model
     provider: Provider
-    list_rates: Annotated[tuple[ListRate, ...], Meta(max_length=200)]
-    """In the order of time, without overlap; gaps are times without a price."""
+    list_rates: Annotated[tuple[ListRate, ...], Meta(max_length=200)]  # in order; gaps are times without a price
 
     def __post_init__(self) -> None:
         for before, each in pairwise(self.list_rates):
@@ -145,11 +140,10 @@ class ExactLookup(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("list_rates holds a rate, but the model and its provider are not both determined")
 
 
-Lookups = Annotated[tuple[ExactLookup, ...], Meta(min_length=1, max_length=20_000)]
-"""All the providers of the maintained data together have some 3,000 ids."""
+Lookups = Annotated[tuple[ExactLookup, ...], Meta(min_length=1, max_length=20_000)]  # of the fetched ones some 3,000
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class Snapshot(msgspec.Struct, frozen=True):
     """One revision of the catalog."""
 
     schema_version: Literal[1]
@@ -175,15 +169,14 @@ def content_fault(lookups: tuple[ExactLookup, ...]) -> str | None:
     return None
 
 
+NO_FIT = "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
+
+
 def snapshot_fault(snapshot: Snapshot) -> str | None:
     """What is wrong with a stored snapshot; None where it is valid."""
     fault = content_fault(snapshot.exact_lookups)
-    if fault is None and checksum(snapshot.catalog_revision, snapshot.exact_lookups) != snapshot.checksum_sha256:
-        return NO_FIT
-    return fault
-
-
-NO_FIT = "checksum_sha256 does not fit schema_version, catalog_revision and exact_lookups"
+    fits = fault is not None or checksum(snapshot.catalog_revision, snapshot.exact_lookups) == snapshot.checksum_sha256
+    return fault if fits else NO_FIT
 
 
 def checksum(catalog_revision: int, lookups: tuple[ExactLookup, ...]) -> str:
@@ -235,9 +228,8 @@ class RevisionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def catalog_record(served: Served) -> CatalogRecord:
-    snapshot = {name: getattr(served.snapshot, name) for name in Snapshot.__struct_fields__}
-    published_at = iso(snapshot.pop("published_at_us"))
-    refreshed_at = iso(served.refreshed_at_us)
+    snapshot = msgspec.structs.asdict(served.snapshot)
+    published_at, refreshed_at = iso(snapshot.pop("published_at_us")), iso(served.refreshed_at_us)
     return CatalogRecord(**snapshot, published_at=published_at, refreshed_at=refreshed_at, stale=served.stale)
 
 
@@ -291,7 +283,7 @@ class CatalogState(msgspec.Struct, frozen=True, kw_only=True):
     repricings: int = 0
 
 
-class Published(msgspec.Struct, frozen=True, kw_only=True):
+class Published(msgspec.Struct, frozen=True):
     """The revision that holds the document now."""
 
     catalog_revision: int
@@ -318,7 +310,16 @@ def decide_catalog(
 ) -> Decision:
     if isinstance(command, PublishCatalog):
         return _publish(command, state, now_us)
-    return _reprice(command, state, organizations, now_us)
+    if state.newest_valid is None:
+        return _refused("there is no validated catalog snapshot to price by; publish one first")
+    if command.organization_id not in organizations:
+        return (), Refused(Reason.NOT_FOUND, f"no organization {command.organization_id}")
+    if not INSTANT_MIN_US <= command.from_us < command.to_us <= INSTANT_MAX_US:
+        return _refused("the range to reprice is empty, or lies before 1970 or after 9998: from must come before to")
+    revision = state.newest_valid.catalog_revision
+    event = msgspec.structs.replace(command, received_at_us=now_us, catalog_revision=revision)
+    reply = Repriced(organization_id=command.organization_id, catalog_revision=revision)
+    return ((REPRICING_STREAM, state.repricings + 1, event),), reply
 
 
 def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decision:
@@ -332,13 +333,8 @@ def _publish(command: PublishCatalog, state: CatalogState, now_us: int) -> Decis
     digest = checksum(revision, document.exact_lookups)
     if document.checksum_sha256 is not None and document.checksum_sha256.lower() != digest:
         return _refused(NO_FIT)
-    snapshot = Snapshot(
-        schema_version=SCHEMA_VERSION,
-        catalog_revision=revision,
-        published_at_us=now_us if document.published_at is None else parse_instant(document.published_at),
-        checksum_sha256=digest,
-        exact_lookups=document.exact_lookups,
-    )
+    published_us = now_us if document.published_at is None else parse_instant(document.published_at)
+    snapshot = Snapshot(SCHEMA_VERSION, revision, published_us, digest, document.exact_lookups)
     event = CatalogPublished(received_at_us=now_us, source=command.source, snapshot=snapshot)
     return ((CATALOG_STREAM, revision, event),), _shown(snapshot, changed=True)
 
@@ -354,26 +350,8 @@ def _revision_fault(document: CatalogDocument, revision: int, state: CatalogStat
     return None
 
 
-def _reprice(wish: RequestsRepriced, state: CatalogState, organizations: Collection[UUID], now_us: int) -> Decision:
-    if state.newest_valid is None:
-        return _refused("there is no validated catalog snapshot to price by; publish one first")
-    if wish.organization_id not in organizations:
-        return (), Refused(Reason.NOT_FOUND, f"no organization {wish.organization_id}")
-    if not INSTANT_MIN_US <= wish.from_us < wish.to_us <= INSTANT_MAX_US:
-        return _refused("the range to reprice is empty, or lies before 1970 or after 9998: from must come before to")
-    revision = state.newest_valid.catalog_revision
-    event = msgspec.structs.replace(wish, received_at_us=now_us, catalog_revision=revision)
-    reply = Repriced(organization_id=wish.organization_id, catalog_revision=revision)
-    return ((REPRICING_STREAM, state.repricings + 1, event),), reply
-
-
 def _shown(snapshot: Snapshot, *, changed: bool) -> Published:
-    return Published(
-        catalog_revision=snapshot.catalog_revision,
-        checksum_sha256=snapshot.checksum_sha256,
-        published_at=iso(snapshot.published_at_us),
-        changed=changed,
-    )
+    return Published(snapshot.catalog_revision, snapshot.checksum_sha256, iso(snapshot.published_at_us), changed)
 
 
 def _refused(message: str) -> Decision:

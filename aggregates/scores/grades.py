@@ -16,7 +16,6 @@ from aggregates.people.directory import Directory, TeamMembership
 from aggregates.reading.verdicts import (
     BOOLEANS,
     BooleanName,
-    Evidence,
     Intent,
     JudgeStatus,
     Rubric,
@@ -35,44 +34,33 @@ _SKILL_TIERS = ("Elite", "Expert", "Proficient", "Practitioner", "Novice")
 _SKILL_BOUNDS = (90, 70, 50, 30)
 
 
-def _step(names: Sequence[str], bounds: Sequence[int], value: float) -> str:
-    """The name at the first bound that the value reaches; the last name below all of them."""
-    return names[sum(value < bound for bound in bounds)]
-
-
-def rubric_letter(score: float) -> str:
-    """The letter of a prompt's or sub-session's rubric score, 0-100."""
-    return _step(_LETTERS, _RUBRIC_BOUNDS, score)
-
-
 DECIDED_MIN = 10  # of fewer decided sub-sessions there is no letter and no tier
 
 
+def _step(names: Sequence[str], bounds: Sequence[int], value: float | None) -> str:
+    """The name at the first bound that a value of 0-100 reaches; the last name below all of them."""
+    return names[sum((value or 0.0) < bound for bound in bounds)]
+
+
+def rubric_letter(score: float) -> str:
+    return _step(_LETTERS, _RUBRIC_BOUNDS, score)
+
+
 def svc_letter(decided_rate: float | None, decided_count: int) -> str:
-    """The letter of a rate over decided sub-sessions, 0-100; `N/A` below ten of them."""
-    ranked = decided_rate is not None and decided_count >= DECIDED_MIN
-    return _step(_LETTERS, _SVC_BOUNDS, decided_rate or 0.0) if ranked else "N/A"
+    return _step(_LETTERS, _SVC_BOUNDS, decided_rate) if decided_count >= DECIDED_MIN else "N/A"
 
 
 def personal_tier(decided_rate: float | None, decided_count: int) -> str:
-    """The tier of a rate over decided sub-sessions, 0-100; `unranked` below ten of them."""
-    ranked = decided_rate is not None and decided_count >= DECIDED_MIN
-    return _step(_PERSONAL_TIERS, _PERSONAL_BOUNDS, decided_rate or 0.0) if ranked else "unranked"
+    return _step(_PERSONAL_TIERS, _PERSONAL_BOUNDS, decided_rate) if decided_count >= DECIDED_MIN else "unranked"
 
 
 def skill_tier(skill_index: float | None) -> str:
-    """The tier of a skill index, 0-100; Novice without one."""
-    return _step(_SKILL_TIERS, _SKILL_BOUNDS, skill_index or 0.0)
+    return _step(_SKILL_TIERS, _SKILL_BOUNDS, skill_index)
 
 
-def score_of(earned: int, applicable: int) -> float | None:
-    """100 x earned / applicable; None where nothing applies."""
-    return 100.0 * earned / applicable if applicable else None
-
-
-def svc_score(crushed: int, qualifying: int) -> float:
-    """100 x crushed / qualifying; 0 when there is none."""
-    return 100.0 * crushed / qualifying if qualifying else 0.0
+def score_of(hits: int, total: int) -> float | None:
+    """0-100; None of nothing."""
+    return 100.0 * hits / total if total else None
 
 
 # How sure a figure is.
@@ -133,7 +121,6 @@ _STUDENT = (
     *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
     *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
 )
-"""The .975 quantiles of Student's distribution with 1 to 30 degrees of freedom, as every table has them."""
 
 
 def student(freedom: int) -> float:
@@ -212,10 +199,19 @@ def grade_text(text: str) -> PromptGrade:
         return PromptGrade(said, rubric.status, rubric.reason, None, 0.0, None, None, ())
     score = own_standing(rubric).score
     evidence = rubric_evidence(text, rubric, 0)
-    habits = tuple(_habit(name, rubric, evidence.get(name), text) for name in BOOLEANS)
     letter = None if score is None else rubric_letter(score)
+    habits: list[GradedHabit] = []
+    for name in BOOLEANS:
+        found, shown = evidence.get(name), (name in rubric.earned, name in rubric.unsure)
+        if found is None:
+            why = f"does not apply to {kind_of(rubric.intent)}"
+            habits.append(GradedHabit(name, False, False, False, None, None, None, why, HABIT_WORDS[name].how))
+        else:
+            start, end = (None, None) if found.span is None else (found.span.start, found.span.end)
+            quoted, how = cut(Words(text), found.span) or None, how_to_earn(name, text)
+            habits.append(GradedHabit(name, True, *shown, quoted, start, end, found.what, how))
     verdict = prompt_verdict(rubric, letter)
-    return PromptGrade(verdict, "ok", None, rubric.intent, rubric.confidence, score, letter, habits)
+    return PromptGrade(verdict, "ok", None, rubric.intent, rubric.confidence, score, letter, tuple(habits))
 
 
 NOT_JUDGED: dict[str, str] = {
@@ -237,17 +233,6 @@ def prompt_verdict(rubric: Rubric, letter: str | None) -> str:
     return f"Read as {kind_of(rubric.intent)}, {rubric.confidence:.0%} sure; {shown}{graded}{silent}."
 
 
-def _habit(name: BooleanName, rubric: Rubric, evidence: Evidence | None, text: str) -> GradedHabit:
-    earned, unsure = name in rubric.earned, name in rubric.unsure
-    if evidence is None or rubric.intent is None:
-        why = f"does not apply to {kind_of(rubric.intent)}" if rubric.intent is not None else "not judged"
-        return GradedHabit(name, False, False, False, None, None, None, why, HABIT_WORDS[name].how)
-    span = evidence.span
-    quoted, how = cut(Words(text), span) or None, how_to_earn(name, text)
-    start, end = (None, None) if span is None else (span.start, span.end)
-    return GradedHabit(name, True, earned, unsure, quoted, start, end, evidence.what, how)
-
-
 # A completion rate beside those of the same teams, or one's own past. What leaves names nobody. In a small group, or
 # from ranges that differ by little, a peer's number may still be worked out: docs/security.md shows how.
 
@@ -257,7 +242,7 @@ REQUIRED_DAYS = 7
 Basis = Literal["peers", "selfHistory", "insufficient"]
 
 
-class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Distribution(msgspec.Struct, frozen=True, rename="camel"):
     """The completion rates, 0-100, of everybody in the cohort who has one, the caller among them."""
 
     peer_count: int
@@ -267,7 +252,7 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     p75: float
 
 
-class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+class Baseline(msgspec.Struct, frozen=True):
     """The caller's own daily completion rates, 0-100."""
 
     days: int
@@ -330,13 +315,11 @@ def compare(
     if len(peers) >= PEERS_MIN:
         rates = sorted(peers if mine is None else (*peers, mine))
         p25, p50, p75 = statistics.quantiles(rates, n=4, method="inclusive")
-        distribution = Distribution(
-            peer_count=len(peers), cohort_mean=sum(rates) / len(rates), p25=p25, p50=p50, p75=p75
-        )
+        distribution = Distribution(len(peers), sum(rates) / len(rates), p25, p50, p75)
         below = None if mine is None else 100.0 * sum(rate <= mine for rate in peers) / len(peers)
         return replace(own, basis="peers", distribution=distribution, my_percentile=below)
     if len(daily) >= REQUIRED_DAYS:
         typical = median(daily)
-        baseline = Baseline(days=len(daily), typical=typical, latest=daily[-1], delta=daily[-1] - typical)
+        baseline = Baseline(len(daily), typical, latest=daily[-1], delta=daily[-1] - typical)
         return replace(own, basis="selfHistory", baseline=baseline)
     return own

@@ -57,7 +57,7 @@ class Skew(msgspec.Struct, frozen=True):
     ahead_us: int
 
 
-class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
+class IntegrityFinding(msgspec.Struct, frozen=True):
     """Something to flag: what was counted, from the first to the last of it."""
 
     kind: FlagKind
@@ -82,15 +82,11 @@ class IntegrityFinding(msgspec.Struct, frozen=True, kw_only=True):
 def turn_evidence(turn: Turn) -> TurnEvidence:
     """All but whether it is like the prompt before, which takes the texts."""
     reading = turn.prompt
-    return TurnEvidence(
-        turn_id=turn.turn_id,
-        at_us=turn.started_us,
-        characters=None if reading is None else reading.characters,
-        pasted_characters=0 if reading is None else reading.pasted_characters,
-        tiny=reading is not None and reading.weight + reading.pasted_characters < SHORT_WEIGHT,
-        files=tuple(sorted(turn.work.touched_files)),
-        cleared_us=turn.closed_us if turn.closed_by == "clear" else None,
-    )
+    characters, pasted = (None, 0) if reading is None else (reading.characters, reading.pasted_characters)
+    tiny = reading is not None and reading.weight + pasted < SHORT_WEIGHT
+    cleared_us = turn.closed_us if turn.closed_by == "clear" else None
+    files = tuple(sorted(turn.work.touched_files))
+    return TurnEvidence(turn.turn_id, turn.started_us, characters, pasted, tiny, files, cleared_us)
 
 
 def may_be_alike(earlier: TurnEvidence, later: TurnEvidence) -> bool:
@@ -105,13 +101,10 @@ def alike(one: str, other: str) -> bool:
     """Whether 1 - Levenshtein distance / longer length is 0.8 or more; of a text over 32 KiB, over head and tail."""
     from rapidfuzz.distance import Levenshtein  # late: loaded with the first two texts that may be alike
 
-    shorter, longer = sorted((_bounded(one), _bounded(other)), key=len)
+    bounded = (text[:HEAD_CHARS] + text[HEAD_CHARS:][-TAIL_CHARS:] for text in (one, other))
+    shorter, longer = sorted(bounded, key=len)
     distance_max = len(longer) // UNLIKE_SHARE
     return Levenshtein.distance(shorter, longer, score_cutoff=distance_max) <= distance_max
-
-
-def _bounded(text: str) -> str:
-    return text if len(text) <= HEAD_CHARS + TAIL_CHARS else text[:HEAD_CHARS] + text[-TAIL_CHARS:]
 
 
 def flags_of_session(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[IntegrityFinding]:
@@ -123,16 +116,14 @@ def flags_of_session(agent_session_id: str, signs: Sequence[TurnEvidence]) -> li
         runs[-1].append(sign)
     storms = (run for run in runs if len(run) >= STORM_PROMPTS_MIN)
     tiny = _crowds([sign for sign in signs if sign.tiny], BURST_PROMPTS_MIN, BURST_US)
-    long = ((sign, sign.characters, sign.pasted_characters) for sign in signs if sign.characters is not None)
-    return [
-        *(_counted("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms),
-        *(_counted("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in tiny),
-        *(
-            _counted("pasted_inflation", agent_session_id, [sign], 1, characters=characters, pasted_characters=pasted)
-            for sign, characters, pasted in long
-            if characters > PASTED_CHARS_OVER and 10 * pasted > PASTED_TENTHS_OVER * characters
-        ),
-    ]
+    found = [_counted("auto_retry_storm", agent_session_id, run, STORM_PROMPTS_MIN) for run in storms]
+    found += [_counted("tiny_prompt_burst", agent_session_id, crowd, BURST_PROMPTS_MIN) for crowd in tiny]
+    for sign in signs:
+        whole, pasted = sign.characters or 0, sign.pasted_characters
+        if whole > PASTED_CHARS_OVER and 10 * pasted > PASTED_TENTHS_OVER * whole:
+            lengths = {"characters": whole, "pasted_characters": pasted}
+            found.append(_counted("pasted_inflation", agent_session_id, [sign], 1, **lengths))
+    return found
 
 
 def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[Sequence[_T]]:
@@ -149,16 +140,7 @@ def _finding(
 ) -> IntegrityFinding:
     """What was counted at these times; `fired`: which of them made it enough."""
     times = sorted(times_us)
-    return IntegrityFinding(
-        kind=kind,
-        detected_us=times[fired],
-        agent_session_id=session_id,
-        turn_id=turn_id,
-        count=len(times),
-        first_us=times[0],
-        last_us=times[-1],
-        more=more,
-    )
+    return IntegrityFinding(kind, times[fired], session_id, turn_id, len(times), times[0], times[-1], more)
 
 
 def _counted(

@@ -51,28 +51,21 @@ class Claims:
         self._taken: list[Wait] = []
 
     def claim(self, wanted: Iterable[Wait]) -> tuple[Wait, ...]:
+        """What of these moments nobody took before."""
         free: list[Wait] = []
-        for interval in merged(wanted):
-            first = bisect_left(self._taken, interval[0], key=lambda taken: taken[1])
-            after = bisect_right(self._taken, interval[1], key=lambda taken: taken[0])
+        for start, end in merged(wanted):
+            first = bisect_left(self._taken, start, key=lambda taken: taken[1])
+            after = bisect_right(self._taken, end, key=lambda taken: taken[0])
             met = self._taken[first:after]
-            self._taken[first:after] = merged([*met, interval])
-            free += _delay_gaps(interval, met)
+            self._taken[first:after] = merged([*met, (start, end)])
+            begins = [start, *(max(start, taken_end) for _, taken_end in met)]
+            ends = [*(min(taken_start, end) for taken_start, _ in met), end]
+            free += [gap for gap in zip(begins, ends, strict=True) if gap[0] < gap[1]]
         return tuple(free)
 
 
-def _delay_gaps(interval: Wait, taken: Iterable[Wait]) -> Iterator[Wait]:
-    start, end = interval
-    for taken_start, taken_end in taken:
-        if start < taken_start:
-            yield start, min(taken_start, end)
-        start = max(start, taken_end)
-    if start < end:
-        yield start, end
-
-
 Detector = Literal["service_outage", "rate_limit", "retry_after", "error_burst", "request_gap", "latency_spike"]
-"""In the order in which they lay claim to time."""
+# in the order in which they lay claim to time
 _PRECEDENCE: Mapping[Detector, int] = {detector: place for place, detector in enumerate(get_args(Detector))}
 _US_PER_MS = 1000
 _MINUTE_US = 60 * US_PER_SECOND
@@ -108,11 +101,6 @@ class ApiRequest(msgspec.Struct, frozen=True):
         return self.at_us, self.record_id
 
     @property
-    def began_us(self) -> int:
-        """When it was sent; the time of its answer where its duration is unknown."""
-        return self.at_us - (self.duration_ms or 0) * _US_PER_MS
-
-    @property
     def is_server_error(self) -> bool:
         return self.failed and SERVER_ERRORS[0] <= (self.status_code or 0) <= SERVER_ERRORS[1]
 
@@ -134,8 +122,7 @@ class ThrottleEvent(msgspec.Struct, frozen=True):
     details: str
     waits: tuple[Wait, ...]  # the time it cost, less what an event of higher precedence already stands for
     confidence: float | None = None  # of an outage: the share of the developer's requests during it that failed, 0-1
-    outage_us: int | None = None
-    """Of an outage: when the first of those who saw it did; names the same outage for all of them."""
+    outage_us: int | None = None  # of an outage: when the first of those who saw it did; the same for all of them
 
     @property
     def delay_us(self) -> int:
@@ -178,11 +165,10 @@ class _Seen:
         """Those in which something failed or was refused; requests that name no session are one, too."""
         self._times: defaultdict[tuple[str | None, bool], list[int]] = defaultdict(list)
         held_up = {request.session_id for request in (*self.failed, *self.refused)}
-        for request in requests if held_up else ():
-            if request.session_id not in held_up:
-                continue
-            self.sessions[request.session_id].append(request)
-            self._times[request.session_id, request.failed].append(request.at_us)
+        for request in requests:
+            if request.session_id in held_up:
+                self.sessions[request.session_id].append(request)
+                self._times[request.session_id, request.failed].append(request.at_us)
 
     def wait(self, request: ApiRequest) -> Wait:
         """How long its agent session stood still after it."""
@@ -243,7 +229,8 @@ def _gaps(seen: _Seen) -> Iterator[ThrottleEvent]:
         for request, following in pairwise(requests):
             if not request.failed or request.turn is None or request.turn != following.turn:
                 continue
-            pause_us = following.began_us - request.at_us
+            # It was sent before its answer; where its duration is unknown, then.
+            pause_us = following.at_us - (following.duration_ms or 0) * _US_PER_MS - request.at_us
             if GAP_MIN_US <= pause_us <= GAP_MAX_US:
                 details = f"Nothing was asked for {_seconds(pause_us)} after a request had failed."
                 yield _of_request(seen, "request_gap", request, details)
@@ -261,24 +248,21 @@ def _spikes(seen: _Seen, earlier: Iterable[Timing]) -> Iterator[ThrottleEvent]:
     recent: defaultdict[str, deque[Timing]] = defaultdict(lambda: deque(maxlen=BASELINE_REQUESTS_MAX))
     for timing in sorted(earlier, key=lambda timing: timing.at_us):
         recent[timing.model].append(timing)
-    slow = {request.model for request in seen.requests if (request.duration_ms or 0) > SPIKE_MIN_MS}
-    for request in seen.requests if slow else ():
-        if request.failed or request.model is None or request.duration_ms is None or request.model not in slow:
+    for request in seen.requests:
+        if request.failed or request.model is None or request.duration_ms is None:
             continue
-        if request.duration_ms > SPIKE_MIN_MS:
-            yield from _spike(request, request.duration_ms, recent[request.model])
-        recent[request.model].append(Timing(request.at_us, request.model, request.duration_ms))
-
-
-def _spike(request: ApiRequest, duration_ms: int, recent: Iterable[Timing]) -> Iterator[ThrottleEvent]:
-    usual = [timing.duration_ms for timing in recent if timing.at_us >= request.at_us - BASELINE_US]
-    median_ms = median(usual)
-    if len(usual) < BASELINE_REQUESTS_MIN or duration_ms <= SPIKE_FACTOR * median_ms:
-        return
-    took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(median_ms * _US_PER_MS))
-    details = f"A request to {request.asked} took {took}; the median of the last {len(usual)} was {usually}."
-    excess = (request.at_us - int((duration_ms - median_ms) * _US_PER_MS), request.at_us)
-    yield ThrottleEvent("latency_spike", request.at_us, request.session_id, details, (excess,))
+        known, duration_ms = recent[request.model], request.duration_ms
+        if duration_ms > SPIKE_MIN_MS:
+            usual = [timing.duration_ms for timing in known if timing.at_us >= request.at_us - BASELINE_US]
+            median_ms = median(usual)
+            if len(usual) >= BASELINE_REQUESTS_MIN and duration_ms > SPIKE_FACTOR * median_ms:
+                took, usually = _seconds(duration_ms * _US_PER_MS), _seconds(int(median_ms * _US_PER_MS))
+                details = (
+                    f"A request to {request.model} took {took}; the median of the last {len(usual)} was {usually}."
+                )
+                excess = (request.at_us - int((duration_ms - median_ms) * _US_PER_MS), request.at_us)
+                yield ThrottleEvent("latency_spike", request.at_us, request.session_id, details, (excess,))
+        known.append(Timing(request.at_us, request.model, duration_ms))
 
 
 def _seconds(us: int) -> str:
@@ -321,9 +305,8 @@ _ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (
 def recommendations(hours: Mapping[Detector, float]) -> list[Recommendation]:
     """For every cause that cost time, the most costly first. `hours`: what each detector's events cost."""
     costs = [(math.fsum(hours.get(detector, 0.0) for detector in detectors), action) for detectors, action in _ACTIONS]
-    worth = sorted(((cost, action) for cost, action in costs if cost > 0), key=lambda each: -each[0])
-    return [Recommendation(_priority(cost), action, cost) for cost, action in worth]
-
-
-def _priority(cost_hours: float) -> Priority:
-    return "high" if cost_hours >= HIGH_FROM_HOURS else "medium" if cost_hours >= MEDIUM_FROM_HOURS else "low"
+    found = []
+    for cost, action in sorted((each for each in costs if each[0] > 0), key=lambda each: -each[0]):
+        priority: Priority = "high" if cost >= HIGH_FROM_HOURS else "medium" if cost >= MEDIUM_FROM_HOURS else "low"
+        found.append(Recommendation(priority, action, cost))
+    return found

@@ -18,7 +18,6 @@ from aggregates.scores.grades import (
     personal_tier,
     score_of,
     svc_letter,
-    svc_score,
 )
 from aggregates.times import US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
@@ -159,7 +158,7 @@ _CRUSHED_ROWS = (
 def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Score:
     """The completion rate of the last window given; the sparkline over all of them."""
     per_window = [window_counts(reader, scope, window) for window in windows]
-    counts, rates = per_window[-1], [svc_score(each.crushed_count, each.total_count) for each in per_window]
+    counts, rates = per_window[-1], [score_of(each.crushed_count, each.total_count) or 0.0 for each in per_window]
     rate, decided = counts.decided_rate, counts.decided_count
     weights = _weights(_crushed(reader, scope, windows[-1]))
     return Score(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.judging.boundary import OPENS, OpenArc, asks_the_same, boundary_signals, repeats
+from aggregates.judging.boundary import OPENS, OpenArc, asks_the_same, boundary_signals, cannot_shift
 from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
@@ -362,8 +362,11 @@ def test_a_prompt_repeats_another_from_over_seven_of_ten_words_on(earlier: str, 
 def test_only_the_last_two_real_prompts_are_repeated() -> None:
     """What only navigates is not counted."""
     first, other, short = prompt(words="a b"), prompt(words="c"), prompt(navigational="short")
-    assert repeats(OpenArc([turn_at(0, first), turn_at(1, other), turn_at(2, short)]), first)
-    assert not repeats(OpenArc([turn_at(0, first), turn_at(1, other), turn_at(2, other)]), first)
+    again, new = (
+        cannot_shift(OpenArc([turn_at(0, first), turn_at(1, other), turn_at(2, last)]), turn_at(3, first))
+        for last in (short, other)
+    )
+    assert (again, new) == ("repeats the prompt before", None)
 
 
 def test_signals_are_told_in_the_order_of_their_list() -> None:
