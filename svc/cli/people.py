@@ -18,7 +18,8 @@ from svc.settings import Settings
 from svc_http.records import LINK_SECONDS, AuditForm
 
 KEY_LINE_CHARACTERS_MAX = 1_000
-NAME, WHO = click.Argument(["name"]), click.Argument(["who"])
+NAME, WHO = click.Argument(["name"]), click.Argument(["developer"], metavar="WHO")
+TEAM = click.Argument(["team"], metavar="NAME")
 ROLE = click.Option(["--role"], type=click.Choice(get_args(Role)), default="member", show_default=True)
 PROFILE = [
     click.Option(
@@ -48,55 +49,53 @@ NEW_KEY = [
     ),
     click.Option(["--name"], help="What the key is for."),
 ]
+SHOWN = {
+    "organization": "name id text_leaves redaction retention_days_telemetry retention_days_text team_minimum",
+    "developer": "display_name id timezone language report_schedules activation",
+    "membership": "developer developer_id organization_id role started_at ended_at",
+    "team": "name id organization_id active ended_at",
+    "team-membership": "developer developer_id started_at ended_at",
+    "key": "id key_start name developer developer_id issued_at expires_at last_used_on revoked",
+}
+"""Kind of record → the fields that its table shows."""
+org, developer, member, team, key = (Family(each) for each in ("org", "developer", "member", "team", "key"))
 
 
-# --- organizations ----------------------------------------------------------------------------------------------------
-
-org = Family("org")
-ORGANIZATIONS = "name id text_leaves redaction retention_days_telemetry retention_days_text team_minimum"
+# --- what is listed, and what begins: a row each, by the records that its parameters name ---------------------------
 
 
-@org.command("list", show=ORGANIZATIONS, example="svc org list")
-async def list_organizations(access: Access) -> list[Found]:
-    """Show every organization and its settings."""
-    return await access.listed("organization")
+def _lists(family: Family, example: str, kind: str, about: str, *params: click.Parameter) -> None:
+    typed, example = example.split()[0], f"svc {family.name} {example}"
+
+    @family.command(typed, show=SHOWN[kind], params=[*params], example=example, help=about)
+    async def listed(access: Access, **named: str | None) -> list[Found]:
+        return await access.listed(kind, **{f"{each}_id": await access.id_of(each, named[each]) for each in named})
 
 
-@org.command("create", show=ORGANIZATIONS, params=[NAME], example='svc org create "Second team"')
-async def create_organization(access: Access, name: str) -> Found:
-    """Found an organization."""
-    return await access.create("organization", name=name)
+def _begins(family: Family, example: str, kind: str, about: str, *params: click.Parameter) -> None:
+    typed, example = example.split()[0], f"svc {family.name} {example}"
+
+    @family.command(typed, show=SHOWN[kind], params=[*params], example=example, help=about)
+    async def begun(access: Access, **given: str | None) -> Found:
+        named = [each for each in ("organization", "developer", "team") if each in given]
+        ids = {f"{each}_id": (await access.find(each, given.pop(each)))["id"] for each in named}
+        return await access.create(kind, **ids, **given)
 
 
-def days(value: str) -> int | str:
-    return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX)(value)
+_WHOSE = click.Option(["--developer"], metavar="WHO", help="Those of one developer only.")
+_lists(org, "list", "organization", "Show every organization and its settings.")
+_lists(member, "list --json", "membership", "Show memberships, former ones too.", ORGANIZATION)
+_lists(team, "list", "team", "Show every team, inactive ones too.")
+_lists(team, "members Core", "team-membership", "Show who is in the team NAME, and who was.", TEAM)
+_lists(key, "list --json", "key", "Show every key by its first characters. Last used: on that day of UTC.", _WHOSE)
+_JOINS = "Take WHO into an organization, for the first time or again."
+_begins(org, 'create "Second team"', "organization", "Found an organization.", NAME)
+_begins(member, "add Kim --role owner", "membership", _JOINS, WHO, ORGANIZATION, ROLE)
+_begins(team, "create Core", "team", "Form a team called NAME.", NAME, ORGANIZATION)
+_begins(team, "add Core Kim", "team-membership", "Put WHO into the team NAME.", TEAM, WHO)
 
 
-@org.command("set", show=ORGANIZATIONS, example="svc org set --retention-days-text 90 --no-text-leaves")
-@click.argument("organization", required=False)
-@click.option("--name")
-@click.option("--text-leaves/--no-text-leaves", default=None, help="Whether texts may go to a text model.")
-@click.option("--redaction/--no-redaction", default=None, help="Whether secrets are taken out before texts are stored.")
-@click.option("--retention-days-telemetry", type=days, help="How long raw telemetry is kept, or forever.")
-@click.option("--retention-days-text", type=days, help="How long texts are kept, or forever.")
-@click.option(
-    "--team-minimum",
-    type=click.IntRange(TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST),
-    help="Members at work on a day from which their team sees how it came out.",
-)
-async def set_organization(access: Access, organization: str | None, **settings: Any) -> Found:
-    """Change settings of ORGANIZATION, given by name or id. What is not named stays."""
-    wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
-    return await access.change("organization", await access.find("organization", organization), **wanted)
-
-
-# --- developers -------------------------------------------------------------------------------------------------------
-
-developer = Family("developer")
-DEVELOPERS = "display_name id timezone language report_schedules activation"
-
-
-@developer.command("list", show=DEVELOPERS, params=[ORGANIZATION], example="svc developer list")
+@developer.command("list", show=SHOWN["developer"], params=[ORGANIZATION], example="svc developer list")
 async def list_developers(access: Access, organization: str | None) -> list[Found]:
     """Show every developer, and how far each has come. Waiting, key configured, or with a first prompt."""
     everybody = await access.listed("developer")
@@ -109,7 +108,7 @@ async def list_developers(access: Access, organization: str | None) -> list[Foun
 
 @developer.command(
     "create",
-    show=DEVELOPERS,
+    show=SHOWN["developer"],
     params=[NAME, ORGANIZATION, ROLE, *PROFILE],
     example="svc developer create Kim --timezone Asia/Seoul",
 )
@@ -133,9 +132,34 @@ async def create_developer(
     return made
 
 
+# --- what changes ---------------------------------------------------------------------------------------------------
+
+
+def days(value: str) -> int | str:
+    return FOREVER if value == FOREVER else click.IntRange(1, RETENTION_DAYS_MAX)(value)
+
+
+@org.command("set", show=SHOWN["organization"], example="svc org set --retention-days-text 90 --no-text-leaves")
+@click.argument("organization", required=False)
+@click.option("--name")
+@click.option("--text-leaves/--no-text-leaves", default=None, help="Whether texts may go to a text model.")
+@click.option("--redaction/--no-redaction", default=None, help="Whether secrets are taken out before texts are stored.")
+@click.option("--retention-days-telemetry", type=days, help="How long raw telemetry is kept, or forever.")
+@click.option("--retention-days-text", type=days, help="How long texts are kept, or forever.")
+@click.option(
+    "--team-minimum",
+    type=click.IntRange(TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST),
+    help="Members at work on a day from which their team sees how it came out.",
+)
+async def set_organization(access: Access, organization: str | None, **settings: Any) -> Found:
+    """Change settings of ORGANIZATION, given by name or id. What is not named stays."""
+    wanted = {name: None if value == FOREVER else value for name, value in settings.items() if value is not None}
+    return await access.change("organization", await access.find("organization", organization), **wanted)
+
+
 @developer.command(
     "set",
-    show=DEVELOPERS,
+    show=SHOWN["developer"],
     params=[WHO, *PROFILE],
     example="svc developer set Kim --timezone Europe/Berlin --report weekly",
 )
@@ -144,102 +168,68 @@ async def create_developer(
 @click.option("--no-notices", is_flag=True, help="They are told of no report any more.")
 @click.option("--no-email", is_flag=True, help="The e-mail address is taken away.")
 async def set_developer(
-    access: Access, who: str, no_reports: bool, no_notices: bool, no_email: bool, **profile: Any
+    access: Access, developer: str, no_reports: bool, no_notices: bool, no_email: bool, **profile: Any
 ) -> Found:
     """Change the profile of WHO, given by name or id. What is not named stays."""
-    emptied = {"report_schedules": no_reports, "report_notices": no_notices, "email": no_email}
     wanted = {field: value for field, value in profile.items() if value}
-    wanted |= {field: "" if field == "email" else [] for field, given in emptied.items() if given}
-    return await access.change("developer", await access.find("developer", who), **wanted)
+    wanted |= ({"report_schedules": []} if no_reports else {}) | ({"report_notices": []} if no_notices else {})
+    wanted |= {"email": ""} if no_email else {}
+    return await access.change("developer", await access.find("developer", developer), **wanted)
 
 
-# --- members and teams ------------------------------------------------------------------------------------------------
-
-member = Family("member")
-MEMBERS = "developer developer_id organization_id role started_at ended_at"
-
-
-@member.command("list", show=MEMBERS, params=[ORGANIZATION], example="svc member list --json")
-async def list_members(access: Access, organization: str | None) -> list[Found]:
-    """Show memberships, former ones too."""
-    return await access.listed("membership", organization_id=await access.id_of("organization", organization))
-
-
-@member.command("add", show=MEMBERS, params=[WHO, ORGANIZATION, ROLE], example="svc member add Kim --role owner")
-async def add_member(access: Access, who: str, organization: str | None, role: Role) -> Found:
-    """Take WHO into an organization, for the first time or again."""
-    scope, found = await access.find("organization", organization), await access.find("developer", who)
-    return await access.create("membership", organization_id=scope["id"], developer_id=found["id"], role=role)
-
-
-@member.command("set", show=MEMBERS, params=[WHO, ORGANIZATION], example="svc member set Kim --role owner")
+@member.command("set", show=SHOWN["membership"], params=[WHO, ORGANIZATION], example="svc member set Kim --role owner")
 @click.option("--role", type=click.Choice(get_args(Role)), required=True)
-async def set_member(access: Access, who: str, organization: str | None, role: Role) -> Found:
+async def set_member(access: Access, developer: str, organization: str | None, role: Role) -> Found:
     """Give WHO another role."""
-    return await access.change("membership", await access.member(who, organization), role=role)
+    return await access.change("membership", await access.member(developer, organization), role=role)
+
+
+# --- what ends ------------------------------------------------------------------------------------------------------
 
 
 @member.command("remove", params=[WHO, ORGANIZATION], example="svc member remove Kim")
-async def remove_member(access: Access, who: str, organization: str | None) -> str:
+async def remove_member(access: Access, developer: str, organization: str | None) -> str:
     """End the membership of WHO, given by name or id. Their keys open nothing any more; what they did stays."""
-    found = await access.member(who, organization)
+    found = await access.member(developer, organization)
     await access.end("membership", found)
     return f"{(await access.names())[found['developer_id']]} is no longer a member"
 
 
-team = Family("team")
-TEAMS = "name id organization_id active ended_at"
-TEAM_MEMBERS = "developer developer_id started_at ended_at"
-
-
-@team.command("list", show=TEAMS, example="svc team list")
-async def list_teams(access: Access) -> list[Found]:
-    """Show every team, inactive ones too."""
-    return await access.listed("team")
-
-
-@team.command("create", show=TEAMS, params=[NAME, ORGANIZATION], example="svc team create Core")
-async def create_team(access: Access, name: str, organization: str | None) -> Found:
-    """Form a team called NAME."""
-    scope = await access.find("organization", organization)
-    return await access.create("team", organization_id=scope["id"], name=name)
-
-
-@team.command("end", params=[NAME], example="svc team end Core")
-async def end_team(access: Access, name: str) -> str:
+@team.command("end", params=[TEAM], example="svc team end Core")
+async def end_team(access: Access, team: str) -> str:
     """Make the team NAME, given by name or id, inactive."""
-    found = await access.find("team", name)
+    found = await access.find("team", team)
     await access.end("team", found)
     return f"team {found['name']} has ended"
 
 
-@team.command("members", show=TEAM_MEMBERS, params=[NAME], example="svc team members Core")
-async def list_team_members(access: Access, name: str) -> list[Found]:
-    """Show who is in the team NAME, and who was."""
-    return await access.listed("team-membership", team_id=await access.id_of("team", name))
-
-
-@team.command("add", show=TEAM_MEMBERS, params=[NAME, WHO], example="svc team add Core Kim")
-async def add_team_member(access: Access, name: str, who: str) -> Found:
-    """Put WHO into the team NAME."""
-    found, person = await access.find("team", name), await access.find("developer", who)
-    return await access.create("team-membership", team_id=found["id"], developer_id=person["id"])
-
-
-@team.command("remove", params=[NAME, WHO], example="svc team remove Core Kim")
-async def remove_team_member(access: Access, name: str, who: str) -> str:
+@team.command("remove", params=[TEAM, WHO], example="svc team remove Core Kim")
+async def remove_team_member(access: Access, team: str, developer: str) -> str:
     """End the stay of WHO in the team NAME."""
-    found, person = await access.find("team", name), await access.find("developer", who)
+    found, person = await access.find("team", team), await access.find("developer", developer)
     for each in await access.listed("team-membership", team_id=found["id"], developer_id=person["id"]):
         if each["active"]:
             await access.end("team-membership", each)
-            return f"{who} is no longer in team {name}"
+            return f"{developer} is no longer in team {team}"
     raise NotFound(f"{person['display_name']} is not in team {found['name']}; `svc team members` shows who is")
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
+@key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")
+@click.argument("key")
+async def revoke_key(access: Access, key: str) -> str:
+    """Make KEY void, from the very next request on. KEY is its id, or the twelve characters that it begins with."""
+    known = await access.listed("key")
+    found = [each for each in known if each["id"] == key.lower()] or [
+        each for each in known if each["key_start"] == key[: len(each["key_start"])] and not each["revoked"]
+    ]
+    if len(found) != 1:
+        many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
+        raise NotFound(f"{many} with {key[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")
+    await access.end("key", found[0])
+    return f"key {found[0]['id']} is revoked"
 
-key = Family("key")
+
+# --- keys that begin --------------------------------------------------------------------------------------------------
 
 
 def _show_issued(issued: Found) -> None:
@@ -280,31 +270,6 @@ async def import_key(access: Access, developer: str | None, organization: str | 
         raise click.ClickException("this is no key: keys are svc_ or gck_ and 43 letters, digits, - or _")
     digest, start = sha256(text.encode()).hexdigest(), text[:KEY_START_CHARACTERS]
     return await _issued(access, developer, organization, key_digest=digest, key_start=start, name=name)
-
-
-@key.command("revoke", example="svc key revoke svc_Jx3kQ9aP")
-@click.argument("key")
-async def revoke_key(access: Access, key: str) -> str:
-    """Make KEY void, from the very next request on. KEY is its id, or the twelve characters that it begins with."""
-    known = await access.listed("key")
-    found = [each for each in known if each["id"] == key.lower()] or [
-        each for each in known if each["key_start"] == key[: len(each["key_start"])] and not each["revoked"]
-    ]
-    if len(found) != 1:
-        many = f"{len(found)} keys begin" if found else "no key has this id, and no active one begins"
-        raise NotFound(f"{many} with {key[:KEY_START_CHARACTERS]!r}; `svc key list` shows those there are")
-    await access.end("key", found[0])
-    return f"key {found[0]['id']} is revoked"
-
-
-KEYS = "id key_start name developer developer_id issued_at expires_at last_used_on revoked"
-
-
-@key.command("list", show=KEYS, example="svc key list --json")
-@click.option("--developer", metavar="WHO", help="Those of one developer only.")
-async def list_keys(access: Access, developer: str | None) -> list[Found]:
-    """Show every key by its first characters. Last used: on that day of UTC."""
-    return await access.listed("key", developer_id=await access.id_of("developer", developer))
 
 
 # --- audit, open ------------------------------------------------------------------------------------------------------
