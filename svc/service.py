@@ -55,10 +55,9 @@ from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics, developers_shown
 from svc.process import READ_WAIT_SECONDS, READERS_MAX, Clock
 from svc.settings import Settings
-from svc.views.projecting import Cost, serving_file
 from svc.views.projector import Projector, Ticker
 from svc.views.replay import Rebuilding
-from svc.views.views import RULES_VERSION, ViewsDamaged
+from svc.views.views import RULES_VERSION, Cost, ViewsDamaged, serving_file
 from svc_http.arrivals import Arrivals
 from svc_http.lane import CpuTime
 from svc_http.ports import (
@@ -106,7 +105,7 @@ class RunningService(Service):
         context = ActorContext(store, self.journal, vault, clock, self.directory.redaction_of, self.budgets)
         self.actors = Actors(context)
         # What is made from it.
-        path = serving_file(var, RULES_VERSION, store)
+        path = serving_file(var, store)
         self.projector = Projector(path, self.journal, store, vault.known_digester, self._charge)
         self.rebuilding = Rebuilding(settings.place, self.projector, self.journal)
         self.projector.damaged = self.rebuilding.mend

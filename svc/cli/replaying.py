@@ -104,11 +104,11 @@ async def _check(place: Place, progress: "Progress") -> Found:
     from projections.apply import bookmark
     from svc.log.opening import holds_data, open_log
     from svc.views.replay import digests, digests_of_child
-    from svc.views.views import RULES_VERSION, current_file, snapshot
+    from svc.views.views import current_file, snapshot
 
     if holds_data(place):
         open_log(place)[0].close()  # one that cannot be opened says so here, and not as two builds that stopped
-    path = current_file(place.var, RULES_VERSION)
+    path = current_file(place.var)
     if path is None:
         raise NotReached(f"{place.var} holds no tables to check; start the server once, or run `svc replay`")
     with snapshot(path) as live:

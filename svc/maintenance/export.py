@@ -25,7 +25,7 @@ from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
 from svc.maintenance.keys import OnProgress, pieces
 from svc.process import MIB_BYTES
-from svc.views.views import RULES_VERSION, current_file, snapshot
+from svc.views.views import current_file, snapshot
 
 EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time
 EXPORT_ROW_BYTES_MIN = MIB_BYTES
@@ -67,7 +67,7 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
         raise MaintenanceError(
             f"{target} is there already; an export never replaces anything, so choose another folder"
         )
-    views = current_file(var, RULES_VERSION)
+    views = current_file(var)
     if views is None:
         raise MaintenanceError(f"{var} holds no tables to export; start the server once, or run `svc replay`")
     target.parent.mkdir(parents=True, exist_ok=True)

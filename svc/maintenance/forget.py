@@ -44,9 +44,9 @@ from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.keys import Piece, piece_after, pieces
 from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX, Clock
-from svc.views.projecting import readings_of_log
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
+from svc.views.views import readings_of_log
 
 KEEP_PAUSE_SECONDS = 0.01  # between two such pieces in a server, so that captures and readers get their turn
 ORDERS_SECONDS = 0.5

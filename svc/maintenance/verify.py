@@ -29,9 +29,8 @@ from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
 from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces
 from svc.process import Place
-from svc.views.projecting import belongs_to_log
 from svc.views.replay import cancellable, digests, fill, nameless
-from svc.views.views import RULES_VERSION, current_file, open_reader, snapshot
+from svc.views.views import belongs_to_log, current_file, open_reader, snapshot
 
 FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
 
@@ -147,7 +146,7 @@ def _keys(store: EventStore, vault: Vault) -> list[Finding]:
 
 
 async def _views(place: Place, store: EventStore, vault: Vault, heard: OnProgress) -> tuple[list[Finding], int]:
-    path = current_file(place.var, RULES_VERSION)
+    path = current_file(place.var)
     if path is None:
         return [], 0
     try:

@@ -1,10 +1,10 @@
 """The one projector: pulls facts from the log, applies them to the views and says how far it has come."""
 
-import contextlib
 import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -23,8 +23,7 @@ from svc.log.codec import NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import Conflict, EventStore, StoreUnavailable
 from svc.process import READERS_MAX, RESTART_SECONDS_MAX
-from svc.views.projecting import Cost, Stepped, step
-from svc.views.views import ViewsDamaged, open_reader, open_writer, point_to, remove_others
+from svc.views.views import Cost, Stepped, ViewsDamaged, open_reader, open_writer, point_to, remove_others, step
 from svc_http.ports import Standing
 
 PROJECT_INTERVAL_SECONDS = 0.5
@@ -42,8 +41,6 @@ PROJECT_EVENTS_MAX = 500
 CLOCK_POLL_SECONDS = 5.0  # how often the clock looks whether something is due to settle while the log is quiet
 
 log = structlog.get_logger()
-
-
 _NEVER = Event()  # waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails
 
 
@@ -69,9 +66,6 @@ class Pace:
         while self._captures_wait() and self._clock() < rest_ends:
             self._rest(NAP_SECONDS)
         self._slice_ends = self._clock() + SLICE_SECONDS
-
-
-Charge = Callable[[Cost], None]  # is told of the developers whose facts took longer than usual
 
 
 class ViewsWriter:
@@ -106,7 +100,7 @@ class ReadPool:
         self._lock = Lock()
         self._closed = False
 
-    @contextlib.contextmanager
+    @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection within a read transaction, which shows one moment. Raises `ViewsDamaged`."""
         with self._lock:
@@ -127,7 +121,12 @@ class ReadPool:
             self._unreadable(f"{self.path.name}: {flaw}")
             raise ViewsDamaged(f"{self.path.name}: {flaw}") from error
         finally:
-            self._give_back(db)
+            with self._lock:
+                kept = not self._closed and len(self._idle) < READERS_MAX
+                if kept:
+                    self._idle.append(db)
+            if not kept:
+                db.close()
 
     def close(self) -> None:
         """Close what is idle now, and the rest as it comes back."""
@@ -136,13 +135,6 @@ class ReadPool:
             idle, self._idle = self._idle, []
         for db in idle:
             db.close()
-
-    def _give_back(self, db: sqlite3.Connection) -> None:
-        with self._lock:
-            if not self._closed and len(self._idle) < READERS_MAX:
-                self._idle.append(db)
-                return
-        db.close()
 
 
 class Projector:
@@ -154,7 +146,7 @@ class Projector:
         journal: Journal,
         store: EventStore,
         digesters: Digesters,
-        charge: Charge = lambda _cost: None,
+        charge: Callable[[Cost], None] = lambda _cost: None,
         pace_for: Callable[[Callable[[], bool]], GiveWay] = Pace,
     ) -> None:
         """`path`: a views file that exists."""
@@ -277,7 +269,7 @@ class Projector:
     def _unreadable(self, flaw: str) -> None:
         # Any reader, in any thread, reports a damaged page.
         if self._token is not None:
-            with contextlib.suppress(trio.RunFinishedError):
+            with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self.damaged, flaw)
 
     def _note(self, position: int, changed: Iterable[Scope] = ()) -> None:
@@ -306,20 +298,20 @@ class Ticker:
 
     async def poll(self) -> bool:
         """Append if something is due; whether it did."""
+
+        def due() -> int | None:
+            with self._projector.readers.reading() as db:
+                return next_due_us(db)
+
         try:
-            due_us = await trio.to_thread.run_sync(self._due_us)
+            due_us = await trio.to_thread.run_sync(due)
         except sqlite3.Error:  # damaged ones are built anew, and what else keeps them from being read may pass
             return False
         now_us = self._now_us()
         if due_us is None or due_us > now_us or not self._projector.is_level:
             return False
-        passed = NewEvent(clock_stream(due_us), 1, TimePassed(received_at_us=now_us))
         try:
-            await self._journal.append([passed])
+            await self._journal.append([NewEvent(clock_stream(due_us), 1, TimePassed(received_at_us=now_us))])
         except (Conflict, StoreUnavailable, Busy):
             return False
         return True
-
-    def _due_us(self) -> int | None:
-        with self._projector.readers.reading() as db:
-            return next_due_us(db)

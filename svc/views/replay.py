@@ -1,11 +1,11 @@
 """Building views anew from the first event of the log, beside the ones that serve."""
 
-import contextlib
 import hashlib
 import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,10 +22,9 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import EventStore
 from svc.process import Place, program
-from svc.views.projecting import step
 from svc.views.projector import Pace, Projector
-from svc.views.views import checked, new_file, open_writer, remove
-from svc_http.ports import ReplayStatus
+from svc.views.views import RULES_VERSION, new_file, open_writer, remove, step
+from svc_http.ports import ReplayStatus, UnknownRules
 
 REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody reads yet
 MEND_PAUSE_SECONDS = 3_600.0
@@ -66,7 +65,7 @@ async def digests_of_child(
 
 def built_digests(place: Place, progress: Progress, *, batch_events: int, up_to: int) -> dict[str, str]:
     store, vault = open_log(place)
-    with contextlib.closing(store), nameless(place.var) as db:
+    with closing(store), nameless(place.var) as db:
         fill(db, store, vault.known_digester, progress, batch_events=batch_events, up_to=up_to)
         return digests(db)
 
@@ -76,7 +75,7 @@ async def build_in_thread(at: Place | Path, path: Path, progress: Progress, *, g
 
     def work() -> None:
         store, vault = open_log(at)
-        with contextlib.closing(store):
+        with closing(store):
             build(path, store, vault.known_digester, cancellable(progress), give_way=give_way)
 
     await trio.to_thread.run_sync(work)
@@ -102,17 +101,17 @@ def build(
     give_way: GiveWay | None = None,
 ) -> None:
     remove(path)  # what is left of a build that was broken off may be torn
-    with contextlib.closing(_opened(path)) as db:
+    with closing(_opened(path)) as db:
         fill(db, store, digesters, progress, batch_events=batch_events, give_way=give_way)
         db.execute("PRAGMA journal_mode=WAL")
 
 
-@contextlib.contextmanager
+@contextmanager
 def nameless(folder: Path) -> Iterator[sqlite3.Connection]:
     """Empty views on a folder's disk that have no name there: they go with their process, however that ends."""
     with TemporaryDirectory(dir=folder, prefix="build-") as made:
         db = _opened(Path(made, "views.db"))
-    with contextlib.closing(db):
+    with closing(db):
         yield db
 
 
@@ -186,10 +185,11 @@ class Rebuilding:
 
     def start(self, rules_version: int | None) -> ReplayStatus:
         """Begin a replay, or join the one that runs. Raises `UnknownRules`."""
-        rules = checked(rules_version)
+        if rules_version not in (None, RULES_VERSION):
+            raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has {RULES_VERSION}")
         if self.status.state != "running":
             assert self._nursery is not None, "a replay is started only while the service runs"
-            self._nursery.start_soon(self._replay, new_file(self._place.var, rules))
+            self._nursery.start_soon(self._replay, new_file(self._place.var))
             self.status = ReplayStatus(state="running")
             self._ended = trio.Event()
         return self.status
@@ -225,7 +225,7 @@ class Rebuilding:
             log.exception("a replay failed; the old views go on serving")
             self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
             if path != self._projector.readers.path:
-                with contextlib.suppress(OSError):  # the next start removes it
+                with suppress(OSError):  # the next start removes it
                     remove(path)
         else:
             self.status = msgspec.structs.replace(self.status, state="completed")

@@ -1,45 +1,81 @@
-"""The views on disk: which file serves, and connections to it.
+"""The tables: the files that hold them, connections to these, and one step that brings them up to the log.
 
 A file is called `views-<schema>-r<rules>-<n>.db`; `views.current` names the one that serves. A database file is never
 renamed or replaced under an open connection: a new one is built beside it and the pointer is moved.
 """
 
-import contextlib
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+from uuid import UUID
+from weakref import WeakKeyDictionary, proxy
 
-from projections.reader import SCHEMA_VERSION, create_tables
+import structlog
+from msgspec.structs import replace
+
+from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.event import DeveloperEvent, Event, Scope
+from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
+from projections.apply import Bookmark, apply, bookmark, pass_over
+from projections.derive.integrity import TextsUnavailable
+from projections.facts.facts import GiveWay
+from projections.facts.rows import Digesters
+from projections.reader import SCHEMA_VERSION, create_tables, is_passing
+from svc.log.codec import CorruptEvent, RecordedEvent
+from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import sync
-from svc.process import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
-from svc_http.ports import UnknownRules
+from svc.process import MIB_BYTES, READ_BYTES_MAX, STORE_BUSY_TIMEOUT_MS
 
+RULES_VERSION = 2  # of the rules that this program applies
 VIEWS_WAL_BYTES = 8 * MIB_BYTES
 """What the views' write-ahead log is cut to once its readers let it; a long read beside a rebuild lets it grow."""
+GIVE_WAY_SQLITE_STEPS = 1_000
+"""Steps of SQLite's machine between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more."""
+READ_PIECES = 10
+"""A batch of facts is read from the log in so many pieces: all 500 at once would take 20 ms without a look."""
+USUAL_EVENT_SECONDS = 0.005
+"""So much processor time deriving may take for each event before it counts in its developer's budget: by the hundred
+events take a fifth of it, alone at the end of a long session twice as much."""
+RECALL_EVENTS = 50  # facts about forgotten texts in one read: each holds up to `STANDING_BYTES` of readings
+RECALL_CHUNKS_MAX = 64  # how many of them a replay keeps at hand, since developers alternate in the log: some 20 MiB
+PLACES = 4_096  # positions that are looked up together: a developer has few facts about them
 
+log = structlog.get_logger()
 POINTER = "views.current"
 NAME = re.compile(r"views-(\d+)-r(\d+)-(\d+)\.db")
 _COPIES = re.compile(r"(verify|check)-[a-z0-9_]{8}")  # of commands of former versions that were killed
+_READ = frozenset({"prompt", "response", "words"})
+"""The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
 
 
-def current_file(folder: Path, rules_version: int) -> Path | None:
+class ViewsDamaged(sqlite3.DatabaseError):
+    """A page or a row of the views cannot be read; only new views help. The message names the file."""
+
+
+def current_file(folder: Path) -> Path | None:
     """The file that serves, where it is there and was built for these tables and these rules."""
     try:
         name = (folder / POINTER).read_text(encoding="ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
         return None
     match = NAME.fullmatch(name)
-    if match is None or (int(match[1]), int(match[2])) != (SCHEMA_VERSION, rules_version):
+    if match is None or (int(match[1]), int(match[2])) != (SCHEMA_VERSION, RULES_VERSION):
         return None
     path = folder / name
     return path if path.exists() else None
 
 
-def new_file(folder: Path, rules_version: int) -> Path:
+def new_file(folder: Path) -> Path:
     numbers = [int(match[3]) for path in folder.iterdir() if (match := NAME.fullmatch(path.name))]
-    return folder / f"views-{SCHEMA_VERSION}-r{rules_version}-{max(numbers, default=0) + 1}.db"
+    return folder / f"views-{SCHEMA_VERSION}-r{RULES_VERSION}-{max(numbers, default=0) + 1}.db"
 
 
 def point_to(path: Path) -> None:
@@ -88,27 +124,187 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(uri, timeout=wait_seconds, uri=True, isolation_level=None, check_same_thread=False)
 
 
-@contextlib.contextmanager
+@contextmanager
 def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     """A views file as it is at this moment, while it may be written: until the end its write-ahead log grows."""
-    with contextlib.closing(open_reader(path)) as db:
+    with closing(open_reader(path)) as db:
         db.execute("BEGIN")
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         yield db
 
 
-class ViewsDamaged(sqlite3.DatabaseError):
-    """A page or a row of the views cannot be read; only new views help. The message names the file."""
+def serving_file(folder: Path, store: EventStore) -> Path:
+    """The views file to serve from: the one that the pointer names, or a new, empty one where that cannot be trusted.
+
+    Raises `StoreUnavailable` where another program holds the file.
+    """
+    path, reason = current_file(folder), "there are none for these tables and rules"
+    if path is not None:
+        try:
+            with closing(open_writer(path)) as db:
+                reason = "" if belongs_to_log(bookmark(db), store) else f"{path.name} was built from another log"
+        except sqlite3.DatabaseError as error:
+            if is_passing(error):
+                raise StoreUnavailable(f"{path.name}: {error}; another program holds it, or the disk does") from error
+            reason = f"{path.name} cannot be read: {error}"
+    if path is None or reason:
+        if store.head():
+            log.warning("the views are built anew from the log", reason=reason)
+        path = new_file(folder)
+        open_writer(path).close()
+        point_to(path)
+    remove_others(folder, path)
+    return path
 
 
-RULES_VERSION = 2  # the set that serves unless another one is asked for
-RULE_SETS: frozenset[int] = frozenset({RULES_VERSION})  # every set that this program can apply
+def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
+    """Whether views were built from this log; after a restore they may know events that it does not hold."""
+    return mark.position == 0 or store.fingerprint(mark.position) == mark.checksum
 
 
-def checked(rules_version: int | None) -> int:
-    """The rule set asked for, or the serving one. Raises `UnknownRules`."""
-    wanted = RULES_VERSION if rules_version is None else rules_version
-    if wanted not in RULE_SETS:
-        known = ", ".join(map(str, sorted(RULE_SETS)))
-        raise UnknownRules(f"there is no rule set {wanted}; this version of svc has {known}")
-    return wanted
+# Bringing views up to the log: one step, used by the live projector and by replay alike.
+
+Cost = tuple[UUID, float]  # a developer, and by how many seconds of processor time their facts took longer than usual
+
+
+class Stepped(NamedTuple):
+    position: int  # that the views hold now
+    changed: Collection[Scope] = ()  # whose sub-sessions
+    costs: Sequence[Cost] = ()
+
+
+def step(
+    db: sqlite3.Connection,
+    store: EventStore,
+    digesters: Digesters,
+    limit_events: int,
+    give_way: GiveWay | None = None,
+) -> Stepped:
+    """Apply the next facts after the bookmark, or pass a corrupt one over.
+
+    `give_way` is called about once a millisecond: between facts, and from within SQLite's statements.
+    """
+    db.set_progress_handler(give_way, GIVE_WAY_SQLITE_STEPS)
+    after = bookmark(db).position
+    try:
+        facts = _read_facts(store, after, limit_events, give_way)
+    except CorruptEvent:
+        # One event at a time up to the corrupt one: the others count.
+        try:
+            facts = _read_facts(store, after, limit_events=1)
+        except CorruptEvent as error:
+            position = error.position or after + 1
+            log.error("a stored event is corrupt and is passed over", position=position, reason=str(error))
+            pass_over(db, position, "CorruptEvent", store.fingerprint(position))
+            return Stepped(position)
+    if not facts:
+        return Stepped(after)
+    took_seconds: defaultdict[UUID, float] = defaultdict(float)
+
+    @contextmanager
+    def metered(scope: Scope) -> Iterator[None]:
+        began = time.thread_time()
+        try:
+            yield
+        finally:
+            took_seconds[scope.developer_id] += time.thread_time() - began
+
+    def fetch(positions: Iterable[int]) -> Mapping[int, Event]:
+        """Events whose words the derivation needs again; a corrupt one is missing."""
+        try:
+            found = store.read_whole(positions, open_words=_READ)
+            return {position: readings_of_log(store).recalled(fact).event for position, fact in found.items()}
+        except StoreUnavailable as error:
+            raise TextsUnavailable(str(error)) from error
+
+    position = facts[-1].position
+    known = (store.fingerprint(position), digesters, fetch)
+    changed = apply(db, facts, *known, after=after, give_way=give_way, meter=metered)
+    written = Counter(fact.event.developer_id for fact in facts if isinstance(fact.event, DeveloperEvent))
+    beyond = {each: seconds - USUAL_EVENT_SECONDS * written[each] for each, seconds in took_seconds.items()}
+    return Stepped(position, changed, [cost for cost in beyond.items() if cost[1] > 0])
+
+
+def _read_facts(
+    store: EventStore, after: int, limit_events: int, give_way: GiveWay | None = None
+) -> Sequence[RecordedEvent]:
+    facts: list[RecordedEvent] = []
+    for _ in range(READ_PIECES):
+        position = facts[-1].position if facts else after
+        wanted = min(-(-limit_events // READ_PIECES), limit_events - len(facts))
+        piece = store.read_after(position, wanted, READ_BYTES_MAX // READ_PIECES, open_words=_READ) if wanted else []
+        if not piece:
+            break
+        facts += map(readings_of_log(store).recalled, piece)
+        if give_way is not None:
+            give_way()
+    return facts
+
+
+class RetainedReadings:
+    """What is kept of a log's deleted texts, by the position of the fact that held them; for any thread.
+
+    The facts that hold it come later in the log than the texts; they are read when the first such text is missed.
+    """
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._lock = Lock()
+        self._read_up_to = 0
+        self._facts: defaultdict[tuple[Scope, int], list[int]] = defaultdict(list)
+        """Where facts stand that may tell of a developer's texts, by these texts' positions in steps of `PLACES`."""
+        self._chunk = lru_cache(RECALL_CHUNKS_MAX)(self._read_chunk)
+
+    def recalled(self, fact: RecordedEvent) -> RecordedEvent:
+        """With what is retained of its words where they are gone."""
+        match fact.event:
+            case PromptCaptured(prompt=words):
+                name = "prompt"
+            case PromptAnswered(response=words):
+                name = "response"
+            case RecordsCaptured(words=words):
+                name = "words"
+            case _:
+                return fact
+        if words is None or words.text is not None:
+            return fact
+        standing = self.standing(fact.event.scope, fact.position)
+        if standing is None:
+            return fact
+        return replace(fact, event=replace(fact.event, **{name: RetainedWords(None, standing)}))
+
+    def standing(self, scope: Scope, position: int) -> RetainedReading | None:
+        with self._lock:
+            found = self._find(scope, position)
+            return self._find(scope, position) if found is None and self._read_more() else found
+
+    def _find(self, scope: Scope, position: int) -> RetainedReading | None:
+        chunks = map(self._chunk, self._facts.get((scope, position // PLACES), ()))
+        return next((chunk[position] for chunk in chunks if position in chunk), None)
+
+    def _read_chunk(self, sealed_at: int) -> dict[int, RetainedReading]:
+        event = self._store.read_positions([sealed_at])[sealed_at].event
+        assert isinstance(event, ReadingsRetained)
+        return {row.position: row for row in retained_readings(event)}
+
+    def _read_more(self) -> bool:
+        """Take in what was retained since; whether there was anything."""
+        began_at = self._read_up_to
+        while sealed := self._store.read_topics([ReadingsRetained.TOPIC], self._read_up_to, RECALL_EVENTS):
+            for recorded in sealed:
+                event = recorded.event
+                if isinstance(event, ReadingsRetained):
+                    for place in range(event.first // PLACES, event.last // PLACES + 1):
+                        self._facts[event.scope, place].append(recorded.position)
+            self._read_up_to = sealed[-1].position
+        return self._read_up_to > began_at
+
+
+_OF_LOGS: WeakKeyDictionary[EventStore, RetainedReadings] = WeakKeyDictionary()
+
+
+def readings_of_log(store: EventStore) -> RetainedReadings:
+    """The readings of a log, which remember what they read."""
+    if store not in _OF_LOGS:
+        _OF_LOGS[store] = RetainedReadings(proxy(store))
+    return _OF_LOGS[store]

@@ -15,7 +15,7 @@ from uuid import UUID
 from aggregates.ids import prompt_stream
 from svc.log.opening import LEASE_SECONDS
 from svc.views.replay import digests
-from svc.views.views import RULES_VERSION, current_file
+from svc.views.views import current_file
 from tests.cluster.nodes import Cluster, Node
 from tests.support.driver import BROKEN, Answer, once, together, until
 from tests.support.process import log_tail
@@ -226,7 +226,7 @@ class Storm:
 
 
 def _tables(var: Path) -> dict[str, str]:
-    path = current_file(var, RULES_VERSION)
+    path = current_file(var)
     assert path is not None
     with closing(sqlite3.connect(path)) as db:
         return digests(db)

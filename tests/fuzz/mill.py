@@ -13,8 +13,8 @@ from projections.reader import table_names
 from svc.log.codec import Codec, NewEvent
 from svc.log.store import EventStore
 from svc.log.vault import Vault
-from svc.views.projecting import step
 from svc.views.replay import digests
+from svc.views.views import step
 from svc_http.app import build_api, build_intake
 from tests.support.facts import NAMESPACE, empty_views
 from tests.support.memory import MemoryKeys, open_memory_store

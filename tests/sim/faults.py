@@ -11,7 +11,7 @@ import svc.log.journal
 import svc.views.projector
 import svc_http.routes.otlp
 from svc.views.replay import build
-from svc.views.views import RULES_VERSION, new_file
+from svc.views.views import new_file
 from tests.sim.chance import Patches
 from tests.sim.clients import Clients
 from tests.sim.fate import FATE, PLACES, Place
@@ -90,7 +90,7 @@ class Faults:
         if life is None or life.service is None or not life.up or life.fate.over:
             return
         FATE.set(life.fate)
-        path = new_file(life.var, RULES_VERSION)
+        path = new_file(life.var)
         try:
             build(path, life.store, life.vault.known_digester, lambda _done, _of: None)
             await life.service.projector.exchange(path)

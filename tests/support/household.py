@@ -19,7 +19,7 @@ from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build, digests
-from svc.views.views import RULES_VERSION, current_file
+from svc.views.views import current_file
 from tests.support.demo import import_demo
 from tests.support.memory import FixedClock
 
@@ -118,7 +118,7 @@ def no_progress(_done: int, _of: int) -> None:
 
 def tables_of(var: Path) -> dict[str, str]:
     """The digest of every table that serves in a folder."""
-    path = current_file(var, RULES_VERSION)
+    path = current_file(var)
     assert path is not None
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         return _conclusions(db)

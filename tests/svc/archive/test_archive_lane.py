@@ -23,7 +23,7 @@ from svc.service import RunningService, open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build
-from svc.views.views import RULES_VERSION, new_file
+from svc.views.views import new_file
 from svc_http.ports import Unavailable
 from tests.support.facts import MONDAY
 from tests.support.memory import FixedClock
@@ -71,7 +71,7 @@ class Running:
 
     async def rebuild(self) -> None:
         """The views are built anew, and served from."""
-        service, path = self.service, new_file(self.folder, RULES_VERSION)
+        service, path = self.service, new_file(self.folder)
         build(path, service.store, service.vault.digester, lambda done, of: None)
         await service.projector.exchange(path)
 

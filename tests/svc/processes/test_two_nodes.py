@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from svc.views.replay import digests
-from svc.views.views import RULES_VERSION, current_file
+from svc.views.views import current_file
 from tests.support.process import Server, serving, svc
 
 pytestmark = pytest.mark.process
@@ -89,7 +89,7 @@ def test_two_nodes_are_one_service(
 
 
 def tables(var: Path) -> dict[str, str]:
-    path = current_file(var, RULES_VERSION)
+    path = current_file(var)
     assert path is not None
     with closing(sqlite3.connect(path)) as db:
         return digests(db)

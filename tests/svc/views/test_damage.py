@@ -27,10 +27,9 @@ from svc.service import open_service
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views import replay as rebuilding
-from svc.views.projecting import serving_file
 from svc.views.projector import ReadPool
 from svc.views.replay import Progress
-from svc.views.views import RULES_VERSION, ViewsDamaged, current_file, new_file, open_writer, point_to
+from svc.views.views import ViewsDamaged, current_file, new_file, open_writer, point_to, serving_file
 from svc_http.ports import Unavailable
 from tests.svc.test_service import MINUTE_US, NOW_US, Running, running
 
@@ -150,21 +149,21 @@ async def test_whoever_meets_damage_has_the_views_built_anew(
 
 def test_views_that_somebody_holds_are_no_damaged_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svc.views.views.STORE_BUSY_TIMEOUT_MS", 0)
-    path = new_file(tmp_path, RULES_VERSION)
+    path = new_file(tmp_path)
     open_writer(path).close()
     point_to(path)
     with closing(open_log(tmp_path)[0]) as store, closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreUnavailable, match="locked"):
-            serving_file(tmp_path, RULES_VERSION, store)
+            serving_file(tmp_path, store)
         with (
             pytest.raises(sqlite3.OperationalError, match="locked"),
             closing(ReadPool(path)) as pool,
             pool.reading() as db,
         ):
             db.execute("SELECT * FROM bookmark")
-    assert current_file(tmp_path, RULES_VERSION) == path
+    assert current_file(tmp_path) == path
 
 
 def test_a_row_whose_text_is_none_is_damage(tmp_path: Path) -> None:

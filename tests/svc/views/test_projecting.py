@@ -16,7 +16,7 @@ from projections.derive.integrity import TextsUnavailable
 from svc.log.codec import Codec, CorruptEvent
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
-from svc.views.projecting import step
+from svc.views.views import step
 from tests.support.facts import ANA, MONDAY, SECOND, empty_views
 from tests.support.log import named, new
 from tests.support.memory import MemoryKeys, MemoryRecorder, open_memory_store
@@ -136,7 +136,7 @@ def test_a_statement_that_is_broken_off_is_no_facts_fault(
     store: EventStore, db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     """Wherever the thread cannot rest once, the step is undone and taken again."""
-    monkeypatch.setattr("svc.views.projecting.GIVE_WAY_SQLITE_STEPS", 20)
+    monkeypatch.setattr("svc.views.views.GIVE_WAY_SQLITE_STEPS", 20)
     with suppress(sqlite3.OperationalError, OSError):
         step(db, store, _digester, 10, _failing_at(call))
     assert step(db, store, _digester, 10).position == 4

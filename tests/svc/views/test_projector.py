@@ -14,7 +14,7 @@ from aggregates.capture.events import SessionClaimed
 from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.views.projector import REST_SECONDS, SLICE_SECONDS, Pace, Projector, ViewsWriter
-from svc.views.views import RULES_VERSION, new_file, open_writer
+from svc.views.views import new_file, open_writer
 from tests.support import facts
 from tests.support.facts import ANA, MONDAY
 from tests.support.log import new
@@ -38,7 +38,7 @@ class Place:
     def __init__(self, var: Path) -> None:
         self.store, self.vault = open_log(var)
         self.store.append([new(f"s{number}", event=claim(f"s{number}")) for number in range(FACTS)])
-        path = new_file(var, RULES_VERSION)
+        path = new_file(var)
         open_writer(path).close()
         self.journal = Journal(self.store)
         self.rests = 0
@@ -130,7 +130,7 @@ class Log:
 
     def __init__(self, var: Path) -> None:
         self.store, self.vault = open_log(var)
-        self.views = new_file(var, RULES_VERSION)
+        self.views = new_file(var)
 
     def grow(self, *sessions: str) -> int:
         """One more fact of each session; the last one's position."""

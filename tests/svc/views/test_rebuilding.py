@@ -13,10 +13,9 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.process import Place
 from svc.views import replay as module
-from svc.views.projecting import Stepped
 from svc.views.projector import Projector
 from svc.views.replay import NotRebuilt, Progress, Rebuilding, build_in_thread, nameless
-from svc.views.views import RULES_VERSION, VIEWS_WAL_BYTES, current_file, new_file, open_writer, point_to, remove_others
+from svc.views.views import VIEWS_WAL_BYTES, Stepped, current_file, new_file, open_writer, point_to, remove_others
 from tests.support.facts import ANA
 from tests.support.log import new
 
@@ -27,7 +26,7 @@ class Kept:
     def __init__(self, var: Path) -> None:
         self.var = var
         self.store, vault = open_log(var)
-        self.first = new_file(var, RULES_VERSION)
+        self.first = new_file(var)
         open_writer(self.first).close()
         point_to(self.first)
         journal = Journal(self.store)
@@ -68,7 +67,7 @@ def serves(kept: Kept) -> bool:
     assert {path.name.partition("-wal")[0].partition("-shm")[0] for path in kept.var.glob("views-*")} == {
         kept.first.name
     }
-    return current_file(kept.var, RULES_VERSION) == kept.first == kept.projector.readers.path
+    return current_file(kept.var) == kept.first == kept.projector.readers.path
 
 
 async def full(*_: object) -> Stepped:
@@ -142,7 +141,7 @@ def _claim(number: int) -> SessionClaimed:
 
 def test_the_write_ahead_log_that_a_long_read_let_grow_is_cut_afterwards(tmp_path: Path) -> None:
     """What it took of the disk meanwhile is given back with the next writes."""
-    path = new_file(tmp_path, RULES_VERSION)
+    path = new_file(tmp_path)
     with closing(open_writer(path)) as writer, closing(open_writer(path)) as reader:
         beside = path.with_name(path.name + "-wal")
         writer.execute("INSERT INTO setups VALUES ('Ana')")
