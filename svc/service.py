@@ -47,10 +47,9 @@ from svc.log.journal import Busy, Journal
 from svc.log.opening import open_log
 from svc.log.store import READS, EventStore, KeyUnusable, StoreUnavailable
 from svc.log.vault import Vault
-from svc.maintenance.backup import scheduled_backups
-from svc.maintenance.forget import Forgetting, TextDeleter
-from svc.maintenance.keys import lost_keys, settle, tell
-from svc.maintenance.retention import Retention
+from svc.maintenance.backup import ScheduledBackups
+from svc.maintenance.texts import Forgetting, Retention, TextDeleter
+from svc.maintenance.verify import lost_keys, settle, tell
 from svc.observe.logs import count_errors
 from svc.observe.metrics import Instruments, Metrics, developers_shown
 from svc.process import READ_WAIT_SECONDS, READERS_MAX, Clock
@@ -134,7 +133,7 @@ class RunningService(Service):
             parts = (store.shared, self.administration, self.prices, self.rebuilding, self.reports.wake)
             self.following = Following(var, context, *parts)
             self.forgetting.carried_out = self.following.forgotten_here.add
-        self.backups = scheduled_backups(settings, clock)
+        self.backups = ScheduledBackups(settings, clock) if settings.backup_every else None
         self.instruments = Instruments(
             var, context, self.actors, self.projector, self.rebuilding, self.prices, metrics, self.backups
         )

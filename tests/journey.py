@@ -28,7 +28,7 @@ from tests.svc_http.house import Answer, Caller, bearer
 ROOT = Path(__file__).parent.parent
 ROOMS = {"aggregates": ROOT, "projections": ROOT, "svc_http": ROOT / "http", "svc": ROOT}
 SECONDS_MAX = 60
-BACKGROUND = ("svc/maintenance/forget.py",)
+BACKGROUND = ("svc/maintenance/texts.py",)
 """It looks at the log after each write, sooner or later: a request does not wait for it."""
 
 

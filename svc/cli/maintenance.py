@@ -52,7 +52,7 @@ def backup_(settings: Settings, as_json: bool, target: Path) -> None:
 @data_options
 def restore_(settings: Settings, as_json: bool, source: Path) -> None:
     """The scores are built from the log at the next start."""
-    from svc.maintenance.restore import restore
+    from svc.maintenance.backup import restore
 
     path = settings.var_path
     there = path.exists()
@@ -186,7 +186,7 @@ async def give(
     """Give the order; return once it is carried out. Raises `NotReached`, also where a build fails."""
     import trio
 
-    from svc.maintenance.forget import open_orders
+    from svc.maintenance.texts import open_orders
 
     earlier = await access.ask("GET", REPLAY)  # a build that failed before says nothing of this order
     await access.send(order)

@@ -41,7 +41,7 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
     from svc.log.opening import holds_data, open_log
-    from svc.maintenance.keys import ADVICE, lost_keys
+    from svc.maintenance.verify import ADVICE, lost_keys
 
     if only_check:
         with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:

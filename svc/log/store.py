@@ -26,6 +26,8 @@ POSITIONS_PER_QUERY_MAX = 500
 
 STORE_READERS_MAX = 8
 """Read connections to the log: projector, requests that show words, actors that load; about 2 MiB each."""
+PIECE_EVENTS = 500
+"""Events that a retention, a forgetting, an export or a verification takes at a time: half a second's work at most."""
 READS = trio.CapacityLimiter(STORE_READERS_MAX)
 """Threads that read the log, or what administration asks for: as many as there are connections to it."""
 _P = ParamSpec("_P")
@@ -81,6 +83,14 @@ def fenced(*fences: Fence) -> Iterator[None]:
         yield
     finally:
         _FENCES.reset(token)
+
+
+class Piece(NamedTuple):
+    """A stretch of the log."""
+
+    events: list[RecordedEvent]
+    corrupt: list[CorruptEvent]  # what cannot be read
+    reached: int  # the position
 
 
 class LogRecorder(Protocol):
@@ -219,6 +229,25 @@ class EventStore:
         """
         rows = _reached(self.recorder.select_after, position, limit_events, limit_bytes)
         return self._decoded(rows, open_words)
+
+    def piece_after(self, position: int, up_to: float, *, open_words: bool = False) -> Piece | None:
+        """The next events after a position, up to another; None at the end. A corrupt event is named and skipped."""
+        if position >= up_to:
+            return None
+        for limit_events in (PIECE_EVENTS, 1):
+            try:
+                events = self.read_after(position, limit_events, open_words=open_words)
+            except CorruptEvent as error:
+                corrupt = error
+            else:
+                within = [event for event in events if event.position <= up_to]
+                return Piece(within, [], int(min(events[-1].position, up_to))) if events else None
+        return Piece([], [corrupt], corrupt.position or position + 1)
+
+    def pieces(self, after: int, up_to: float, *, open_words: bool = False) -> Iterator[Piece]:
+        while (piece := self.piece_after(after, up_to, open_words=open_words)) is not None:
+            yield piece
+            after = piece.reached
 
     def read_positions(self, positions: Iterable[int], *, open_words: OpenWords = True) -> dict[int, RecordedEvent]:
         """The events at these positions; what does not exist is left out. Any number of positions."""

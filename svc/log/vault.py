@@ -74,7 +74,7 @@ class FileKeys(Keys):
     """One file per key, readable by the server's user only.
 
     A list beside the keys names each key that was made and not destroyed, so a lost file is noticed. Without that
-    list (an older or restored folder) `svc/maintenance/keys.py` makes it from the log.
+    list (an older or restored folder) `svc/maintenance/verify.py` makes it from the log.
     """
 
     def __init__(self, folder: Path) -> None:

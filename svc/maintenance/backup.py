@@ -1,19 +1,27 @@
-"""Backing a folder up while a server writes it, into a new folder or one tar file.
+"""Backing a folder up while a server writes it, into a new folder or one tar file; and putting that into an empty one.
 
 What is copied, in this order: the keys there are; the log, as of one moment; the keys that came meanwhile; the
 internal secret. So no word in the copy of the log is without its key. The views and the archive are left out: they are
 made from the log. A backup counts once it has its name: until then it is a draft beside it.
+
+A backup may come from anywhere, so the manifest is read first, and nothing is written but the regular files that it
+names, each with its bytes and its SHA-256. The headers of a .tar file are read one by one: `tarfile` follows links,
+unpacks compressed files and believes sizes, and its filters are not in every Python.
 """
 
+import hashlib
+import os
 import re
 import shutil
 import sqlite3
 import stat
 import tarfile
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO, NamedTuple
 
 import msgspec
 import structlog
@@ -22,26 +30,40 @@ import trio
 from aggregates.event import Mendable
 from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
+from svc.archive.folder import FOLDER as ARCHIVE
+from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import digest_of
+from svc.log.folder import LOCK
 from svc.log.folder import NAME as SECRET_FILE
 from svc.log.sqlite import EVENTS_FILE, KEYS_FOLDER, not_opened
 from svc.log.vault import sync
-from svc.maintenance.keys import OnProgress
-from svc.process import Clock
+from svc.process import KIB_BYTES, MIB_BYTES, Clock
 from svc.settings import Settings
+from svc.views.replay import Progress
 from svc.views.views import snapshot
 from svc_http.ports import BackupsShown
 
-BACKUP_PAGES = 4_096
-"""Pages of 4 KiB that a backup copies at a time: it shows how far it is, and can be interrupted, between any two."""
-
+BACKUP_PAGES = 4_096  # of 4 KiB, copied at a time: between any two a backup can be interrupted
 BACKUP_LOOK_SECONDS = 60.0  # how often the server looks whether a backup is due; a look lists one folder
+BACKUP_MANIFEST_BYTES_MAX = 64 * MIB_BYTES  # of the list of files in a backup: 250,000 of them
+BACKUP_EXTRA_BYTES_MAX = 4 * KIB_BYTES  # of what a .tar file may say of a file; the time of its last change takes 30
 BACKUP_RETRY_SECONDS = 900.0  # after a scheduled backup failed: a full disk is not written to again and again
 
 log = structlog.get_logger()
 MANIFEST = "manifest.json"
 FORMAT = 1
 DRAFT = ".draft"
+WORK = "restoring"
+_PARTS = (KEYS_FOLDER, SECRET_FILE, EVENTS_FILE)
+"""In the order in which they get their places: a folder with a log is complete."""
+_NAMES = re.compile(
+    rf"{KEYS_FOLDER}/[0-9a-f-]{{36}}\.key|{SECRET_FILE}|{re.escape(EVENTS_FILE)}|{re.escape(ARCHIVE_MANIFEST)}"
+    rf"|{ARCHIVE}/org=[0-9a-f-]{{36}}/day=[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}/requests-[0-9]{{1,18}}\.parquet"
+)
+"""What a backup may hold; former ones held the archive, which is made anew."""
+_FOREIGN = "SELECT 1 FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+"""Views, triggers and tables that a module makes."""
+_NO_BACKUP = "is no backup: neither a folder nor a whole .tar file; use another one"
 
 
 class MaintenanceError(Mendable):
@@ -63,7 +85,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: list[KeptFile]
 
 
-def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
+def back_up(var: Path, target: Path, heard: Progress) -> Manifest:
     """Copy a folder to `target`: a tar file if it ends in `.tar`, else a new folder. Raises `MaintenanceError`."""
     if not (var / EVENTS_FILE).exists():
         raise MaintenanceError(f"{var} holds no data; name the folder with --var")
@@ -75,7 +97,12 @@ def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
     try:
         manifest = _copied(var, draft, heard)
         if target.suffix == ".tar":
-            _pack(draft, tar)
+            tar.touch(0o600, exist_ok=False)
+            with tarfile.open(tar, "w") as packed:
+                # The manifest first: whoever restores reads the file once, and knows what to expect.
+                for path in sorted(_files(draft), key=lambda path: path.name != MANIFEST):
+                    packed.add(path, str(path.relative_to(draft)), recursive=False)
+            sync(tar)
             tar.rename(target)
         else:
             draft.rename(target)
@@ -85,16 +112,19 @@ def back_up(var: Path, target: Path, heard: OnProgress) -> Manifest:
     return manifest
 
 
-def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
+def _copied(var: Path, draft: Path, heard: Progress) -> Manifest:
     draft.mkdir(mode=0o700)
     _copy_keys(var, draft)
-    try:
-        copy_database(var / EVENTS_FILE, draft / EVENTS_FILE, heard)
+    try:  # as of one moment: one read transaction, for which no writer waits
+        with snapshot(var / EVENTS_FILE) as db, closing(sqlite3.connect(draft / EVENTS_FILE)) as copy:
+            db.backup(copy, pages=BACKUP_PAGES, progress=lambda _status, left, of: heard(of - left, of), sleep=0)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        (draft / EVENTS_FILE).chmod(0o600)
     except sqlite3.DatabaseError as error:
         raise MaintenanceError(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
     _copy_keys(var, draft)
     _copy(var / SECRET_FILE, draft / SECRET_FILE)
-    head, checksum = head_of(draft / EVENTS_FILE)
+    head, checksum = _head_of(draft / EVENTS_FILE)
     manifest = Manifest(
         format=FORMAT,
         program=__version__,
@@ -107,14 +137,6 @@ def _copied(var: Path, draft: Path, heard: OnProgress) -> Manifest:
     for path in (*_files(draft), draft):
         sync(path)
     return manifest
-
-
-def copy_database(source: Path, target: Path, heard: OnProgress) -> None:
-    """Copy a database as of one moment: one read transaction, for which no writer waits."""
-    with snapshot(source) as db, closing(sqlite3.connect(target)) as copy:
-        db.backup(copy, pages=BACKUP_PAGES, progress=lambda _status, left, of: heard(of - left, of), sleep=0)
-        copy.execute("PRAGMA journal_mode = DELETE")
-    target.chmod(0o600)
 
 
 def _copy_keys(var: Path, draft: Path) -> None:
@@ -135,21 +157,12 @@ def _copy(source: Path, target: Path) -> None:
         target.unlink()
 
 
-def head_of(events: Path) -> tuple[int, str]:
+def _head_of(events: Path) -> tuple[int, str]:
     """The last position of a log, and the checksum of its event in hex; blank in an empty log."""
     with closing(sqlite3.connect(events)) as db:
         query = "SELECT rowid, lower(hex(substr(state, 3, 16))) FROM stored_events ORDER BY rowid DESC LIMIT 1"
         newest: tuple[int, str] | None = db.execute(query).fetchone()
     return newest or (0, "")
-
-
-def _pack(folder: Path, tar: Path) -> None:
-    tar.touch(0o600, exist_ok=False)
-    with tarfile.open(tar, "w") as packed:
-        # The manifest first: whoever restores reads the file once, and knows what to expect.
-        for path in sorted(_files(folder), key=lambda path: path.name != MANIFEST):
-            packed.add(path, str(path.relative_to(folder)), recursive=False)
-    sync(tar)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -164,22 +177,161 @@ def remove(*paths: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def restore(source: Path, var: Path, heard: Progress) -> Manifest:
+    """Put a backup into an empty folder that is held; may be begun again. Raises `MaintenanceError`."""
+    work = var / WORK
+    if work.exists() and not (var / EVENTS_FILE).exists():  # a restore was broken off
+        remove(*(var / name for name in (*_PARTS, WORK)))
+    if there := sorted(path.name for path in var.iterdir() if path.name != LOCK):
+        instead = "restore into a new folder, then start svc with --var on that one"
+        raise MaintenanceError(f"{var} is not empty ({', '.join(there[:3])}); {instead}")
+    work.mkdir(mode=0o700)
+    try:
+        manifest = _unpacked(source, work, heard)
+        _check(work, manifest)
+    except BaseException:  # nothing has its place yet
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    for part in _PARTS:
+        if (work / part).exists():
+            (work / part).rename(var / part)
+    shutil.rmtree(work)
+    return manifest
+
+
+def _unpacked(source: Path, work: Path, heard: Progress) -> Manifest:
+    members = _in_folder(source) if source.is_dir() else _in_tar(source)
+    first = next(members, None)
+    if first is None or first.name != MANIFEST:
+        raise MaintenanceError(f"{source} is no backup: it does not begin with {MANIFEST}; `svc backup` makes one")
+    if first.size > BACKUP_MANIFEST_BYTES_MAX:
+        raise MaintenanceError(f"{source}: its {MANIFEST} is too long to be one; use another backup")
+    manifest = _manifest(first.content.read(first.size), source, work)
+    wanted = {kept.name: kept for kept in manifest.files}
+    for member in members:
+        kept = wanted.pop(member.name, None)
+        if kept is None:
+            if source.is_dir():  # a file manager leaves its own there
+                continue
+            foreign = f"{member.name!r}, which its {MANIFEST} does not name, or not twice"
+            raise MaintenanceError(f"{source} holds {foreign}; use another backup")
+        if member.size != kept.bytes and kept.bytes <= HEADER_BYTES_MAX:
+            raise _changed(kept.name)
+        heard(len(manifest.files) - len(wanted) - 1, len(manifest.files))
+        _put(member.content, work, kept)
+    if wanted:
+        raise _changed(next(iter(wanted)), "is missing in the backup")
+    return manifest
+
+
+class _Member(NamedTuple):
+    name: str
+    size: int
+    content: BinaryIO  # at the first byte; whoever takes a member reads all that the manifest says
+
+
+def _in_folder(source: Path) -> Iterator[_Member]:
+    """The regular files of a folder, the manifest first; a link on the way to one hides it."""
+    found = (Path(folder, name) for folder, _, names in os.walk(source) for name in names)
+    for path in chain([source / MANIFEST], (path for path in found if path != source / MANIFEST)):
+        if path.is_file() and not path.is_symlink():
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                yield _Member(str(path.relative_to(source)), path.stat().st_size, file)
+
+
+HEADER_BYTES_MAX = 8**11 - 1
+"""A larger size does not fit into a header of the form that `svc backup` writes; the manifest has it."""
+
+
+def _in_tar(source: Path) -> Iterator[_Member]:
+    """The regular files of a tar file, by their headers; anything else in it is refused."""
+    if not source.is_file():
+        raise MaintenanceError(f"{source} {_NO_BACKUP}")
+    with source.open("rb") as tar:
+        while (block := tar.read(tarfile.BLOCKSIZE)) != bytes(tarfile.BLOCKSIZE):  # which is the end
+            try:
+                header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            except tarfile.HeaderError as error:
+                raise MaintenanceError(f"{source} {_NO_BACKUP}") from error
+            begin = tar.tell()
+            if header.type == tarfile.XHDTYPE and 0 <= header.size <= BACKUP_EXTRA_BYTES_MAX:
+                tar.seek(header.size, os.SEEK_CUR)  # times to the nanosecond
+            elif header.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and header.size >= 0:
+                yield _Member(header.name, header.size, tar)
+            else:
+                raise MaintenanceError(f"{source} holds {header.name!r}, which is no regular file; use another backup")
+            tar.seek((begin - tar.tell()) % tarfile.BLOCKSIZE, os.SEEK_CUR)
+
+
+def _manifest(text: bytes, source: Path, work: Path) -> Manifest:
+    try:
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MaintenanceError(f"{source}: its {MANIFEST} is damaged ({error}); use another backup") from error
+    if manifest.format > FORMAT:
+        newer = f"{source} was made by svc {manifest.program!r}, which is newer"
+        raise MaintenanceError(f"{newer}; restore it with that version")
+    names: set[str] = set()
+    for file in manifest.files:
+        if _NAMES.fullmatch(file.name) is None or file.name in names:
+            what = "twice" if file.name in names else "which is no part of a folder of svc"
+            raise MaintenanceError(f"the backup names {file.name!r}, {what}; use another backup")
+        names.add(file.name)
+    if EVENTS_FILE not in names:
+        raise _changed(EVENTS_FILE, "is missing in the backup")
+    needed, free = sum(file.bytes for file in manifest.files), shutil.disk_usage(work).free
+    if needed > free:
+        raise MaintenanceError(f"the backup takes {needed} bytes, and {free} are free beside {work}; make room for it")
+    return manifest
+
+
+def _put(content: BinaryIO, work: Path, kept: KeptFile) -> None:
+    """Write a file of the manifest, no byte more than it says. Raises `MaintenanceError`."""
+    path = work / kept.name
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    digest, left = hashlib.sha256(), kept.bytes
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        while left and (piece := content.read(min(left, MIB_BYTES))):
+            digest.update(piece)
+            file.write(piece)
+            left -= len(piece)
+    if left or digest.hexdigest() != kept.sha256:
+        raise _changed(kept.name)
+
+
+def _check(work: Path, manifest: Manifest) -> None:
+    """The databases hold nothing that would run when they are read, and the log ends where the manifest says."""
+    path = work / EVENTS_FILE
+    try:
+        for path in work.glob("*.db"):
+            with closing(sqlite3.connect(path)) as db:
+                if db.execute(_FOREIGN).fetchone() is not None:
+                    what = "holds more than tables and indexes, so svc did not make it"
+                    raise MaintenanceError(f"{path.name} {what}; use another backup")
+        head = _head_of(path := work / EVENTS_FILE)
+    except sqlite3.Error as error:
+        raise MaintenanceError(f"{path.name} cannot be read ({str(error)!r}); use another backup") from error
+    if head != (manifest.head, manifest.head_checksum):
+        raise MaintenanceError(f"the log ends at {head[0]}, not at {manifest.head} as the backup says; use another one")
+
+
+def _changed(name: str, how: str = "is not what was backed up: its bytes changed since") -> MaintenanceError:
+    return MaintenanceError(f"{name} {how}; use another backup")
+
+
 # Backups that the server makes by itself: one every so many hours into a folder, and the oldest of them removed.
 
 _NAME = re.compile(r"svc-\d{8}T\d{6}Z\.tar")
 _FORMAT = "svc-%Y%m%dT%H%M%SZ.tar"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_US_PER_HOUR = 3_600 * US_PER_SECOND
 
 
 class ScheduledBackups:
     """What is in the folder tells when the next one is due, so a restart changes nothing."""
 
-    def __init__(self, var: Path, folder: Path, every_hours: int, keep: int, clock: Clock) -> None:
-        self._var = var
-        self._folder = folder
-        self._every_us = every_hours * _US_PER_HOUR
-        self._keep = keep
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._var, self._folder = settings.var_path, settings.backup_path
+        self._every_us, self._keep = settings.backup_every * 3_600 * US_PER_SECOND, settings.backup_keep
         self._clock = clock
         self.failures = 0  # since the start
 
@@ -245,10 +397,3 @@ def _made_us(backup: Path) -> int:
     """When it was begun, by its name: so a clock that was set back makes no backup look young."""
     made = datetime.strptime(backup.name, _FORMAT).replace(tzinfo=UTC)
     return (made - _EPOCH) // timedelta(microseconds=1)
-
-
-def scheduled_backups(settings: Settings, clock: Clock) -> ScheduledBackups | None:
-    """The backups that the settings want."""
-    if not settings.backup_every:
-        return None
-    return ScheduledBackups(settings.var_path, settings.backup_path, settings.backup_every, settings.backup_keep, clock)

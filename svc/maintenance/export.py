@@ -23,8 +23,8 @@ from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
 from svc.archive.folder import Columns, connected, copy_rows, rows_in
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
-from svc.maintenance.keys import OnProgress, pieces
 from svc.process import MIB_BYTES
+from svc.views.replay import Progress
 from svc.views.views import current_file, snapshot
 
 EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time
@@ -61,7 +61,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
 
 
-def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: OnProgress) -> Exported:
+def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard: Progress) -> Exported:
     """Write all data of one developer into a new folder. Raises `MaintenanceError`."""
     if target.exists():
         raise MaintenanceError(
@@ -93,9 +93,9 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
     return exported
 
 
-def _events(store: EventStore, developer_id: UUID, heard: OnProgress) -> Iterator[Mapping[str, Any]]:
+def _events(store: EventStore, developer_id: UUID, heard: Progress) -> Iterator[Mapping[str, Any]]:
     head = store.head()
-    for some, _, reached in pieces(store, 0, head, open_words=True):
+    for some, _, reached in store.pieces(0, head, open_words=True):
         for each in some:
             event = each.event
             if getattr(event, "developer_id", None) == developer_id and not isinstance(event, ReadingsRetained):

@@ -1,39 +1,53 @@
 """Verifying a folder, also under a running server: the log, the keys, the tables against a replay, the archive
-against its list.
+against its list. Nothing is changed. Each finding says what is wrong, where, and what to do.
 
-Nothing is changed. Each finding says what is wrong, where, and what to do.
+A key that was made once and whose file is gone is damage that no part of the log shows by itself. Whose key was made
+is listed beside the keys (`svc/log/vault.py`). A folder without such a list (an older one, a restored one, one whose
+keys all went) gets it from the log: who claimed a session had a key, unless forgotten since.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from heapq import merge
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
+import structlog
 import trio
-from sqlite_utils import Database
 
+from aggregates.capture.events import SessionClaimed
+from aggregates.event import DeveloperEvent
+from aggregates.people.directory import Developer
+from aggregates.retained import DeveloperForgotten, ForgetOrdered
 from projections.apply import bookmark
 from projections.derive.integrity import TextsUnavailable
 from projections.reader import key_of
+from svc.actors.administration import load_directory
 from svc.archive.folder import FOLDER as ARCHIVE
 from svc.archive.folder import MANIFEST as ARCHIVE_MANIFEST
 from svc.archive.folder import flaw_of
+from svc.log.codec import CorruptEvent
 from svc.log.opening import open_log
 from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore, StoreUnavailable
-from svc.log.vault import Vault
-from svc.maintenance.keys import ADVICE, OnProgress, forgotten, keys_of, lost_keys, pieces
+from svc.log.vault import FileKeys, Keys, Vault
 from svc.process import Place
-from svc.views.replay import cancellable, digests, fill, nameless
+from svc.views.replay import Progress, cancellable, digests, fill, nameless
 from svc.views.views import belongs_to_log, current_file, open_reader, snapshot
 
 FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
+LOST_KEYS_NAMED_MAX = 20  # how many developers without their key file a start names one by one
 
+log = structlog.get_logger()
+ADVICE = (
+    "put the file back from a backup (`svc restore BACKUP --var NEW` unpacks one), and run no `svc replay` before: "
+    "without it the scores of this developer are lost; where no backup has it, `svc forget` accepts that"
+)
 _RESTORE = (
     "restore the newest backup that verifies (`svc restore`), or go on: it is passed over, and what it told is lost"
 )
@@ -42,6 +56,69 @@ _LOG_FIRST = "see the log first: what it lost is missing in a replay"
 _KEYS_FIRST = "put the missing keys back first (see there): a replay without them would lose scores"
 _OTHER_KEY = "put the key file of a backup back that was made before; keep the one that is there until then"
 _DELETE_ARCHIVE = f"stop the server, delete {ARCHIVE}/ and {ARCHIVE_MANIFEST}, start it: the archive is written anew"
+
+
+class LostKey(NamedTuple):
+    developer_id: UUID
+    name: str  # as shown; blank where the log cannot tell
+    path: Path
+
+    @property
+    def who(self) -> str:
+        return f"{self.name} ({self.developer_id})" if self.name else str(self.developer_id)
+
+
+def lost_keys(keys: Keys, store: EventStore) -> list[LostKey]:
+    """Developers whose key was made and is gone; changes nothing."""
+    made = keys.listed()
+    missing = (_made_by(store) if made is None else made) - keys.there()
+    if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
+        missing -= forgotten(store)
+    return _keys_of(keys, store, missing)
+
+
+def _keys_of(keys: Keys, store: EventStore, developer_ids: Collection[UUID]) -> list[LostKey]:
+    """Where keys belong, with the names of their developers; blank where the log is damaged there."""
+    try:
+        developers = load_directory(store).all(Developer) if developer_ids else ()
+    except CorruptEvent:
+        developers = ()
+    names = {each.id: each.display_name for each in developers}
+    return [LostKey(each, names.get(each, ""), keys.path_of(each)) for each in sorted(developer_ids)]
+
+
+def settle(keys: Keys, store: EventStore) -> None:
+    """Bring the list of key files up to them, or make it from the log."""
+    if isinstance(keys, FileKeys):
+        listed, there = keys.listed(), keys.there()
+        if listed is None or not there <= listed:
+            keys.list_made(there | (_made_by(store) if listed is None else listed))
+
+
+def tell(lost: Iterable[LostKey]) -> None:
+    lost = list(lost)
+    for each in lost[:LOST_KEYS_NAMED_MAX]:
+        log.error("a developer's key file is missing", developer=each.who, file=str(each.path), do=ADVICE)
+    if len(lost) > LOST_KEYS_NAMED_MAX:
+        log.error("more key files are missing; `svc verify` names them", more=len(lost) - LOST_KEYS_NAMED_MAX)
+
+
+def forgotten(store: EventStore) -> frozenset[UUID]:
+    """Developers who were forgotten, or are to be."""
+    return _developers(store, ForgetOrdered, DeveloperForgotten)
+
+
+def _made_by(store: EventStore) -> frozenset[UUID]:
+    return _developers(store, SessionClaimed) - forgotten(store)
+
+
+def _developers(store: EventStore, *kinds: type[DeveloperEvent]) -> frozenset[UUID]:
+    """Whom such events tell of, by the index of topics; where one is corrupt, by reading the whole log."""
+    try:
+        found = store.read_topics([kind.TOPIC for kind in kinds], open_words=False)
+    except CorruptEvent:
+        found = [each for piece in store.pieces(0, store.head()) for each in piece.events]
+    return frozenset(each.event.developer_id for each in found if isinstance(each.event, kinds))
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -62,7 +139,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-async def verify(place: Place, heard: OnProgress) -> Verified:
+async def verify(place: Place, heard: Progress) -> Verified:
     """Check everything. Raises `StoreUnavailable` where the log cannot be opened."""
     var = place.var
     store, vault = open_log(place)
@@ -87,11 +164,11 @@ async def verify(place: Place, heard: OnProgress) -> Verified:
     )
 
 
-def _log(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
+def _log(var: Path, store: EventStore, heard: Progress) -> tuple[list[Finding], int]:
     findings = [Finding("log", where, flaw, _RESTORE) for where, flaw in _flaws_beside(var, store)]
     head, events, before = store.head(), 0, 0
     try:
-        for some, corrupt, reached in pieces(store, 0, head, open_words=True):
+        for some, corrupt, reached in store.pieces(0, head, open_words=True):
             findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
             events += len(some) + len(corrupt)
             for position in sorted([*(each.position for each in some), *(each.position or 0 for each in corrupt)]):
@@ -136,7 +213,7 @@ def _keys(store: EventStore, vault: Vault) -> list[Finding]:
     closed = {name: vault.unopened[name] for name in vault.unopened.keys() - forgotten(store)}
     findings = []
     have = vault.keys.there()
-    for key in (*lost, *keys_of(vault.keys, store, closed.keys() - {each.developer_id for each in lost})):
+    for key in (*lost, *_keys_of(vault.keys, store, closed.keys() - {each.developer_id for each in lost})):
         there, count = key.developer_id in have, closed.get(key.developer_id, 0)
         flaw = "not the one that sealed their texts" if there else "missing"
         what = f"the key of {key.who} is {flaw}; {count} {'text' if count == 1 else 'texts'} in the log cannot be read"
@@ -145,7 +222,7 @@ def _keys(store: EventStore, vault: Vault) -> list[Finding]:
     return findings
 
 
-async def _views(place: Place, store: EventStore, vault: Vault, heard: OnProgress) -> tuple[list[Finding], int]:
+async def _views(place: Place, store: EventStore, vault: Vault, heard: Progress) -> tuple[list[Finding], int]:
     path = current_file(place.var)
     if path is None:
         return [], 0
@@ -178,6 +255,8 @@ def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connecti
 
 
 def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
+    from sqlite_utils import Database  # late: every start imports this file, and none looks into tables
+
     key = key_of(table)
 
     def key_in(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -191,7 +270,7 @@ def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Co
             yield ", ".join(f"{name} {value}" for name, value in zip(key, place, strict=True))
 
 
-def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Finding], int]:
+def _archive(var: Path, store: EventStore, heard: Progress) -> tuple[list[Finding], int]:
     manifest = var / ARCHIVE_MANIFEST
     if not manifest.exists():
         return [], 0
@@ -199,16 +278,14 @@ def _archive(var: Path, store: EventStore, heard: OnProgress) -> tuple[list[Find
     try:
         with closing(open_reader(manifest)) as connection:
             flaws += [(manifest.name, flaw) for flaw in _integrity_flaws(connection)]
-            db = Database(connection, recursive_triggers=False, execute_plugins=False)
-            (state,) = db.table("state").rows
-            if state["position"] and store.fingerprint(state["position"]) != state["checksum"]:
+            position, checksum = connection.execute("SELECT position, checksum FROM state").fetchone()
+            if position and store.fingerprint(position) != checksum:
                 flaws.append((manifest.name, "was made from another log"))
-            files = db.table("files")
-            of = files.count  # which is a query each time
-            for number, file in enumerate(files.rows_where(order_by="name"), 1):
-                heard(number, of)
-                if flaw := flaw_of(var / ARCHIVE / file["name"], file["byte_count"], file["digest"]):
-                    flaws.append((f"{ARCHIVE}/{file['name']}", flaw))
+            files = connection.execute("SELECT name, byte_count, digest FROM files ORDER BY name").fetchall()
+            for number, (name, byte_count, digest) in enumerate(files, 1):
+                heard(number, len(files))
+                if flaw := flaw_of(var / ARCHIVE / name, byte_count, digest):
+                    flaws.append((f"{ARCHIVE}/{name}", flaw))
     except sqlite3.Error as error:
         flaws = [(manifest.name, f"cannot be read: {error}")]
     return [Finding("archive", where, flaw, _DELETE_ARCHIVE) for where, flaw in flaws], number

@@ -21,8 +21,9 @@ from svc.log.sqlite import EVENTS_FILE
 from svc.log.store import EventStore
 from svc.log.vault import Vault
 from svc.maintenance.backup import MaintenanceError
-from svc.maintenance.keys import OnProgress, forgotten, settle
+from svc.maintenance.verify import forgotten, settle
 from svc.process import READ_BYTES_MAX, Place
+from svc.views.replay import Progress
 
 COPY_EVENTS = 1_000
 
@@ -34,7 +35,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str  # over every event of the log, the same of both
 
 
-def copy_log(source: Place, target: Place, heard: OnProgress) -> Copied:
+def copy_log(source: Place, target: Place, heard: Progress) -> Copied:
     """Copy all of a log. Raises `MaintenanceError`, `FolderInUse`, `StoreUnavailable`, `Conflict`."""
     with _opened(source) as (old, old_vault), _opened(target) as (new, new_vault):
         head, done = old.head(), new.head()

@@ -15,7 +15,7 @@ import trio
 from aggregates.decide import ForgetDeveloper
 from svc.log.sqlite import SqliteRecorder
 from svc.log.vault import FileKeys
-from svc.maintenance.forget import open_orders
+from svc.maintenance.texts import open_orders
 from svc.views import projector
 from tests.support.household import household
 

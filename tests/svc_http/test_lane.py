@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 NO_LIMITER = {
     "svc/jobs/nodes.py": "waits for other nodes, by itself",
     "svc/jobs/notices.py": "at most NOTICES_MAX, by itself",
-    "svc/maintenance/forget.py": "one person is forgotten at a time",
+    "svc/maintenance/texts.py": "one person is forgotten at a time",
     "svc/maintenance/backup.py": "one backup at a time, by itself",
     "svc/maintenance/verify.py": "a command",
     "svc/views/projector.py": "where a replay ends, and one look after the other for what is due",

@@ -15,7 +15,7 @@ from svc.jobs import nodes
 from svc.jobs.nodes import Leading
 from svc.log.opening import make_master_key
 from svc.log.postgres import PostgresRecorder, open_recorder
-from svc.maintenance.forget import open_orders
+from svc.maintenance.texts import open_orders
 from tests.support.household import Household, household
 
 SECONDS = 60

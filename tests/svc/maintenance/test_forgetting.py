@@ -21,7 +21,7 @@ from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached
 from svc.cli.maintenance import carried_out, give
 from svc.log.store import EventStore
-from svc.maintenance.forget import open_orders
+from svc.maintenance.texts import open_orders
 from svc.settings import Settings
 from tests.support.household import PLANTED, Household, holding, household, rebuilt
 
@@ -158,7 +158,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
 ) -> None:
     """In a sentence; the service goes on with it, and the next who asks sees it done."""
     with monkeypatch.context() as patched:
-        patched.setattr("svc.maintenance.forget.RESTART_SECONDS_MAX", 0.02)
+        patched.setattr("svc.maintenance.texts.RESTART_SECONDS_MAX", 0.02)
         patched.setattr("svc.cli.maintenance.POLL_SECONDS", 0.01)
         async with household(tmp_path / "var") as house:
             await house.prompt("Fix src/a.py")

@@ -15,8 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from svc.cli.maintenance import restore_
-from svc.maintenance.backup import KeptFile, Manifest
-from svc.maintenance.restore import BACKUP_EXTRA_BYTES_MAX
+from svc.maintenance.backup import BACKUP_EXTRA_BYTES_MAX, KeptFile, Manifest
 
 KEY = "keys/11111111-1111-4111-8111-111111111111.key"
 SECRET = b"what lies outside"
@@ -186,7 +185,7 @@ def test_a_hostile_backup_is_refused_and_nothing_is_left(what: str, there: bool,
 
 def test_a_size_that_fits_into_no_header_is_the_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From 8 GiB on a header says 0, and one before it says more; shown with a key of one byte."""
-    monkeypatch.setattr("svc.maintenance.restore.HEADER_BYTES_MAX", 0)
+    monkeypatch.setattr("svc.maintenance.backup.HEADER_BYTES_MAX", 0)
     extra = member("extra", tarfile.XHDTYPE, size=10).tobuf() + b"10 size=1\n".ljust(512, b"\0")
     packed(tmp_path / "b.tar", NAMES_A_KEY, extra, (member(KEY), b"x"))
     done = CliRunner().invoke(restore_, [str(tmp_path / "b.tar"), "--var", str(tmp_path / "var")])

@@ -12,8 +12,7 @@ import pytest
 from svc.log.opening import open_log
 from svc.log.sqlite import FORM
 from svc.log.store import StoreUnavailable
-from svc.maintenance.backup import KeptFile, back_up
-from svc.maintenance.restore import restore
+from svc.maintenance.backup import KeptFile, back_up, restore
 from svc.maintenance.verify import verify
 from svc.process import Place
 from tests.support.household import household, no_progress, tables_of

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from aggregates.people.acts import ChangeOrganization
-from svc.maintenance.forget import open_orders
+from svc.maintenance.texts import open_orders
 from tests.support.household import PLANTED, holding, household, rebuilt
 from tests.support.killed import DAY_US
 from tests.support.process import ROOT, environment

@@ -18,10 +18,8 @@ from svc.cli.serving import status
 from svc.log.opening import open_log
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
-from svc.maintenance.backup import back_up
-from svc.maintenance.keys import ADVICE, LOST_KEYS_NAMED_MAX, LostKey, lost_keys, settle, tell
-from svc.maintenance.restore import restore
-from svc.maintenance.verify import Finding, verify
+from svc.maintenance.backup import back_up, restore
+from svc.maintenance.verify import ADVICE, LOST_KEYS_NAMED_MAX, Finding, LostKey, lost_keys, settle, tell, verify
 from svc.process import Place
 from svc.service import open_service
 from svc.settings import Settings

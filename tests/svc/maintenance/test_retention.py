@@ -12,7 +12,7 @@ from aggregates.capture.events import PromptCaptured, RecordsCaptured
 from aggregates.event import Words
 from aggregates.people.acts import ChangeOrganization
 from aggregates.topics import TOPICS
-from svc.maintenance.retention import TEXTS
+from svc.maintenance.texts import TEXTS
 from svc.maintenance.verify import verify
 from svc.process import Place
 from tests.support.household import PLANTED, Household, holding, household, no_progress, rebuilt
@@ -146,7 +146,7 @@ async def test_a_server_looks_through_young_texts_a_part_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads no more than it may in one round, begins where it ended, and so comes to what is old behind them."""
-    monkeypatch.setattr("svc.maintenance.keys.KEEP_EVENTS", 1)
+    monkeypatch.setattr("svc.log.store.PIECE_EVENTS", 1)
     async with household(tmp_path / "var") as house:
         house.clock.advance(40 * DAY_US)
         await house.work()

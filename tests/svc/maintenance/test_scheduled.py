@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from svc.maintenance.backup import MaintenanceError, ScheduledBackups
-from svc.settings import SettingsError, load_settings
+from svc.settings import Settings, SettingsError, load_settings
 from tests.support.memory import FixedClock
 from tests.support.process import init, serving, svc
 
@@ -23,6 +23,11 @@ def var(tmp_path: Path) -> Path:
     return tmp_path / "var"
 
 
+def scheduled(var: Path, folder: Path, clock: FixedClock | None = None) -> ScheduledBackups:
+    settings = Settings(var=str(var), backup_folder=str(folder), backup_every=12, backup_keep=3)
+    return ScheduledBackups(settings, clock or FixedClock(NOON_US))
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -32,7 +37,7 @@ async def test_one_is_made_when_it_is_due_and_the_oldest_go(var: Path, tmp_path:
     clock, folder = FixedClock(NOON_US), tmp_path / "kept"
     made = []
     for _ in range(8):
-        backups = ScheduledBackups(var, folder, every_hours=12, keep=3, clock=clock)
+        backups = scheduled(var, folder, clock)
         made.append(await backups.step())
         clock.advance(6 * HOUR_US)
     assert [path is not None for path in made] == [True, False] * 4
@@ -45,8 +50,7 @@ async def test_other_files_in_the_folder_stay(var: Path, tmp_path: Path) -> None
     folder = tmp_path / "kept"
     folder.mkdir()
     (folder / "svc-mine.tar").write_text("mine")
-    backups = ScheduledBackups(var, folder, every_hours=1, keep=1, clock=FixedClock(NOON_US))
-    await backups.step()
+    await scheduled(var, folder).step()
     assert names(folder) == ["svc-20260105T120000Z.tar", "svc-mine.tar"]
 
 
@@ -58,18 +62,17 @@ async def test_a_folder_that_others_may_write_gets_none(var: Path, tmp_path: Pat
     folder.chmod(mode)
     named = tmp_path / "link"
     named.symlink_to(folder)
-    backups = ScheduledBackups(var, named if is_link else folder, 12, 3, FixedClock(NOON_US))
     with pytest.raises(MaintenanceError, match="link" if is_link else "chmod go-w"):
-        await backups.step()
+        await scheduled(var, named if is_link else folder).step()
     assert names(folder) == []
 
 
 async def test_a_clock_that_was_set_back_makes_one_at_once(var: Path, tmp_path: Path) -> None:
     """One of the future says nothing of the present."""
     clock, folder = FixedClock(NOON_US), tmp_path / "kept"
-    await ScheduledBackups(var, folder, 12, 3, clock).step()
+    await scheduled(var, folder, clock).step()
     clock.advance(-48 * HOUR_US)
-    assert await ScheduledBackups(var, folder, 12, 3, clock).step() is not None
+    assert await scheduled(var, folder, clock).step() is not None
 
 
 @pytest.mark.parametrize(

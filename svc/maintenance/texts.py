@@ -1,0 +1,400 @@
+"""Deletes texts: of developers who are to be forgotten, and those that outlived their retention.
+
+What was read from a text is kept as a fact before the text goes. An order to forget somebody is a fact, and the service
+carries it out, however often that is broken off; each step may be done twice. The person's keys are revoked and
+memberships ended. What was read from their texts is appended. Their data key is destroyed while nothing is written.
+The views are built anew. The closed texts are deleted from the log. That it is done is a fact, too.
+
+Each organization sets its retention in days since a text was received. `retention_days_telemetry`: exports as they were
+received. `retention_days_text`: what people and agents wrote, and with it the exports, which quote it.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from itertools import accumulate, groupby
+from math import inf
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+import msgspec
+import structlog
+import trio
+
+from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
+from aggregates.event import DeveloperEvent, Digester, Event, Scope
+from aggregates.ids import forget_stream, retained_stream, retention_stream
+from aggregates.judging.rubric import JoinedReading
+from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
+from aggregates.people.directory import Directory, Key, Membership, Organization
+from aggregates.retained import (
+    FORM,
+    DeveloperForgotten,
+    ForgetOrdered,
+    ReadingsRetained,
+    RetainedReading,
+    WordsExpired,
+    packed_readings,
+    retain_prompt,
+    retain_records,
+    retain_response,
+)
+from projections.derive.developers import joined_in
+from projections.derive.integrity import texts_alike
+from svc.actors.administration import Administration
+from svc.log.codec import NewEvent, RecordedEvent
+from svc.log.journal import Journal
+from svc.log.store import EventStore, Piece
+from svc.log.vault import Vault
+from svc.process import KIB_BYTES, POLL_SECONDS, RESTART_SECONDS_MAX, Clock
+from svc.views.projector import Projector
+from svc.views.replay import Rebuilding
+from svc.views.views import readings_of_log
+
+KEEP_PAUSE_SECONDS = 0.01  # between two pieces of the log in a server, so that captures and readers get their turn
+ORDERS_SECONDS = 0.5  # how soon after the log grew the server looks for orders to forget somebody
+SWEEP_TRIES = 20  # to empty the write-ahead log, a quarter of a second apart, before that is put off
+STANDING_BYTES = 256 * KIB_BYTES  # of readings in one fact about forgotten texts; one batch may hold more
+RETENTION_SECONDS = 3_600.0  # how often a server takes away what has outlived its retention, which is given in days
+RETENTION_MARK_EVENTS = 20_000
+"""After so many events a retention notes how far it has come: so much is looked at again after a crash."""
+RETENTION_YOUNG_EVENTS = 20_000
+"""After so many events in a row that are too young, a server's retention looks on an hour later: usually there is
+nothing old behind them, and it takes a second to see."""
+
+log = structlog.get_logger()
+FORGOTTEN_NAME = "Forgotten"
+T = TypeVar("T")
+TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
+_DAY_US = 86_400_000_000
+
+
+class TextDeleter:
+    """Deletes texts of a running service, once what was read from them is kept. Each step may be begun again."""
+
+    def __init__(self, store: EventStore, vault: Vault, journal: Journal, projector: Projector, clock: Clock) -> None:
+        self.store = store
+        self.vault = vault
+        self.journal = journal
+        self.projector = projector
+        self.clock = clock
+
+    async def seal_readings(self, positions: Iterable[int]) -> None:
+        """Append what was read from the texts at these positions, where nobody has yet."""
+        wanted = sorted(positions)
+        if not wanted:
+            return
+        await self.projector.wait_for(wanted[-1])
+
+        def sealed() -> list[NewEvent]:
+            with self.projector.readers.reading() as views:
+                return _sealing_events(self.store, self.vault, views, wanted, self.clock.now_us())
+
+        for event in await aside(sealed):
+            await self.journal.append([event])
+
+    async def delete(self, positions: Iterable[int], keep: Collection[str] = ()) -> int:
+        """Delete all texts at these positions but those of the named fields; how many events had any."""
+        wanted = dict.fromkeys(positions, keep)
+        # Between commits: the one connection that writes is never waited for with an open transaction.
+        return await self.journal.between_commits(partial(self.store.take_words, wanted)) if wanted else 0
+
+    async def sweep(self) -> None:
+        """Leave no copy of deleted texts; where a reader needs one for long, a later sweep does it."""
+        for _ in range(SWEEP_TRIES):
+            if await self.journal.between_commits(self.store.sweep):
+                return
+            await trio.sleep(POLL_SECONDS)
+        log.warning("somebody reads the log for long; what was taken away leaves the write-ahead log later")
+
+    async def append(self, stream_id: UUID, event: Event) -> int:
+        newest = await aside(lambda: self.store.read_newest(stream_id))
+        version = 1 if newest is None else newest.version + 1
+        (position,) = await self.journal.append([NewEvent(stream_id, version, event)])
+        return position
+
+    async def next_piece(self, position: int, up_to: float = inf) -> Piece | None:
+        return await aside(partial(self.store.piece_after, position, up_to))
+
+
+async def aside(work: Callable[[], T]) -> T:
+    """Do something in a thread, and leave others some time."""
+    done = await trio.to_thread.run_sync(work)
+    await trio.sleep(KEEP_PAUSE_SECONDS)
+    return done
+
+
+def _sealing_events(
+    store: EventStore, vault: Vault, views: sqlite3.Connection, positions: Iterable[int], now_us: int
+) -> list[NewEvent]:
+    """What must be appended before the texts at these positions may go. `views` hold these positions already."""
+    alike: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    """Where a text begins in the fact at a position, and the position and beginning of a text like it."""
+    joined: dict[int, list[JoinedReading]] = defaultdict(list)
+    """What was read of a fact's prompts together with others."""
+    facts = sorted(store.read_positions(positions).values(), key=lambda fact: fact.position)
+    read_from = (PromptCaptured, PromptAnswered, RecordsCaptured)
+    named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, read_from)}
+    for session in sorted(name for name in named if name is not None):
+        for one, other in texts_alike(views, session):
+            alike[one.position].append((one.start, other.position, other.start))
+            alike[other.position].append((other.start, one.position, one.start))
+        for reading in joined_in(views, session):
+            for position in {position for position, _ in reading.prompts}:
+                joined[position].append(reading)
+    by_scope: dict[Scope, list[RetainedReading]] = defaultdict(list)
+    for fact in facts:
+        event = fact.event
+        if isinstance(event, read_from) and readings_of_log(store).standing(event.scope, fact.position) is None:
+            shown = _retained(fact, vault.known_digester(event.developer_id))
+            together = {"alike": tuple(alike[fact.position]), "joined": tuple(joined[fact.position])}
+            if shown is not None or any(together.values()):
+                standing = msgspec.structs.replace(shown or RetainedReading(fact.position), **together)
+                by_scope[event.scope].append(standing)
+    events = []
+    for scope, rows in by_scope.items():
+        sizes = accumulate(len(packed_readings([row])) for row in rows)
+        for _, part in groupby(zip(sizes, rows, strict=True), key=lambda each: each[0] // STANDING_BYTES):
+            fitting = [row for _, row in part]
+            retained = ReadingsRetained(
+                received_at_us=now_us,
+                organization_id=scope.organization_id,
+                developer_id=scope.developer_id,
+                first=fitting[0].position,
+                last=fitting[-1].position,
+                form=FORM,
+                rows=packed_readings(fitting),
+            )
+            stream_id = retained_stream(scope.organization_id, scope.developer_id, retained.first)
+            events.append(NewEvent(stream_id, 1, retained))
+    return events
+
+
+def _retained(fact: RecordedEvent, digester: Digester) -> RetainedReading | None:
+    match fact.event:
+        case PromptCaptured(prompt=prompt):
+            return retain_prompt(fact.position, prompt, digester)
+        case PromptAnswered(response=response):
+            return retain_response(fact.position, response, digester)
+        case RecordsCaptured(records=records, words=words):
+            return retain_records(fact.position, records, words, digester)
+    return None
+
+
+def open_orders(store: EventStore) -> list[ForgetOrdered]:
+    """Orders that are not carried out yet."""
+    newest: dict[UUID, RecordedEvent] = {}
+    for recorded in store.read_topics([ForgetOrdered.TOPIC, DeveloperForgotten.TOPIC]):
+        assert isinstance(recorded.event, DeveloperEvent)
+        newest[recorded.event.developer_id] = recorded
+    return [recorded.event for recorded in newest.values() if isinstance(recorded.event, ForgetOrdered)]
+
+
+class Forgetting:
+    def __init__(self, texts: TextDeleter, administration: Administration, rebuilding: Rebuilding) -> None:
+        self._texts = texts
+        self._administration = administration
+        self._rebuilding = rebuilding
+        self.carried_out: Callable[[int], object] = lambda _position: None
+        """Called with the position of the fact that somebody is forgotten."""
+
+    async def run(self) -> None:
+        """Carry out orders until cancelled, beginning with those that were broken off."""
+        position = -1
+        while True:
+            try:
+                await self._texts.journal.wait_beyond(position)
+                position = self._texts.journal.head
+                for order in await aside(lambda: open_orders(self._texts.store)):
+                    await self._forget(order)
+                await trio.sleep(ORDERS_SECONDS)
+            except Exception:
+                position = -1
+                log.exception("an order to forget somebody could not be carried out; it is tried again")
+                await trio.sleep(RESTART_SECONDS_MAX)
+
+    async def _forget(self, order: ForgetOrdered) -> None:
+        developer_id = order.developer_id
+        log.warning("a developer is being forgotten", developer_id=str(developer_id))
+        for command in self._shutting_out(developer_id):
+            await self._administration.send(command)
+        up_to = await self._destroy_key(developer_id)
+        await self._rebuilding.anew()
+        position = 0
+        while (piece := await self._texts.next_piece(position, up_to)) is not None:
+            position = piece.reached
+            await self._texts.delete(_of(piece, developer_id))
+        await self._texts.sweep()
+        forgotten = DeveloperForgotten(
+            received_at_us=self._texts.clock.now_us(),
+            organization_id=order.organization_id,
+            developer_id=developer_id,
+            up_to=up_to,
+        )
+        self.carried_out(await self._texts.append(forget_stream(developer_id), forgotten))
+        log.warning("a developer was forgotten", developer_id=str(developer_id))
+
+    def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleAct]:
+        directory = self._administration.directory
+        for key in directory.all(Key):
+            if key.developer_id == developer_id and not key.revoked:
+                yield RevokeKey(credential_id=key.id)
+        for membership in directory.all(Membership):
+            if membership.developer_id == developer_id and membership.active:
+                yield EndMembership(membership_id=membership.id, forgotten=True)
+        yield ChangeDeveloper(
+            developer_id=developer_id, display_name=FORGOTTEN_NAME, email="", report_schedules=(), report_notices=()
+        )
+
+    async def _destroy_key(self, developer_id: UUID) -> int:
+        """Seal the readings, then destroy the key; again while new texts came. The position of the last seal."""
+        store = self._texts.store
+
+        def destroyed(sealed_up_to: int) -> bool:
+            if any(_of(piece, developer_id) for piece in store.pieces(sealed_up_to, store.head())):
+                return False
+            self._texts.vault.destroy(developer_id)
+            return True
+
+        position = 0
+        while True:
+            up_to = self._texts.journal.head
+            while (piece := await self._texts.next_piece(position, up_to)) is not None:
+                position = piece.reached
+                await self._texts.seal_readings(_of(piece, developer_id))
+            if await self._texts.journal.between_commits(partial(destroyed, position)):
+                return position
+
+
+def _of(piece: Piece, developer_id: UUID) -> list[int]:
+    """Positions in a piece of the log that may hold words of a developer."""
+    return [
+        recorded.position
+        for recorded in piece.events
+        if isinstance(event := recorded.event, DeveloperEvent)
+        and event.developer_id == developer_id
+        and not isinstance(event, ReadingsRetained | ForgetOrdered | DeveloperForgotten)
+    ]
+
+
+class _Young(NamedTuple):
+    """A stretch of the log whose texts were too young, and when the oldest of them was received."""
+
+    after: int
+    up_to: int
+    earliest_us: int
+
+
+class _Term(msgspec.Struct):
+    """How far an organization's retention of texts of a kind, `telemetry` or `text`, was applied to the log."""
+
+    organization_id: UUID
+    kind: str
+    up_to: int
+    noted: int
+    young: list[_Young] = []
+    unnoted: int = 0  # events that lost a text since the last note
+
+    @property
+    def done(self) -> int:
+        """Up to here nothing is left."""
+        return min((stretch.after for stretch in self.young), default=self.up_to)
+
+
+class Retention:
+    """Applies every retention.
+
+    A fact is old when its own time of receipt is, whatever lies before it: a clock that ran ahead for a while must
+    not keep what came later. So every fact is looked at once, and stretches with young texts are remembered until
+    they are due. A new process looks again from where all was done.
+    """
+
+    def __init__(self, texts: TextDeleter, directory: Directory) -> None:
+        self._texts = texts
+        self._directory = directory
+        self._terms: dict[tuple[UUID, str], _Term] = {}
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.apply(RETENTION_YOUNG_EVENTS)
+            except Exception:
+                log.exception("what has outlived its retention could not be taken away; it is tried again")
+            await trio.sleep(RETENTION_SECONDS)
+
+    async def apply(self, young_max: float = inf) -> int:
+        """Delete all that is too old, until about so many young facts in a row; how many facts lost a text."""
+        terms = [
+            (each.id, kind, days)
+            for each in self._directory.all(Organization)
+            for kind, days in (("telemetry", each.retention_days_telemetry), ("text", each.retention_days_text))
+            if days
+        ]
+        deleted = [await self._apply(*term, young_max) for term in terms]
+        if deleted:
+            await self._texts.sweep()
+        return sum(deleted)
+
+    async def _apply(self, organization_id: UUID, kind: str, days: int, young_max: float) -> int:
+        end_us = self._texts.clock.now_us() - days * _DAY_US
+        # Popped while it changes: where this is broken off, the next time begins where the log says.
+        term = self._terms.pop((organization_id, kind), None)
+        if term is None:
+            newest = await aside(partial(self._texts.store.read_newest, retention_stream(organization_id, kind)))
+            up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+            term = _Term(organization_id, kind, up_to, noted=up_to)
+        due = [stretch for stretch in term.young if stretch.earliest_us <= end_us]
+        term.young = [stretch for stretch in term.young if stretch.earliest_us > end_us]
+        deleted = young = 0
+        for stretch in due:
+            position = stretch.after
+            while (piece := await self._texts.next_piece(position, stretch.up_to)) is not None:
+                deleted += await self._sift(term, position, piece, end_us)
+                position = piece.reached
+        await self._note(term)
+        while young < young_max and (piece := await self._texts.next_piece(term.up_to)) is not None:
+            young = 0 if any(_is_old(each, end_us) for each in piece.events) else young + len(piece.events)
+            deleted += await self._sift(term, term.up_to, piece, end_us)
+            term.up_to = piece.reached
+            if term.done - term.noted >= RETENTION_MARK_EVENTS:
+                await self._note(term, always=True)
+        await self._note(term)
+        self._terms[organization_id, kind] = term
+        return deleted
+
+    async def _sift(self, term: _Term, after: int, piece: Piece, end_us: int) -> int:
+        theirs = [
+            each
+            for each in piece.events
+            if isinstance(each.event, DeveloperEvent)
+            and each.event.organization_id == term.organization_id
+            and not isinstance(each.event, ReadingsRetained)
+        ]
+        old = [each.position for each in theirs if _is_old(each, end_us)]
+        if term.kind == "text":
+            await self._texts.seal_readings(old)
+        deleted = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
+        if young_us := [each.event.received_at_us for each in theirs if not _is_old(each, end_us)]:
+            term.young.append(_Young(after, piece.reached, min(young_us)))
+        term.unnoted += deleted
+        return deleted
+
+    async def _note(self, term: _Term, *, always: bool = False) -> None:
+        if not (term.unnoted or always):
+            return
+        expired = WordsExpired(
+            received_at_us=self._texts.clock.now_us(),
+            organization_id=term.organization_id,
+            kind=term.kind,
+            up_to=term.done,
+            events=term.unnoted,
+        )
+        await self._texts.append(retention_stream(term.organization_id, term.kind), expired)
+        term.noted, term.unnoted = expired.up_to, 0
+        what = "texts that outlived their retention were taken away"
+        log.info(what, kind=term.kind, events=expired.events, up_to=expired.up_to)
+
+
+def _is_old(recorded: RecordedEvent, end_us: int) -> bool:
+    return recorded.event.received_at_us <= end_us
