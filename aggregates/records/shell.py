@@ -25,6 +25,7 @@ COMMAND_CHARACTERS_MAX = 8192
 _NESTING_MAX = 4
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _DURATION = re.compile(r"[\d.]+[smhd]?")
+_PARTS = re.compile(r"[a-z0-9]+")  # of a script's name
 
 
 class ShellReading(msgspec.Struct, frozen=True, array_like=True):
@@ -46,19 +47,27 @@ BUILD = ShellReading(mutating=True, check=True)
 COMMIT = ShellReading(mutating=True, commit=True)
 PULL_REQUEST = ShellReading(mutating=True, pull_request=True)
 REVERT = ShellReading(mutating=True, revert=True)
+_READINGS = {
+    "read": READ,
+    "change": CHANGE,
+    "check": CHECK,
+    "build": BUILD,
+    "commit": COMMIT,
+    "revert": REVERT,
+}
 Words = Sequence[str]
 Reader = Callable[[Words], ShellReading]
 
 
-def _matching(pattern: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
-    """Reads a program by whether any argument holds this."""
-    found = re.compile(pattern).search
-    return lambda rest: then if any(map(found, rest)) else otherwise
+def _by_argument(rule: dict[str, str]) -> Reader:
+    """Reads a program by whether any argument is one of the rule's words, or holds its pattern."""
+    words, found = frozenset(rule.get("words", "").split()), re.compile(rule.get("pattern", "(?!)")).search
+    then, otherwise = _READINGS[rule["then"]], _READINGS[rule["otherwise"]]
+    return lambda rest: otherwise if words.isdisjoint(rest) and not any(map(found, rest)) else then
 
 
-def _with(options: str, *, then: ShellReading, otherwise: ShellReading) -> Reader:
-    wanted = frozenset(options.split())
-    return lambda rest: otherwise if wanted.isdisjoint(rest) else then
+def _rules(table: str) -> dict[str, Reader]:
+    return {name: _by_argument(rule) for names, rule in _PROGRAMS[table].items() for name in names.split()}
 
 
 def _git(rest: Words) -> ShellReading:
@@ -71,7 +80,7 @@ def _git(rest: Words) -> ShellReading:
 
 def _git_checkout(args: Words) -> ShellReading:
     """Files come back with `--`, with `.`, or where a revision and a path stand side by side."""
-    if any(word in ("-b", "-B", "--orphan", "-t", "--track", "--detach") for word in args):
+    if not _NAMES["git_branching"].isdisjoint(args):
         return CHANGE
     named = [word for word in args if not word.startswith("-")]
     paths = list(args[args.index("--") + 1 :]) if "--" in args else named if "." in named else named[1:]
@@ -86,10 +95,8 @@ def _taking_back(paths: Words) -> ShellReading:
 
 
 def _git_restore(args: Words) -> ShellReading:
-    only_index = any(word in ("--staged", "-S") for word in args)
-    in_tree = any(word in ("--worktree", "-W") for word in args)
-    if only_index and not in_tree:
-        return CHANGE
+    if not {"--staged", "-S"}.isdisjoint(args) and {"--worktree", "-W"}.isdisjoint(args):
+        return CHANGE  # of the index alone
     values = [args[at + 1] for at, word in enumerate(args[:-1]) if word in ("-s", "--source")]
     return _taking_back([word for word in args if not word.startswith("-") and word not in values])
 
@@ -109,11 +116,9 @@ def _git_listing(args: Words) -> ShellReading:
 
 
 _GIT: dict[str, Reader] = {
-    "commit": _with("--dry-run", then=READ, otherwise=COMMIT),
-    "revert": lambda args: REVERT,
+    **_rules("git_arguments"),
     "checkout": _git_checkout,
     "restore": _git_restore,
-    "reset": _with("--hard --keep --merge", then=REVERT, otherwise=CHANGE),
     "stash": _git_stash,
     **dict.fromkeys(("branch", "tag", "remote", "worktree", "submodule", "config", "notes"), _git_listing),
 }
@@ -146,12 +151,9 @@ def _curl_changes(word: str, value: str) -> bool:
     return word.startswith(_CURL_SENDS) or short[:1] in ("d", "F", "T") or short.endswith("O")
 
 
-_IN_PLACE = _matching(r"^(?:-[nElrpws0]*i|--in-?place)", then=CHANGE, otherwise=READ)
-
-
 def _perl(rest: Words) -> ShellReading:
     prints = any(re.fullmatch(r"-[la0]*[np]\w*", word) for word in rest)
-    return _IN_PLACE(rest) if prints else CHANGE
+    return _SPECIAL["sed"](rest) if prints else CHANGE
 
 
 def _source(rest: Words) -> ShellReading:
@@ -172,24 +174,15 @@ def _formatter(rest: Words) -> ShellReading:
 
 
 _SPECIAL: dict[str, Reader] = {
+    **_rules("arguments"),
     "git": _git,
     **dict.fromkeys(("gh", "glab", "hub"), _hosting),
     "curl": lambda rest: CHANGE if any(map(_curl_changes, rest, (*rest[1:], ""))) else READ,
-    "wget": _with("-O- -qO- --spider -", then=READ, otherwise=CHANGE),
-    **dict.fromkeys(("sed", "gsed", "yq"), _IN_PLACE),
     "perl": _perl,
-    **dict.fromkeys(
-        ("awk", "gawk", "mawk", "nawk"), _matching(r'>\s*"|system\s*\(|\|\s*"', then=CHANGE, otherwise=READ)
-    ),
-    "sort": _matching("^(?:-o|--output)", then=CHANGE, otherwise=READ),
-    "tee": _matching("^(?!-|/dev/)", then=CHANGE, otherwise=READ),
-    **dict.fromkeys(("black", "prettier", "gofmt", "goimports", "isort", "rustfmt", "shfmt"), _formatter),
+    **dict.fromkeys(_NAMES["formatters"], _formatter),
     **dict.fromkeys((".", "source"), _source),
-    **dict.fromkeys(("fd", "fdfind"), _with("-x -X --exec --exec-batch", then=CHANGE, otherwise=READ)),
-    **dict.fromkeys(("tsc", "vue-tsc"), _with("--noEmit", then=CHECK, otherwise=BUILD)),
     "ruff": lambda rest: _formatter(rest) if rest[:1] == ["format"] else _linter(rest),
     "rubocop": lambda rest: BUILD if "-a" in rest or "-A" in rest else _linter(rest),
-    "cmake": _with("--build", then=BUILD, otherwise=CHANGE),
 }
 
 
@@ -277,11 +270,10 @@ def _program(word: str) -> str:
 
 def _inner(name: str, rest: Words, depth: int) -> ShellReading | None:
     """The reading of the command that this one runs; None where it runs none that can be seen."""
-    if name in _NAMES["shells"] and rest[:1] == ["-n"]:
-        return CHECK  # only its syntax
     if name in _NAMES["shells"]:
-        runs_text = len(rest) > 1 and rest[0] in ("-c", "-lc", "-ic")
-        return _read_text(rest[1], depth) if runs_text else _script_file(_without_options(rest))
+        if len(rest) > 1 and rest[0] in ("-c", "-lc", "-ic"):
+            return _read_text(rest[1], depth)
+        return CHECK if rest[:1] == ["-n"] else _script_file(_without_options(rest))  # -n: only its syntax
     if name == "eval":
         return _read_text(" ".join(rest), depth)
     if name == "xargs":
@@ -302,7 +294,7 @@ def _script_file(words: Words) -> ShellReading:
     """A script is known by its name only: `./run-tests.sh` checks, and may do anything besides."""
     if not words:
         return CHANGE
-    name = re.findall(r"[a-z0-9]+", _program(words[0]).lower().removesuffix(".sh"))
+    name = _PARTS.findall(_program(words[0]).lower().removesuffix(".sh"))
     return BUILD if name and name[-1] in _NAMES["check_words"] | _NAMES["build_words"] else CHANGE
 
 
@@ -356,7 +348,7 @@ def _scripts(rest: Words) -> list[str]:
 
 def _script(name: str) -> ShellReading | None:
     """`test:unit`, `lint`, `build-all` → what the name promises; None where it promises nothing."""
-    words = set(re.findall(r"[a-z0-9]+", name.lower()))
+    words = set(_PARTS.findall(name.lower()))
     if words & _NAMES["build_words"]:
         return BUILD
     if not words & _NAMES["check_words"]:

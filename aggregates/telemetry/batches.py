@@ -23,7 +23,7 @@ from aggregates.event import Digester, Scope
 from aggregates.ids import prompt_stream
 from aggregates.records.record import FileChange, Point, TextPool
 from aggregates.telemetry.agents import Agent
-from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Answer, Exchange, RecordDraft, TypedPrompt, What
+from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, RecordDraft, What
 from aggregates.telemetry.envelope import LEVELS, SectionContext, Signal, assembled, without_secrets
 from aggregates.telemetry.otlp import Fault
 
@@ -78,26 +78,24 @@ class Batches(Generic[T]):
         Raises `Fault` where the export has too many sessions, or repeats too much for each of them.
         """
         key = (session, agent)
-        part = self._open.get(key)
-        shared = part is not None and part.raws and part.raws[-1][0] is context
-        head_bytes = 0 if shared else context.branch.size_bytes
-        size_bytes = record_bytes + head_bytes
-        full = part is not None and (
-            len(part.raws) >= PART_RECORDS_MAX or part.size_bytes + size_bytes > PART_BYTES_MAX
-        )
-        if full:
-            head_bytes = context.branch.size_bytes
-        if part is None and len(self._open) >= SESSIONS_MAX:
-            raise Fault(f"an export may hold {SESSIONS_MAX} agent sessions; send fewer at once")
+        part, head_bytes = self._open.get(key), context.branch.size_bytes
+        if part is None:
+            if len(self._open) >= SESSIONS_MAX:
+                raise Fault(f"an export may hold {SESSIONS_MAX} agent sessions; send fewer at once")
+            room = Part[T](session, agent)
+        else:
+            added_bytes = 0 if part.raws and part.raws[-1][0] is context else head_bytes
+            full = part.size_bytes + record_bytes + added_bytes > PART_BYTES_MAX or len(part.raws) >= PART_RECORDS_MAX
+            room, head_bytes = (Part[T](session, agent), head_bytes) if full else (part, added_bytes)
         if head_bytes > self._heads_bytes_left:
             raise Fault("its resource and scope would be stored too often; send fewer agent sessions at once")
         self._heads_bytes_left -= head_bytes
-        if full:
-            self._full.append(self._open.pop(key))
-        if part is None or full:
-            part = self._open[key] = Part(session, agent)
-        part.size_bytes += record_bytes + head_bytes
-        return part
+        if part is not None and room is not part:
+            self._full.append(part)
+            del self._open[key]  # so that the new one stands at the end
+        self._open[key] = room
+        room.size_bytes += record_bytes + head_bytes
+        return room
 
     def parts(self) -> list[Part[T]]:
         """The full ones first, then the others in the order in which their sessions came up."""
@@ -197,46 +195,35 @@ class Step(NamedTuple):
 
 
 def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
-    prompt, answer = exchange.prompt, exchange.answer
+    """The prompt, its response, and records in batches; none reaches beyond its exchange, so it is the same again."""
+    prompt, answer, scope = exchange.prompt, exchange.answer, sender.scope
     if prompt is not None:
-        yield Step("prompt", _prompt(prompt, exchange.agent_session_id, sender))
-    if prompt is not None and answer is not None:
-        yield Step("response", _response(prompt, answer, sender))
-    for batch in record_batches(exchange, sender):
-        yield Step("records", batch)
-
-
-def _prompt(prompt: TypedPrompt, agent_session_id: str, sender: Sender) -> CapturePrompt:
-    scope, client_event_id = sender.scope, uuid5(_LINE_NAMESPACE, prompt.line_id)
-    return CapturePrompt(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
-        prompt_id=prompt_stream(scope.developer_id, client_event_id),
-        agent_session_id=agent_session_id,
-        source=sender.source + TRANSCRIPT_SUFFIX,
-        text=prompt.text,
-        client_event_id=client_event_id,
-        host_prompt_id=prompt.host_prompt_id,
-        submitted_at_us=prompt.at_us,
-        cwd=prompt.cwd,
-    )
-
-
-def _response(prompt: TypedPrompt, answer: Answer, sender: Sender) -> CaptureResponse:
-    """It carries no tokens: the requests' records do."""
-    scope, client_event_id = sender.scope, uuid5(_LINE_NAMESPACE, prompt.line_id)
-    return CaptureResponse(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
-        prompt_id=prompt_stream(scope.developer_id, client_event_id),
-        content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
-        response_operation_id=str(uuid5(client_event_id, "response")),
-        responded_at_us=answer.at_us,
-    )
-
-
-def record_batches(exchange: Exchange, sender: Sender) -> Iterator[CaptureRecords]:
-    """The records in batches; none reaches beyond its exchange, so it is the same batch next time."""
+        client_event_id = uuid5(_LINE_NAMESPACE, prompt.line_id)
+        capture = CapturePrompt(
+            organization_id=scope.organization_id,
+            developer_id=scope.developer_id,
+            prompt_id=prompt_stream(scope.developer_id, client_event_id),
+            agent_session_id=exchange.agent_session_id,
+            source=sender.source + TRANSCRIPT_SUFFIX,
+            text=prompt.text,
+            client_event_id=client_event_id,
+            host_prompt_id=prompt.host_prompt_id,
+            submitted_at_us=prompt.at_us,
+            cwd=prompt.cwd,
+        )
+        yield Step("prompt", capture)
+        if answer is not None:
+            response = CaptureResponse(
+                organization_id=scope.organization_id,
+                developer_id=scope.developer_id,
+                prompt_id=capture.prompt_id,
+                # It carries no tokens: the requests' records do.
+                content=ResponseContent(response_text=answer.text, elapsed_ms=answer.elapsed_ms),
+                response_operation_id=str(uuid5(client_event_id, "response")),
+                responded_at_us=answer.at_us,
+            )
+            yield Step("response", response)
     for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
         drafts = exchange.drafts[start : start + BATCH_RECORDS_MAX]
-        yield captured_records(drafts, exchange.agent_session_id, sender.source, sender.scope, sender.digester)
+        session, source = exchange.agent_session_id, sender.source
+        yield Step("records", captured_records(drafts, session, source, scope, sender.digester))

@@ -164,7 +164,7 @@ class SourceEvent(msgspec.Struct):
 
     def other(self, **fields: Any) -> list[RecordDraft]:
         """Kept and shown, and of no meaning for scores."""
-        return self.only("other", **{"model": name(self.attributes, "model"), **fields})
+        return self.only("other", **{"model": name(self.attributes, "model"), "duration_ms": self.span_ms, **fields})
 
     def told(self, **keys: str | tuple[str, ...]) -> dict[str, Any]:
         """Fields of a record, each by the first of these attributes that is there: names, ids, else counts."""
@@ -219,13 +219,11 @@ def wait_told(attributes: Attributes, message: str | None) -> int | None:
     lines = {key: attributes.get(key) for key in (*_WAIT_MS, *_WAIT_SECONDS)}
     single = {key: line[0] if isinstance(line, list) and line else line for key, line in lines.items()}
     told, seconds = count(single, *_WAIT_MS), count(single, *_WAIT_SECONDS)
-    if told is None:
-        told = _wait_in((message or "")[:_HEAD_CHARACTERS]) if seconds is None else seconds * 1_000
+    head = (message or "")[:_HEAD_CHARACTERS]
+    if told is None and seconds is not None:
+        told = seconds * 1_000
+    elif told is None and (worded := _WAIT.search(head)):
+        told = round(sum(float(number) * _UNITS_MS[unit.lower()] for number, unit in _PIECES.findall(worded[1])))
+    elif told is None and (alone := _SECONDS_ALONE.search(head)):
+        told = int(alone[1]) * 1_000
     return told if told is not None and told <= _WAIT_MS_MAX else None
-
-
-def _wait_in(message: str) -> int | None:
-    if worded := _WAIT.search(message):
-        return round(sum(float(number) * _UNITS_MS[unit.lower()] for number, unit in _PIECES.findall(worded[1])))
-    alone = _SECONDS_ALONE.search(message)
-    return None if alone is None else int(alone[1]) * 1_000

@@ -161,7 +161,7 @@ class Export:
         reader = spans.span_reader(agent, attributes)
         started = spans.helped_in(attributes) if reader is spans.ai_sdk else None
         self._heard(agent, context, follows=reader is not None)
-        _keep(batches, raw, part, event, reader or _span_only, started)
+        _keep(batches, raw, part, event, reader or SourceEvent.other, started)
 
     def _point(self, batches: Batches[Point], raw: _Raw) -> None:
         context = raw.context
@@ -215,10 +215,6 @@ def _keep(
     if child is not None:
         start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
         child.add(raw.context, raw.data, [RecordDraft(replace(start, origin=None, prompt_id=None))])
-
-
-def _span_only(event: SourceEvent) -> list[RecordDraft]:
-    return event.other(duration_ms=event.span_ms)
 
 
 def _meaning(sender: Agent, metric: str, attributes: otlp.Attributes) -> PointMeaning | None:

@@ -5,30 +5,18 @@ agent at a place of its own, and nowhere else: what a command printed is not loo
 """
 
 import re
-from typing import Any, Literal, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from aggregates.telemetry.otlp import json_object
 
-Ending = Literal["succeeded", "failed", "interrupted", "unknown"]
 EDGE_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters at its beginning, or at its end
 _PARTS_MAX = 64
 _DEPTH_MAX = 4  # of a result in parts so many are looked at, and so deep
 
 
-class ToolOutcome(msgspec.Struct, frozen=True):
-    ending: Ending  # `interrupted`: a person stopped it. `unknown`: it still runs, or nothing was said.
-    exit_code: int | None = None
-
-    @property
-    def stopped(self) -> bool:
-        return self.ending == "interrupted"
-
-    @property
-    def ok(self) -> bool | None:
-        """As a record has it: None where it did not end by itself, or nobody knows how."""
-        return {"succeeded": True, "failed": False}.get(self.ending)
+class ToolOutcome(NamedTuple):
+    ok: bool | None  # None where it did not end by itself, still runs, or nothing was said
+    stopped: bool = False  # by a person
 
 
 _NEVER = re.compile(r"(?!)")
@@ -108,23 +96,19 @@ def tool_outcome(agent: str, result: object, flag: bool | None = None) -> ToolOu
     if wording.of_failures and flag is not False:
         head = edge = ""
     error = next((value for key in _ERRORS if isinstance(value := told.get(key), bool)), None)
-    code = _told_code(told)
+    places = [place for place in (told, told.get("metadata"), told.get("data")) if isinstance(place, dict)]
+    codes = (place.get(key) for place in places for key in _CODES)
+    code = next((each for each in codes if isinstance(each, int) and not isinstance(each, bool)), None)
     if code is None and (found := wording.code.search(edge)):
         code = int(found.group(1))
     if told.get("interrupted") is True or wording.stopped.search(head):
-        return ToolOutcome("interrupted", code)
+        return ToolOutcome(None, stopped=True)
     if flag is False or error or code or wording.failed.search(head):
-        return ToolOutcome("failed", code)
+        return ToolOutcome(False)
     if code is None and wording.running.search(edge):
-        return ToolOutcome("unknown")
+        return ToolOutcome(None)
     good = flag is True or error is False or code == 0 or wording.good.search(head) is not None
-    return ToolOutcome("succeeded" if good else "unknown", code)
-
-
-def _told_code(told: dict[str, Any]) -> int | None:
-    places = [place for place in (told, told.get("metadata"), told.get("data")) if isinstance(place, dict)]
-    values = (place.get(key) for place in places for key in _CODES)
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    return ToolOutcome(True if good else None)
 
 
 def _text(result: object, depth: int = 0) -> str:

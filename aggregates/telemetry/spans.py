@@ -97,7 +97,7 @@ def _gen_ai(event: SourceEvent) -> list[RecordDraft]:
             prompt = [] if asked is None else event.only("prompt", suffix="#prompt", words=asked)
             return [*request, *prompt, *_answer(event, _answered(attributes))]
         case _:
-            return event.other(**event.told(model=_CONVENTIONS["model"]), duration_ms=event.span_ms)
+            return event.other(**event.told(model=_CONVENTIONS["model"]))
 
 
 def _asked(attributes: Attributes) -> str | None:
@@ -161,7 +161,7 @@ def ai_sdk(event: SourceEvent) -> list[RecordDraft]:
             drafts += event.only("prompt", words=words)
         if text(attributes, "ai.response.finishReason") not in _ON_THE_WAY:
             drafts += _answer(event, text(attributes, "ai.response.text", "ai.response.object"))
-    return drafts or event.other(duration_ms=event.span_ms)
+    return drafts or event.other()
 
 
 def helped_in(attributes: Attributes) -> str | None:

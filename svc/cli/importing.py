@@ -16,8 +16,7 @@ from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
 from svc.connect.connecting import known_key
 from svc.connect.server import Server, checked_url
-from svc.importing.elsewhere import Elsewhere
-from svc.importing.importer import FORMATS, ImportReport, Progress, import_into, import_transcripts
+from svc.importing.importer import FORMATS, Elsewhere, ImportReport, Progress, import_into, import_transcripts
 from svc.log.folder import SOCKET
 from svc.settings import Settings
 

@@ -1,7 +1,7 @@
-"""From what happened to what is sent: at most one request a call, the same one however often it is sent."""
+"""From what a hook was told to what is sent: at most one request a call, the same one however often it is sent."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from time import gmtime, strftime
 from typing import Any, NamedTuple
@@ -18,10 +18,13 @@ TOOL_TEXT_CHARACTERS_MAX = 1_000
 MILLISECONDS_MAX = 10**12  # a longer duration is none, here as on the server
 ID_CHARACTERS_MAX = 1_024
 CWD_CHARACTERS_MAX = 32_767
-
-# --- what a hook was told, whichever agent calls it -------------------------------------------------------
-
 AGENTS = ("claude-code", "codex", "gemini")
+PROMPTS = "/v1/prompts"
+RESPONSES = "/v1/prompts/response"
+LOGS = "/v1/logs"
+CUT = "…[cut]"
+"""How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
+_EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
 _KINDS = {
     "UserPromptSubmit": "prompt",
     "BeforeAgent": "prompt",
@@ -39,21 +42,23 @@ _NO_ANSWER = "[no response text]"  # Gemini's, where the model said nothing
 _MENDED = "\ufffd"  # stands for what no intake takes
 
 
-class Happening(NamedTuple):
-    """One call of a hook; None for what it did not say."""
+class Captured(NamedTuple):
+    """What comes of one call of a hook."""
 
     kind: str
-    agent: str
     session: str
-    prompt_id: str | None  # the agent's name for the prompt, the same as in its telemetry
-    moment: str | None  # what tells this prompt from an equal one of the session where it has no such name
-    cwd: str | None
-    text: str | None  # the prompt, or the response
-    attributes: dict[str, str | None]  # what a log record says of it
+    letter: Letter | None = None
+    prompt: OpenPrompt | None = None  # which the session is at from now on; None where that does not change
 
 
-def happening(agent: str, told: dict[str, Any]) -> Happening | None:
-    """What happened; None where it is nothing that is captured, or not whole."""
+def captured(
+    connection: Connection,
+    agent: str,
+    told: dict[str, Any],
+    last_of: Callable[[str], OpenPrompt | None],
+    at: float,
+) -> Captured | None:
+    """None where nothing happened that is captured, or not whole. `last_of`: the prompt that a session is at."""
     kind, session = _KINDS.get(str(told.get("hook_event_name"))), _id(told, "session_id")
     inside = _id(told, "agent_id")
     if kind == "prompt" and agent == "codex" and inside is not None:
@@ -63,35 +68,70 @@ def happening(agent: str, told: dict[str, Any]) -> Happening | None:
         return None  # an agent told a sub-agent what to do, and is answered
     if kind is None or session is None:
         return None
-    # Codex calls a turn by another name here than in its telemetry: by text and time the two are joined.
-    prompt_id = _id(told, "prompt_id") if agent == "claude-code" else None
-    text = clean(told.get("prompt")) if kind == "prompt" else None
-    if kind == "response":
-        text = clean(told.get("last_assistant_message") or told.get("prompt_response"))
-        text = None if text == _NO_ANSWER else text
-    return Happening(
-        kind,
-        agent,
-        session,
-        prompt_id,
-        moment=_id(told, "prompt_id") or _id(told, "turn_id") or (_id(told, "timestamp") if kind == "prompt" else None),
-        cwd=(clean(told.get("cwd")) or "")[:CWD_CHARACTERS_MAX] or None,
-        text=text,
-        attributes=_attributes(kind, told, prompt_id),
-    )
+    if kind == "prompt":
+        letter, prompt = _prompt(connection, agent, session, told, last_of(session), at)
+    elif kind == "response":
+        letter, prompt = _response(connection, told, last_of(session), at)
+    else:
+        attributes = {"session.id": session, **_attributes(kind, told, _prompt_id(agent, told))}
+        letter, prompt = Letter(LOGS, log_export("hook", f"svc.{kind}", attributes, at)), None
+    return Captured(kind, session, letter, prompt)
 
 
-def clean(value: object) -> str | None:
-    """A text without what no intake takes: NUL and halves of characters. None where it is none, or empty."""
-    if not isinstance(value, str) or not value:
-        return None
-    return value.replace("\0", _MENDED).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+_Outcome = tuple[Letter | None, OpenPrompt | None]
 
 
-def _id(told: dict[str, Any], name: str) -> str | None:
-    """None also for a broken one: mended, two of them would be taken for one, and no intake knows it."""
-    value = (clean(told.get(name)) or "").strip()
-    return value if 0 < len(value) <= ID_CHARACTERS_MAX and _MENDED not in value else None
+def _prompt(
+    connection: Connection, agent: str, session: str, told: dict[str, Any], last: OpenPrompt | None, at: float
+) -> _Outcome:
+    """Its id is the same for the same prompt, so that two hooks tell of one; by chance where it has no name."""
+    text, moment = clean(told.get("prompt")), _moment(told) or _id(told, "timestamp")
+    if not connection.prompts or text is None or text.isspace():
+        return None, None
+    data = text.encode()
+    digest = sha256(data).hexdigest()
+    event_id = str(uuid4() if moment is None else uuid5(_EVENTS, json.dumps([agent, session, moment, digest])))
+    body: dict[str, Any] = {
+        "prompt_text": text,
+        "tool_session_id": session,
+        "source": agent,
+        "client_event_id": event_id,
+        "host_prompt_id": _prompt_id(agent, told),
+        "submitted_at": _iso(at),
+        "cwd": (clean(told.get("cwd")) or "")[:CWD_CHARACTERS_MAX] or None,
+    }
+    limit = min(TEXT_BYTES_MAX, connection.max_bytes or TEXT_BYTES_MAX)
+    if len(data) > limit:
+        body |= {
+            "prompt_text": data[:limit].decode(errors="ignore"),
+            "truncated": True,
+            "original_char_count": len(text),
+            "untruncated_sha256": digest,
+        }
+    if last is not None and event_id == last.event_id:
+        moment = last.moment
+    elif last is not None and moment == last.moment:
+        # Typed while the agent works, it bears the name of the turn that runs: an answer may bear another.
+        moment = None
+    return Letter(PROMPTS, body), OpenPrompt(event_id, at, moment)
+
+
+def _response(connection: Connection, told: dict[str, Any], last: OpenPrompt | None, at: float) -> _Outcome:
+    """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
+    text, moment = clean(told.get("last_assistant_message") or told.get("prompt_response")), _moment(told)
+    if not connection.responses or text in (None, _NO_ANSWER) or last is None or last.answered:
+        return None, None
+    if None not in (moment, last.moment) and moment != last.moment:
+        return None, None
+    body = {
+        "client_event_id": last.event_id,
+        "response_operation_id": str(uuid5(UUID(last.event_id), "response")),
+        "response_text": (text or "").encode()[:TEXT_BYTES_MAX].decode(errors="ignore"),
+        "elapsed_ms": max(0, round((at - last.at) * 1000)),
+        "responded_at": _iso(at),
+        "plugin_version": __version__,
+    }
+    return Letter(RESPONSES, body), last._replace(answered=True)
 
 
 def _attributes(kind: str, told: dict[str, Any], prompt_id: str | None) -> dict[str, str | None]:
@@ -136,86 +176,34 @@ def _tool_input(value: object) -> str | None:
     return found if len(found) <= TOOL_INPUT_BYTES_MAX else None
 
 
-# --- what is sent -----------------------------------------------------------------------------------------
-
-PROMPTS = "/v1/prompts"
-RESPONSES = "/v1/prompts/response"
-LOGS = "/v1/logs"
-CUT = "…[cut]"
-"""How a shortened text of a tool's input ends; the server draws nothing from such an input that would be wrong."""
-_EVENTS = UUID("5d8f0f0e-7b0b-5a53-8c0e-3f2a1f6c9d10")
+def clean(value: object) -> str | None:
+    """A text without what no intake takes: NUL and halves of characters. None where it is none, or empty."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value.replace("\0", _MENDED).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-Outcome = tuple[Letter | None, OpenPrompt | None]
-"""The request, and what is remembered of the session from now on; None where there is nothing to send or change."""
+def _id(told: dict[str, Any], name: str) -> str | None:
+    """None also for a broken one: mended, two of them would be taken for one, and no intake knows it."""
+    value = (clean(told.get(name)) or "").strip()
+    return value if 0 < len(value) <= ID_CHARACTERS_MAX and _MENDED not in value else None
 
 
-def captured(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
-    """What comes of it. `last`: the prompt that the session is at. `at`: seconds since 1970."""
-    if happening.kind == "prompt":
-        return _prompt(connection, happening, last, at)
-    if happening.kind == "response":
-        return _response(connection, happening, last, at)
-    attributes = {"session.id": happening.session, **happening.attributes}
-    return Letter(LOGS, log_export("hook", f"svc.{happening.kind}", attributes, at)), None
+def _prompt_id(agent: str, told: dict[str, Any]) -> str | None:
+    """The prompt's name in telemetry. Codex calls a turn by another name here: text and time join the two."""
+    return _id(told, "prompt_id") if agent == "claude-code" else None
 
 
-def _prompt(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
-    """Its id is the same for the same prompt, so that two hooks tell of one; by chance where it has no name."""
-    text, moment = happening.text, happening.moment
-    if not connection.prompts or text is None or text.isspace():
-        return None, None
-    data = text.encode()
-    digest = sha256(data).hexdigest()
-    named = uuid5(_EVENTS, json.dumps([happening.agent, happening.session, moment, digest]))
-    event_id = str(uuid4() if moment is None else named)
-    body: dict[str, Any] = {
-        "prompt_text": text,
-        "tool_session_id": happening.session,
-        "source": happening.agent,
-        "client_event_id": event_id,
-        "host_prompt_id": happening.prompt_id,
-        "submitted_at": _iso(at),
-        "cwd": happening.cwd,
-    }
-    limit = min(TEXT_BYTES_MAX, connection.max_bytes or TEXT_BYTES_MAX)
-    if len(data) > limit:
-        body |= {
-            "prompt_text": data[:limit].decode(errors="ignore"),
-            "truncated": True,
-            "original_char_count": len(text),
-            "untruncated_sha256": digest,
-        }
-    if last is not None and event_id == last.event_id:
-        moment = last.moment
-    elif last is not None and moment == last.moment:
-        # Typed while the agent works, it bears the name of the turn that runs: an answer may bear another.
-        moment = None
-    return Letter(PROMPTS, body), OpenPrompt(event_id, at, moment)
-
-
-def _response(connection: Connection, happening: Happening, last: OpenPrompt | None, at: float) -> Outcome:
-    """A prompt's first answer: where another hook has the agent go on, the server has that one already."""
-    if not connection.responses or happening.text is None or last is None or last.answered:
-        return None, None
-    if None not in (happening.moment, last.moment) and happening.moment != last.moment:
-        return None, None
-    body = {
-        "client_event_id": last.event_id,
-        "response_operation_id": str(uuid5(UUID(last.event_id), "response")),
-        "response_text": happening.text.encode()[:TEXT_BYTES_MAX].decode(errors="ignore"),
-        "elapsed_ms": max(0, round((at - last.at) * 1000)),
-        "responded_at": _iso(at),
-        "plugin_version": __version__,
-    }
-    return Letter(RESPONSES, body), last._replace(answered=True)
+def _moment(told: dict[str, Any]) -> str | None:
+    """What tells this prompt from an equal one of the session."""
+    return _id(told, "prompt_id") or _id(told, "turn_id")
 
 
 def _iso(at: float) -> str:
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(at))}.{int(at * 1000) % 1000:03}Z"
 
 
-def log_export(program: str, name: str, attributes: dict[str, str | None], at: float) -> dict[str, Any]:
+def log_export(program: str, name: str, attributes: Mapping[str, str | None], at: float) -> dict[str, Any]:
     """An export of one log record. `program`: hook or doctor."""
     record = {
         "timeUnixNano": str(int(at * 1_000_000) * 1_000),

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from svc.hook.captures import AGENTS, captured, happening
+from svc.hook.captures import AGENTS, captured
 from svc.hook.machine import MIB_BYTES, Connection, Outbox, connection_folder, forget_old, load_connection
 
 EXIT_SECONDS = 1.7
@@ -99,17 +99,15 @@ def _left_to_a_child() -> bool:
 
 def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any]) -> None:
     """Accept what happened. A prompt is noted first: were it lost, its answer would be taken for another one's."""
-    found = happening(agent, told)
+    found = captured(connection, agent, told, outbox.last, time.time())
     if found is None:
         return
-    last = outbox.last(found.session) if found.kind == "response" else None
-    letter, prompt = captured(connection, found, last, time.time())
-    if prompt is not None and not prompt.answered:
-        outbox.remember(found.session, prompt)
-    if letter is not None:
-        outbox.accept(letter)
-    if prompt is not None and prompt.answered:
-        outbox.remember(found.session, prompt)
+    if found.prompt is not None and not found.prompt.answered:
+        outbox.remember(found.session, found.prompt)
+    if found.letter is not None:
+        outbox.accept(found.letter)
+    if found.prompt is not None and found.prompt.answered:
+        outbox.remember(found.session, found.prompt)
     if found.kind == "session_end":
         forget_old(outbox.sessions)
 

@@ -16,9 +16,14 @@ from aggregates.records.tools import changed_lines, tool_effect
 from aggregates.telemetry.agents import STATUSES, SYNTHETIC_MODEL
 from aggregates.telemetry.draft import TypedPrompt, status_in
 from aggregates.telemetry.outcomes import tool_outcome
-from svc.importing.claude_lines import Block, CacheWrites, Fork, Line, Usage, line_of
-from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note
+from svc.importing.claude_lines import SPOKEN, Block, Fork, Line, Usage, line_of
+from svc.importing.exchange import Format, Memory, Note, Reader, ToolCall, by_beginning, note, text_in
 
+_REJECTED = (
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action right now",
+    "User rejected tool use",
+)
 _END_REASONS = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded"})
 _END_NOTES = frozenset({"turn_duration", "stop_hook_summary"})
 _START_REPEATS_US = 10_000_000  # each of several hooks reports the same session start; within this time they are one
@@ -51,18 +56,20 @@ class TranscriptReader(Reader):
                 self._user(line, at_us)
             case "assistant":
                 self._assistant(line, at_us)
-            case "system":
-                self._system(line, at_us)
-            case _:
+            case "system" if line.subtype in _END_NOTES and not line.is_sidechain:
+                self._open.stopped = True
+            case "system" if line.subtype == "compact_boundary":
+                self._compaction(line, at_us)
+            case "attachment" | "progress" if not line.is_sidechain:
                 self._session_start(line.attachment or line.data, line, at_us)
         self._prompted(line, at_us)
-        first = line.is_spoken and not line.is_sidechain and self._seen.add("session", self._session)
+        first = line.type in SPOKEN and not line.is_sidechain and self._seen.add("session", self._session)
         if first and self._started is None:
             self._add(note("session_start", self._session, at_us))
 
     def _session_start(self, data: dict[str, Any], line: Line, at_us: int) -> None:
         """A hook that ran at a session's start tells what began it; it changes no exchange that was finished."""
-        if data.get("hookEvent") != "SessionStart" or line.is_sidechain:
+        if data.get("hookEvent") != "SessionStart":
             return
         source = str(data.get("hookName")).partition(":")[2]
         before, self._started = self._started, (source, at_us)
@@ -95,7 +102,7 @@ class TranscriptReader(Reader):
                 self._speaking = None
                 self._open.stopped = True
             case "compaction":
-                self._compaction(line, at_us, None)
+                self._compaction(line, at_us)
             case "local output":
                 self._open.stopped = True
 
@@ -124,61 +131,51 @@ class TranscriptReader(Reader):
         """What comes after it is the last thing that its exchange led to."""
         self._add(item)
 
-    def _compaction(self, line: Line, at_us: int, trigger: str | None) -> None:
+    def _compaction(self, line: Line, at_us: int) -> None:
         last = self._open.items[-1] if self._open.items else None
         if not isinstance(last, Note) or last.drafts[0].record.kind != "compaction":
-            self._note("compaction", line, at_us, trigger)
-
-    def _system(self, line: Line, at_us: int) -> None:
-        if line.subtype in _END_NOTES and not line.is_sidechain:
-            self._open.stopped = True
-        elif line.subtype == "compact_boundary":
             trigger = line.compact_metadata.get("trigger") if isinstance(line.compact_metadata, dict) else None
-            self._compaction(line, at_us, trigger if isinstance(trigger, str) else None)
+            self._note("compaction", line, at_us, trigger if isinstance(trigger, str) else None)
 
     def _note(self, kind: RecordKind, line: Line, at_us: int, source: str | None = None) -> None:
         self._add(note(kind, line.uuid or "", at_us, source=source))
 
     def _assistant(self, line: Line, at_us: int) -> None:
+        message, sidechain = line.message, bool(line.is_sidechain)
         if line.is_api_error_message:
-            self._failed(line, at_us)
+            # A request that failed for good, as the agent told the user.
+            text = "\n".join(block.text for block in message.blocks if block.text is not None) or None
+            named = STATUSES.get(line.error) if isinstance(line.error, str) else None
+            status = next((each for each in (line.api_error_status, named, status_in(text)) if each is not None), None)
+            told = {"request_id": line.request_id, "status_code": status, "sidechain": sidechain}
+            self._add(note("error", line.uuid or "", at_us, text, prompt_id=self._prompt_of(line), **told))
+            self._open.stopped = not sidechain
             return
-        if line.message.model == SYNTHETIC_MODEL:
+        if message.model == SYNTHETIC_MODEL:
             return
         self._request(line, at_us)
-        if not line.is_sidechain:
-            self._speaking = self._requests.get(line.request_key) if line.is_unended else None
-        for index, block in enumerate(line.message.blocks):
+        for index, block in enumerate(message.blocks):
             if block.type == "tool_use" and block.id is not None and self._seen.add("call", block.id):
-                arguments, sidechain = block.input if isinstance(block.input, dict) else {}, bool(line.is_sidechain)
+                arguments = block.input if isinstance(block.input, dict) else {}
                 # A request comes before the calls it asks for, and these in their order.
                 call = ToolCall(block.id, block.name or "", arguments, at_us + 1 + index, sidechain, whole=True)
                 call.prompt_id = self._prompt_of(line)
                 self._running[block.id] = call
                 self._add(call)
-        if not line.is_sidechain:
-            texts, message_id = line.message.texts, line.message.id or line.uuid
+        if not sidechain:
+            self._speaking = self._requests.get(line.request_key) if line.is_unended else None
+            texts, message_id = message.texts, message.id or line.uuid
             self._open.answered_us = at_us
             if "".join(texts).strip():
                 before = [self._open.answer] if message_id == self._open.answer_id else []
                 self._open.answer_id, self._open.answer = message_id, "\n\n".join(before + texts)
-        self._open.stopped = line.message.stop_reason in _END_REASONS
-
-    def _failed(self, line: Line, at_us: int) -> None:
-        """A request that failed for good, as the agent told the user."""
-        text = "\n".join(block.text for block in line.message.blocks if block.text is not None) or None
-        named = STATUSES.get(line.error) if isinstance(line.error, str) else None
-        status = next((each for each in (line.api_error_status, named, status_in(text)) if each is not None), None)
-        told = {"request_id": line.request_id, "status_code": status, "sidechain": bool(line.is_sidechain)}
-        self._add(note("error", line.uuid or "", at_us, text, prompt_id=self._prompt_of(line), **told))
-        self._open.stopped = not line.is_sidechain
+        self._open.stopped = message.stop_reason in _END_REASONS
 
     def _request(self, line: Line, at_us: int) -> None:
         """Each line of a message repeats the usage, and the last one is right."""
         key = line.request_key
         known = self._requests.get(key)
         cost, usage = line.cost_usd, line.message.usage or Usage()
-        writes = usage.cache_creation or CacheWrites()
         request = note(
             "request",
             f"{key[0]}:{key[1] or ''}",
@@ -189,7 +186,7 @@ class TranscriptReader(Reader):
             output_tokens=usage.output_tokens,
             cache_read_tokens=usage.cache_read_input_tokens,
             cache_write_tokens=usage.cache_creation_input_tokens,
-            cache_write_1h_tokens=writes.ephemeral_1h_input_tokens,
+            cache_write_1h_tokens=usage.cache_creation and usage.cache_creation.ephemeral_1h_input_tokens,
             cost_usd_nano=round(cost * 1_000_000_000) if cost is not None and 0 <= cost <= USD_MAX else None,
             request_id=line.request_id,
             sidechain=bool(line.is_sidechain),
@@ -211,10 +208,10 @@ class TranscriptReader(Reader):
 
     def _cut(self, *, finished: bool = True, next_session: str | None = None) -> None:
         """A call that still runs goes on into the next exchange of its session."""
-        items, going_on = self._open.items, self._running if finished and next_session is None else {}
+        items, still_running = self._open.items, self._running
+        going_on = still_running if finished and next_session is None else {}
         running = [item for item in items if isinstance(item, ToolCall) and item.call_id in going_on]
         self._open.items = [item for item in items if item not in running]
-        still_running = self._running
         super()._cut(finished=finished)
         self._running = still_running
         self._open.items += running
@@ -223,7 +220,7 @@ class TranscriptReader(Reader):
 
 
 def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
-    if block.is_rejection:
+    if block.is_error and text_in(block.content).lstrip().startswith(_REJECTED):
         call.reject()
         return
     effect = tool_effect(call.name)
@@ -239,8 +236,7 @@ def _finish(call: ToolCall, block: Block, result: object, at_us: int) -> None:
     else:
         call.duration_ms = call.took_ms(at_us)
     if call.ok and effect in ("edit", "write"):
-        lines = changed_lines(call.name, call.arguments, result)
-        call.known = msgspec.structs.replace(call.known, lines=lines)
+        call.known = msgspec.structs.replace(call.known, lines=changed_lines(call.name, call.arguments, result))
     if call.name in ("Task", "Agent"):
         call.spawn(at_us, call.arguments.get("subagent_type"))
 

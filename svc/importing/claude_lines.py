@@ -6,18 +6,13 @@ import msgspec
 
 from aggregates.reading.readings import CONTEXT, PRINTED, maker_of, own_words
 from aggregates.records.record import Count
-from svc.importing.exchange import Timed, text_in
+from svc.importing.exchange import Timed
 
 # What the agent put into the conversation, told apart from what a person typed.
 _INTERRUPTED = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
-_REJECTED = (
-    "The user doesn't want to proceed with this tool use",
-    "The user doesn't want to take this action right now",
-    "User rejected tool use",
-)
 _CONTINUED = "This session is being continued from a previous conversation"
 _LOCAL_OUTPUT = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
-_SPOKEN, _NOTED = ("user", "assistant"), ("system", "attachment", "progress")
+SPOKEN, _NOTED = ("user", "assistant"), ("system", "attachment", "progress")
 _TAGS_MAX = 64 * 1024  # a command's tags stand at the start; what a long text quotes is not searched
 
 
@@ -30,10 +25,6 @@ class Block(msgspec.Struct, frozen=True):
     tool_use_id: str | None = None
     content: Any = None
     is_error: bool | None = None
-
-    @property
-    def is_rejection(self) -> bool:
-        return bool(self.is_error) and text_in(self.content).lstrip().startswith(_REJECTED)
 
 
 class CacheWrites(msgspec.Struct, frozen=True):
@@ -103,10 +94,6 @@ class Line(Timed, rename="camel", kw_only=True):
     data: dict[str, Any] = msgspec.field(default_factory=dict)  # the progress of a hook
 
     @property
-    def is_spoken(self) -> bool:
-        return self.type in _SPOKEN
-
-    @property
     def request_key(self) -> tuple[str, str | None]:
         return self.message.id or self.uuid or "", self.request_id
 
@@ -114,7 +101,7 @@ class Line(Timed, rename="camel", kw_only=True):
     def is_unended(self) -> bool:
         """Words, or thoughts, of which no end is told. Older versions tell none of any message."""
         said = all(block.type in ("text", "thinking", "redacted_thinking") for block in self.message.blocks)
-        return said and self.message.stop_reason is None and not self.is_sidechain
+        return said and self.message.stop_reason is None
 
     @property
     def text(self) -> str:
@@ -148,30 +135,28 @@ class Line(Timed, rename="camel", kw_only=True):
             case "system" if self.subtype == "local_command" and isinstance(self.content, str):
                 return _command(self.content)
             case "attachment" if self.attachment.get("type") == "queued_command" and not self.is_meta:
-                return _queued(self.attachment)
+                told, prompt = self.attachment, self.attachment.get("prompt")
+                if isinstance(prompt, list):
+                    texts = (part["text"] for part in prompt if isinstance(part, dict) and "text" in part)
+                    prompt = "\n".join(map(str, texts))
+                if isinstance(prompt, str) and not told.get("isMeta"):
+                    origin = told.get("origin")
+                    by_person = not isinstance(origin, dict) or origin.get("kind") == "human"
+                    return _as_typed(prompt, by_person=by_person and told.get("commandMode", "prompt") == "prompt")
         return None
 
 
 def line_of(value: dict[str, Any]) -> Line | None:
     """The line of this JSON object; None for one of a kind without meaning here. Raises `ValueError`."""
     kind = value.get("type", "")
-    if isinstance(kind, str) and kind not in (*_SPOKEN, *_NOTED):
+    if isinstance(kind, str) and kind not in (*SPOKEN, *_NOTED):
         return None
     if kind in _NOTED:
         value.pop("message", None)  # of a form of its own, if it is there
     line = msgspec.convert(value, Line)
-    if line.is_spoken and (line.at_us is None or "message" not in value):
+    if kind in SPOKEN and (line.at_us is None or "message" not in value):
         raise ValueError("no timestamp, or no message")
     return line
-
-
-def _queued(told: dict[str, Any]) -> str | None:
-    origin, prompt = told.get("origin"), told.get("prompt")
-    by_person = told.get("commandMode", "prompt") == "prompt"
-    by_person = by_person and not (isinstance(origin, dict) and origin.get("kind") != "human")
-    if isinstance(prompt, list):
-        prompt = "\n".join(str(part["text"]) for part in prompt if isinstance(part, dict) and "text" in part)
-    return _as_typed(prompt, by_person=by_person) if isinstance(prompt, str) and not told.get("isMeta") else None
 
 
 def _as_typed(text: str, *, by_person: bool = True) -> str | None:
@@ -182,13 +167,12 @@ def _as_typed(text: str, *, by_person: bool = True) -> str | None:
     start = words.lstrip()[:64]
     if start.startswith("<command-"):
         return _command(words)
-    shell = _tagged(words[:_TAGS_MAX], "bash-input") if start.startswith("<bash-input>") else None
+    shell = _tagged(words, "bash-input") if start.startswith("<bash-input>") else None
     return words if shell is None else f"! {shell}"
 
 
 def _command(text: str) -> str | None:
-    head = text[:_TAGS_MAX]
-    name, arguments = _tagged(head, "command-name"), _tagged(head, "command-args")
+    name, arguments = _tagged(text, "command-name"), _tagged(text, "command-args")
     if not name:
         return None
     typed = "/" + name.removeprefix("/")
@@ -197,6 +181,6 @@ def _command(text: str) -> str | None:
 
 def _tagged(text: str, tag: str) -> str | None:
     """What stands in the first such tag; None where it is not closed."""
-    _, _, rest = text.partition(f"<{tag}>")
+    _, _, rest = text[:_TAGS_MAX].partition(f"<{tag}>")
     inside, closing, _ = rest.partition(f"</{tag}>")
     return inside.strip() if closing else None

@@ -51,7 +51,7 @@ USED_AS = {
 }
 """How patterns in tables are used: those of secrets only behind the letters that begin one."""
 BUILT_ELSEWHERE = {
-    "aggregates.records.shell._matching": "read_command",
+    "aggregates.records.shell._by_argument": "read_command",
     "aggregates.reading.reading._any_of": "evidence_spans",
     "aggregates.reading.sentences.patterns": "read_prompt",
     "aggregates.reading.reading._cjk": "read_prompt",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.hook.captures import AGENTS, captured, happening
+from svc.hook.captures import AGENTS, captured
 from svc.hook.machine import Connection, OpenPrompt
 from tests.fuzz.mill import drawn_ids
 from tests.fuzz.odd import bent, examples
@@ -17,6 +17,7 @@ from tests.fuzz.test_intake import MILL
 from tests.support.people import NOW_US
 
 AT = NOW_US / 1e6
+CONNECTION = Connection("claude-code", "http://127.0.0.1:9", "svc_key")
 _COMMON = {"session_id": "s1", "cwd": "/home/ana/shop", "prompt_id": "p1", "timestamp": "2026-08-01T09:00:00Z"}
 TOLD: list[Any] = [
     {"hook_event_name": "UserPromptSubmit", "prompt": "Fix the crash in src/app.py", **_COMMON},
@@ -39,14 +40,17 @@ TOLD: list[Any] = [
 @given(st.lists(st.tuples(st.sampled_from(AGENTS), bent(TOLD)), min_size=1, max_size=4), st.randoms())
 async def test_what_a_hook_sends_is_taken(calls: list[tuple[str, Any]], chance: Random) -> None:
     """No call breaks, and nothing is sent that intake would refuse for good, which would lose it."""
-    mill, last = MILL.empty(), None
+    mill = MILL.empty()
+    remembered: dict[str, OpenPrompt] = {}
     for number, (agent, told) in enumerate(calls):
-        found = happening(agent, told) if isinstance(told, dict) else None
-        if found is None:
+        if not isinstance(told, dict):
             continue
         with drawn_ids(chance):
-            letter, prompt = captured(Connection(agent, "http://127.0.0.1:9", "svc_key"), found, last, AT + number)
-        last = prompt or last or OpenPrompt(str(UUID(int=1)), AT)
+            found = captured(CONNECTION, agent, told, remembered.get, AT + number)
+        if found is None:
+            continue
+        known = remembered.get(found.session, OpenPrompt(str(UUID(int=1)), AT))
+        remembered[found.session], letter = found.prompt or known, found.letter
         if letter is None:
             continue
         answer = await mill.intake.post(letter.path, json.dumps(letter.body).encode())
@@ -60,15 +64,14 @@ async def test_what_a_hook_sends_is_taken(calls: list[tuple[str, Any]], chance: 
 @pytest.mark.parametrize("session", ["\0", "half \ud83d", "\ufffd"])
 def test_a_session_of_a_broken_name_is_none(session: str) -> None:
     """Mended it would be taken for another one that is broken elsewhere, and what it sends would be refused."""
-    assert happening("claude-code", TOLD[5] | {"session_id": session}) is None
+    assert captured(CONNECTION, "claude-code", TOLD[5] | {"session_id": session}, lambda session: None, AT) is None
 
 
 @pytest.mark.parametrize("duration", [float("nan"), float("inf"), -1, 10**40, "12", None])
 async def test_a_duration_that_is_none_is_left_out(duration: object) -> None:
     """The tool call is told all the same."""
-    found = happening("claude-code", TOLD[4] | {"duration_ms": duration})
+    found = captured(CONNECTION, "claude-code", TOLD[4] | {"duration_ms": duration}, lambda session: None, AT)
     assert found is not None
-    letter, _ = captured(Connection("claude-code", "http://127.0.0.1:9", "svc_key"), found, None, AT)
-    assert letter is not None
-    assert "duration_ms" not in str(letter.body)
-    assert (await MILL.empty().intake.post(letter.path, letter.body)).json == {}
+    assert found.letter is not None
+    assert "duration_ms" not in str(found.letter.body)
+    assert (await MILL.empty().intake.post(found.letter.path, found.letter.body)).json == {}

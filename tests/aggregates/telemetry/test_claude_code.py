@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from aggregates.capture.commands import CaptureRecords
 from aggregates.records.record import Record
-from aggregates.telemetry.batches import Sender, record_batches
+from aggregates.telemetry.batches import Sender, steps
 from aggregates.telemetry.draft import wait_told
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
@@ -134,7 +135,8 @@ def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments:
         raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
     )
     sender = Sender(ANA, "claude-code", DIGESTER)
-    commands = [command for exchange in exchanges for command in record_batches(exchange, sender)]
+    made = [step.command for exchange in exchanges for step in steps(exchange, sender)]
+    commands = [command for command in made if isinstance(command, CaptureRecords)]
     (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
     record = told.only
     same = ("kind", "tool", "call_id", "ok", "input_digest", "lines_added", "lines_removed")

@@ -8,12 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.hook.captures import (
-    TEXT_BYTES_MAX,
-    TOOL_INPUT_BYTES_MAX,
-    captured,
-    happening,
-)
+from svc.hook.captures import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Captured, captured
 from svc.hook.machine import Connection, Letter, OpenPrompt, Outbox, forget_old, load_connection
 from svc.hook.main import keep
 
@@ -32,12 +27,15 @@ def told(event: str, **fields: Any) -> dict[str, Any]:
     return {"hook_event_name": event, "session_id": "s1", "cwd": "/home/ana/shop", **fields}
 
 
+def heard(agent: str, last: OpenPrompt | None, input_fields: dict[str, Any]) -> Captured | None:
+    return captured(CONNECTION, agent, input_fields, lambda session: last, AT)
+
+
 def capture(agent: str, last: OpenPrompt | None = None, /, **input_fields: Any) -> Letter:
-    found = happening(agent, input_fields)
+    found = heard(agent, last, input_fields)
     assert found is not None
-    letter, _ = captured(CONNECTION, found, last, AT)
-    assert letter is not None
-    return letter
+    assert found.letter is not None
+    return found.letter
 
 
 def attributes(letter: Letter) -> dict[str, str]:
@@ -112,9 +110,7 @@ def test_an_answer_goes_to_the_prompt_before_it(event: str, field: str) -> None:
     ids=["no prompt known", "answered already", "another prompt's", "no text", "Gemini's word for no text"],
 )
 def test_an_answer_that_belongs_to_no_open_prompt_is_not_sent(last: OpenPrompt | None, fields: dict[str, str]) -> None:
-    found = happening("claude-code", told("Stop", **fields))
-    assert found is not None
-    assert captured(CONNECTION, found, last, AT) == (None, None)
+    assert heard("claude-code", last, told("Stop", **fields)) == Captured("response", "s1")
 
 
 @pytest.mark.parametrize("answered_under", ["running", "own"])
@@ -123,11 +119,11 @@ def test_a_prompt_that_is_typed_while_the_agent_works_gets_its_own_answer(answer
     last: OpenPrompt | None = None
     events = []
     for text in ("one", "two", "two"):
-        found = happening("claude-code", told("UserPromptSubmit", prompt=text, prompt_id="running"))
+        found = heard("claude-code", last, told("UserPromptSubmit", prompt=text, prompt_id="running"))
         assert found is not None
-        letter, last = captured(CONNECTION, found, last, AT)
-        assert letter is not None
-        events.append(letter.body["client_event_id"])
+        last = found.prompt
+        assert last is not None
+        events.append(last.event_id)
     assert events[0] != events[1] == events[2]
     answer = told("Stop", last_assistant_message="done", prompt_id=answered_under)
     assert capture("claude-code", last, **answer).body["client_event_id"] == events[1]
@@ -137,24 +133,20 @@ def test_a_prompt_that_is_typed_while_the_agent_works_gets_its_own_answer(answer
 def test_what_a_sub_agent_is_told_and_answers_is_no_persons(event: str) -> None:
     """Codex tells it under the name of the session that it works for."""
     fields = {"prompt": "look at the tests", "last_assistant_message": "done", "turn_id": "t1"}
-    assert happening("codex", told(event, **fields)) is not None
-    found = happening("codex", told(event, **fields, agent_id="a1", agent_type="explorer"))
+    assert heard("codex", None, told(event, **fields)) is not None
+    found = heard("codex", None, told(event, **fields, agent_id="a1", agent_type="explorer"))
     if event != "UserPromptSubmit":
         assert found is None
         return
     assert found is not None
-    assert (found.kind, found.session, found.text, found.attributes["source"]) == (
-        "session_start",
-        "a1",
-        None,
-        "subagent",
-    )
+    assert (found.kind, found.session, found.prompt) == ("session_start", "a1", None)
+    assert found.letter is not None
+    assert attributes(found.letter)["source"] == "subagent"
 
 
 def test_what_the_server_does_not_ask_for_is_not_sent() -> None:
-    prompt = happening("claude-code", told("UserPromptSubmit", prompt="fix it"))
-    assert prompt is not None
-    assert captured(CONNECTION._replace(prompts=False), prompt, None, AT) == (None, None)
+    prompt, unasked = told("UserPromptSubmit", prompt="fix it"), CONNECTION._replace(prompts=False)
+    assert captured(unasked, "claude-code", prompt, lambda session: None, AT) == Captured("prompt", "s1")
 
 
 CALL = {"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "ls"}, "duration_ms": 12.4}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aggregates.event import Scope
-from svc.hook.captures import captured, happening
+from svc.hook.captures import captured
 from svc.hook.machine import Connection, OpenPrompt
 from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts, transcripts
@@ -55,17 +55,18 @@ async def imported(house: House, agent: str, file: Path) -> None:
 
 async def hooked(house: House, intake: Caller, agent: str, *calls: tuple[float, dict[str, Any]]) -> None:
     """Calls of a hook, each at its second."""
-    last: OpenPrompt | None = None
+    remembered: dict[str, OpenPrompt] = {}
     for seconds, told in calls:
-        found = happening(agent, {"session_id": SESSIONS[agent], **told})
-        if found is None:
-            continue
         at = START_US / 1_000_000 + seconds
         house.clock_us = int(at * 1_000_000)
-        letter, remembered = captured(Connection(agent, "", ""), found, last, at)
-        last = remembered or last
-        if letter is not None:
-            assert (await intake.post(letter.path, letter.body)).status in (200, 201, 204)
+        told = {"session_id": SESSIONS[agent], **told}
+        found = captured(Connection(agent, "", ""), agent, told, remembered.get, at)
+        if found is None:
+            continue
+        if found.prompt is not None:
+            remembered[found.session] = found.prompt
+        if found.letter is not None:
+            assert (await intake.post(found.letter.path, found.letter.body)).status in (200, 201, 204)
 
 
 # --- Claude Code: a failing check, a prompt typed meanwhile, the report of a background task ---------------
