@@ -8,10 +8,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from aggregates.capture.clear import cleared
-from aggregates.capture.commands import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup
-from aggregates.capture.decide import CaptureState, capture_streams, cleaned, decide_capture, evolve_capture
-from aggregates.capture.events import SetupCompleted
+from aggregates.capture.decide import CaptureState, capture_streams, cleaned, cleared, decide_capture, evolve_capture
+from aggregates.capture.events import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup, SetupCompleted
 from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.reports.decide import ReportState, decide_report, evolve_report

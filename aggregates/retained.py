@@ -17,7 +17,7 @@ from aggregates.event import DeveloperEvent, Digester, Event, Words
 from aggregates.judging.rubric import JoinedReading
 from aggregates.reading.readings import NAMED, OPENINGS, PromptReading, ResponseReading
 from aggregates.records.record import Record
-from aggregates.turns.observation import Observation, observe
+from aggregates.turns.turn import Observation, observe
 
 FORM = 2  # counted up whenever a reading changes its shape otherwise than by a field at its end
 

@@ -16,8 +16,8 @@ import msgspec
 from aggregates.event import Scope
 from aggregates.people.directory import Stay
 from aggregates.times import Window
-from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
-from projections.derive.sub_session_rows import PromptDetail
+from aggregates.turns.turn import UNKNOWN_MODEL
+from projections.derive.sub_session_rows import ModelTotals, PromptDetail
 from projections.reader import Reader, bound, json_array, owner, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.listing import with_agents
 from projections.sub_sessions.rows import NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in

@@ -21,7 +21,7 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates import ids
-from aggregates.capture.commands import CaptureRecords
+from aggregates.capture.events import CaptureRecords
 from aggregates.event import Done
 from aggregates.topics import TOPICS
 from svc import settings

@@ -10,8 +10,8 @@ import rfc8785
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.capture.clear import cleared
-from aggregates.capture.commands import (
+from aggregates.capture.decide import cleared
+from aggregates.capture.events import (
     AnyCapture,
     CaptureMetrics,
     CapturePrompt,

@@ -14,7 +14,6 @@ import msgspec
 from aggregates.judging.boundary import EXPANDED, asks_the_same
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import Bounds, Evidence, Intent, OutcomeVerdict, UndecidedReason
-from aggregates.turns.observation import Parts
 from aggregates.turns.turn import (
     ANSWERED,
     API_ERROR,
@@ -27,6 +26,7 @@ from aggregates.turns.turn import (
     PULL_REQUEST,
     REJECTED,
     REVERT,
+    Parts,
     Turn,
     covered,
 )

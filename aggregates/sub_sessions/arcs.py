@@ -13,8 +13,7 @@ import msgspec
 from aggregates.judging.boundary import TURNS_MAX, OpenArc, cannot_shift, contributions, topic_shift, verdict_of
 from aggregates.judging.rubric import NO_GAP_ANSWERS, GapAnswer, answered_boundary
 from aggregates.reading.verdicts import EMBEDDED, BoundaryVerdict, Evidence
-from aggregates.turns.observation import Parts
-from aggregates.turns.turn import COMMIT, Turn, covered
+from aggregates.turns.turn import COMMIT, Parts, Turn, covered
 
 QUIET_US = 30 * 60 * 1_000_000  # a session that has been quiet for this long has settled, until it goes on
 BoundaryKind = Literal["start", "clear", "end", "topic", "commit", "person"]

@@ -33,8 +33,7 @@ from aggregates.judging.rubric import (
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.turns.observation import Parts
-from aggregates.turns.turn import CHANGE, REVERT, ModelUsage, Turn, taken_back
+from aggregates.turns.turn import CHANGE, REVERT, ModelUsage, Parts, Turn, taken_back
 
 # Commands about a sub-session: its title, and overrides of what was judged.
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from aggregates.capture.commands import (
+from aggregates.capture.events import (
     TRANSCRIPT_SUFFIX,
     CaptureMetrics,
     CapturePrompt,

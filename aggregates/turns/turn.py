@@ -1,17 +1,158 @@
-"""A turn: one prompt and what the agent did about it, as numbers, flags, keyed digests and references to words."""
+"""A turn: one prompt and what the agent did about it, as numbers, flags, keyed digests and references to words.
+
+Each record of an agent is read once, as an observation without its words; a turn sums up those that belong to it.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, groupby, pairwise, repeat, takewhile
 from operator import add
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 
-from aggregates.event import Span
+from aggregates.event import Digester, Span, Words, cut
 from aggregates.reading.readings import PromptReading, ResponseReading
+from aggregates.records.record import Record, RecordKind
+from aggregates.records.shell import read_command
+from aggregates.records.tools import tool_effect
 from aggregates.times import US_PER_SECOND
-from aggregates.turns.observation import CapturedResponse, Observation, Parts
+
+ToolEffect = Literal["edit", "shell", "read", "other"]
+Parts = tuple[int, ...]
+"""Keyed digests of the names in a path, at most the last `PARTS_MAX`: two spellings of one file end alike."""
+PARTS_MAX = 8
+
+
+class ToolUse(msgspec.Struct, frozen=True, array_like=True):
+    """One finished tool call. A flag is None where it was not observed."""
+
+    effect: ToolEffect
+    ok: bool | None
+    mutating: bool  # whether it changes something; a shell call whose command was not observed counts as mutating
+    check: bool
+    commit: bool
+    pull_request: bool
+    revert: bool
+    input_digest: int | None
+    file_digest: int | None
+    path: Span | None
+    lines_added: int
+    lines_removed: int  # of all files that it changed
+    more: tuple[tuple[int, Span, int, int], ...] = ()  # beside that file: digest, path, lines added and removed
+    parts: tuple[Parts, ...] = ()  # of that file and of those beside it
+    reverted: tuple[Parts, ...] = ()  # what it takes back; none where that is whatever there is
+
+
+class Observation(msgspec.Struct, frozen=True, array_like=True):
+    """A record without its words; shell commands are read here, since later only digests are at hand."""
+
+    kind: RecordKind
+    prompt_id: str | None = None
+    source: str | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost_usd_nano: int | None = None
+    duration_ms: int | None = None
+    status_code: int | None = None
+    sidechain: bool = False
+    tool: ToolUse | None = None
+    prompt: PromptReading | None = None
+    response: ResponseReading | None = None
+    text_digest: int | None = None
+    text: Span | None = None
+    lines_added: int = 0
+    lines_removed: int = 0  # of a `lines` observation
+    lower_bound: bool = False  # whether the cost leaves something out that could not be priced exactly
+
+
+SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this is replaced by the time of receipt
+
+
+class CapturedResponse(msgspec.Struct, frozen=True, array_like=True):
+    """The response a plugin captured for one prompt."""
+
+    at_us: int  # when the agent answered, else when the server heard of it
+    timed: bool
+    position: int
+    reading: ResponseReading | None
+    elapsed_ms: int | None
+    model: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    cost_usd_nano: int | None
+    lower_bound: bool = False
+
+    def answered_us(self, prompted_us: int) -> int:
+        """As the client said, else the prompt's time and the time it took, else the time of receipt."""
+        said_us = self.at_us if self.timed or self.elapsed_ms is None else prompted_us + self.elapsed_ms * 1_000
+        return said_us if prompted_us <= said_us <= self.at_us + SKEW_US else max(self.at_us, prompted_us)
+
+
+def observe(record: Record, words: Words, digester: Digester) -> Observation:
+    text = cut(words, record.text)
+    prompt = response = digest = None
+    if text is not None and record.kind in ("prompt", "response"):
+        from aggregates.reading.reading import read_prompt, read_response, text_digest  # late: with the first text
+
+        if record.kind == "prompt":
+            prompt, digest = read_prompt(text, digester), text_digest(text, digester)
+        else:
+            response = read_response(text, digester)
+    return Observation(
+        kind=record.kind,
+        # Where a session starts, ends or is cleared is a matter of time, whatever prompt was the last one.
+        prompt_id=None if record.kind in ("session_start", "session_end") else record.prompt_id,
+        **{name: getattr(record, name) for name in _AS_TOLD},
+        tool=_tool_use(record, words, digester) if record.kind == "tool" else None,
+        prompt=prompt,
+        response=response,
+        text_digest=digest,
+    )
+
+
+_AS_TOLD = (
+    *("source", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    *("cost_usd_nano", "duration_ms", "status_code", "sidechain", "text"),
+)
+
+
+def _tool_use(record: Record, words: Words, digester: Digester) -> ToolUse:
+    named = tool_effect(record.tool or "")
+    effect: ToolEffect = "edit" if named == "write" else named
+    command, path = cut(words, record.command), cut(words, record.path)
+    shell = read_command(command) if effect == "shell" and command is not None else None
+    flags: dict[str, Any] = {name: shell is not None and getattr(shell, name) for name in _SHELL_FLAGS}
+    others = [(name, file) for file in record.more_files if (name := cut(words, file.path)) is not None]
+    paths = [*([] if path is None else [path]), *(name for name, _ in others)]
+    return ToolUse(
+        effect=effect,
+        ok=record.ok,
+        mutating=shell.mutating if shell is not None else effect in ("edit", "shell"),
+        **flags,
+        input_digest=record.input_digest,
+        file_digest=None if path is None else digester.number(path),
+        path=record.path,
+        lines_added=record.lines_added or 0,
+        lines_removed=record.lines_removed or 0,
+        more=tuple((digester.number(name), file.path, file.lines_added, file.lines_removed) for name, file in others),
+        parts=tuple(path_parts(each, digester) for each in paths),
+        reverted=() if shell is None else tuple(path_parts(each, digester) for each in shell.reverted),
+    )
+
+
+_SHELL_FLAGS = ("check", "commit", "pull_request", "revert")
+
+
+def path_parts(path: str, digester: Digester) -> Parts:
+    names = [name for name in path.replace("\\", "/").split("/") if name not in ("", ".", "..")]
+    return tuple(digester.numbers(names[-PARTS_MAX:]))
+
 
 # The course of a turn's work is kept as a short string of marks in time order; equal neighbours stand once.
 CHANGE = "C"  # a tool that edits or writes files succeeded
@@ -71,10 +212,8 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     repeats_before_stop: int = 0  # length of the run of identical consecutive tool calls at the turn's end
     usage: tuple[ModelUsage, ...] = ()
     files: tuple[FileWork, ...] = ()
-    observed: bool = False
-    """Whether any telemetry or transcript line covers this turn; if not, nothing above is known to be zero."""
-    reverted: tuple[Parts, ...] | None = None
-    """The files and folders that were taken back; none where that was whatever there is; None where nothing was."""
+    observed: bool = False  # whether any telemetry or transcript line covers it; else no zero above is known
+    reverted: tuple[Parts, ...] | None = None  # what was taken back; none: whatever there was; None: nothing was
     unknown_calls: int = 0  # calls of tools whose names do not say what they do, or of which nothing was told
 
     @property
@@ -100,13 +239,11 @@ class Turn(msgspec.Struct, frozen=True, array_like=True):
     answered: bool  # whether any answer was seen, captured or in telemetry
     work: Work
     opening: Opening | None  # a boundary that was said, between the turn before and this one
-    closed_us: int | None
-    """When a clear or the session's end closed the session after this turn; None while neither was seen."""
+    closed_us: int | None  # when a clear or the session's end closed the session after it; None: neither was seen
     closed_by: Literal["clear", "end"] | None
     cwd_digest: int | None
     elapsed_ms: int | None
-    words_start: int = 0
-    """Where the prompt begins within the words of its fact; a log record's prompt lies among other texts."""
+    words_start: int = 0  # where the prompt begins in the words of its fact; a log record's lies among other texts
     from_log: bool = False  # whether the prompt was read from telemetry, no plugin capture being there
     made: tuple[str, ...] = ()
     """What an agent wrote in a person's place within it, as `PromptReading.maker` says; each once for each time."""
@@ -217,67 +354,6 @@ def _names(parts: Parts, file: Parts) -> bool:
     length = len(parts)
     within = any(file[at : at + length] == parts for at in range(len(file) - length + 1))
     return within or parts[-len(file) :] == file
-
-
-class FileTotals(msgspec.Struct):
-    digest: int
-    position: int
-    path: Span
-    edits: int = 0
-    lines_added: int = 0
-    lines_removed: int = 0
-    edits_without_lines: int = 0  # edits in turns that reported no changed line of this file at all
-    seen_us: int = 0  # the last moment of the turns that touched it: no call on it came later
-    parts: Parts = ()
-
-    def add(self, turn: Turn, work: FileWork) -> None:
-        self.edits += work.edits
-        self.lines_added += work.lines_added
-        self.lines_removed += work.lines_removed
-        if not work.lines_added + work.lines_removed:
-            self.edits_without_lines += work.edits
-        self.seen_us = max(self.seen_us, turn.last_activity_us)
-
-
-class ModelTotals(msgspec.Struct, array_like=True):
-    model: str | None  # none where nobody said which model, or whether any, was asked
-    requests: int = 0
-    tokens: int = 0
-    reported: bool = True
-    cost_usd_nano: int = 0
-    unpriced_requests: int = 0
-    lower_bound_requests: int = 0
-    unmeasured_requests: int = 0
-
-    def add(self, usage: ModelUsage) -> None:
-        self.requests += usage.requests
-        self.tokens += usage.tokens
-        self.unmeasured_requests += usage.unmeasured_requests
-        # No request goes without a token: where none is counted, none was reported.
-        self.reported &= usage.tokens > 0 and not usage.unmeasured_requests
-        self.cost_usd_nano += usage.cost_usd_nano
-        self.unpriced_requests += usage.unpriced_requests
-        self.lower_bound_requests += usage.lower_bound_requests
-
-
-def file_totals(turns: Iterable[Turn]) -> list[FileTotals]:
-    """Of every file that was looked at or changed, in the order of their digests; turns come in time order."""
-    files: dict[int, FileTotals] = {}
-    for turn in turns:
-        for work in turn.work.files:
-            totals = FileTotals(work.digest, work.position, work.path, parts=work.parts)
-            files.setdefault(work.digest, totals).add(turn, work)
-    return [files[digest] for digest in sorted(files)]
-
-
-def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
-    """Of every model that was asked; without any known request, of none by name."""
-    models: dict[str | None, ModelTotals] = {}
-    for turn in turns:
-        for usage in turn.work.usage:
-            model = None if usage.model == UNKNOWN_MODEL else usage.model
-            models.setdefault(model, ModelTotals(model)).add(usage)
-    return list(models.values()) or [ModelTotals(None, reported=False)]
 
 
 IDLE_US = 5 * 60 * US_PER_SECOND

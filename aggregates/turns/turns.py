@@ -16,8 +16,17 @@ import msgspec
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.readings import BUTTON, PromptReading
 from aggregates.records.record import OF_SUB_AGENT
-from aggregates.turns.observation import CapturedResponse, Observation
-from aggregates.turns.turn import ANSWERED, API_ERROR, Opening, Turn, sum_work, tokens_of, usage_of
+from aggregates.turns.turn import (
+    ANSWERED,
+    API_ERROR,
+    CapturedResponse,
+    Observation,
+    Opening,
+    Turn,
+    sum_work,
+    tokens_of,
+    usage_of,
+)
 
 # Which captures are one prompt, and which of them an agent wrote in a person's place.
 
@@ -25,13 +34,10 @@ MAX_JOIN_CANDIDATES = 64  # of the prompts of one text within the window so many
 JOIN_WINDOW_US = 2 * 60 * 1_000_000
 """A plugin's capture and an agent's log of the same text within this time are one prompt."""
 CaptureKind = Literal["plugin", "transcript", "log"]
-LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")
-"""Whose text is read where a prompt was captured more than once: a plugin's and a transcript's are whole."""
+LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")  # whose text is read, as far as there is one
 
 
 class Capture(msgspec.Struct, frozen=True, array_like=True):
-    """One capture of a prompt: by a plugin, from an imported transcript, or as a line of the agent's own log."""
-
     capture_id: UUID
     kind: CaptureKind
     at_us: int
@@ -55,8 +61,13 @@ class CaptureGroup(msgspec.Struct):
         return min(capture.at_us for capture in self.captures)
 
     @property
+    def ranked(self) -> list[Capture]:
+        """The one whose text is read first."""
+        return sorted(self.captures, key=lambda capture: LEADING.index(capture.kind))
+
+    @property
     def lead(self) -> Capture:
-        return min(self.captures, key=lambda capture: LEADING.index(capture.kind))
+        return self.ranked[0]
 
     @property
     def host_prompt_id(self) -> str | None:
@@ -102,8 +113,10 @@ def join_captures(captures: Sequence[Capture], taken_names: Set[str] = frozenset
 
 
 def _by_author(ordered: Sequence[Capture]) -> tuple[list[Capture], list[Capture]]:
-    """What persons wrote, and what agents wrote in their place. A button may begin a session; it names nothing, since
-    it is no prompt any more once one is known before it."""
+    """What persons wrote, and what agents wrote in their place.
+
+    A button may begin a session; it names nothing, since a prompt that proves to stand before it makes it none.
+    """
     makers = [None if capture.reading is None else capture.reading.maker for capture in ordered]
     first = makers.index(None) if None in makers else len(makers)
     persons, made = [], []
@@ -146,8 +159,6 @@ what was done by then, whenever it comes around."""
 
 
 class PlacedObservation(msgspec.Struct, frozen=True, array_like=True):
-    """An observation with its place: when, in which fact, under which record id."""
-
     at_us: int
     record_id: str
     position: int
@@ -272,19 +283,16 @@ def _build(
 
 def _made(captures: Sequence[Capture]) -> tuple[str, ...]:
     """Each text as often as one kind of capture told it."""
-    told = Counter(
-        (capture.reading.maker, capture.text_digest, capture.kind) for capture in captures if capture.reading
-    )
-    times: dict[tuple[str | None, int | None], int] = {}
+    told = Counter((each.reading.maker or "", each.text_digest, each.kind) for each in captures if each.reading)
+    times: dict[tuple[str, int | None], int] = {}
     for (maker, digest, _), count in told.items():
         times[maker, digest] = max(count, times.get((maker, digest), 0))
-    return tuple(sorted(maker for (maker, _), count in times.items() for _ in range(count) if maker is not None))
+    return tuple(sorted(maker for (maker, _), count in times.items() for _ in range(count)))
 
 
 def _answers(group: CaptureGroup, answers: Mapping[UUID, CapturedResponse]) -> list[CapturedResponse]:
     """The plugin's answer first, else that of the transcript; then what was answered to the agent's own words."""
-    answered = sorted(group.captures, key=lambda each: LEADING.index(each.kind))
-    own = [answers[capture.capture_id] for capture in answered if capture.capture_id in answers]
+    own = [answers[capture.capture_id] for capture in group.ranked if capture.capture_id in answers]
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
 
 
@@ -302,9 +310,7 @@ def _with_openings(
     A clear that is stamped just after an end is why it ended; as a prompt it ends with it.
     """
     closings, late = _said_closings(turns, seen)
-    openings: list[Opening | None] = [None] * len(turns)
-    for index, (_, closing) in closings.items():
-        openings[index + 1 : index + 2] = [closing] if index + 1 < len(turns) else []
+    openings: dict[int, Opening] = {index + 1: closing for index, (_, closing) in closings.items()}
     if turns and _clears(turns[0]) and known.get(turns[0].turn_id) == "end":
         late.add(0)
     for index, turn in enumerate(turns):
@@ -313,13 +319,13 @@ def _with_openings(
             closings.setdefault(index - 1, (turn.started_us, "clear"))
         if index in late:
             closings.setdefault(index, (turn.started_us, "end"))
-            openings[index + 1 : index + 2] = ["end"] if index + 1 < len(turns) else []
-    if turns and not known:
+            openings[index + 1] = "end"
+    if not known:
         openings[0] = "start"
     placed = []
     for index, turn in enumerate(turns):
         closed_us, closed_by = closings.get(index, (None, None))
-        opening = known.get(turn.turn_id, openings[index])
+        opening = known.get(turn.turn_id, openings.get(index))
         placed.append(msgspec.structs.replace(turn, opening=opening, closed_us=closed_us, closed_by=closed_by))
     return placed
 

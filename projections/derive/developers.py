@@ -15,8 +15,7 @@ from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JoinedReading, joined_prompts, unit_turns
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, Arc, ReworkView, belongs_to, rework_of
 from aggregates.sub_sessions.sub_session import SubSession, conclude
-from aggregates.turns.observation import Parts
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import Parts, Turn
 from projections.derive.sessions import RebuiltSession, answers_of, arcs_of, neighbour, said_of, text_of, turns_of
 from projections.derive.sub_session_rows import delete_sub_session, insert_sub_session
 from projections.facts.rows import Digesters
@@ -48,15 +47,12 @@ def rebuild_sub_sessions(
     # A sub-session that loses an arc has changed, even where every arc that it keeps is as it was.
     changed = {str(arc.arc_id) for arc in after} | _write_arcs(db, scope, before, after)
     groups = _groups(db, scope, start_us, last_us)
-    query = (
-        "SELECT sub_session_id FROM sub_sessions "
-        "WHERE organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
-    )
-    stale = {row[0] for row in db.execute(query, (*owner(scope), start_us, last_us))}
-    stale.update(each.sub_session_id for group in groups for each in group if each.sub_session_id is not None)
+    reach = "organization_id = ? AND developer_id = ? AND started_us BETWEEN ? AND ?"
+    stale = db.execute(f"SELECT sub_session_id FROM sub_sessions WHERE {reach}", (*owner(scope), start_us, last_us))
+    gone = {name for (name,) in stale} | {name for group in groups for _, name in group if name is not None}
     unchanged = [_unchanged(db, group, changed) for group in groups]
     fresh = [[each.arc for each in group] for group, name in zip(groups, unchanged, strict=True) if name is None]
-    _write_anew(db, scope, stale.difference(unchanged), fresh, texts)
+    _write_anew(db, scope, gone.difference(unchanged), fresh, texts)
 
 
 def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> None:
@@ -72,31 +68,24 @@ def refresh_title(db: sqlite3.Connection, turn_id: str, texts: PromptTexts) -> N
 
 def _group_start_us(db: sqlite3.Connection, scope: Scope, from_us: int) -> int:
     """Where the sub-session before a time starts, so that no sub-session is cut in two."""
-    before = (
-        "SELECT s.started_us FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
-        "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us < ? "
-        "ORDER BY a.started_us DESC, a.arc_id DESC LIMIT 1"
-    )
-    row = db.execute(before, (*owner(scope), from_us)).fetchone()
-    start_us: int = from_us if row is None else row[0]
-    at = (
-        "SELECT min(s.started_us) FROM arcs a "
-        "JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
+    before = "SELECT max(started_us) FROM arcs WHERE organization_id = ? AND developer_id = ? AND started_us < ?"
+    begun = (
+        "SELECT min(s.started_us) FROM arcs a JOIN sub_sessions s ON s.sub_session_id = a.sub_session_id "
         "WHERE a.organization_id = ? AND a.developer_id = ? AND a.started_us = ?"
     )
-    while True:
-        earliest = db.execute(at, (*owner(scope), start_us)).fetchone()[0]
-        if earliest is None or earliest >= start_us:
-            return start_us
-        start_us = earliest
+    earliest_us: int | None = db.execute(before, (*owner(scope), from_us)).fetchone()[0]
+    start_us = from_us
+    while earliest_us is not None and earliest_us < start_us:
+        start_us = earliest_us
+        earliest_us = db.execute(begun, (*owner(scope), start_us)).fetchone()[0]
+    return start_us
 
 
 def _write_arcs(db: sqlite3.Connection, scope: Scope, before: Iterable[Arc], after: Iterable[Arc]) -> set[str]:
     """Replace arcs, those that stay keeping their sub-session's id; the ids of sub-sessions that lost an arc."""
-    kept = {str(arc.arc_id) for arc in after}
-    gone = [str(arc.arc_id) for arc in before if str(arc.arc_id) not in kept]
+    gone = {str(arc.arc_id) for arc in before} - {str(arc.arc_id) for arc in after}
     delete = "DELETE FROM arcs WHERE arc_id = ? RETURNING sub_session_id"
-    lost = {row[0] for arc_id in gone for row in db.execute(delete, (arc_id,)) if row[0] is not None}
+    lost = {name for arc_id in gone for (name,) in db.execute(delete, (arc_id,)) if name is not None}
     db.executemany(
         "INSERT INTO arcs (arc_id, organization_id, developer_id, agent_session_id, started_us, body) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (arc_id) DO UPDATE SET "
@@ -143,32 +132,29 @@ def _write_anew(
     for name in gone:
         delete_sub_session(db, name)
     for arcs, each in concluded:
-        name = str(each.sub_session_id)
-        update = "UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?"
-        db.executemany(update, [(name, str(arc.arc_id)) for arc in arcs])
+        members = [(str(each.sub_session_id), str(arc.arc_id)) for arc in arcs]
+        db.executemany("UPDATE arcs SET sub_session_id = ? WHERE arc_id = ?", members)
         insert_sub_session(db, scope, each)
-    for _, each in concluded:
-        name = str(each.sub_session_id)
-        affected |= {name, *dependents_of(db, name)}
-    for name in sorted(affected):
+    names = {str(each.sub_session_id) for _, each in concluded}
+    for name in sorted(affected.union(names, *(dependents_of(db, name) for name in names))):
         _settle(db, name)
 
 
 def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts) -> SubSession:
     """Raises `TextsUnavailable`."""
     turns = turns_of(db, arcs)
-    several = [unit for unit in unit_turns(turns) if len(joined_prompts(unit)) > 1]
-    joined = {
-        unit[0].turn_id: reading for unit in several if (reading := _joined_reading(db, scope, unit, texts)) is not None
-    }
+    read = ((unit[0].turn_id, _joined_reading(db, scope, unit, texts)) for unit in unit_turns(turns))
+    joined = {turn_id: reading for turn_id, reading in read if reading is not None}
     return conclude(arcs, turns, neighbour(db, turns[-1], ">"), said_of(db, arcs), answers_of(db, arcs), joined)
 
 
 def _joined_reading(
     db: sqlite3.Connection, scope: Scope, unit: Sequence[Turn], texts: PromptTexts
 ) -> JoinedReading | None:
-    """As it is known, else from the texts; of deleted ones, as it was read while they were there."""
+    """Of several prompts: as it is known, else from the texts; of deleted ones, as it was read while they stood."""
     prompts = joined_prompts(unit)
+    if len(prompts) < 2:
+        return None
     query = "SELECT joined FROM prompts WHERE turn_id = ? AND joined IS NOT NULL"
     for known in bodies(db, JoinedReading, query, (str(unit[0].turn_id),)):
         if known.prompts == prompts:
@@ -184,7 +170,6 @@ def _joined_reading(
 
 
 def joined_in(db: sqlite3.Connection, session: str) -> list[JoinedReading]:
-    """What was read together of the prompts of an agent session."""
     query = (
         "SELECT p.joined FROM turns t JOIN prompts p ON p.turn_id = t.turn_id "
         "WHERE t.agent_session_id = ? AND p.joined IS NOT NULL ORDER BY p.turn_id"
@@ -192,13 +177,9 @@ def joined_in(db: sqlite3.Connection, session: str) -> list[JoinedReading]:
     return bodies(db, JoinedReading, query, (session,))
 
 
-# Third pass: which sub-sessions are rework of an earlier one.
-#
-# A verdict depends on earlier sub-sessions within a week that changed shared files, or, for a revert with no file in
-# sight, on those of the same agent session. So does the list of later ones to look at again.
-#
-# What counts follows what people said: of this sub-session, and of the goals of earlier ones. What was judged without
-# them stands beside it.
+# Third pass: which sub-sessions are rework of an earlier one. That hangs on earlier ones within a week that changed the
+# same files, or, for a revert with no file in sight, on those of the same agent session. What counts follows what
+# people said, of this sub-session and of the goals of earlier ones; what was judged without them stands beside it.
 
 OF_NONE_KNOWN = ""  # `rework_of` where a person says that it is rework, and no rule finds of what
 
@@ -208,38 +189,40 @@ def dependents_of(db: sqlite3.Connection, sub_session_id: str) -> set[str]:
     query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id = ?"
     found: set[str] = set()
     for view in bodies(db, ReworkView, query, (sub_session_id,)):
-        reach = _reach(view, view.changed_files, view.changed_parts)
-        found |= {row[0] for row in db.execute(_LATER, {**reach, "first": view.ended_us, "id": sub_session_id})}
+        found |= {row[0] for row in _near(db, _LATER, view, view.changed_files, view.changed_parts, view.ended_us)}
     return found
 
 
-def _reach(view: ReworkView, files: Sequence[int], paths: Iterable[Parts]) -> dict[str, object]:
-    """What the sub-sessions of the same developer are looked up by, in both directions."""
-    names = sorted({parts[-1] for parts in paths if parts})
-    found: dict[str, object] = {"files": json_array(files), "names": json_array(names)}
-    return found | {"session": view.agent_session_id, "window": REWORK_WINDOW_US}
+def _near(
+    db: sqlite3.Connection, query: str, view: ReworkView, files: Sequence[int], paths: Iterable[Parts], time_us: int
+) -> sqlite3.Cursor:
+    """Other sub-sessions of the same developer, by files, by the names of paths, and by the agent session."""
+    names = json_array(sorted({parts[-1] for parts in paths if parts}))
+    place = {"id": str(view.sub_session_id), "session": view.agent_session_id, "reverts": view.reverts}
+    reach = {"files": json_array(files), "names": names, "time": time_us, "window": REWORK_WINDOW_US}
+    return db.execute(query, place | reach)
 
 
 _LATER = """
 SELECT l.sub_session_id FROM (
     SELECT f.sub_session_id FROM json_each(:files) k
-    CROSS JOIN sub_session_files f ON f.digest = k.value AND f.ended_us >= :first
+    CROSS JOIN sub_session_files f ON f.digest = k.value AND f.ended_us >= :time
     UNION SELECT r.sub_session_id FROM json_each(:names) k
-    CROSS JOIN sub_session_reverts r ON r.name = k.value AND r.started_us BETWEEN :first AND :first + :window
+    CROSS JOIN sub_session_reverts r ON r.name = k.value AND r.started_us BETWEEN :time AND :time + :window
     UNION SELECT sub_session_id FROM sub_sessions WHERE last_agent_session_id = :session AND reverts
-    AND started_us BETWEEN :first AND :first + :window
+    AND started_us BETWEEN :time AND :time + :window
 ) near CROSS JOIN sub_sessions l ON l.sub_session_id = near.sub_session_id JOIN sub_sessions own
 ON own.sub_session_id = :id AND own.organization_id = l.organization_id AND own.developer_id = l.developer_id
-WHERE l.started_us BETWEEN :first AND :first + :window AND l.sub_session_id <> :id
+WHERE l.started_us BETWEEN :time AND :time + :window AND l.sub_session_id <> :id
 """  # what starts after a time also ends after it: the index of files knows ends
 _EARLIER = """
 SELECT e.rework_view, e.judged_goal_complete FROM (
     SELECT f.sub_session_id FROM json_each(:files) k CROSS JOIN sub_session_files f
-    ON f.digest = k.value AND f.changed AND f.ended_us BETWEEN :last - :window AND :last
+    ON f.digest = k.value AND f.changed AND f.ended_us BETWEEN :time - :window AND :time
     UNION SELECT f.sub_session_id FROM json_each(:names) k CROSS JOIN sub_session_files f
-    ON f.name = k.value AND f.changed AND f.ended_us BETWEEN :last - :window AND :last
+    ON f.name = k.value AND f.changed AND f.ended_us BETWEEN :time - :window AND :time
     UNION SELECT sub_session_id FROM sub_sessions WHERE :reverts AND last_agent_session_id = :session
-    AND last_activity_us BETWEEN :last - :window AND :last
+    AND last_activity_us BETWEEN :time - :window AND :time
 ) near CROSS JOIN sub_sessions e ON e.sub_session_id = near.sub_session_id JOIN sub_sessions own
 ON own.sub_session_id = :id AND own.organization_id = e.organization_id AND own.developer_id = e.developer_id
 WHERE (e.goal_complete OR e.judged_goal_complete) AND e.sub_session_id <> :id
@@ -253,8 +236,7 @@ def _settle(db: sqlite3.Connection, sub_session_id: str) -> None:
     if row is None:
         return
     view, said = unpack(row[0], ReworkView), row[1]
-    reach = _reach(view, view.touched_files, view.reverted)
-    rows = db.execute(_EARLIER, {**reach, "last": view.started_us, "reverts": view.reverts, "id": sub_session_id})
+    rows = _near(db, _EARLIER, view, view.touched_files, view.reverted, view.started_us)
     earlier = [(unpack(body, ReworkView), bool(complete)) for body, complete in rows]
     found = judged = rework_of(view, (each for each, _ in earlier))
     if any(each.goal_complete != complete for each, complete in earlier):

@@ -26,7 +26,7 @@ from aggregates.scores.integrity import (
     turn_evidence,
 )
 from projections.derive.sessions import RebuiltSession, session_turns, text_of
-from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert_flags
+from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert
 from projections.reader import Reader, TextRef, bodies, json_array, owner, pack, unpack
 
 TEXTS_AT_ONCE = 32  # how many prompts are held to be compared; each may be as large as a prompt may be
@@ -38,10 +38,8 @@ class TextsUnavailable(Exception):
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """Evidence as it is stored, and where the prompt's text stands."""
-
     sign: TurnEvidence
-    text: TextRef | None
+    text: TextRef | None  # where the prompt stands
 
 
 class _Tail(NamedTuple):
@@ -73,8 +71,7 @@ def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Read
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
     if after != before:
         db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
-        rows = [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after]
-        db.executemany("INSERT INTO turn_signs VALUES (?, ?, ?, ?)", rows)
+        insert(db, "turn_signs", [(str(each.sign.turn_id), session, each.sign.at_us, pack(each)) for each in after])
     return _Tail(session, from_us, [each.sign for each in before], [each.sign for each in after])
 
 
@@ -85,22 +82,14 @@ def _kept(db: sqlite3.Connection, session: str, from_us: int) -> list[_Kept]:
 
 def _earlier(db: sqlite3.Connection, session: str, before_us: int) -> Iterator[_Kept]:
     """Those before a time, the latest first."""
-    query = (
-        "SELECT body FROM turn_signs WHERE agent_session_id = ? AND started_us < ? "
-        "ORDER BY started_us DESC, turn_id DESC"
-    )
-    for (body,) in db.execute(query, (session, before_us)):
-        yield unpack(body, _Kept)
+    order = "ORDER BY started_us DESC, turn_id DESC"
+    query = f"SELECT body FROM turn_signs WHERE agent_session_id = ? AND started_us < ? {order}"
+    return (unpack(body, _Kept) for (body,) in db.execute(query, (session, before_us)))
 
 
-_Pair = tuple[_Kept, _Kept]
-_Names = tuple[int, TextRef | None, int, TextRef | None]
-
-
-def _names(pair: _Pair) -> _Names:
+def _names(pair: tuple[_Kept, _Kept]) -> tuple[int, TextRef | None, int, TextRef | None]:
     """What two neighbours are known by: when they were, and where their texts stand."""
-    earlier, later = pair
-    return earlier.sign.at_us, earlier.text, later.sign.at_us, later.text
+    return pair[0].sign.at_us, pair[0].text, pair[1].sign.at_us, pair[1].text
 
 
 def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -> list[_Kept]:
@@ -116,11 +105,9 @@ def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -
             words = [text for ref in refs if (text := texts[ref]) is not None]
             # Of deleted ones it is known whether they were.
             told[_names(pair)] = alike(*words) if len(words) == 2 else len(refs) == 2 and reader.stood_alike(*refs)
-    alike_now = {names for names in map(_names, pairs) if told[names]}
-    return [
-        *drafts[:1],
-        *(_Kept(replace(pair[1].sign, alike=_names(pair) in alike_now), pair[1].text) for pair in pairwise(drafts)),
-    ]
+    found = {names for names in map(_names, pairs) if told[names]}
+    later = (_Kept(replace(pair[1].sign, alike=_names(pair) in found), pair[1].text) for pair in pairwise(drafts))
+    return [*drafts[:1], *later]
 
 
 def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef, TextRef]]:
@@ -142,12 +129,10 @@ def _flag_session(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> None:
         reached.append(sign)
         found_from_us, alike_first = sign.at_us, sign.alike
         tiny_us = sign.at_us if sign.tiny else tiny_us
-    rows = [flag_row(scope, found, found.turn_id) for found in flags_of_session(session, [*reached[::-1], *after])]
-    db.execute(
-        f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS}) AND detected_at_us >= ?",
-        (session, found_from_us),
-    )
-    insert_flags(db, rows)
+    stale = f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS}) AND detected_at_us >= ?"
+    db.execute(stale, (session, found_from_us))
+    flags = flags_of_session(session, [*reached[::-1], *after])
+    insert(db, "flags", [flag_row(scope, found, found.turn_id) for found in flags])
 
 
 def _write_clears(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> set[int]:
@@ -161,34 +146,27 @@ def _write_clears(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> set[int]
     known = set(bodies(db, Clear, query, (json_array([sign.turn_id for sign in before]),)))
     found = set(clears_of(session, [*since[::-1], *after]))
     db.executemany("DELETE FROM clears WHERE turn_id = ?", [(str(clear.turn_id),) for clear in known - found])
-    db.executemany(
-        "INSERT INTO clears VALUES (?, ?, ?, ?, ?, ?)",
-        [(str(clear.turn_id), session, *owner(scope), clear.at_us, pack(clear)) for clear in found - known],
-    )
+    new = [(str(clear.turn_id), session, *owner(scope), clear.at_us, pack(clear)) for clear in found - known]
+    insert(db, "clears", new)
     return {clear.at_us for clear in known ^ found}
 
 
 def _flag_clears(db: sqlite3.Connection, scope: Scope, first_us: int, last_us: int) -> None:
     """Find flags again among these clears, and all that no pause longer than the rule's window parts from them."""
-    bounds = (_reach(db, scope, first_us, back=True), _reach(db, scope, last_us, back=False))
-    query = "SELECT body FROM clears WHERE organization_id = ? AND developer_id = ? AND at_us BETWEEN ? AND ?"
-    clears = bodies(db, Clear, query, (*owner(scope), *bounds))
-    rows = [flag_row(scope, found, found.turn_id) for found in session_splitting(clears)]
-    db.execute(
-        "DELETE FROM flags WHERE organization_id = ? AND developer_id = ? AND detected_at_us BETWEEN ? AND ? "
-        "AND kind = 'session_splitting'",
-        (*owner(scope), *bounds),
-    )
-    insert_flags(db, rows)
+    reach = (*owner(scope), _reach(db, scope, first_us, back=True), _reach(db, scope, last_us, back=False))
+    clears = bodies(db, Clear, f"SELECT body FROM clears WHERE {_OWNED} AND at_us BETWEEN ? AND ?", reach)
+    stale = f"DELETE FROM flags WHERE {_OWNED} AND detected_at_us BETWEEN ? AND ? AND kind = 'session_splitting'"
+    db.execute(stale, reach)
+    insert(db, "flags", [flag_row(scope, found, found.turn_id) for found in session_splitting(clears)])
+
+
+_OWNED = "organization_id = ? AND developer_id = ?"
 
 
 def _reach(db: sqlite3.Connection, scope: Scope, from_us: int, *, back: bool) -> int:
     """The last clear that is reached from a time without a pause, going back or forth; else the time itself."""
     bounds = (BEGINNING_US, from_us) if back else (from_us, END_US)
-    query = (
-        "SELECT at_us FROM clears WHERE organization_id = ? AND developer_id = ? AND at_us BETWEEN ? AND ? "
-        f"ORDER BY at_us {'DESC' if back else 'ASC'}"
-    )
+    query = f"SELECT at_us FROM clears WHERE {_OWNED} AND at_us BETWEEN ? AND ? ORDER BY at_us {'DESC' if back else ''}"
     reached_us = from_us
     for (at_us,) in db.execute(query, (*owner(scope), *bounds)):
         if abs(at_us - reached_us) > CLEARS_US:

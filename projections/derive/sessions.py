@@ -16,17 +16,16 @@ from aggregates.event import Span
 from aggregates.judging.rubric import Answers, GapAnswer, JudgeAnswered
 from aggregates.sub_sessions.arcs import Arc, cut_arcs
 from aggregates.sub_sessions.sub_session import Overrides, OverrideWord, gap_overrides, overrides_of
-from aggregates.turns.observation import CapturedResponse, Observation
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import CapturedResponse, Observation, Turn
 from aggregates.turns.turns import JOIN_WINDOW_US, Aliases, Capture, PlacedObservation, build_turns
 from projections.facts.prices import priced
-from projections.facts.rows import BEGINNING_US, END_US, Rows
+from projections.facts.rows import BEGINNING_US, END_US, Rows, insert
 from projections.facts.telemetry import line_counts
 from projections.reader import TextRef, bodies, json_array, pack, unpack
 
 
 class RebuiltSession(msgspec.Struct, frozen=True):
-    """The arcs of a session that were built again: as they were, and as they are."""
+    """The arcs of a session that were built again."""
 
     before: tuple[Arc, ...]
     after: tuple[Arc, ...]
@@ -34,9 +33,11 @@ class RebuiltSession(msgspec.Struct, frozen=True):
 
 def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
     """For every session a batch touched, the earliest time that may have changed."""
-    hosts = sorted(set(rows.touched_hosts))
     naming = sorted({(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None})
-    asked = (_NAMED, hosts), (_NAMING, naming), (_ALIKE, rows.touched_texts), (_ANSWERED, rows.touched_captures)
+    asked = (
+        *((_NAMED, sorted(set(rows.touched_hosts))), (_NAMING, naming)),
+        *((_ALIKE, rows.touched_texts), (_ANSWERED, rows.touched_captures)),
+    )
     found = [db.execute(query, (json_array(keys),)) for query, keys in asked if keys]
     earliest: dict[str, int] = {}
     for session, at_us in chain(rows.touched_times, *found):
@@ -150,9 +151,7 @@ def _tail_observations(
     )
     bound = {"session": session, "start": start_us, "hosts": json_array(hosts), "taken": json_array(sorted(taken))}
     rows = db.execute(f"{by_time} UNION ALL {by_name} ORDER BY 1, 2", bound)
-    seen = [
-        PlacedObservation(at, record_id, position, priced(Observation, *row)) for at, record_id, position, *row in rows
-    ]
+    seen = [PlacedObservation(at_us, name, place, priced(Observation, *told)) for at_us, name, place, *told in rows]
     counts = line_counts(db, session, start_us)
     return sorted(seen + counts, key=lambda each: (each.at_us, each.record_id)) if counts else seen
 
@@ -165,22 +164,15 @@ def _write_turns(
         db.execute(f"DELETE FROM turn_alias WHERE turn_id IN ({own})", (session,))
     db.execute("DELETE FROM turns WHERE agent_session_id = ? AND started_us >= ?", (session, start_us))
     hosts = {each.turn_id: each.host_prompt_id for each in aliases}
-    db.executemany(
-        "INSERT INTO turns VALUES (?, ?, ?, ?, ?)",
-        [(str(t.turn_id), session, t.started_us, hosts[t.turn_id], pack(t)) for t in turns],
-    )
-    db.executemany(
-        "INSERT INTO turn_alias VALUES (?, ?) "
-        "ON CONFLICT DO UPDATE SET turn_id = excluded.turn_id WHERE turn_id <> excluded.turn_id",
-        [(str(alias), str(each.turn_id)) for each in aliases for alias in each.ids],
-    )
+    insert(db, "turns", [(str(t.turn_id), session, t.started_us, hosts[t.turn_id], pack(t)) for t in turns])
+    moved = "ON CONFLICT DO UPDATE SET turn_id = excluded.turn_id WHERE turn_id <> excluded.turn_id"
+    insert(db, "turn_alias", [(str(alias), str(each.turn_id)) for each in aliases for alias in each.ids], moved)
 
 
 def _arc_to_start_from(db: sqlite3.Connection, session: str, start_us: int) -> Arc | None:
     """The last arc that opens before this time; None where that is the session's beginning.
 
-    Its first turn stays as it was, so the arcs before it do, too. It is one at whose start no earlier arc's turn
-    stands, so that a look-up by time finds its turns and no others.
+    At its start no earlier arc's turn stands, so that a look-up by time finds its turns and no others.
     """
     query = (
         "SELECT body FROM arcs a WHERE agent_session_id = ? AND started_us < ? AND NOT EXISTS (SELECT 1 FROM turns t "
@@ -234,14 +226,16 @@ def prompt_id(turn: Turn) -> str:
     return str(turn.turn_id if turn.from_log else turn.capture_id)
 
 
-def text_of(turn: Turn, span: Span | None = None) -> TextRef | None:
+def text_of(turn: Turn, part: Literal["title", "summary"] | None = None) -> TextRef | None:
     """Where what a person wrote, or a part of it, stands in the log; None where the prompt's text was not captured."""
-    if turn.prompt is None:
+    prompt = turn.prompt
+    if prompt is None:
         return None
-    part = span or Span(turn.prompt.start, turn.prompt.start + turn.prompt.characters)
-    if not turn.from_log:
-        return TextRef(turn.position, "prompt", part)
-    return TextRef(turn.position, "words", Span(part.start + turn.words_start, part.end + turn.words_start))
+    start, end = prompt.start, prompt.start + prompt.characters
+    if part is not None:
+        start, end = msgspec.structs.astuple(prompt.title if part == "title" else prompt.summary)
+    start, end = start + turn.words_start, end + turn.words_start  # 0 unless it is a log record's
+    return TextRef(turn.position, "words" if turn.from_log else "prompt", Span(start, end))
 
 
 def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
@@ -254,11 +248,8 @@ def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
         "ORDER BY at_us DESC, record_id DESC"
     )
     span = (turn.agent_session_id, turn.started_us, turn.last_activity_us, position)
-    for row in db.execute(query, span):
-        seen = unpack(row[0], Observation)
-        if seen.kind == "response":
-            return TextRef(position, "words", seen.text)
-    return TextRef(position, "response")  # a plugin captured it
+    seen = next((each for each in bodies(db, Observation, query, span) if each.kind == "response"), None)
+    return TextRef(position, "response") if seen is None else TextRef(position, "words", seen.text)
 
 
 # What people and text models said of the turns of a session, by the turns that their captures belong to now.
@@ -282,8 +273,7 @@ def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
 def _turns_of(db: sqlite3.Connection, answer: JudgeAnswered) -> set[UUID]:
     # A capture that is in no turn is a turn of its own.
     query = "SELECT k.value, a.turn_id FROM json_each(?) k LEFT JOIN turn_alias a ON a.alias_id = k.value"
-    found = db.execute(query, (json_array(answer.captures),))
-    return {UUID(turn_id or capture_id) for capture_id, turn_id in found}
+    return {UUID(turn or capture) for capture, turn in db.execute(query, (json_array(answer.captures),))}
 
 
 def gap_answers(db: sqlite3.Connection, session: str) -> Mapping[UUID, GapAnswer]:

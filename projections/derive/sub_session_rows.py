@@ -1,7 +1,7 @@
 """Writing one concluded sub-session as rows, and taking it away again."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from uuid import UUID
 
@@ -21,10 +21,10 @@ from aggregates.reading.verdicts import (
     applicable,
 )
 from aggregates.sub_sessions.arcs import ReworkView
-from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, OverrideField, Overrides, SubSession
-from aggregates.turns.observation import Parts
-from aggregates.turns.turn import FILES_MAX, ModelUsage, active_by_turns_us, file_totals, model_totals
+from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, SUMMED, OverrideField, Overrides, SubSession
+from aggregates.turns.turn import FILES_MAX, UNKNOWN_MODEL, FileWork, ModelUsage, Turn, active_by_turns_us
 from projections.derive.sessions import prompt_id, text_of
+from projections.facts.rows import Row, insert
 from projections.reader import TextRef, json_array, owner, pack
 
 
@@ -47,6 +47,17 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     judge_reason: UnclassifiedReason | None = None  # why none of its prompts could be classified, where that is known
 
 
+class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
+    model: str | None  # none where nobody said which model, or whether any, was asked
+    requests: int = 0
+    tokens: int = 0
+    reported: bool = False  # no request goes without a token: where none is counted, none was reported
+    cost_usd_nano: int = 0
+    unpriced_requests: int = 0
+    lower_bound_requests: int = 0
+    unmeasured_requests: int = 0
+
+
 class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     """What is shown of a prompt but never searched or summed."""
 
@@ -66,8 +77,34 @@ def mask(names: Iterable[BooleanName]) -> int:
 
 @cache
 def unmask(bits: int) -> tuple[BooleanName, ...]:
-    """The booleans a mask names, in rubric order; there are 128 masks."""
+    """In rubric order; there are 128 masks."""
     return tuple(name for bit, name in enumerate(BOOLEANS) if bits >> bit & 1)
+
+
+def work_by_file(turns: Iterable[Turn]) -> list[list[tuple[Turn, FileWork]]]:
+    """What was done to each file that was looked at or changed, in the order of their digests."""
+    found: dict[int, list[tuple[Turn, FileWork]]] = {}
+    for turn in turns:
+        for work in turn.work.files:
+            found.setdefault(work.digest, []).append((turn, work))
+    return [found[digest] for digest in sorted(found)]
+
+
+def model_totals(turns: Iterable[Turn]) -> list[ModelTotals]:
+    """Of every model that was asked; without any known request, of none by name."""
+    usages: dict[str, list[ModelUsage]] = {}
+    for usage in (usage for turn in turns for usage in turn.work.usage):
+        usages.setdefault(usage.model, []).append(usage)
+    totals = [
+        ModelTotals(
+            model=None if model == UNKNOWN_MODEL else model,
+            tokens=sum(each.tokens for each in own),
+            reported=all(each.tokens > 0 and not each.unmeasured_requests for each in own),
+            **{name: sum(getattr(each, name) for each in own) for name in SUMMED if not name.endswith("_tokens")},
+        )
+        for model, own in usages.items()
+    ]
+    return totals or [ModelTotals(None)]
 
 
 def delete_sub_session(db: sqlite3.Connection, sub_session_id: str) -> None:
@@ -80,6 +117,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
     """Write every row of a sub-session; whether it is rework is settled afterwards."""
     name, said, detail = str(concluded.sub_session_id), concluded.said, _detail(db, concluded)
     turns = [judged.turn for judged in concluded.prompts]
+    files = work_by_file(turns)
     same = ("started_us", "last_activity_us", "ended_us", "settles_at_us", "intent", "judged_intent", "goal_complete")
     row = {
         **{field: getattr(concluded, field) for field in (*same, "reverts")},
@@ -92,7 +130,7 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "judged_goal_complete": concluded.judged_complete,
         "judged_rework_of": None,
         "said_rework": said.rework,
-        "rework_view": pack(_rework_view(concluded)),
+        "rework_view": pack(_rework_view(concluded, files)),
         "agent_session_id": concluded.agent_session_ids[0],
         "turns": len(turns),
         "trivia_reason": concluded.floor.reason,
@@ -106,23 +144,27 @@ def insert_sub_session(db: sqlite3.Connection, scope: Scope, concluded: SubSessi
         "models": pack(model_totals(turns)),
         "detail": pack(detail),
     }
-    marks = ", ".join("?" * len(row))
-    db.execute(f"INSERT INTO sub_sessions ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-    files = []
-    for file in file_totals(turns):
-        work = file.edits, file.lines_added, file.lines_removed, file.edits_without_lines, file.seen_us
-        place = file.position, file.path.start, file.path.end, concluded.last_activity_us
-        files.append((name, file.digest, file.edits > 0, *work, *place, _last_name(file.parts)))
-    db.executemany("INSERT INTO sub_session_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", files)
+    columns = ", ".join(row)
+    db.execute(f"INSERT INTO sub_sessions ({columns}) VALUES (:{columns.replace(', ', ', :')})", row)
+    insert(db, "sub_session_files", [_file_row(concluded, works) for works in files])
     # The sub-sessions whose files it takes back are found by name, however the paths were written.
-    taken = dict.fromkeys(map(_last_name, concluded.reverted))
-    reverts = [(name, each, concluded.started_us) for each in taken if each is not None]
-    db.executemany("INSERT INTO sub_session_reverts VALUES (?, ?, ?)", reverts)
-    _insert_prompts(db, name, scope, concluded)
+    taken = dict.fromkeys(parts[-1] for parts in concluded.reverted if parts)
+    insert(db, "sub_session_reverts", [(name, each, concluded.started_us) for each in taken])
+    insert(db, "prompts", _prompts(name, scope, concluded))
 
 
-def _last_name(parts: Parts) -> int | None:
-    return parts[-1] if parts else None
+def _file_row(concluded: SubSession, works: Sequence[tuple[Turn, FileWork]]) -> Row:
+    first = works[0][1]
+    edits, added, removed = (sum(getattr(work, name) for _, work in works) for name in _COUNTED)
+    without_lines = sum(work.edits for _, work in works if not work.lines_added + work.lines_removed)
+    # No call on it came after the last moment of the turns that touched it.
+    seen_us, ended_us = max(turn.last_activity_us for turn, _ in works), concluded.last_activity_us
+    work_done = edits > 0, edits, added, removed, without_lines, seen_us
+    place = first.position, first.path.start, first.path.end, ended_us, first.parts[-1] if first.parts else None
+    return str(concluded.sub_session_id), first.digest, *work_done, *place
+
+
+_COUNTED = ("edits", "lines_added", "lines_removed")
 
 
 def _overridden(said: Overrides, detail: Detail, *, boundary: bool) -> int:
@@ -136,9 +178,9 @@ def _overridden(said: Overrides, detail: Detail, *, boundary: bool) -> int:
     return sum(1 << bit for bit, field in enumerate(OVERRIDE_FIELDS) if holds[field])
 
 
-def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: SubSession) -> None:
+def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
     applies = 0 if concluded.intent is None else mask(applicable(concluded.intent))
-    rows = []
+    rows: list[Row] = []
     for judged in concluded.prompts:
         turn, own, standing = judged.turn, judged.rubric, judged.standing
         counted = concluded.qualifies and own.status == "ok"
@@ -149,13 +191,12 @@ def _insert_prompts(db: sqlite3.Connection, name: str, scope: Scope, concluded: 
         joined = None if judged.joined is None else pack(judged.joined)
         bodies = pack(PromptDetail(text_of(turn), *told)), joined
         rows.append((*place, own.status, counted, *graded, *bodies, mask(own.earned), mask(rated(standing, own))))
-    db.executemany("INSERT INTO prompts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    return rows
 
 
-def _rework_view(concluded: SubSession) -> ReworkView:
+def _rework_view(concluded: SubSession, files: Sequence[Sequence[tuple[Turn, FileWork]]]) -> ReworkView:
     reading = concluded.asked
-    touched = frozenset().union(*(judged.turn.work.touched_files for judged in concluded.prompts))
-    files = file_totals(judged.turn for judged in concluded.prompts)
+    changed = (works[0][1].parts for works in files if any(work.edits for _, work in works))
     return ReworkView(
         sub_session_id=concluded.sub_session_id,
         agent_session_id=concluded.agent_session_ids[-1],
@@ -163,12 +204,12 @@ def _rework_view(concluded: SubSession) -> ReworkView:
         ended_us=concluded.last_activity_us,
         goal_complete=concluded.goal_complete is True,
         changed_files=tuple(sorted(concluded.changed_files)),
-        touched_files=tuple(sorted(touched)),
+        touched_files=tuple(works[0][1].digest for works in files),
         goal_tokens=() if reading is None else reading.tokens,
         reverts=concluded.reverts,
         corrects=reading is not None and (reading.corrects or reading.reports_failure),
         reverted=concluded.reverted,
-        changed_parts=tuple(file.parts for file in files if file.edits)[:FILES_MAX],
+        changed_parts=tuple(changed)[:FILES_MAX],
     )
 
 
@@ -188,9 +229,9 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
         opened_by=concluded.opened_by,
         closed_by=concluded.closed_by,
         floor=concluded.floor,
-        first_title=text_of(first, None if first.prompt is None else first.prompt.title),
-        goal_title=text_of(goal, None if goal.prompt is None else goal.prompt.title),
-        summary=text_of(goal, None if goal.prompt is None else goal.prompt.summary),
+        first_title=text_of(first, "title"),
+        goal_title=text_of(goal, "title"),
+        summary=text_of(goal, "summary"),
         edited_title=title,
         edited_summary=summary,
         judge_status=status,
@@ -211,7 +252,5 @@ def _edited(db: sqlite3.Connection, turn_ids: list[UUID]) -> tuple[TextRef | Non
         "WHERE c.topic = 'title' AND b.turn_id IN (SELECT value FROM json_each(:turns)))"
     )
     title, summary = db.execute(query, {"turns": json_array(turn_ids)}).fetchone()
-    return (
-        None if title is None else TextRef(title, "title"),
-        None if summary is None else TextRef(summary, "summary"),
-    )
+    refs = TextRef(title or 0, "title"), TextRef(summary or 0, "summary")
+    return refs[0] if title else None, refs[1] if summary else None

@@ -10,8 +10,7 @@ from aggregates.judging.rubric import GapAnswer, answered_boundary
 from aggregates.reading.verdicts import BoundaryVerdict
 from aggregates.sub_sessions.arcs import FULL, MERGE_GAP_US, Arc, committed
 from aggregates.times import US_PER_SECOND, iso
-from aggregates.turns.observation import Observation
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import Observation, Turn
 from projections.derive.sessions import arc_before, gap_answers, neighbour, prompt_id, turns_of
 from projections.explain.evidence import (
     SENTENCES,

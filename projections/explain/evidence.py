@@ -12,8 +12,7 @@ from aggregates.characters import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import UNSURE_END, Floor
 from aggregates.reading.verdicts import OutcomeVerdict, kind_of
-from aggregates.turns.observation import Observation
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
 from projections.derive.sessions import arcs_of, neighbour, response_ref
 from projections.derive.sub_session_rows import PromptDetail

@@ -13,8 +13,7 @@ from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
-from aggregates.turns.observation import Observation, ToolUse
-from aggregates.turns.turn import Turn
+from aggregates.turns.turn import Observation, ToolUse, Turn
 from projections.derive.sessions import override_words, prompt_id
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
 from projections.explain.evidence import (

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from aggregates.capture.commands import TRANSCRIPT_SUFFIX
 from aggregates.capture.events import (
+    TRANSCRIPT_SUFFIX,
     MetricsCaptured,
     PromptAnswered,
     PromptCaptured,
@@ -26,7 +26,7 @@ from aggregates.prices.prices import PriceBook, price_book
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import RetainedReading, retain_prompt, retain_response
 from aggregates.sub_sessions.sub_session import OverrideEvent, TitleEdited, override_words_of
-from aggregates.turns.observation import CapturedResponse
+from aggregates.turns.turn import CapturedResponse
 from aggregates.turns.turns import Capture
 from projections.facts.prices import answer_price
 from projections.facts.reports import add_report

@@ -11,7 +11,7 @@ import msgspec
 
 from aggregates.prices.catalog import Snapshot
 from aggregates.prices.prices import Price, PriceBook, Usage, price_book
-from aggregates.turns.observation import CapturedResponse, Observation
+from aggregates.turns.turn import CapturedResponse, Observation
 from projections.facts.rows import Reprice, Rows
 from projections.reader import pack, types_of, unpack
 

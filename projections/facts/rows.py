@@ -1,7 +1,7 @@
 """The rows that facts stand for, by table, and what they touched: what facts hand to derive."""
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from aggregates.capture.events import (
 from aggregates.event import Digester, Event, Scope
 from aggregates.ids import flag_id
 from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session, skew_day
-from aggregates.turns.observation import SKEW_US
+from aggregates.turns.turn import SKEW_US
 from aggregates.turns.turns import Capture
 from projections.reader import owner, pack, table_names
 
@@ -102,11 +102,13 @@ _CONFLICTS = {
 
 def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
     for table in table_names():
-        found: list[Row] = getattr(rows, table, [])
-        if found:
-            conflict, marks = _CONFLICTS.get(table), ", ".join("?" * len(found[0]))
-            insert = "INSERT OR IGNORE" if conflict is None else "INSERT"
-            db.executemany(f"{insert} INTO {table} VALUES ({marks}) {conflict or ''}", found)
+        insert(db, table, getattr(rows, table, ()), _CONFLICTS.get(table, "ON CONFLICT DO NOTHING"))
+
+
+def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row], conflict: str = "") -> None:
+    """Whole rows, in the order of the table's columns."""
+    if rows:
+        db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 
 
 def trusted(said_us: int | None, received_us: int) -> int:
@@ -159,10 +161,6 @@ def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:
     )
 
 
-def insert_flags(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
-    db.executemany("INSERT INTO flags VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-
-
 def add_flags(rows: Rows, position: int, event: Event) -> None:
     """What a fact alone tells of."""
     if isinstance(event, ForeignSessionAttempted):
@@ -200,4 +198,4 @@ def flag_skews(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
         scope = Scope(UUID(organization_id), UUID(developer_id))
         row = flag_row(scope, clock_skew(session or None, skews), day)
         db.execute("DELETE FROM flags WHERE flag_id = ?", (row[0],))
-        insert_flags(db, [row])
+        insert(db, "flags", [row])

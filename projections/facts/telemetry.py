@@ -16,7 +16,7 @@ from aggregates.ids import record_capture_id
 from aggregates.prices.prices import Price, PriceBook, Usage
 from aggregates.records.record import STOP_FAILURE, Record
 from aggregates.retained import retained_observations
-from aggregates.turns.observation import Observation, observe
+from aggregates.turns.turn import Observation, observe
 from aggregates.turns.turns import Capture, PlacedObservation, of_sub_agent
 from projections.facts.prices import price_of
 from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, trusted

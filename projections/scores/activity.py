@@ -14,10 +14,9 @@ from aggregates.reports.prose import NarrativeStatus
 from aggregates.scores.grades import Interval, Tally, score_of
 from aggregates.scores.integrity import KINDS, FlagKind
 from aggregates.times import US_PER_SECOND, Window, iso, sorted_into
-from aggregates.turns.observation import Observation
-from aggregates.turns.turn import IDLE_US, ModelTotals, Turn, active_us
+from aggregates.turns.turn import IDLE_US, Observation, Turn, active_us
 from aggregates.turns.turns import NO_ACTIVITY
-from projections.derive.sub_session_rows import Detail
+from projections.derive.sub_session_rows import Detail, ModelTotals
 from projections.reader import Reader, TextRef, bound, sum_in_halves, unpack, whole_sums
 from projections.scores.score import Counts, score
 from projections.scores.skill import insight_summary

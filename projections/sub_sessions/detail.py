@@ -10,8 +10,9 @@ from aggregates.judging.rubric import own_standing
 from aggregates.reading.verdicts import Intent, Rubric
 from aggregates.times import iso
 from aggregates.turns import turn as marks
-from aggregates.turns.turn import UNKNOWN_MODEL, ModelTotals
+from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
+from projections.derive.sub_session_rows import ModelTotals
 from projections.reader import Reader, TextRef, unpack
 from projections.sub_sessions.listing import Booleans, SpeedRow
 from projections.sub_sessions.rows import (
@@ -150,7 +151,7 @@ def unsure_gaps(reader: Reader, sub_session_id: str) -> list[UnsureGap]:
         for place, turn in enumerate(turns_in(reader.db, sub_session_id) if chances else ())
         if turn.turn_id in chances and turn.turn_id not in spoken
     ]
-    refs = {turn.turn_id: text_of(turn, None if turn.prompt is None else turn.prompt.title) for _, turn in asked}
+    refs = {turn.turn_id: text_of(turn, "title") for _, turn in asked}
     texts = reader.texts(list(refs.values()))
     return [
         UnsureGap(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.capture.commands import TRANSCRIPT_SUFFIX
+from aggregates.capture.events import TRANSCRIPT_SUFFIX
 from aggregates.event import Scope
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.arcs import Arc

@@ -17,7 +17,7 @@ from aggregates.event import Scope
 from aggregates.scores.grades import median
 from aggregates.telemetry.envelope import Signal
 from aggregates.times import US_PER_SECOND, Window, iso
-from aggregates.turns.observation import Observation
+from aggregates.turns.turn import Observation
 from projections.prices import SUMS_AND_TOLD, Spent, told_by_responses
 from projections.reader import Reader, bound, json_array, unpack
 

@@ -26,7 +26,7 @@ from svc.importing.gemini import GEMINI
 from svc.outward import Answer
 
 if TYPE_CHECKING:
-    from aggregates.capture.commands import AnyCapture
+    from aggregates.capture.events import AnyCapture
     from aggregates.telemetry.batches import Sender
 
 QUIET_US = 30 * 60 * 1_000_000  # an exchange that was quiet for this long is taken as it stands

@@ -34,7 +34,7 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
+from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
 from aggregates.people.directory import Activation, Developer, Directory, Membership

@@ -7,9 +7,16 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from aggregates.capture.clear import CLEAR_CHARACTERS_MAX, cleared
-from aggregates.capture.commands import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse, CompleteSetup
-from aggregates.capture.events import RecordsCaptured, SessionClaimed
+from aggregates.capture.decide import CLEAR_CHARACTERS_MAX, cleared
+from aggregates.capture.events import (
+    CaptureMetrics,
+    CapturePrompt,
+    CaptureRecords,
+    CaptureResponse,
+    CompleteSetup,
+    RecordsCaptured,
+    SessionClaimed,
+)
 from aggregates.decide import AnyCommand, ForgetDeveloper, decide, evolve
 from aggregates.event import Context, Digester, Done, Event
 from aggregates.records.record import Record

@@ -6,14 +6,18 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from aggregates.capture.commands import CapturePrompt, CaptureRecords, CaptureResponse, CompleteSetup, ResponseContent
 from aggregates.capture.events import (
+    CapturePrompt,
+    CaptureRecords,
+    CaptureResponse,
+    CompleteSetup,
     ForeignSessionAttempted,
     OperationClaimed,
     PromptAnswered,
     PromptCaptured,
     ProvenanceFilled,
     RecordsCaptured,
+    ResponseContent,
     SessionClaimed,
     SetupCompleted,
 )

@@ -23,7 +23,7 @@ from aggregates.retained import (
     retained_readings,
 )
 from aggregates.retained import retained_observations as stood
-from aggregates.turns.observation import Observation, ToolUse, observe
+from aggregates.turns.turn import Observation, ToolUse, observe
 from tests.support.facts import ANA
 
 DIGESTER = Digester(b"a key for tests")

@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 import msgspec
 from rich.progress import track
 
-from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
+from aggregates.capture.events import CapturePrompt, CaptureResponse, ResponseContent
 from aggregates.decide import AnyCommand, decide, touched_streams
 from aggregates.event import Context, Scope
 from aggregates.telemetry.batches import ExportContext

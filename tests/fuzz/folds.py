@@ -10,8 +10,9 @@ from aggregates.scores.insights import times_at_once
 from aggregates.scores.integrity import clears_of, flags_of_session, session_splitting, turn_evidence
 from aggregates.scores.throttle import ApiRequest, throttle_events
 from aggregates.sub_sessions.arcs import ReworkView, cut_arcs, rework_of, unsure_gaps
-from aggregates.turns.turn import Turn, active_us, file_totals, model_totals, sum_work
+from aggregates.turns.turn import Turn, active_us, sum_work
 from aggregates.turns.turns import Capture, PlacedObservation, build_turns
+from projections.derive.sub_session_rows import model_totals, work_by_file
 from tests.fuzz.linear import Target
 from tests.support.stages import MINUTE, SECOND, capture, prompt, seen, tool, turn_at, uuid, worked
 
@@ -103,7 +104,7 @@ def targets() -> Iterator[Target]:
         ),
         "cut_arcs": (lambda text: cut_arcs(turns_of(text), "start", None), "gnkcb"),
         "unsure_gaps": (lambda text: unsure_gaps([], turns_of(text), ()), "gnkcb"),
-        "totals": (lambda text: (file_totals(turns_of(text)), model_totals(turns_of(text))), "gnkcb"),
+        "totals": (lambda text: (work_by_file(turns_of(text)), model_totals(turns_of(text))), "gnkcb"),
         "sum_work": (lambda text: sum_work(reports_of(text)), "tesl"),  # type: ignore[arg-type]
         "active_us": (lambda text: active_us(ord(letter) * SECOND * at for at, letter in enumerate(text)), "abz"),
         "throttle_events": (lambda text: throttle_events(requests_of(text)), "45rsamdzo"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from aggregates.capture.commands import (
+from aggregates.capture.events import (
     CaptureMetrics,
     CapturePrompt,
     CaptureRecords,

@@ -25,8 +25,7 @@ from aggregates.reading.verdicts import BOOLEANS, Intent, JudgeStatus, Rubric
 from aggregates.records.record import Record, RecordKind
 from aggregates.records.tools import tool_effect
 from aggregates.sub_sessions.arcs import cut_arcs
-from aggregates.turns.observation import Observation, observe
-from aggregates.turns.turn import Turn, Work, sum_work
+from aggregates.turns.turn import Observation, Turn, Work, observe, sum_work
 from svc.cli.common import print_json
 from tests.support.stages import bare_turn
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Refused, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from aggregates.capture.commands import CaptureMetrics, CaptureRecords
+from aggregates.capture.events import CaptureMetrics, CaptureRecords
 from aggregates.event import Words, cut
 from aggregates.records.record import Point, Record
 from aggregates.telemetry.batches import ExportContext

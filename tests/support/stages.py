@@ -8,8 +8,7 @@ from aggregates.event import Digester, Span, packed
 from aggregates.reading.readings import NUMBER, PromptReading, ResponseReading
 from aggregates.records.record import RecordKind
 from aggregates.sub_sessions.arcs import Arc
-from aggregates.turns.observation import CapturedResponse, Observation, ToolEffect, ToolUse
-from aggregates.turns.turn import FileWork, ModelUsage, Turn, Work
+from aggregates.turns.turn import CapturedResponse, FileWork, ModelUsage, Observation, ToolEffect, ToolUse, Turn, Work
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation
 
 DIGESTER = Digester(b"stages")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregates.capture.commands import CapturePrompt
+from aggregates.capture.events import CapturePrompt
 from aggregates.event import Done, Reason, Refused
 from svc.observe.metrics import Metrics
 from tests.support.log import named

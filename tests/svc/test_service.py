@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
 from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply

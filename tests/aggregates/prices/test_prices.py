@@ -8,8 +8,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
-from aggregates.capture.events import PromptAnswered
+from aggregates.capture.events import CapturePrompt, CaptureResponse, PromptAnswered, ResponseContent
 from aggregates.decide import StreamState, decide, evolve
 from aggregates.event import Context, Digester
 from aggregates.prices.prices import Price, PriceBook, Unpriced, Usage, price_book

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates.capture.commands import CaptureMetrics, CaptureRecords
+from aggregates.capture.events import CaptureMetrics, CaptureRecords
 from aggregates.reading.redaction import redact
 from aggregates.telemetry import batches
 from aggregates.telemetry.envelope import split, without_secrets

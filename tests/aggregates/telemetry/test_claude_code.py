@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.capture.commands import CaptureRecords
+from aggregates.capture.events import CaptureRecords
 from aggregates.records.record import Record
 from aggregates.telemetry.batches import Sender, steps
 from aggregates.telemetry.draft import wait_told

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from aggregates.capture.commands import CaptureRecords
+from aggregates.capture.events import CaptureRecords
 from aggregates.event import Words, cut
 from aggregates.telemetry.agents import called
-from aggregates.turns.observation import observe
-from aggregates.turns.turn import sum_work
+from aggregates.turns.turn import observe, sum_work
 from tests.support.facts import DIGESTER
 from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
 

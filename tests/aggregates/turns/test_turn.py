@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading.readings import ResponseReading
-from aggregates.turns.observation import CapturedResponse
-from aggregates.turns.turn import IDLE_US, ModelUsage, Turn, active_by_turns_us, active_us
+from aggregates.turns.turn import IDLE_US, CapturedResponse, ModelUsage, Turn, active_by_turns_us, active_us
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 

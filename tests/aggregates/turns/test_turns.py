@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.readings import BUTTON, PromptReading
-from aggregates.turns.observation import CapturedResponse
-from aggregates.turns.turn import Opening, Turn
+from aggregates.turns.turn import CapturedResponse, Opening, Turn
 from aggregates.turns.turns import Aliases, Capture, PlacedObservation, build_turns, join_captures
 from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
 

@@ -1,4 +1,4 @@
-"""Work: how records become observations, observations the work of a turn, and turns the totals of a sub-session."""
+"""Work: how records become observations, and observations the work of a turn."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,19 +9,17 @@ from msgspec.structs import replace
 from aggregates.event import Span, Words
 from aggregates.reading.reading import text_digest
 from aggregates.records.record import Record, RecordKind
-from aggregates.turns.observation import Observation, ToolEffect, ToolUse, observe
 from aggregates.turns.turn import (
-    FileTotals,
     FileWork,
-    ModelTotals,
     ModelUsage,
-    Turn,
+    Observation,
+    ToolEffect,
+    ToolUse,
     Work,
-    file_totals,
-    model_totals,
+    observe,
     sum_work,
 )
-from tests.support.stages import DIGESTER, MINUTE, SPAN, file_work, tool, turn_at, usage
+from tests.support.stages import DIGESTER, SPAN, file_work, tool
 
 
 def used(call: ToolUse | None) -> Observation:
@@ -303,58 +301,3 @@ def test_white_space_makes_no_other_text() -> None:
     """Each capture of a prompt may wrap it in its own way."""
     assert text_digest(" Add\n a  flag ", DIGESTER) == text_digest("Add a flag", DIGESTER)
     assert text_digest("Adda flag", DIGESTER) != text_digest("Add a flag", DIGESTER)
-
-
-def turn_of(minutes: float, *files: FileWork, usage: Sequence[ModelUsage] = (), lasts_us: int = 0) -> Turn:
-    return turn_at(minutes, work=Work(files=files, usage=tuple(usage), observed=True), lasts_us=lasts_us)
-
-
-def test_files_are_added_up_over_turns() -> None:
-    """By digest; the first turn says where the path stands, the last moment counts, edits without lines are told."""
-    turns = [
-        turn_of(1, file_work(6, 1, 3, 2, position=10), lasts_us=9 * MINUTE),
-        turn_of(2, file_work(6, 2, position=20), file_work(5, position=21)),
-        turn_of(3, file_work(6, 4, 1, 0, position=30)),
-        turn_of(4, file_work(5, 1, 7, 7, position=40), lasts_us=1),
-    ]
-    assert file_totals(turns) == [
-        FileTotals(5, 21, SPAN, 1, 7, 7, edits_without_lines=0, seen_us=4 * MINUTE + 1),
-        FileTotals(6, 10, SPAN, 7, 4, 2, edits_without_lines=2, seen_us=10 * MINUTE),
-    ]
-    assert file_totals([]) == []
-
-
-TOLD = {"input_tokens": 1, "output_tokens": 20, "cache_read_tokens": 300, "cache_write_tokens": 4_000}
-
-
-def test_models_are_added_up_over_turns() -> None:
-    """Tokens of all four kinds together; a model that nobody named has no name."""
-    priced = usage("opus", requests=2, **TOLD, cost_usd_nano=7, lower_bound_requests=1)
-    turns = [
-        turn_of(1, usage=[priced, usage("unknown", unpriced_requests=1)]),
-        turn_of(2, usage=[usage("opus", input_tokens=1, unpriced_requests=1)]),
-        turn_of(3, usage=[priced]),
-    ]
-    assert model_totals(turns) == [
-        ModelTotals("opus", 5, 8_643, True, 14, 1, 2),
-        ModelTotals(None, 1, 0, False, 0, 1, 0),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("tokens", "reported"),
-    [
-        pytest.param([1], True, id="one token"),
-        pytest.param([0], False, id="no token"),
-        pytest.param([0, 1], False, id="no token in one of the turns"),
-        pytest.param([1, 0], False, id="no token in the other"),
-    ],
-)
-def test_a_model_reported_its_tokens_if_each_turn_counts_one(tokens: list[int], reported: bool) -> None:
-    """No request goes without a token."""
-    turns = [turn_of(n, usage=[usage(output_tokens=count)]) for n, count in enumerate(tokens)]
-    assert [model.reported for model in model_totals(turns)] == [reported]
-
-
-def test_without_a_known_request_nothing_was_reported_of_nobody() -> None:
-    assert model_totals([turn_of(1)]) == [ModelTotals(None, 0, 0, False)]

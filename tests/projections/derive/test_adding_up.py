@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from aggregates.scores.grades import median, rubric_letter
 from aggregates.times import US_PER_SECOND, Window
-from aggregates.turns.observation import Observation
-from aggregates.turns.turn import Turn, active_us
+from aggregates.turns.turn import ModelUsage, Observation, Turn, Work, active_us
 from aggregates.turns.turns import NO_ACTIVITY
-from projections.derive.sub_session_rows import unmask
+from projections.derive.sub_session_rows import ModelTotals, model_totals, unmask
 from projections.reader import Reader, unpack
 from projections.scores.activity import active_times, files, model_task, task_time
 from projections.scores.score import score, speed, token_trend, tokens
 from projections.scores.skill import insight_summary, skill, top_prompts
 from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED
 from tests.projections.derive.test_any_order import CORRECTED, PROMPTS, SESSIONS, told
-from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, project, reader
+from tests.support.facts import ANA, HOUR, MINUTE, MONDAY, SECOND, Log, edit, project, reader
+from tests.support.stages import turn_at, usage
 
 Row = dict[str, Any]
 Step = tuple[str, str, str, int, bool]
@@ -194,3 +194,34 @@ def sub_sessions_keep_what_their_turns_say(found: Reader, window: Window) -> Non
     )
     models = model_task(found, ANA, window, 50, 0)
     assert {(each.model, each.intent_class): each.sub_sessions for each in models if each.model is not None} == asked
+
+
+def test_files_are_added_up_over_turns() -> None:
+    """Edits in a turn that told no changed line stand apart; so does the last moment of whoever touched the file."""
+    log = Log()
+    for minute, added in ((0, 3), (2, 0), (4, 0)):
+        log.prompt("s1", f"go on with part {minute}", MONDAY + minute * MINUTE, cwd_digest=7)
+        log.records("s1", edit(MONDAY + minute * MINUTE + SECOND, added=added, lines_removed=0))
+    columns = "edits, lines_added, lines_removed, edits_without_lines, seen_us"
+    found = project(log.facts).execute(f"SELECT {columns} FROM sub_session_files").fetchall()
+    assert found == [(3, 3, 0, 2, MONDAY + 4 * MINUTE + SECOND)]
+
+
+@pytest.mark.parametrize(
+    ("usages", "totals"),
+    [
+        pytest.param([], [ModelTotals(None)], id="no request: nothing was reported of nobody"),
+        pytest.param([usage("opus", output_tokens=1)], [ModelTotals("opus", 1, 1, True)], id="one token"),
+        pytest.param(
+            [usage("opus"), usage("opus", output_tokens=1)], [ModelTotals("opus", 2, 1)], id="none in one turn"
+        ),
+        pytest.param(
+            [usage("unknown", unpriced_requests=1), ModelUsage("opus", 2, 3, 4, 5, 6, 7, 0, 1)],
+            [ModelTotals(None, 1, unpriced_requests=1), ModelTotals("opus", 2, 18, True, 7, 0, 1)],
+            id="tokens of all kinds; a model that nobody named has no name",
+        ),
+    ],
+)
+def test_models_are_added_up_over_turns(usages: list[ModelUsage], totals: list[ModelTotals]) -> None:
+    """No request goes without a token: a model of which a turn told none did not report them."""
+    assert model_totals(turn_at(number, work=Work(usage=(each,))) for number, each in enumerate(usages)) == totals

@@ -4,8 +4,7 @@ import pytest
 
 from aggregates.event import Digester
 from aggregates.judging.outcome import REVERTED
-from aggregates.turns.observation import path_parts
-from aggregates.turns.turn import covered
+from aggregates.turns.turn import covered, path_parts
 from projections.derive.sub_session_rows import Detail
 from projections.reader import unpack
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, project, request, shell

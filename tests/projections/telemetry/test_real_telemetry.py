@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 import msgspec
 import pytest
 
-from aggregates.capture.commands import CapturePrompt
+from aggregates.capture.events import CapturePrompt
 from aggregates.telemetry.batches import ExportContext
 from aggregates.telemetry.envelope import Signal, split
 from aggregates.telemetry.export import Export

@@ -9,8 +9,14 @@ import trio
 from eventsourcing.persistence import OperationalError, StoredEvent
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from aggregates.capture.commands import CapturePrompt, CaptureResponse, ResponseContent
-from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured, SessionClaimed
+from aggregates.capture.events import (
+    CapturePrompt,
+    CaptureResponse,
+    ForeignSessionAttempted,
+    PromptCaptured,
+    ResponseContent,
+    SessionClaimed,
+)
 from aggregates.decide import AnyCommand
 from aggregates.event import Decision, Done, Reason, Refused
 from aggregates.ids import prompt_stream

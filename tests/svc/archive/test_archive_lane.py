@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
 from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record

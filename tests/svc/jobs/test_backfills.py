@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from aggregates.capture.commands import CapturePrompt
+from aggregates.capture.events import CapturePrompt
 from aggregates.event import Refused, Scope
 from aggregates.people.directory import Membership
 from aggregates.reports.decide import BackfillRecord

@@ -10,7 +10,7 @@ import pytest
 import trio
 from msgspec import structs
 
-from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Scope
 from aggregates.judging import boundary
 from aggregates.judging.rubric import JudgeAnswered

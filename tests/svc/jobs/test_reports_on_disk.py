@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 import trio
 
-from aggregates.capture.commands import CapturePrompt, CaptureRecords
+from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
 from aggregates.records.record import Record
 from projections import reports as report_sections

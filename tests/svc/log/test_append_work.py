@@ -10,7 +10,7 @@ import pytest
 import trio
 from eventsourcing.sqlite import SQLiteConnection
 
-from aggregates.capture.commands import CapturePrompt
+from aggregates.capture.events import CapturePrompt
 from aggregates.decide import decide, touched_streams
 from aggregates.event import Context, Digester, Scope
 from svc.actors.actors import Streams

@@ -6,7 +6,7 @@ from uuid import uuid4
 import trio
 import trio.testing
 
-from aggregates.capture.commands import CapturePrompt
+from aggregates.capture.events import CapturePrompt
 from aggregates.event import Scope
 from svc.service import RunningService, open_service
 from svc.serving import initialize

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from aggregates.capture.commands import CapturePrompt, CompleteSetup
-from aggregates.capture.events import PromptCaptured, SetupCompleted
+from aggregates.capture.events import CapturePrompt, CompleteSetup, PromptCaptured, SetupCompleted
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Refused, Reply
 from aggregates.ids import prompt_stream
