@@ -166,6 +166,10 @@ class Decision(msgspec.Struct, frozen=True):
     reply: Reply
 
 
+def refused(reason: Reason, message: str) -> Decision:
+    return Decision((), Refused(reason, message))
+
+
 class Context(msgspec.Struct, frozen=True):
     """What enters from outside: the time of receipt, the developer's digester, whether secrets are taken out."""
 

@@ -1,16 +1,18 @@
 """Decide about captures: prompts, responses, batches of records and of metric points."""
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import msgspec
 import rfc8785
+from msgspec import inspect
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.capture.decide import cleared
 from aggregates.capture.events import (
     AnyCapture,
     CaptureMetrics,
@@ -19,7 +21,20 @@ from aggregates.capture.events import (
     CaptureResponse,
     ResponseContent,
 )
-from aggregates.event import Command, Context, Decision, Done, Event, Reason, Refused, Scope, Streams, Words, origin
+from aggregates.event import (
+    Command,
+    Context,
+    Decision,
+    Done,
+    Event,
+    Reason,
+    Refused,
+    Scope,
+    Streams,
+    Words,
+    origin,
+    refused,
+)
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 
 if TYPE_CHECKING:
@@ -56,13 +71,12 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
             answer = AnswerState(event.content_digest, event.cost_catalog_revision, event.cost_kind)
             return replace(state, answer=answer)
         case events.ProvenanceFilled() if isinstance(state, PromptState) and state.answer is not None:
-            answer = state.answer
-            revision = (
-                event.cost_catalog_revision if answer.cost_catalog_revision is None else answer.cost_catalog_revision
-            )
-            kind = event.cost_kind if answer.cost_kind is None else answer.cost_kind
-            return replace(state, answer=AnswerState(answer.content_digest, revision, kind))
+            told = {name: getattr(event, name) for name in _PROVENANCE if getattr(state.answer, name) is None}
+            return replace(state, answer=replace(state.answer, **told))
     return None
+
+
+_PROVENANCE = ("cost_catalog_revision", "cost_kind")
 
 
 def capture_streams(command: AnyCapture) -> tuple[UUID, ...]:
@@ -95,7 +109,7 @@ def decide_capture(command: AnyCapture, streams: Streams, context: Context) -> D
         digest = context.digester.digest(command.text)
         sent = cleared(PromptState(command.scope, command.agent_session_id, command.source, digest), context)
         if replace(known, answer=None) != sent:
-            return _refused(
+            return refused(
                 Reason.CONFLICT,
                 f"client_event_id {command.client_event_id} was used before with another prompt_text, tool_session_id "
                 "or source; send a new client_event_id for a new prompt",
@@ -110,8 +124,10 @@ def decide_capture(command: AnyCapture, streams: Streams, context: Context) -> D
 
 def _claim(command: Command, session_id: str | None, streams: Streams, context: Context) -> Decision:
     """Of a foreign session nothing is kept but one flag per developer and session."""
-    known = None if session_id is None else streams.get(session_stream(session_id))
-    if session_id is None or (isinstance(known, events.SessionClaimed) and known.scope == command.scope):
+    if session_id is None:
+        return Decision((), Done(True))
+    known = streams.get(session_stream(session_id))
+    if isinstance(known, events.SessionClaimed) and known.scope == command.scope:
         return Decision((), Done(True))
     by = origin(command, context.now_us)
     if not isinstance(known, events.SessionClaimed):
@@ -164,7 +180,7 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
     prompt_id, operation_id = command.prompt_id, command.response_operation_id
     prompt = streams.get(prompt_id)
     if not isinstance(prompt, PromptState) or prompt.scope != command.scope:
-        return _refused(Reason.NOT_FOUND, f"no prompt {prompt_id} of yours; capture it by POST /v1/prompts first")
+        return refused(Reason.NOT_FOUND, f"no prompt {prompt_id} of yours; capture it by POST /v1/prompts first")
     by = origin(command, context.now_us)
     claim: tuple[tuple[UUID, Event], ...] = ()
     if operation_id is not None:
@@ -173,7 +189,7 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
         if operation is None:
             claim = ((stream, events.OperationClaimed(**by, response_operation_id=operation_id, prompt_id=prompt_id)),)
         elif isinstance(operation, events.OperationClaimed) and operation.prompt_id != prompt_id:
-            return _refused(
+            return refused(
                 Reason.CONFLICT,
                 f"response_operation_id {operation_id} already belongs to another prompt; send a new one for each "
                 "response",
@@ -181,20 +197,18 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
     try:
         digest = context.digester.digest(canonical_bytes(command.content).decode())
     except ValueError as error:
-        return _refused(Reason.INVALID, f"the response has no canonical form: {error}")
+        return refused(Reason.INVALID, f"the response has no canonical form: {error}")
     answer = prompt.answer
     if answer is None:
         answered = _prompt_answered(command, prompt, digest, context)
         return Decision(((prompt_id, answered), *claim), Done(True, prompt_id))
     if answer.content_digest != digest:
         message = f"prompt {prompt_id} already has a different response; a response is never replaced"
-        return _refused(Reason.CONFLICT, message)
-    revision = command.cost_catalog_revision if answer.cost_catalog_revision is None else None
-    kind = command.cost_kind if answer.cost_kind is None else None
-    if revision is None and kind is None:
-        return Decision(claim, Done(False, prompt_id))
-    filled = events.ProvenanceFilled(**by, prompt_id=prompt_id, cost_catalog_revision=revision, cost_kind=kind)
-    return Decision(((prompt_id, filled), *claim), Done(False, prompt_id))
+        return refused(Reason.CONFLICT, message)
+    told = {name: getattr(command, name) for name in _PROVENANCE if getattr(answer, name) is None}
+    if any(value is not None for value in told.values()):
+        claim = ((prompt_id, events.ProvenanceFilled(**by, prompt_id=prompt_id, **told)), *claim)
+    return Decision(claim, Done(False, prompt_id))
 
 
 def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:
@@ -212,10 +226,6 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
     )
 
 
-def _refused(reason: Reason, message: str) -> Decision:
-    return Decision((), Refused(reason, message))
-
-
 def canonical_bytes(content: ResponseContent) -> bytes:
     """RFC 8785 JSON, absent fields null. `ValueError`: an integer beyond 2**53, a lone surrogate."""
     return rfc8785.dumps(msgspec.structs.asdict(content))
@@ -230,3 +240,55 @@ def cleaned(text: str, context: Context) -> "Redacted":
     from aggregates.reading.redaction import Redacted, redact  # late: loaded with the first text
 
     return redact(text) if context.redaction else Redacted(text, {})
+
+
+# What stands in an event unsealed, names and ids, is bounded and holds no secrets. A name loses them like a text; an id
+# that holds one becomes a keyed digest of itself: the same id still joins.
+
+CLEAR_CHARACTERS_MAX = 1_024  # of a name or an id; a longer name is cut, a longer id digested
+_MADE = re.compile(r"[0-9a-f]{32,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+"""A digest or a UUID: most ids, which need no look."""
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def cleared(fact: S, context: Context) -> S:
+    """The same fact, with its names and ids as they may be kept."""
+    from aggregates.reading.redaction import redact_among  # late: loaded with the first text
+
+    texts = sorted({text for text in _strings(fact) if _MADE.fullmatch(text) is None})
+    found = redact_among(texts) if context.redaction else {}
+    redacted = {texts[index]: each.text for index, each in found.items()}
+    wrong = redacted.keys() | {text for text in texts if len(text) > CLEAR_CHARACTERS_MAX}
+    return _without(fact, wrong, redacted, context) if wrong else fact
+
+
+def _without(fact: S, wrong: set[str], redacted: dict[str, str], context: Context) -> S:
+    strings, parts = _fields(type(fact))
+    changed: dict[str, object] = {}
+    for name in strings:
+        text = getattr(fact, name)
+        if text in wrong:
+            digest = f"redacted-{context.digester.digest(text).hex()}"
+            changed[name] = digest if name.endswith("_id") else redacted.get(text, text)[:CLEAR_CHARACTERS_MAX]
+    for name in parts:
+        changed[name] = tuple(_without(each, wrong, redacted, context) for each in getattr(fact, name))
+    return msgspec.structs.replace(fact, **changed) if changed else fact
+
+
+def _strings(fact: msgspec.Struct) -> Iterator[str]:
+    strings, parts = _fields(type(fact))
+    yield from (text for name in strings if (text := getattr(fact, name)) is not None)
+    for each in (each for name in parts for each in getattr(fact, name)):
+        yield from _strings(each)
+
+
+@cache
+def _fields(cls: type[msgspec.Struct]) -> tuple[list[str], list[str]]:
+    """Those that hold a string, and those that hold further structs."""
+    shape = inspect.type_info(cls)
+    assert isinstance(shape, inspect.StructType)
+    kinds = {field.name: field.type for field in shape.fields}
+    told = {name: kind.types if isinstance(kind, inspect.UnionType) else (kind,) for name, kind in kinds.items()}
+    strings = [name for name, types in told.items() if any(isinstance(each, inspect.StrType) for each in types)]
+    tuples = {name: kind for name, kind in kinds.items() if isinstance(kind, inspect.VarTupleType)}
+    return strings, [name for name, kind in tuples.items() if isinstance(kind.item_type, inspect.StructType)]

@@ -11,7 +11,7 @@ import msgspec
 from quart import Request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.capture import commands
+from aggregates.capture import events
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
 from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count, Record
@@ -51,7 +51,7 @@ class PromptBody(msgspec.Struct):
     truncated: bool | None = None
 
 
-class ResponseBody(commands.ResponseContent, frozen=True, kw_only=True):
+class ResponseBody(events.ResponseContent, frozen=True, kw_only=True):
     prompt_id: UUID | None = None
     client_event_id: UUID | None = None
     tool_session_id: _Name | None = None
@@ -79,7 +79,7 @@ async def capture_prompt(call: ByKey, body: PromptBody) -> TrioResponse:
     if not body.prompt_text or body.prompt_text.isspace():
         raise HttpError(400, "prompt_text is blank; send the prompt as the developer wrote it")
     developer_id, event_id = call.scope.developer_id, body.client_event_id
-    command = commands.CapturePrompt(
+    command = events.CapturePrompt(
         organization_id=call.scope.organization_id,
         developer_id=developer_id,
         prompt_id=uuid.uuid4() if event_id is None else prompt_stream(developer_id, event_id),
@@ -133,7 +133,7 @@ _REFUSES = {404: "The selected prompt does not exist.", 409: "The prompt was ans
 
 @routes("POST /v1/prompts/response", "Capture the response to a prompt.", refuses=_REFUSES)
 async def capture_response(call: ByKey, body: ResponseBody) -> None:
-    content = msgspec.convert(body, commands.ResponseContent, from_attributes=True)
+    content = msgspec.convert(body, events.ResponseContent, from_attributes=True)
     expected, prompt_id = body.response_content_hash, body.prompt_id
     if expected is not None and expected.lower() != content_hash(content):
         raise HttpError(
@@ -147,7 +147,7 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
         prompt_id = await _legacy_selected(call, body, content)
     elif body.response_operation_id is None:
         raise HttpError(400, "response_operation_id is missing; send one that stays the same over retries")
-    command = commands.CaptureResponse(
+    command = events.CaptureResponse(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         prompt_id=prompt_id,
@@ -161,7 +161,7 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
     call.service.arrivals.took(call.scope.developer_id, PLUGIN, "responses", call.service.now_us())
 
 
-async def _legacy_selected(call: ByKey, body: ResponseBody, content: commands.ResponseContent) -> UUID:
+async def _legacy_selected(call: ByKey, body: ResponseBody, content: events.ResponseContent) -> UUID:
     """The prompt that an old plugin means by naming its session only."""
     service, session_id = call.service, body.tool_session_id
     if session_id is None:
@@ -264,7 +264,7 @@ async def config(call: ByKey) -> PluginConfig:
 
 @routes("POST /v1/setup-complete", "A plugin's setup is complete.")
 async def setup_complete(call: ByKey, body: SetupBody) -> None:
-    command = commands.CompleteSetup(
+    command = events.CompleteSetup(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         plugin_version=body.plugin_version,
