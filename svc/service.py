@@ -32,7 +32,6 @@ from svc import __version__
 from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
 from svc.archive.lane import ArchiveLane, Budget
-from svc.connect.wheel import client_setup
 from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
 from svc.jobs.nodes import Following, Job, Leading
 from svc.jobs.notices import ReportNotices, senders_of
@@ -254,7 +253,12 @@ class RunningService(Service):
         return False
 
     async def client_setup(self) -> ClientSetup:
-        return await trio.to_thread.run_sync(client_setup, self.settings.ingest_url, limiter=READS)
+        def made() -> ClientSetup:
+            from svc.connect.agents import client_setup  # late: a server starts without what changes settings
+
+            return client_setup(self.settings.ingest_url)
+
+        return await trio.to_thread.run_sync(made, limiter=READS)
 
     def catalog(self) -> Served | None:
         return self.prices.served

@@ -1,5 +1,6 @@
 """`svc connect`, `svc disconnect` and `svc doctor`: an agent's own settings, with one command."""
 
+import difflib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +13,20 @@ from aggregates.ids import KEY_START_CHARACTERS
 from svc import __version__
 from svc.cli import Command
 from svc.cli.common import Shown, json_option, print_json, say, sentences
-from svc.connect import connecting
 from svc.connect.agents import KNOWN_AGENTS, AgentName, Scope, Target, folder_of, plans, told
-from svc.connect.changes import Refused
-from svc.connect.connecting import Rewrite, connected, disconnected, give_back, shown, write
-from svc.connect.doctor import Level, examine
-from svc.connect.server import Capture, NotAnswered, Server, checked_url
-from svc.connect.surroundings import capturing_plugins, elsewhere
+from svc.connect.changes import Refused, Rewrite, connected, disconnected, give_back, write
+from svc.connect.connections import (
+    Capture,
+    NotAnswered,
+    Server,
+    StoredConnection,
+    all_stored,
+    checked_url,
+    connection_name,
+    store,
+    stored,
+)
+from svc.connect.doctor import Finding, Level, capturing_plugins, elsewhere, examine
 from svc.hook import machine
 from svc.hook.captures import AGENTS
 from svc.hook.machine import Outbox
@@ -70,7 +78,7 @@ def connect(
     """Writes the agent's own telemetry settings and hooks, after showing them. Prompt texts and tool details are
     switched on. A copy of each file is kept; running it again changes nothing.
     """
-    key, name = _checked_key(key), connecting.connection_name(agent, scope, Path.cwd())
+    key, name = _checked_key(key), connection_name(agent, scope, Path.cwd())
     folder = folder_of(agent, scope, Path.cwd())
     plugins = capturing_plugins(folder_of(agent, "user", Path.cwd())) if agent == "claude-code" and not no_hooks else []
     command = (*_hook_program(), "hook", agent, *(() if name == agent else ("--connection", name)))
@@ -86,7 +94,7 @@ def connect(
     )
     if ".cache" in Path(sys.prefix).parts and target.hooks:
         raise Refused("uvx and `pipx run` keep svc in a cache, where no hook finds it for long: uv tool install it")
-    files, old = plans(target, scope, folder), connecting.stored(name)
+    files, old = plans(target, scope, folder), stored(name)
     for why in elsewhere(agent, scope, files):
         raise Refused(f"nothing was changed, for your key would not only go to {target.url}: {why}")
     receipts = {} if old is None else {Path(receipt.path): receipt for receipt in old.files}
@@ -104,14 +112,14 @@ def connect(
         return
     server = Server(target.url, key)
     try:
-        capture = Capture() if offline else server.capture()
+        capture = Capture() if offline else server.config().capture
     except NotAnswered as error:
         raise NotAnswered(f"{error}. Is `svc serve` running there? --offline sets it up without asking") from error
     if old is not None and old.url != target.url:
         _tell_waiting(name, f"will be sent to {target.url}")
     _confirm(yes or not any(each.changed for each in rewrites))
     known = tuple(receipts.values())
-    _write(connecting.StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
+    _write(StoredConnection(name, agent, scope, str(folder), target.url, key, capture, known), rewrites)
     if not offline:
         said = {"plugin_version": __version__, "key_prefix": key[:KEY_START_CHARACTERS]}
         server.answer("POST", "/v1/setup-complete", said)
@@ -161,10 +169,10 @@ def _coach_program(agent: AgentName) -> tuple[str, ...]:
     return (*(each for each in _hook_program() if together or each != "-S"), "coach", agent)
 
 
-def _write(connection: connecting.StoredConnection, rewrites: Sequence[Rewrite]) -> None:
+def _write(connection: StoredConnection, rewrites: Sequence[Rewrite]) -> None:
     """One file after the other, each remembered at once: broken off anywhere, what was done can be undone."""
     receipts = {receipt.path: receipt for receipt in connection.files}
-    connecting.store(connection)
+    store(connection)
     if (carried := _carried()) is not None:
         folder = machine.state_folder() / "bin"
         machine.private_folder(folder)
@@ -179,16 +187,19 @@ def _write(connection: connecting.StoredConnection, rewrites: Sequence[Rewrite])
         else:
             give_back(each)
             del receipts[str(each.path)]
-        connecting.store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
+        store(msgspec.structs.replace(connection, files=tuple(receipts.values())))
         if each.changed and each.changes:
             before = "it was not there before" if receipt.backup is None else f"as it was before: {receipt.backup}"
             say(f"{each.path}: written; {before}")
 
 
 def _show(rewrites: Sequence[Rewrite], key: str) -> None:
+    """What changes, as diffs without the key."""
     changed = [each for each in rewrites if each.changed]
     for each in changed:
-        say(shown(each, key))
+        old, new = ((data or b"").decode().splitlines() for data in (each.now.data, each.new))
+        lines = difflib.unified_diff(old, new, str(each.path), str(each.path), lineterm="", n=1)
+        say("\n".join(lines).replace(key, key[:8] + "…"))
         if each.changes and each.now.mode not in (None, each.mode):
             say(f"{each.path}: only you may read it from now on, for a key stands in it")
     if not changed:
@@ -220,7 +231,7 @@ def disconnect(agent: AgentName, scope: Scope, yes: bool) -> None:
     """A file that was edited since loses only what is svc's. What waits in the outbox stays there; the next connect has
     it sent.
     """
-    connection = connecting.stored(connecting.connection_name(agent, scope, Path.cwd()))
+    connection = stored(connection_name(agent, scope, Path.cwd()))
     if connection is None:
         raise Refused(f"{agent} is not connected here; nothing was changed")
     rewrites = [disconnected(receipt) for receipt in connection.files]
@@ -248,26 +259,25 @@ def doctor(as_json: bool) -> None:
 
     The exit code is 1 where something is wrong.
     """
-    known = connecting.all_stored()
+    known = all_stored()
     if not known:
         plugins = capturing_plugins(folder_of("claude-code", "user", Path.cwd()))
         alone = "".join(f"; the plugin {each} captures prompts, but neither tokens nor costs" for each in plugins)
         raise Refused(f"no agent is connected on this machine: svc connect claude-code{alone}")
-    console, examined, wrong = Shown(highlight=False, quiet=as_json), [], False
+    console = Shown(highlight=False, quiet=as_json)
+    examined: list[tuple[StoredConnection, list[Finding]]] = []
     for connection in known:
         console.print(f"[bold]{connection.name}[/bold], {connection.url}")
-        findings = []
+        examined.append((connection, []))
         for finding in examine(connection):
+            examined[-1][1].append(finding)
             console.print(f"  {_MARKS[finding.level]} ", end="")
             console.print(finding.text, markup=False, soft_wrap=True)
             if finding.to_do is not None:
                 console.print(f"    → {finding.to_do}", markup=False, soft_wrap=True)
-            findings.append(finding)
-            wrong = wrong or finding.level == "wrong"
-        examined.append({"connection": connection.name, "url": connection.url, "findings": findings})
     if as_json:
-        print_json(examined)
-    if wrong:
+        print_json([{"connection": each.name, "url": each.url, "findings": found} for each, found in examined])
+    if any(finding.level == "wrong" for _, found in examined for finding in found):
         raise SystemExit(1)
 
 

@@ -14,8 +14,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
-from svc.connect.connecting import known_key
-from svc.connect.server import Server, checked_url
+from svc.connect.connections import Server, checked_url, known_key
 from svc.importing.importer import FORMATS, Elsewhere, ImportReport, Progress, import_into, import_transcripts
 from svc.log.folder import SOCKET
 from svc.settings import Settings

@@ -30,8 +30,7 @@ from svc.cli.common import (
     show_table,
 )
 from svc.connect.changes import Refused
-from svc.connect.connecting import known_key
-from svc.connect.server import KeyRefused, NotAnswered, Server, checked_url
+from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
 from svc.log.folder import running
 from svc.settings import Settings
 from svc_http.pages.words import HABITS, KINDS, UNKNOWN, plainly, rate_told, reason_of, state_of, titled, usd

@@ -2,14 +2,24 @@
 
 import os
 import shlex
+import zipfile
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from pkgutil import get_data
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from svc.connect.changes import Append, Change, Put, Refused, apply, document_of
+
+if TYPE_CHECKING:
+    from svc_http.ports import ClientSetup, Pasted, Wheel
 
 AgentName = Literal["claude-code", "codex", "gemini", "copilot", "opencode"]
 Scope = Literal["user", "project"]
@@ -119,16 +129,6 @@ def told(target: Target) -> list[str]:
     return said
 
 
-def to_paste(url: str) -> Iterator[tuple[AgentName, str, str]]:
-    """Agent, file and text: the telemetry settings of every agent, for a person to put there."""
-    for agent, known in KNOWN_AGENTS.items():
-        target = Target(agent, url, "YOUR_KEY", (), hooks=False)
-        for path, changes in plans(target, "user", Path("~") / known.folder).items():
-            document = document_of(path.name, "")
-            apply(document, changes)
-            yield agent, str(path), document.render()
-
-
 def plans(target: Target, scope: Scope, folder: Path) -> Plans:
     known, files = KNOWN_AGENTS[target.agent], Plans()
     claude_project = target.agent == "claude-code" and scope == "project"
@@ -154,3 +154,64 @@ def plans(target: Target, scope: Scope, folder: Path) -> Plans:
         how = {"command": list(target.asks)} if opencode else {"command": program, "args": arguments}
         change(name, [Put((known.server.table, "svc"), known.server.more | how)], place)
     return files
+
+
+# What a server hands out: a wheel of itself, for other machines to install, and texts to paste.
+
+DISTRIBUTION = "coding-agent-mirror"
+_PACKAGES = ("aggregates", "projections", "svc", "svc_http")
+_ALL_READ = 0o644 << 16
+
+
+@cache
+def client_setup(url: str) -> "ClientSetup":
+    """With what another machine sends to this intake. Takes a second."""
+    from svc_http.ports import ClientSetup
+
+    return ClientSetup(made_here(), list(to_paste(url)))
+
+
+def to_paste(url: str) -> "Iterator[Pasted]":
+    """The telemetry settings of every agent, for a person to put there."""
+    from svc_http.ports import Pasted
+
+    for agent, known in KNOWN_AGENTS.items():
+        target = Target(agent, url, "YOUR_KEY", (), hooks=False)
+        for path, changes in plans(target, "user", Path("~") / known.folder).items():
+            document = document_of(path.name, "")
+            apply(document, changes)
+            yield Pasted(agent, str(path), document.render())
+
+
+def made_here() -> "Wheel | None":
+    """The same bytes whenever it is made of the same files; None in the one-file program."""
+    from svc_http.ports import Wheel
+
+    try:
+        known = distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        return None
+    name, members = f"{DISTRIBUTION.replace('-', '_')}-{known.version}", dict[str, bytes]()
+    for package in _PACKAGES:
+        found = find_spec(package)
+        assert found is not None
+        assert found.origin is not None, "it runs here"
+        folder = Path(found.origin).parent
+        for file in folder.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                members[f"{package}/{file.relative_to(folder).as_posix()}"] = file.read_bytes()
+    licences = [each.as_posix().partition(".dist-info/")[2] for each in known.files or () if "licenses" in each.parts]
+    for each in ("METADATA", "WHEEL", "entry_points.txt", *licences):
+        members[f"{name}.dist-info/{each}"] = (known.read_text(each) or "").encode()
+    members = dict(sorted(members.items()))
+    record = f"{name}.dist-info/RECORD"
+    digests = {path: urlsafe_b64encode(sha256(data).digest()).decode().rstrip("=") for path, data in members.items()}
+    lines = [f"{path},sha256={digests[path]},{len(data)}\n" for path, data in members.items()]
+    members[record] = "".join([*lines, f"{record},,\n"]).encode()
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for path, data in members.items():
+            member = zipfile.ZipInfo(path)  # of 1980, whenever it is made
+            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, _ALL_READ
+            packed.writestr(member, data)
+    return Wheel(f"{name}-py3-none-any.whl", buffer.getvalue(), sha256(buffer.getvalue()).hexdigest())

@@ -1,12 +1,16 @@
-"""A settings file as values, and as the text that they came from; what is switched on in it, done and undone. Pure."""
+"""An agent's settings files: a change is worked out first, then shown, then written, with a receipt to undo it by."""
 
 import contextlib
 import json
+import os
 import re
+import stat
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import tomlkit
@@ -14,7 +18,9 @@ from msgspec import UNSET
 from tomlkit.exceptions import TOMLKitError
 
 from aggregates.event import Mendable
+from svc.hook import machine
 
+T = TypeVar("T")
 Keys = Sequence[str]  # from the outermost in
 
 
@@ -22,12 +28,8 @@ class Refused(Mendable):
     """This cannot be set up, or a file not be written as it is; the message says why and what to do instead."""
 
 
-class Unreadable(Exception):
-    """The text cannot be changed safely; the message says why, and where."""
-
-
 class Document(ABC):
-    """One text of one format. All of it may raise `Unreadable`."""
+    """One text of one format. All of it may raise `Refused`."""
 
     def __init__(self, text: str, values: dict[str, Any]) -> None:
         self._text = text
@@ -49,7 +51,7 @@ class Document(ABC):
         for depth, key in enumerate(keys[:-1], 1):
             inside = inside.setdefault(key, {})
             if not isinstance(inside, dict):
-                raise Unreadable(f"{'.'.join(keys[:depth])} is no table or object")
+                raise Refused(f"{'.'.join(keys[:depth])} is no table or object")
         if value is UNSET:
             del inside[keys[-1]]
         else:
@@ -66,8 +68,6 @@ class Document(ABC):
     def _rendered(self) -> str: ...
 
 
-# --- JSON -------------------------------------------------------------------------------------------------
-
 _UNESCAPED = re.compile(r"[^ -~\t\r\n]")
 _INDENT = re.compile(r"\s*{[ \t]*\r?\n([ \t]+)")
 
@@ -80,7 +80,18 @@ class JsonText(Document):
     """
 
     def __init__(self, text: str) -> None:
-        super().__init__(text, _json(text))
+        if text.startswith("\ufeff"):
+            raise Refused("it is not plain JSON: it begins with a byte order mark; save it as UTF-8 without one")
+        try:
+            found = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
+        except json.JSONDecodeError as error:
+            why = f"(line {error.lineno}: {error.msg}); comments and trailing commas are not JSON either"
+            raise Refused(f"it is not plain JSON {why}") from error
+        except RecursionError as error:
+            raise Refused("it is nested too deeply") from error
+        if not isinstance(found, dict):
+            raise Refused("it holds no JSON object")
+        super().__init__(text, found)
 
     def _rendered(self) -> str:
         indent = _INDENT.match(self._text)
@@ -90,36 +101,17 @@ class JsonText(Document):
             new = json.dumps(self._values, indent=indent[1] if indent else 2, ensure_ascii=escaped, allow_nan=False)
             new.encode()
         except ValueError as error:
-            raise Unreadable("a number, or half of a character, in it cannot be written again") from error
+            raise Refused("a number, or half of a character, in it cannot be written again") from error
         return (new + end).replace("\r\n", "\n").replace("\n", "\r\n" if "\r\n" in self._text else "\n")
-
-
-def _json(text: str) -> dict[str, Any]:
-    if text.startswith("\ufeff"):
-        raise Unreadable("it is not plain JSON: it begins with a byte order mark; save it as UTF-8 without one")
-    try:
-        found = json.loads(text, object_pairs_hook=_unique) if text.strip() else {}
-    except json.JSONDecodeError as error:
-        raise Unreadable(
-            f"it is not plain JSON (line {error.lineno}: {error.msg}); comments and trailing commas are not JSON either"
-        ) from error
-    except RecursionError as error:
-        raise Unreadable("it is nested too deeply") from error
-    if not isinstance(found, dict):
-        raise Unreadable("it holds no JSON object")
-    return found
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise Unreadable(f'the key "{key}" is there twice in one object')
+            raise Refused(f'the key "{key}" is there twice in one object')
         found[key] = value
     return found
-
-
-# --- TOML -------------------------------------------------------------------------------------------------
 
 
 class TomlText(Document):
@@ -130,7 +122,7 @@ class TomlText(Document):
             super().__init__(text, tomllib.loads(text))
             self._document: Any = tomlkit.parse(text)
         except (tomllib.TOMLDecodeError, TOMLKitError, RecursionError) as error:
-            raise Unreadable(f"it is not TOML: {error}") from error
+            raise Refused(f"it is not TOML: {error}") from error
 
     def put(self, keys: Keys, value: Any) -> None:
         super().put(keys, value)
@@ -140,29 +132,21 @@ class TomlText(Document):
                 inside = inside.setdefault(key, tomlkit.table())
             if value is UNSET or isinstance(inside.get(keys[-1]), dict):
                 del inside[keys[-1]]
-            if value is not UNSET:
-                inside[keys[-1]] = _item(value)
+            if isinstance(value, dict):
+                inside[keys[-1]] = table = tomlkit.inline_table()
+                table.update(value)
+            elif value is not UNSET:
+                inside[keys[-1]] = value
         except TOMLKitError as error:
-            raise Unreadable(f"{'.'.join(keys)} cannot be set: {error}") from error
+            raise Refused(f"{'.'.join(keys)} cannot be set: {error}") from error
 
     def _rendered(self) -> str:
         text: str = tomlkit.dumps(self._document)
         with contextlib.suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(text) == self._values:
                 return text
-        raise Unreadable("it is laid out in a way that cannot be changed safely")
+        raise Refused("it is laid out in a way that cannot be changed safely")
 
-
-def _item(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return tomlkit.item(value)
-    table = tomlkit.inline_table()
-    for key, member in value.items():
-        table.append(key, _item(member))
-    return table
-
-
-# --- .env: a name and a value a line ----------------------------------------------------------------------
 
 _NAMED = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)")
 _BEGIN, _END = "# svc connect: begin", "# svc connect: end"
@@ -206,9 +190,6 @@ def document_of(name: str, text: str) -> Document:
     return kinds.get(name.rpartition(".")[2], EnvText)(text)
 
 
-# --- changes ----------------------------------------------------------------------------------------------
-
-
 class Put(msgspec.Struct, frozen=True, tag="put"):
     path: tuple[str, ...]
     value: Any
@@ -229,7 +210,7 @@ Change = Put | Append
 
 
 def apply(document: Document, changes: Sequence[Change]) -> None:
-    """Make all changes; what is there already is not touched. Raises `Unreadable`."""
+    """Make all changes; what is there already is not touched. Raises `Refused`."""
     for change in changes:
         now = document.get(change.path)
         if change.stands(now):
@@ -239,14 +220,11 @@ def apply(document: Document, changes: Sequence[Change]) -> None:
         elif now is UNSET or isinstance(now, list):
             document.put(change.path, [*(now or ()), change.value])
         else:
-            raise Unreadable(f"{'.'.join(change.path)} is no list")
+            raise Refused(f"{'.'.join(change.path)} is no list")
 
 
 def undo(document: Document, changes: Sequence[Change], before: Document) -> list[str]:
-    """Give back what was there before, where ours still stands; else its key is among those that stay.
-
-    Raises `Unreadable`.
-    """
+    """Give back what was there before where ours still stands; else its key is among those that stay."""
     left: list[str] = []
     for change in reversed(changes):
         now, old = document.get(change.path), before.get(change.path)
@@ -262,3 +240,159 @@ def undo(document: Document, changes: Sequence[Change], before: Document) -> lis
             if document.get(keys) == {} and before.get(keys) is UNSET:
                 document.put(keys, UNSET)
     return left
+
+
+class Done(msgspec.Struct, frozen=True):
+    change: Change
+
+
+class FileReceipt(msgspec.Struct, frozen=True):
+    path: str
+    done: tuple[Done, ...]
+    written_sha256: str
+    mode_before: int | None  # None: the file was not there
+    backup: str | None  # a copy of it as it was; None where it was not there
+    backup_sha256: str | None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(each.change for each in self.done)
+
+
+class FileState(NamedTuple):
+    data: bytes | None  # None: it is not there
+    mode: int | None
+
+    def document(self, path: Path) -> Document:
+        try:
+            return document_of(path.name, (self.data or b"").decode())
+        except UnicodeDecodeError as error:
+            raise Refused("it is not UTF-8") from error
+
+
+NO_FILE = FileState(None, None)
+
+
+def read_file(path: Path) -> FileState:
+    """The file behind the path, links followed. Raises `Refused`."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise Refused(f"{path} is no file")
+        return FileState(path.read_bytes(), stat.S_IMODE(mode))
+    except FileNotFoundError:
+        return NO_FILE
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """One file: as it is, as it was without us, and as it will be."""
+
+    path: Path
+    now: FileState
+    base: FileState  # what a disconnect gives back
+    new: bytes | None  # None: the file goes away
+    mode: int
+    changes: tuple[Change, ...] = ()
+    left: tuple[str, ...] = ()  # keys that were changed since, and stay
+
+    @property
+    def changed(self) -> bool:
+        return self.new != self.now.data or (self.new is not None and self.mode != self.now.mode)
+
+
+def connected(path: Path, changes: Sequence[Change], receipt: FileReceipt | None, key: str) -> Rewrite:
+    """The file with what is switched on, whatever of it was there from before. Raises `Refused`."""
+    now = read_file(path)
+    base = now if receipt is None else _base(path, now, receipt)[0]
+    text, _ = _edited(path, base, lambda document: apply(document, changes))
+    mode = next((each for each in (now.mode, base.mode) if each is not None), 0o644)
+    return Rewrite(path, now, base, text.encode(), mode & stat.S_IRWXU if key in text else mode, tuple(changes))
+
+
+def disconnected(receipt: FileReceipt) -> Rewrite:
+    """The file as it was; where it was edited since, without what is ours. Raises `Refused`."""
+    path = Path(receipt.path)
+    now = read_file(path)
+    base, left = _base(path, now, receipt)
+    return Rewrite(path, now, base, base.data, base.mode or 0o600, left=tuple(left))
+
+
+def _base(path: Path, now: FileState, receipt: FileReceipt) -> tuple[FileState, list[str]]:
+    """The file without us, and the keys that stay: its copy where nothing changed since, else by keys."""
+    if now.data is None:
+        return now, []
+    before = NO_FILE
+    with contextlib.suppress(OSError):
+        copy = Path(receipt.backup or "").read_bytes()
+        before = FileState(copy, receipt.mode_before) if sha256(copy).hexdigest() == receipt.backup_sha256 else before
+    known = before.data is not None or receipt.mode_before is None
+    if known and sha256(now.data).hexdigest() == receipt.written_sha256:
+        return before, []
+    text, left = _edited(path, now, lambda document: undo(document, receipt.changes, before.document(path)))
+    if receipt.mode_before is None and text.strip() in ("", "{}"):
+        return NO_FILE, left
+    return FileState(text.encode(), now.mode if receipt.mode_before is None else receipt.mode_before), left
+
+
+def _edited(path: Path, held: FileState, edit: Callable[[Document], T]) -> tuple[str, T]:
+    """The text after an edit, and what the edit gives. Raises `Refused`."""
+    try:
+        document = held.document(path)
+        given = edit(document)
+        return document.render(), given
+    except Refused as error:
+        raise Refused(f"{path} was left as it is: {error}. Mend it, then try again") from error
+
+
+def write(name: str, rewrite: Rewrite) -> FileReceipt:
+    """Write one file, a copy of what it was first, one for each state. Raises `Refused`, `OSError`."""
+    base, path, backup = rewrite.base, rewrite.path, None
+    if base.data is not None:
+        folder = machine.state_folder() / name / "backups"
+        machine.private_folder(folder)
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip(".")
+        backup = folder / f"{sha256(os.fsencode(path) + base.data).hexdigest()[:12]}-{plain}"
+        if not backup.exists():
+            machine.replace_file(backup, base.data)
+    give_back(rewrite)
+    return FileReceipt(
+        path=str(path),
+        done=tuple(map(Done, rewrite.changes)),
+        written_sha256=sha256(rewrite.new or b"").hexdigest(),
+        mode_before=base.mode,
+        backup=None if backup is None else str(backup),
+        backup_sha256=None if base.data is None else sha256(base.data).hexdigest(),
+    )
+
+
+def give_back(rewrite: Rewrite) -> None:
+    """Replace the file behind the path, at once where its folder allows it, or take it away. Raises `Refused`."""
+    path, data = rewrite.path, rewrite.new
+    if not rewrite.changed:
+        return
+    if read_file(path).data != rewrite.now.data:
+        raise Refused(f"{path} was changed by another program just now; try again")
+    try:
+        real = path.resolve()
+        if data is None:
+            real.unlink(missing_ok=True)
+            return
+        machine.private_folder(real.parent)
+        try:
+            with machine.draft_file(real.parent, data) as draft:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    owner = real.stat()
+                    os.chown(draft, owner.st_uid, owner.st_gid)
+                draft.chmod(rewrite.mode)
+                draft.replace(real)
+        except OSError:
+            # A single file that was mounted, or a folder that only its files may be written in.
+            with real.open("r+b") as file:
+                file.write(data)
+                file.truncate()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), rewrite.mode)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}; nothing in it was changed") from error

@@ -1,31 +1,48 @@
-"""What may be wrong with a connection, one finding each, and what to do about it."""
+"""What may be wrong with a connection, one finding each, and what to do about it.
 
+Besides the settings that `svc connect` wrote: what outranks them, plugins, what runs already.
+"""
+
+import contextlib
 import os
+import re
 import secrets
 import shlex
 import shutil
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from aggregates.times import iso
-from svc.connect import surroundings
-from svc.connect.agents import NEVER_FAILS, Target, plans
-from svc.connect.changes import Refused, Unreadable
-from svc.connect.connecting import FileReceipt, StoredConnection, read_file, value_in
-from svc.connect.server import KeyRefused, NotAnswered, Server
+from svc.connect.agents import KNOWN_AGENTS, NEVER_FAILS, AgentName, Plans, Scope, Target, plans
+from svc.connect.changes import FileReceipt, Keys, Put, Refused, read_file
+from svc.connect.connections import Config, KeyRefused, NotAnswered, Server, StoredConnection
 from svc.hook.captures import log_export
 from svc.hook.machine import Outbox, config_folder, connection_file, connection_folder
 
+_MAC = sys.platform == "darwin"
+MANAGED = Path("/Library/Application Support" if _MAC else "/etc")
+PLUGIN_FILES_MAX = 200
+PLUGIN_FILE_BYTES_MAX = 256 * 1024
+_INTAKE = (b"/v1/prompts", b"hook claude-code")
+"""What stands in a plugin that captures prompts for an intake, be it svc's own or another's."""
+PROCESSES_SECONDS_MAX = 5.0
+_BACKGROUND = re.compile(r"\s*(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)\s+(?:\S*node\S*\s+)?\S*codex\S*\s(?:.*\s)?app-server\b")
+"""How long a process has run as `ps` writes it, days and hours where there are any, and what it runs."""
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_HEADER = ("OTEL_EXPORTER_OTLP_HEADERS",)
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
 CLOCK_SECONDS_READ = 2.0  # the server tells its time in whole seconds: so much may be wrong about it
 READ_BACK_TRIES, READ_BACK_SECONDS = 20, 0.1  # behind a balancer another node answers, and knows it a little later
-UNKNOWN = "unknown agent"  # what the server calls an agent whose telemetry it cannot read
 Level = Literal["ok", "warning", "wrong"]
 
 
@@ -43,7 +60,7 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         yield from _settings(connection, receipt, again)
     target = Target(connection.agent, connection.url, connection.key, ())
     files = plans(target, connection.scope, Path(connection.folder))
-    outranking = list(surroundings.elsewhere(connection.agent, connection.scope, files))
+    outranking = list(elsewhere(connection.agent, connection.scope, files))
     for why in outranking:
         yield Finding("address", "wrong", f"the key may go to another address: {why}", f"then: {again}")
     if not outranking:
@@ -53,15 +70,15 @@ def examine(connection: StoredConnection) -> Iterator[Finding]:
         case "claude-code":
             yield from _plugins(connection)
         case "codex":
-            if untrusted := list(surroundings.untrusted_hooks(connection)):
+            if untrusted := list(untrusted_hooks(connection)):
                 text = f"Codex was not told to trust these hooks, and does not run them: {', '.join(untrusted)}"
                 yield Finding("hooks", "warning", text, "start codex and trust them, or look at /hooks in it")
             kept = connection_file(connection.name)
             connected = time.time() - kept.stat().st_mtime if kept.exists() else 0.0
-            if (surroundings.background_codex_since(surroundings.processes()) or 0) > connected + 1:
+            if (background_codex_since(processes()) or 0) > connected + 1:
                 text = "a Codex in the background has run since before it was connected, with the settings of that time"
                 yield Finding("restart", "warning", text, "codex app-server daemon restart")
-        case "gemini" if (path := surroundings.env_without_key(Path.cwd(), connection)) is not None:
+        case "gemini" if (path := env_without_key(Path.cwd(), connection)) is not None:
             text = f"in this folder Gemini CLI reads {path} in place of its own .env, and finds no key there"
             to_do = "put the line with OTEL_EXPORTER_OTLP_HEADERS from ~/.gemini/.env into that file, or into the shell"
             yield Finding("key", "warning", text, to_do)
@@ -74,15 +91,16 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
     try:
         held = read_file(path)
         document = held.document(path)
-        changed = [".".join(each.path) for each in receipt.changes if not each.stands(document.get(each.path))]
-    except (Refused, Unreadable) as error:
+        changed = {".".join(each.path): each for each in receipt.changes if not each.stands(document.get(each.path))}
+    except Refused as error:
         yield Finding("settings", "wrong", f"{path} cannot be read: {error}", f"mend the file, then: {again}")
         return
     if held.data is None:
         yield Finding("settings", "wrong", f"{path} is gone", f"write it again: {again}")
     elif changed:
-        names = ", ".join(dict.fromkeys(changed))
-        yield Finding("settings", "wrong", f"{path} has lost or changed: {names}", f"write them again: {again}")
+        yield Finding(
+            "settings", "wrong", f"{path} has lost or changed: {', '.join(changed)}", f"write them again: {again}"
+        )
     else:
         yield Finding("settings", "ok", f"{path} is as it was written")
     if (held.mode or 0) & (stat.S_IRWXG | stat.S_IRWXO) and connection.key.encode() in (held.data or b""):
@@ -111,12 +129,12 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
 
 def _plugins(connection: StoredConnection) -> Iterator[Finding]:
     hooks = any(connection.hooks())
-    for name in surroundings.capturing_plugins(Path(connection.folder)):
+    for name in capturing_plugins(Path(connection.folder)):
         if hooks:
             text = f"the plugin {name} captures prompts as well as the hooks that svc wrote"
             to_do = f"svc connect claude-code --no-hooks --url {connection.url} --key …"
             yield Finding("plugin", "warning", text, to_do)
-        elif name.startswith("svc@") and not surroundings.plugin_finds_svc(config_folder()):
+        elif name.startswith("svc@") and not plugin_finds_svc(config_folder()):
             text = f"the plugin {name} finds no svc, so it captures nothing"
             yield Finding("plugin", "wrong", text, "put svc on the PATH, or connect again: its place is noted then")
         else:
@@ -136,34 +154,35 @@ def _server(connection: StoredConnection, again: str) -> Iterator[Finding]:
             text = f"this machine's clock is {off} the server's"
             yield Finding("clock", "warning", text, "let both take their time from the network (NTP)")
         to_do = "check that the address is an intake's, not the API's"
-        server.capture()
+        told = server.config()
         yield Finding("key", "ok", f"the key {connection.key[:8]}… is taken")
         yield round_trip(server, ahead)
-        yield from _arrivals(server.arrived(), connection.agent)
+        if told.arrivals_since is None:
+            raise NotAnswered(f"{connection.url} is an older svc, which does not tell what arrived")
+        yield from _arrivals(told, connection.agent)
     except KeyRefused as error:
         yield Finding("key", "wrong", str(error), f"svc key issue makes another; then: {again}")
     except NotAnswered as error:
         yield Finding("server", "wrong", str(error), to_do)
 
 
-def _arrivals(told: dict[str, Any], agent: str) -> Iterator[Finding]:
+def _arrivals(told: Config, agent: str) -> Iterator[Finding]:
     """What came from this agent, by signal; what came from others that svc does not know; what was refused."""
-    since, silent = f"since the server started at {told['arrivals_since']}", True
-    for each in told["arrivals"]:
-        source, signal, last = each["source"], each["signal"], each["last_at"]
-        if source == agent:
+    since, silent = f"since the server started at {told.arrivals_since}", True
+    for each in told.arrivals:
+        if each.source == agent:
             silent = False
-            text = f"{signal} of {agent} last arrived at {last}, {each['requests']} in all {since}"
+            text = f"{each.signal} of {agent} last arrived at {each.last_at}, {each.requests} in all {since}"
             yield Finding("arrived", "ok", text)
-        elif source.startswith(UNKNOWN):
-            text = f"{source} sends {signal}, last at {last}: svc cannot read it, and scores nothing"
+        elif each.source.startswith("unknown agent"):  # what the server calls one whose telemetry it cannot read
+            text = f"{each.source} sends {each.signal}, last at {each.last_at}: svc cannot read it, and scores nothing"
             yield Finding("unknown agent", "warning", text, "`svc connect --help` lists the agents that svc knows")
     if silent:
         to_do = f"start {agent} anew, so that it reads its settings, and ask it something"
         yield Finding("arrived", "warning", f"nothing of {agent} has arrived {since}", to_do)
-    for refusal in told["refusals"]:
-        taken = "in part" if refusal["status"] < 300 else f"with {refusal['status']}"
-        text = f"{refusal['path']} was refused {taken} at {refusal['at']}: {refusal['message']}"
+    for refusal in told.refusals:
+        taken = "in part" if refusal.status < 300 else f"with {refusal.status}"
+        text = f"{refusal.path} was refused {taken} at {refusal.at}: {refusal.message}"
         yield Finding("refused", "warning", text, "nothing, if it does not repeat; else mend what the sender sends")
 
 
@@ -177,7 +196,7 @@ def round_trip(server: Server, ahead: float) -> Finding:
     server.answer("POST", "/v1/logs", log_export("doctor", "svc.doctor", {"svc.doctor.mark": mark}, at))
     begin = iso(int((at - CLOCK_SECONDS_READ) * 1_000_000))
     for _ in range(READ_BACK_TRIES):
-        if any(mark in str(record.get("attributes_json")) for record in server.logs(begin)):
+        if server.has_record(mark, begin):
             took = (time.monotonic() - begun) * 1000
             return Finding("capture", "ok", f"a test record was captured and read back in {took:.0f} ms")
         time.sleep(READ_BACK_SECONDS)
@@ -202,3 +221,109 @@ def _outbox(connection: StoredConnection) -> Iterator[Finding]:
         at = iso(int(letter["at"]) * 1_000_000)
         text = f"the server refused a capture for good: {letter['path']} {letter['id'] or ''} {letter['status']}, {at}"
         yield Finding("refused", "warning", text, "nothing, unless it repeats: then report it, with these words")
+
+
+def value_in(path: Path, keys: Keys) -> Any:
+    """What a file says of a key; `UNSET` where it cannot be read: the agent cannot read it either."""
+    try:
+        return read_file(path).document(path).get(keys)
+    except Refused:
+        return UNSET
+
+
+def capturing_plugins(folder: Path) -> list[str]:
+    """The plugins of Claude Code that are switched on and send prompts to an intake; `folder`: of its settings."""
+    enabled = value_in(folder / "settings.json", ("enabledPlugins",))
+    installed = value_in(folder / "plugins" / "installed_plugins.json", ("plugins",))
+    if not isinstance(enabled, dict) or not isinstance(installed, dict):
+        return []
+    found = []
+    for name in sorted(name for name, on in enabled.items() if on is True):
+        known = installed.get(name)
+        places = [each for each in (known if isinstance(known, list) else [known]) if isinstance(each, dict)]
+        if any(_captures(Path(str(each.get("installPath")))) for each in places):
+            found.append(name)
+    return found
+
+
+def _captures(plugin: Path) -> bool:
+    files = (Path(folder) / name for folder, _, names in os.walk(plugin) for name in names)
+    for path in islice(files, PLUGIN_FILES_MAX):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            data = file.read(PLUGIN_FILE_BYTES_MAX)
+            if path.suffix != ".md" and any(each in data for each in _INTAKE):
+                return True
+    return False
+
+
+def untrusted_hooks(connection: StoredConnection) -> Iterator[str]:
+    """The hooks of ours that Codex was not told to trust, and so does not run."""
+    for path, change in connection.hooks():
+        groups, event = value_in(path, change.path), change.path[-1]
+        if change.stands(groups):
+            state = f"{path}:{_CAPITAL.sub('_', event).lower()}:{groups.index(change.value)}:0"
+            trust = value_in(Path(connection.folder) / "config.toml", ("hooks", "state", state))
+            if not isinstance(trust, dict) or not trust.get("trusted_hash") or trust.get("enabled") is False:
+                yield event
+
+
+def background_codex_since(processes: str) -> int | None:
+    """How many seconds the oldest Codex has run in the background, of what `ps` printed; None where there is none."""
+    ages = [
+        ((int(found[1] or 0) * 24 + int(found[2] or 0)) * 60 + int(found[3])) * 60 + int(found[4])
+        for line in processes.splitlines()
+        if (found := _BACKGROUND.match(line))
+    ]
+    return max(ages, default=None)
+
+
+def processes() -> str:
+    command = ["ps", "-axo", "etime=,args="]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(command, capture_output=True, text=True, timeout=PROCESSES_SECONDS_MAX).stdout
+    return ""
+
+
+def env_without_key(project: Path, connection: StoredConnection) -> Path | None:
+    """The `.env` that Gemini CLI reads in this folder in place of ours, if it lacks the key; None where all is well."""
+    wanted = next((path for each in connection.files if (path := Path(each.path)).name == ".env"), None)
+    if wanted is None or os.environ.get(_HEADER[0]):
+        return None
+    places = (path for at in (project, *project.parents) for path in (at / ".gemini" / ".env", at / ".env"))
+    read = next((path for path in places if path.is_file()), wanted)
+    return None if value_in(read, _HEADER) == value_in(wanted, _HEADER) else read
+
+
+def plugin_finds_svc(config: Path) -> bool:
+    """Whether the hooks of svc's own plugin find the program: as it was noted, or on the PATH."""
+    places = [os.path.join(folder, "svc") for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    with contextlib.suppress(OSError):
+        places.append((config / "program").read_text().strip())
+    return any(place and os.access(place, os.X_OK) for place in places)
+
+
+def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
+    """A sentence for each setting, in this folder and shell, that may send the key to somebody else.
+
+    An agent sends its key with its telemetry: whatever outranks our settings must name our server, or nothing at all.
+    """
+    ours = {change.path: change.value for changes in files.values() for change in changes if isinstance(change, Put)}
+    project = Path.cwd()
+    at_home = next(iter(files)).parent.parent == project  # there a project's settings are one's own
+    known = KNOWN_AGENTS[agent]
+    managed = known.managed_mac if _MAC else known.managed
+    above = [path for name in managed for path in sorted(MANAGED.glob(name))]
+    if scope == "user" and not at_home:
+        above += [project / name for name in known.in_projects]
+    for path in above:
+        for key, value in ours.items():
+            if value_in(path, key) not in (UNSET, value):
+                name = ".".join(key)
+                yield f"{path} sets {name} to something else, and outranks your own settings; take it out there"
+    if agent == "claude-code":
+        for path in (*above, *files):
+            if value_in(path, ("otelHeadersHelper",)) is not UNSET:
+                yield f"{path} sets otelHeadersHelper, a program that may send other headers; take it out"
+    for name in (path[0] for path in ours if len(path) == 1):  # what is put into a file of variables
+        if os.environ.get(name, ours[name,]) != ours[name,]:
+            yield f"{name} is set in the shell, and outranks every file; unset it there"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from aggregates.event import Digester, Reply, Scope
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import BATCH_RECORDS_MAX, Exchange, NotTaken, Taken
-from svc.connect.server import NotAnswered, Server, accepted, said
+from svc.connect.connections import NotAnswered, Server, accepted, said
 from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX

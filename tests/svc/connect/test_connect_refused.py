@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.connect.changes import Put, Refused
-from svc.connect.connecting import connected, write
+from svc.connect.changes import Put, Refused, connected, write
 from tests.svc.connect.test_connect import KEY, URL, lay_out, run
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -124,7 +123,7 @@ def test_a_shell_that_sends_elsewhere_is_told(home: Path, monkeypatch: pytest.Mo
 def test_what_whoever_runs_the_machine_has_set_is_told(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("svc.connect.surroundings.MANAGED", tmp_path)
+    monkeypatch.setattr("svc.connect.doctor.MANAGED", tmp_path)
     for agent, name, text in (
         ("claude-code", "claude-code/managed-settings.json", '{"env": {"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}}'),
         ("claude-code", "claude-code/managed-settings.d/10.json", '{"env": {"OTEL_EXPORTER_OTLP_ENDPOINT": "x"}}'),

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svc.connect import changes as switched
-from svc.connect.changes import Append, Change, Document, EnvText, JsonText, Put, TomlText, Unreadable
+from svc.connect.changes import Append, Change, Document, EnvText, JsonText, Put, Refused, TomlText
 
 HOOK = {"hooks": [{"type": "command", "command": "svc hook claude-code", "timeout": 5}]}
 Kind = Callable[[str], Document]
@@ -114,7 +114,7 @@ def test_toml_keeps_comments() -> None:
 )
 def test_what_cannot_be_read_surely_is_not_touched(document: Kind, text: str, reason: str) -> None:
     wanted: dict[Kind, tuple[Change, ...]] = {JsonText: JSON_CHANGES, TomlText: TOML_CHANGES}
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(Refused, match=reason):
         apply(document, text, wanted[document])
 
 

@@ -15,8 +15,7 @@ import pytest
 
 from svc import __version__
 from svc.cli.sample import write_transcripts
-from svc.connect.agents import to_paste
-from svc.connect.wheel import made_here
+from svc.connect.agents import made_here, to_paste
 from tests.support.process import init, serving
 
 

@@ -31,7 +31,7 @@ FIGURES = (
 DIES = """
 import os, signal, sys
 import svc.importing.importer as elsewhere
-from svc.connect.server import Server
+from svc.connect.connections import Server
 elsewhere.BODY_BYTES_MAX = 8_192
 left, post = [int(sys.argv.pop(1))], Server.asked
 def counted(*arguments):

@@ -1,23 +1,28 @@
-"""An intake, asked with a developer's key: whether it is there, takes the key, and what it has had from them."""
+"""What connects an agent: kept on this machine, and its intake asked with a developer's key."""
 
 import email.utils
 import re
 import time
-from typing import Any
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from aggregates.event import Mendable
 from svc import __version__
-from svc.connect.changes import Refused
-from svc.hook.machine import MIB_BYTES
+from svc.connect.agents import AgentName, Scope
+from svc.connect.changes import Append, FileReceipt, Refused
+from svc.hook import machine
 from svc.outward import Answer, answered, reason_in
 
 SECONDS = 10.0  # how long one answer may take
 HEALTH_SECONDS = 3.0  # the same for one that takes no work: what says nothing by then is no intake
-ANSWER_BYTES_MAX = 64 * MIB_BYTES  # a thousand log records with their texts are far smaller
+ANSWER_BYTES_MAX = 64 * machine.MIB_BYTES  # a thousand log records with their texts are far smaller
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+T = TypeVar("T")
 
 
 class Capture(msgspec.Struct, frozen=True):
@@ -26,12 +31,96 @@ class Capture(msgspec.Struct, frozen=True):
     max_prompt_bytes: int | None = None
 
 
+class StoredConnection(msgspec.Struct, frozen=True):
+    name: str
+    agent: AgentName
+    scope: Scope
+    folder: str  # of the agent's settings
+    url: str
+    key: str
+    capture: Capture
+    files: tuple[FileReceipt, ...] = ()
+
+    def hooks(self) -> Iterator[tuple[Path, Append]]:
+        for receipt in self.files:
+            yield from ((Path(receipt.path), each) for each in receipt.changes if isinstance(each, Append))
+
+
+def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:
+    """The agent's name; with a project, that and what tells the project from others."""
+    if scope == "user":
+        return agent
+    return f"{agent}-{sha256(str(project.resolve()).encode()).hexdigest()[:8]}"
+
+
+def stored(name: str) -> StoredConnection | None:
+    """The connection of this name; None where there is none, or it is not `svc connect` that wrote it."""
+    try:
+        return msgspec.json.decode(machine.connection_file(name).read_bytes(), type=StoredConnection)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def store(connection: StoredConnection) -> None:
+    """Keep it, readable by its owner only. Raises `OSError`."""
+    path = machine.connection_file(connection.name)
+    machine.private_folder(path.parent)
+    machine.replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
+
+
+def all_stored() -> list[StoredConnection]:
+    names = sorted(path.stem for path in (machine.config_folder() / "connections").glob("*.json"))
+    return [found for name in names if (found := stored(name)) is not None]
+
+
+def known_key(url: str | None = None) -> str:
+    """The one with which this machine's agents are connected, to this intake where it is named. Raises `Refused`."""
+    known = {each.key for each in all_stored() if url is None or each.url == url.rstrip("/")}
+    if len(known) == 1:
+        return known.pop()
+    which = "your agents are connected with different keys: say which" if known else "a key is needed: give it"
+    raise Refused(
+        f"{which} with SVC_KEY or --key; the server showed one at its first start, `svc key issue` makes more"
+    )
+
+
 class NotAnswered(Mendable):
     """No answer, or none of this service; the message says what to do."""
 
 
 class KeyRefused(Mendable):
     """The server does not take the key; the message quotes it."""
+
+
+class _Arrival(msgspec.Struct):
+    source: str
+    signal: str
+    last_at: str
+    requests: int
+
+
+class _Refusal(msgspec.Struct):
+    at: str
+    path: str
+    status: int
+    message: str
+
+
+class Config(msgspec.Struct):
+    """What an intake wants of its clients, and what it has had from this key's owner since it started."""
+
+    capture: Capture = Capture()
+    arrivals_since: str | None = None  # None: an older svc, which does not tell
+    arrivals: list[_Arrival] = []
+    refusals: list[_Refusal] = []
+
+
+class _Record(msgspec.Struct):
+    attributes_json: str | None = None
+
+
+class _Records(msgspec.Struct):
+    records: list[_Record] = []
 
 
 def checked_url(text: str) -> str:
@@ -59,37 +148,30 @@ class Server:
         if answer.status != 200 or answer.content.strip() != b"ok":
             raise NotAnswered(f"{self.url}/health says {answer.status} {said(answer)[:80]!r}, not ok")
         told = answer.headers.get("Date")
-        return 0.0 if told is None else time.time() - email.utils.parsedate_to_datetime(told).timestamp()
+        try:
+            there = None if told is None else email.utils.parsedate_to_datetime(told)
+            return 0.0 if there is None else time.time() - there.timestamp()
+        except (ValueError, OverflowError) as error:
+            raise self.not_an_intake() from error
 
-    def capture(self) -> Capture:
+    def config(self) -> Config:
         asked = self.asked("GET", "/v1/plugin/config")
         # Only the API says whether it is ready.
         if asked.status == 404 and self.asked("GET", "/health/ready", seconds=HEALTH_SECONDS).status in (200, 503):
             raise NotAnswered(
                 f"{self.url} is the API of svc, not its intake: use the address after `intake=` that `svc serve` shows"
             )
-        config = self._decoded(accepted(asked, "/v1/plugin/config"))
+        return self._decoded(accepted(asked, "/v1/plugin/config"), Config)
+
+    def has_record(self, mark: str, since: str) -> bool:
+        """Whether one of the newest log records holds these words."""
+        found = self._decoded(self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}"), _Records)
+        return any(mark in (each.attributes_json or "") for each in found.records)
+
+    def _decoded(self, content: bytes, kind: type[T]) -> T:
         try:
-            return msgspec.convert(config.get("capture", {}), Capture)
-        except msgspec.ValidationError as error:
-            raise self.not_an_intake() from error
-
-    def arrived(self) -> dict[str, Any]:
-        """What the server has had from this key's owner since it started, and what it refused."""
-        found = self._decoded(self.answer("GET", "/v1/plugin/config"))
-        if not {"arrivals", "refusals", "arrivals_since"} <= found.keys():
-            raise NotAnswered(f"{self.url} is an older svc, which does not tell what arrived")
-        return found
-
-    def logs(self, since: str) -> list[dict[str, Any]]:
-        found = self._decoded(self.answer("GET", f"/v1/telemetry/logs?limit=1000&from={since}"))
-        records: list[dict[str, Any]] = found.get("records", [])
-        return records
-
-    def _decoded(self, content: bytes) -> dict[str, Any]:
-        try:
-            return msgspec.json.decode(content, type=dict[str, Any])
-        except msgspec.DecodeError as error:
+            return msgspec.json.decode(content, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self.not_an_intake() from error
 
     def not_an_intake(self) -> NotAnswered:
