@@ -253,12 +253,9 @@ class RunningService(Service):
         return False
 
     async def client_setup(self) -> ClientSetup:
-        def made() -> ClientSetup:
-            from svc.connect.agents import client_setup  # late: a server starts without what changes settings
+        from svc.connect.agents import client_setup  # late: a server starts without what changes settings
 
-            return client_setup(self.settings.ingest_url)
-
-        return await trio.to_thread.run_sync(made, limiter=READS)
+        return await trio.to_thread.run_sync(client_setup, self.settings.ingest_url, limiter=READS)
 
     def catalog(self) -> Served | None:
         return self.prices.served

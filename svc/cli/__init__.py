@@ -42,7 +42,7 @@ COMMANDS = {
     "team": Entry("people", "Teams: who sees whose sums."),
     "key": Entry("people", "Keys with which agents and people reach the server."),
     "audit": Entry("people", "Print who changed what when: people, keys, teams, settings."),
-    "catalog": Entry("catalog", "What models cost by list price, revision by revision."),
+    "catalog": Entry("replaying", "What models cost by list price, revision by revision."),
     "replay": Entry("replaying", "Build every score anew from the log, or prove them (--check)."),
     "backfill": Entry("replaying", "Judge again what started in a range of days."),
     "import": Entry("importing", "Import sessions that agents have kept on this machine."),

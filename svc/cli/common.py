@@ -162,9 +162,7 @@ class Reaching(Command):
         def carry_out(settings: Settings, as_json: bool = False, **arguments: Any) -> None:
             found, names = run(asked, settings, as_json, arguments)
             if fields and not as_json:
-                records = found if isinstance(found, list) else [found]
-                rows = [[cell(each, field, names) for field in fields] for each in records]
-                show_table([field.replace("_", " ") for field in fields], rows)
+                show_records(fields, found if isinstance(found, list) else [found], names)
             else:
                 tell(found, as_json, show if callable(show) else found)
 
@@ -173,6 +171,12 @@ class Reaching(Command):
         if show is not None:
             json_option(self)
         self.params += params
+
+
+def show_records(fields: Sequence[str], records: Iterable[Found], names: Mapping[str, str] = {}) -> None:
+    """A table of these fields; `names`: of developers, by id."""
+    rows = [[cell(each, field, names) for field in fields] for each in records]
+    show_table([field.replace("_", " ") for field in fields], rows)
 
 
 def cell(record: Found, field: str, names: Mapping[str, str]) -> str:

@@ -1,13 +1,21 @@
-"""`svc demo` and `svc grade`: what can be tried without a server, on sample sessions or a prompt of one's own."""
+"""`svc demo` and `svc grade`: what can be tried without a server, on sample sessions or a prompt of one's own.
+
+The sample: about a month of two imaginary developers, as transcripts of Claude Code. Ana says what she wants, where,
+and how to check it. Ben types less and comes back more often. They were written for one week, and are dated anew.
+"""
 
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import click
+import msgspec
 from rich.table import Table
 
 from aggregates.event import Refused, Scope
@@ -24,6 +32,14 @@ if TYPE_CHECKING:
 
 SHOWN = (("score", "--days", "31"), ("habits", "--days", "31"), ("goals", "--limit", "8"))
 """Commands that every developer has."""
+DEVELOPERS = {"Ana": "ana", "Ben": "ben"}  # display name → the name of their file in `sessions/`
+_MONDAY = datetime(2026, 8, 17, tzinfo=UTC)  # of the last week of the sample
+_SETTLED = timedelta(minutes=45)
+"""How long before now the last session ends, at the latest: by then it is settled and judged."""
+_BETWEEN = timedelta(minutes=12)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Line = dict[str, Any]  # a line of a transcript
 
 
 @click.command(cls=Command, example="svc demo --var var/demo --keep")
@@ -59,7 +75,6 @@ async def _demo(settings: Settings, keep: bool) -> None:
 
 async def _people(service: "RunningService", var: Path) -> dict[str, str]:
     """Ana and Ben with what they did, and the key of each."""
-    from svc.cli.sample import write_transcripts
     from svc.importing.claude_code import CLAUDE_CODE
     from svc.importing.importer import import_transcripts
     from svc.serving import initialize, issue_key
@@ -114,3 +129,42 @@ def _show(graded: PromptGrade) -> None:
             mark = "?" if habit.unsure else "✗" if missed else "✓"
             table.add_row(habit.boolean.replace("_", " "), mark, habit.why + quoted + advice)
     console.print(table, markup=False)
+
+
+# --- the sample --------------------------------------------------------------------------------------------------
+
+
+def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
+    """Lay the sample down, dated relative to `now_us` (since 1970, UTC); developer → their folder.
+
+    The last week becomes the present one. Its sessions that would lie ahead of now are moved to before now.
+    """
+    now = _EPOCH + timedelta(microseconds=now_us)
+    weeks = timedelta(weeks=(now - _MONDAY) // timedelta(weeks=1))
+    for name in DEVELOPERS.values():
+        latest = now - _SETTLED
+        for session in reversed(_sessions(name)):
+            shift = min(weeks, latest - max(map(_time, session)))
+            latest = _time(session[0]) + shift - _BETWEEN
+            _write(folder / name, session, shift)
+    return {developer: folder / name for developer, name in DEVELOPERS.items()}
+
+
+def _sessions(name: str) -> list[list[Line]]:
+    """The sessions of one developer, in the order of their time; a sub-agent's lines stand behind its session's."""
+    raw = resources.files("svc.cli").joinpath("sample", f"{name}.jsonl").read_bytes()
+    lines = map(msgspec.json.decode, raw.splitlines())
+    return [list(session) for _, session in groupby(lines, lambda line: line["sessionId"])]
+
+
+def _write(folder: Path, session: list[Line], shift: timedelta) -> None:
+    """A sub-agent has a file of its own beside the session's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for agent_id, lines in groupby(session, lambda line: line.get("agentId")):
+        name = f"agent-{agent_id}" if agent_id else session[0]["sessionId"]
+        dated = [{**line, "timestamp": (_time(line) + shift).isoformat(timespec="milliseconds")} for line in lines]
+        (folder / f"{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in dated))
+
+
+def _time(line: Line) -> datetime:
+    return datetime.fromisoformat(line["timestamp"])

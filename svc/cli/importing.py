@@ -82,7 +82,7 @@ def _of_an_agent(
             heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
 
         if url is None:
-            report = run(_import, settings, agent, found, (developer, organization), progress)
+            report = run(_import, settings, agent, found, progress, developer, organization)
         else:
             now_us = time.time_ns() // 1_000
             destination = Elsewhere(Server(checked_url(url), key or known_key(url)), agent)
@@ -105,11 +105,7 @@ for _agent, _transcripts in FORMATS.items():
 
 
 async def _import(
-    settings: Settings,
-    agent: str,
-    path: Path,
-    whose: tuple[str | None, str | None],
-    progress: Callable[[Progress], None],
+    settings: Settings, agent: str, path: Path, progress: Callable[[Progress], None], *whose: str | None
 ) -> ImportReport:
     from aggregates.event import Scope
     from svc.cli.access import reach

@@ -12,7 +12,7 @@ from aggregates.characters import plain
 from aggregates.people.directory import Developer, Membership
 from svc.cli import Command
 from svc.cli.access import REPLAY, Access, NotReached, chosen, reach
-from svc.cli.common import Shown, data_options, run, say, sentences, show_table, tell, working
+from svc.cli.common import Shown, counted, data_options, run, say, sentences, show_table, tell, working
 from svc.log.folder import LOCK, held
 from svc.process import POLL_SECONDS
 from svc.settings import Settings
@@ -75,9 +75,7 @@ def verify_(settings: Settings, as_json: bool) -> None:
     Ends with 1 where something is wrong.
     """
     from svc.maintenance.verify import verify
-    from svc.observe.logs import set_up_logs
 
-    set_up_logs("error")
     _check_data(settings)
     with working("verifying", "nothing was changed, and nothing is known; run it again") as heard:
         verified = run(verify, settings.place, heard)
@@ -89,8 +87,7 @@ def verify_(settings: Settings, as_json: bool) -> None:
 def _show(verified: "Verified") -> None:
     if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
-        files = "1 file" if verified.archive_files == 1 else f"{verified.archive_files} files"
-        say(f"clean: {verified.events} events, {scores}, {files} of the archive")
+        say(f"clean: {verified.events} events, {scores}, {counted(verified.archive_files, 'file')} of the archive")
         return
     rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
     show_table(("part", "where", "what is wrong", "what to do"), rows)
@@ -126,9 +123,6 @@ def forget_(settings: Settings, as_json: bool, developer: str, yes: bool) -> Non
     that were made before hold their texts and their key: delete those as well. Broken off, it goes on at the next
     start.
     """
-    from svc.observe.logs import set_up_logs
-
-    set_up_logs("error")
     with sentences(), _log_and(settings, developer) as (store, developer_id, who):
         if not yes:
             click.confirm(f"Destroy all texts of {plain(who)} for good?", abort=True, err=True)
@@ -151,7 +145,9 @@ def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore",
 
 def _check_data(settings: Settings) -> None:
     from svc.log.opening import holds_data
+    from svc.observe.logs import set_up_logs
 
+    set_up_logs("error")
     if not holds_data(settings.place):
         raise click.ClickException(f"{settings.var} holds no data; name the folder with --var")
 
@@ -208,9 +204,6 @@ async def give(
 @data_options
 def retention_(settings: Settings, as_json: bool) -> None:
     """A running server does so by itself, every hour."""
-    from svc.observe.logs import set_up_logs
-
-    set_up_logs("error")
     _check_data(settings)
 
     async def apply() -> int:

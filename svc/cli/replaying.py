@@ -1,4 +1,4 @@
-"""`svc replay` and `svc backfill`: build the scores anew from the log, prove that they come out the same, judge again.
+"""`svc replay`, `backfill` and `catalog`: what is concluded anew from the log, and by which prices.
 
 A proof is two builds, in two processes, under different hash seeds and batch sizes, compared with each other and with
 the tables that serve.
@@ -6,24 +6,41 @@ the tables that serve.
 
 import contextlib
 import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
 
+from aggregates.prices.prices import spellings
+from aggregates.times import iso
 from svc.cli import Command, Found
-from svc.cli.access import REPLAY, NotReached, reach
-from svc.cli.common import data_options, print_json, run, say, sentences, settings_option, show_table, tell, working
+from svc.cli.access import REPLAY, Access, NotFound, NotReached, reach
+from svc.cli.common import (
+    Family,
+    Shown,
+    data_options,
+    print_json,
+    run,
+    say,
+    sentences,
+    settings_option,
+    show_table,
+    tell,
+    working,
+)
 from svc.process import POLL_SECONDS, Place, look_seldom
 from svc.settings import Settings
 
 if TYPE_CHECKING:
     from svc.views.replay import Progress
 
-_BACKFILLS = "/v1/admin/control/backfill"
 DIGEST_CHARACTERS = 12  # as much of a digest as a person compares
-_BUILDS: tuple[tuple[str, int], ...] = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
+_BUILDS = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
 _COLUMNS = (TaskProgressColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
@@ -40,31 +57,37 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     """The new tables are built beside those that serve, then serve instead of them. Works offline and against a running
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
-    from svc.log.opening import holds_data, open_log
-    from svc.maintenance.verify import ADVICE, lost_keys
-
     if only_check:
         with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
             checked = run(_check, settings.place, heard)
-        tell(checked, as_json, _show)
+        tell(checked, as_json, _show_check)
         if not checked["identical"]:
             raise SystemExit(1)
-    else:
-        if not without_keys and holds_data(settings.place):
-            with sentences():
-                store, vault = open_log(settings.place)
-                with contextlib.closing(store):
-                    lost = lost_keys(vault.keys, store)
-            if lost:
-                more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
-                raise click.ClickException(
-                    f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
-                    "--without-keys builds all the same"
-                )
-        look_seldom()
-        with working("replaying", _INTERRUPTED, *_COLUMNS) as heard:
-            run(_replay, settings, rules, heard)
-        say("the scores were built anew from the log", err=True)
+        return
+    if not without_keys:
+        _refuse_lost_keys(settings.place)
+    look_seldom()
+    with working("replaying", _INTERRUPTED, *_COLUMNS) as heard:
+        run(_replay, settings, rules, heard)
+    say("the scores were built anew from the log", err=True)
+
+
+def _refuse_lost_keys(place: Place) -> None:
+    from svc.log.opening import holds_data, open_log
+    from svc.maintenance.verify import ADVICE, lost_keys
+
+    if not holds_data(place):
+        return
+    with sentences():
+        store, vault = open_log(place)
+        with contextlib.closing(store):
+            lost = lost_keys(vault.keys, store)
+    if lost:
+        more = "" if len(lost) == 1 else f" and of {len(lost) - 1} more"
+        raise click.ClickException(
+            f"nothing was built: the key of {lost[0].who} is missing{more}; {lost[0].path}: {ADVICE}. "
+            "--without-keys builds all the same"
+        )
 
 
 async def _replay(settings: Settings, rules: int | None, progress: "Progress") -> None:
@@ -80,14 +103,13 @@ async def _replay(settings: Settings, rules: int | None, progress: "Progress") -
         raise NotReached(status["message"] or "the replay failed; see the server's log")
 
 
-def _show(checked: Found) -> None:
+def _show_check(checked: Found) -> None:
     rows = []
     for each in checked["tables"]:
         found = [each[side] for side in ("live", "first", "second")]
         differs = "" if len(set(found)) == 1 else "DIFFERENT"
         rows.append((each["table"], *(digest[:DIGEST_CHARACTERS] for digest in found), differs))
-    title = f"up to position {checked['position']}"
-    show_table(("table", "live", "first build", "second build", ""), rows, title)
+    show_table(("table", "live", "first build", "second build", ""), rows, f"up to position {checked['position']}")
     same = checked["identical"]
     click.secho("identical" if same else "DIFFERENT", fg="green" if same else "red")
     if checked["failed"]:
@@ -115,8 +137,7 @@ async def _check(place: Place, progress: "Progress") -> Found:
         position = bookmark(live).position
         failed = live.execute("SELECT count(*) FROM failed").fetchone()[0]
         of_live = await trio.to_thread.run_sync(digests, live)
-    done = [0] * len(_BUILDS)
-    builds: list[dict[str, str]] = [{} for _ in _BUILDS]
+    done, builds = [0, 0], [of_live, of_live]
 
     async def build(number: int, seed: str, batch_events: int) -> None:
         def report(events: int, _of: int) -> None:
@@ -130,12 +151,30 @@ async def _check(place: Place, progress: "Progress") -> Found:
     async with trio.open_nursery() as nursery:
         for number, (seed, batch_events) in enumerate(_BUILDS):
             nursery.start_soon(build, number, seed, batch_events)
+    first, second = builds
     tables = [
-        {"table": table, "live": live, "first": builds[0][table], "second": builds[1][table]}
+        {"table": table, "live": live, "first": first[table], "second": second[table]}
         for table, live in of_live.items()
     ]
-    identical = all(of_live == build for build in builds)
-    return {"identical": identical, "position": position, "failed": failed, "tables": tables}
+    return {"identical": of_live == first == second, "position": position, "failed": failed, "tables": tables}
+
+
+@click.command(cls=Command, hidden=True, example="svc build-views --var var --batch-events 500 --up-to 1000")
+@settings_option
+@click.option("--batch-events", type=int, required=True)
+@click.option("--up-to", type=int, required=True, help="The last event to read.")
+def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
+    """Prints digests of their tables; before, how far it is. A check starts it."""
+    from svc.observe.logs import set_up_logs
+    from svc.views.replay import BuildStep, built_digests
+
+    def told(*done: Any) -> None:
+        sys.stdout.write(msgspec.json.encode(BuildStep(*done)).decode() + "\n")
+        sys.stdout.flush()
+
+    set_up_logs("warning")
+    look_seldom()
+    told(up_to, up_to, built_digests(settings.place, told, batch_events=batch_events, up_to=up_to))
 
 
 @click.command(cls=Command, example="svc backfill --from 2026-08-01 --to 2026-08-31")
@@ -155,16 +194,17 @@ def backfill(
     async def main() -> list[Found]:
         import trio
 
+        route = "/v1/admin/control/backfill"
         async with reach(settings) as access:
             body = {"from": since, "to": until}
             if developer is not None:
                 body["developer_id"] = (await access.find("developer", developer))["id"]
             wanted = await access.organizations(organization)
-            begun = [await access.ask("POST", _BACKFILLS, body | {"organization_id": each}) for each in wanted]
+            begun = [await access.ask("POST", route, body | {"organization_id": each}) for each in wanted]
             ids = {each["backfill_id"] for each in begun}
             while any(each["status"] == "running" for each in begun):
                 await trio.sleep(POLL_SECONDS)
-                begun = [each for each in await access.ask("GET", _BACKFILLS, limit=500) if each["backfill_id"] in ids]
+                begun = [each for each in await access.ask("GET", route, limit=500) if each["backfill_id"] in ids]
             return begun
 
     records = run(main)
@@ -176,19 +216,99 @@ def backfill(
         raise click.ClickException("the build of the scores stopped; see the server's log")
 
 
-@click.command(cls=Command, hidden=True, example="svc build-views --var var --batch-events 500 --up-to 1000")
-@settings_option
-@click.option("--batch-events", type=int, required=True)
-@click.option("--up-to", type=int, required=True, help="The last event to read.")
-def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
-    """Prints digests of their tables; before, how far it is. A check starts it."""
-    from svc.observe.logs import set_up_logs
-    from svc.views.replay import BuildStep, built_digests
+# --- list prices of models ----------------------------------------------------------------------------------------
 
-    def told(*done: Any) -> None:
-        sys.stdout.write(msgspec.json.encode(BuildStep(*done)).decode() + "\n")
-        sys.stdout.flush()
+REVISIONS_SHOWN = 20
+_CONTROL = "/v1/admin/control/catalog"
+_RATES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
+catalog = Family("catalog")
 
-    set_up_logs("warning")
-    look_seldom()
-    told(up_to, up_to, built_digests(settings.place, told, batch_events=batch_events, up_to=up_to))
+
+def _show_published(published: Found) -> None:
+    before, after = ("", "is published") if published["changed"] else ("nothing new: ", "says the same")
+    say(f"{before}revision {published['catalog_revision']} {after}", err=True)
+
+
+@catalog.command(show=_show_published, example="svc catalog publish prices.json")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+async def publish(access: Access, file: Path) -> Any:
+    """Check FILE and make it the newest revision. A faulty one changes nothing."""
+    from svc.jobs.catalog import read_file
+
+    found = await read_file(file)
+    return await access.ask("POST", _CONTROL, {"document": found.document, "source": found.source})
+
+
+@catalog.command(show=_show_published, example="svc catalog refresh")
+async def refresh(access: Access) -> Any:
+    """Ask the source that the settings name for its newest prices, now."""
+    return await access.ask("POST", f"{_CONTROL}/refresh")
+
+
+def _show_catalog(found: Found) -> None:
+    """The whole document in some lines, or one of its models in full."""
+    if "list_rates" in found:
+        name = found["model"]["display_name"] or "undetermined"
+        title = f"{found['external_model_id']}: {name}, {_provider(found)}; dollars per million tokens"
+        head = ("from", "above input", "input", "output", "cache read", "cache write", "for 1 h")
+        show_table(head, (row for each in found["list_rates"] for row in _rates(each)), title)
+        return
+    stale = "  [yellow]stale: the last refresh failed[/yellow]" if found["stale"] else ""
+    console, lookups = Shown(highlight=False), found["exact_lookups"]
+    console.print(f"revision [bold]{found['catalog_revision']}[/bold], {len(lookups)} ids{stale}")
+    console.print(f"published {found['published_at']}, refreshed {found['refreshed_at']}")
+    console.print(f"checksum {found['checksum_sha256']}")
+    console.print(", ".join(f"{name} {count}" for name, count in Counter(map(_provider, lookups)).most_common()))
+
+
+def _provider(lookup: Found) -> str:
+    return str(lookup["provider"]["provider"] or "undetermined")
+
+
+def _rates(each: Found) -> Iterator[tuple[str, ...]]:
+    since, rate = each["effective_from"][:10], each.get("rate")
+    if rate is None:
+        yield since, each["unpriced_reason"]
+        return
+    for band in (rate, *rate.get("long_context", ())):
+        above = f"{band['above_input_tokens']:,}" if "above_input_tokens" in band else ""
+        values = (band.get(name) for name in _RATES)
+        yield since, above, *("-" if value is None else f"{value:g}" for value in values)
+
+
+@catalog.command("show", show=_show_catalog, example="svc catalog show claude-sonnet-4-5")
+@click.argument("model", required=False)
+async def show_catalog(access: Access, model: str | None) -> Any:
+    """Show what is served: a summary, or the prices of one MODEL. With --json the whole document."""
+    record = await access.ask("GET", "/v1/model-catalog")
+    lookups = {each["external_model_id"]: each for each in record["exact_lookups"]}
+    named = (lookups.get(each) for each in spellings(model or ""))
+    found = record if model is None else next(filter(None, named), None)
+    if found is None:
+        raise NotFound(f"{model} is not in revision {record['catalog_revision']}; its requests have no price")
+    return found
+
+
+@catalog.command(
+    "list", show="catalog_revision source published_at stored_at lookups fault", example="svc catalog list --limit 5"
+)
+@click.option("--limit", type=click.IntRange(1, 500), default=REVISIONS_SHOWN, show_default=True)
+async def list_revisions(access: Access, limit: int) -> Any:
+    """Show the newest revisions, valid or not."""
+    return await access.ask("GET", _CONTROL, limit=limit)
+
+
+def _show_repriced(repriced: list[Found]) -> None:
+    for each in repriced:
+        say(f"organization {each['organization_id']}: priced by revision {each['catalog_revision']}", err=True)
+
+
+@catalog.command(show=_show_repriced, example="svc catalog reprice --from 2026-08-01 --to 2026-09-01")
+@click.option("--from", "since", required=True, metavar="TIME", help="First time to reprice, ISO 8601; UTC if bare.")
+@click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
+@click.option("--organization", metavar="ORG", help="Whose requests, by name or id. [default: every organization]")
+async def reprice(access: Access, since: str, until: str | None, organization: str | None) -> list[Found]:
+    """Price requests that have none yet, by the newest revision. Those that have a price keep it."""
+    times = {"from": since, "to": until or iso(time.time_ns() // 1_000)}
+    bodies = [{"organization_id": each} | times for each in await access.organizations(organization)]
+    return [await access.ask("POST", f"{_CONTROL}/reprice", each) for each in bodies]

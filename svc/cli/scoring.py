@@ -89,9 +89,6 @@ def ask(server: Server, path: str, body: object = None, **query: object) -> Any:
         raise NotAnswered(f"{server.url} answers, but not as the API of svc does") from error
 
 
-# --- score ----------------------------------------------------------------------------------------------------
-
-
 @click.command(cls=Asking, example="svc score --days 90")
 @days_option
 def score(server: Server, as_json: bool, days: int) -> None:
@@ -125,19 +122,11 @@ def score_told(figures: Found, days: int) -> str:
     newest = figures.get("newest_at")
     if newest is None:
         return "No goal yet. `svc import claude-code` reads what you have done so far."
-    return f"No goal counts in the last {days} days; {_newest_told(newest, days)}"
-
-
-def _newest_told(newest: str, days: int) -> str:
-    """What to ask for instead; more days only where these hold more."""
-    age = datetime.now(UTC) - datetime.fromisoformat(newest)
+    none, age = f"No goal counts in the last {days} days", datetime.now(UTC) - datetime.fromisoformat(newest)
     if age <= timedelta(days=days):
-        return f"your newest work, of {newest[:10]}, goes on or does not count: svc goals"
+        return f"{none}; your newest work, of {newest[:10]}, goes on or does not count: svc goals"
     more = f"score --days {DAYS_MAX}" if age <= timedelta(days=DAYS_MAX) else "goals"
-    return f"your newest work is of {newest[:10]}: svc {more}"
-
-
-# --- goals ----------------------------------------------------------------------------------------------------
+    return f"{none}; your newest work is of {newest[:10]}: svc {more}"
 
 
 @click.command(cls=Asking, example="svc goals --limit 50")
@@ -174,8 +163,6 @@ def chosen_goal(server: Server, named: str) -> Found:
     many = f"{len(fitting)} of your newest goals begin" if fitting else "none of your newest goals begins"
     raise Refused(f"{many} with {named!r}; `svc goals --limit {GOALS_MAX}` shows their numbers and ids")
 
-
-# --- why, wrong -----------------------------------------------------------------------------------------------
 
 _PARTS = {"outcome": "outcome", "rework": "again", "rubric": "prompts", "floor": "work", "boundary": "where it begins"}
 """In the order in which a person asks: how it came out, then what it was judged from."""
@@ -273,9 +260,6 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         console.print(f"Before: {score_told(before, DAYS)}", style="dim")
 
 
-# --- habits, cost ---------------------------------------------------------------------------------------------
-
-
 @click.command(cls=Asking, example="svc habits --days 90")
 @days_option
 def habits(server: Server, as_json: bool, days: int) -> None:
@@ -328,8 +312,6 @@ def cost_told(parts: list[Found]) -> str:
     whole = len(known) == len(parts) and not any(each["unpricedRequests"] for each in parts)
     return f"{'' if whole else 'at least '}{usd(sum(known))}" if known else UNKNOWN
 
-
-# --- mcp ------------------------------------------------------------------------------------------------------
 
 MISSING = "svc mcp needs the extra `mcp`: pip install 'coding-agent-mirror[mcp]' (or uv tool install, pipx install)"
 

@@ -1,31 +1,28 @@
 """`svc init`, `svc serve` and `svc status`."""
 
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 from rich.filesize import decimal
 from rich.markup import escape
 from rich.panel import Panel
 
-from svc.cli import Command
+from svc.cli import Command, Found
 from svc.cli.common import (
     VAR_HELP,
     Reaching,
     Shown,
-    counted,
+    cell,
     hear_warnings,
     json_option,
-    minute,
     run,
     say,
     sentences,
     settings_from,
     show_fields,
-    show_table,
+    show_records,
     tell,
 )
 from svc.log.folder import held
@@ -35,9 +32,7 @@ from svc.settings import Settings
 if TYPE_CHECKING:
     from svc.cli.access import Access
     from svc.serving import Initialized, Listening
-    from svc_http.ports import BackupsShown, Status
 
-_STATES = {"waiting": "waiting for a set-up", "key_configured": "set up, no prompt yet", "first_prompt": "active"}
 KEYS_NAMED = 5  # so many of those whose key is missing stand on one line
 STORE_HELP = "postgresql://… for a log that several nodes share. [default: the folder]"
 
@@ -119,91 +114,44 @@ def _welcome(settings: Settings, made: "Initialized") -> None:
     console.print(f"Next: [bold]{following}[/bold] reads what you have done so far.")
 
 
-def _show(found: "Status") -> None:
-    waiting, archive, replay = found.waiting, found.archive, found.replay
-    unwritable = "" if found.log.writable else "[bold red], cannot be written[/bold red]"
-    state = "[yellow]not running[/yellow]; this is the folder"
-    if found.uptime_seconds is not None:
-        since = timedelta(seconds=found.uptime_seconds)
-        state = f"[green]serving[/green] for {since} as process {found.process_id}"
-    names = {each.developer_id: each.display_name for each in found.developers}
-    lost = ", ".join(escape(f"{names.get(each, '')} ({each})".lstrip()) for each in found.missing_keys[:KEYS_NAMED])
-    more = f" and {len(found.missing_keys) - KEYS_NAMED} more" if len(found.missing_keys) > KEYS_NAMED else ""
-    busy = "nothing"
-    if waiting.commands or waiting.bytes:
-        commands, people = counted(waiting.commands, "command"), counted(waiting.developers, "developer")
-        busy = f"{commands}, {decimal(waiting.bytes)} for {people}"
-    archived = "nothing yet"
-    if archive is not None:
-        size = decimal(archive.bytes)
-        archived = f"{archive.rows:,} requests in {archive.files} files, {size}, up to {archive.position:,}"
-    replayed = escape(f"{replay.state}{'' if replay.message is None else ': ' + replay.message}")
-    if replay.state == "none":
-        replayed = "none since the start"
-    elif replay.state == "running":
-        replayed = f"running, {replay.done:,} of {replay.of:,} events"
-    shown = {
-        "svc": f"{found.version}, {state}",
-        "intake": found.intake or "",
-        "API": found.api or "",
-        "log": f"{found.log.head:,} positions{unwritable}",
-        "keys": lost and f"[bold red]missing: {lost}{more}[/bold red]; `svc verify` says what to do",
-        "scores": _scores(found),
-        "on the way": busy,
-        "prices": _prices(found),
-        "archive": archived,
-        "last replay": replayed,
-        "backups": _backups(found.backups),
-        "disk": ", ".join(f"{name} {decimal(size)}" for name, size in found.disk_bytes.items()),
-        "disk free": "" if found.disk_free_bytes is None else decimal(found.disk_free_bytes),
-    }
-    show_fields(shown.items())
-    rows = [
-        (each.display_name, each.developer_id, _STATES[each.activation], "yes" if each.active else "no")
-        for each in found.developers
-    ]
-    show_table(("developer", "id", "activation", "member"), rows)
-    if unread := [(each.display_name, agent) for each in found.developers for agent in each.unknown_agents]:
-        show_table(("developer", "svc cannot read"), unread)
-    if unusable := [(each.display_name, each.unusable_email) for each in found.developers if each.unusable_email]:
-        show_table(("developer", "address that is not ASCII, and lets nobody in"), unusable)
-    if used := [each for each in found.budgets if each.used or each.refused]:
-        rows = [
-            (each.name, f"{each.most:,}", f"{each.used:.0%} by {escape(each.used_by or '')}", f"{each.refused:,}")
-            for each in used
-        ]
-        show_table(("budget", "of each", "used most", "refused"), rows)
-    if found.log.events:
-        show_table(("events", "how many"), ((kind, f"{count:,}") for kind, count in found.log.events.items()))
+def _show(found: Found) -> None:
+    """Every field as the JSON has it; below what somebody has to see to."""
+    log, views, people = found["log"], found["views"], found["developers"]
+    found["events"] = log.pop("events")
+    rows = {name: value for name, value in found.items() if not isinstance(value, list)}
+    show_fields((name.replace("_", " "), escape(_told(value, name))) for name, value in rows.items())
+    show_records(["display_name", "developer_id", "activation", "active", "unusable_email", "unknown_agents"], people)
+    if used := [each for each in found["budgets"] if each["used"] or each["refused"]]:
+        show_records(list(used[0]), used)
+    names = {each["developer_id"]: f"{each['display_name']} ({each['developer_id']})" for each in people}
+    missing = [names.get(each, each) for each in found["missing_keys"]]
+    more = f" and {len(missing) - KEYS_NAMED} more" if len(missing) > KEYS_NAMED else ""
+    keys = f"missing keys: {', '.join(missing[:KEYS_NAMED])}{more}; `svc verify` says what to do"
+    prices, serving = found["catalog"], found["state"] == "serving"
+    for sentence, holds in (
+        ("not running: this is the folder", not serving),
+        ("the log cannot be written", not log["writable"]),
+        (keys, missing),
+        ("the scores are being built: reads answer 503", serving and not views["level"]),
+        ("events were passed over, for they could not be derived from", views["failed_events"]),
+        ("no prices: the server is not ready", prices is None),
+        ("the last refresh of the prices failed", prices and prices["stale"]),
+        ("no backup was made in time: see the log", found["backups"] and found["backups"]["overdue"]),
+    ):
+        if holds:
+            Shown(highlight=False).print(sentence, style="red", markup=False, soft_wrap=True)
 
 
-def _scores(found: "Status") -> str:
-    views = found.views
-    lag = "level with the log" if not views.lag_events else f"[yellow]{views.lag_events:,} events behind[/yellow]"
-    building = "" if views.level or found.state == "stopped" else ", [yellow]being built: reads answer 503[/yellow]"
-    failed = f", [red]{views.failed_events} events passed over[/red]" if views.failed_events else ""
-    return f"at {views.position:,}, {lag}{building}{failed}; rules {views.rules_version}, {views.file}"
-
-
-def _backups(made: "BackupsShown | None") -> str:
-    if made is None:
-        return ""
-    newest = "none yet" if made.newest_at is None else f"{made.kept} kept, the newest of {minute(made.newest_at)}"
-    late = ", [red]overdue: see the log[/red]" if made.overdue else ""
-    return f"{newest} in {escape(made.folder)}{late}"
-
-
-def _prices(found: "Status") -> str:
-    prices = found.catalog
-    if prices is None:
-        return "[red]none; the server is not ready[/red]"
-    stale = ", [yellow]the last refresh failed[/yellow]" if prices.stale else ""
-    return f"revision {prices.revision} of {prices.published_at[:10]}, {prices.models:,} models{stale}"
+def _told(value: object, name: str) -> str:
+    if isinstance(value, dict):
+        known = ((key, _told(each, f"{name} {key}")) for key, each in value.items())
+        return ", ".join(f"{key.replace('_', ' ')} {told}" for key, told in known if told)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return decimal(value) if "bytes" in name else f"{value:,}"
+    return cell({name: value}, name, {})
 
 
 @click.command(cls=Reaching, show=_show, example="svc status --var var")
-async def status(access: "Access") -> "Status":
+async def status(access: "Access") -> Any:
     """Where no server runs, the folder itself is looked at."""
-    from svc_http.ports import Status
-
-    return msgspec.convert(await access.ask("GET", "/v1/admin/control/status"), Status)
+    return await access.ask("GET", "/v1/admin/control/status")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import httpx
 from playwright.sync_api import Page
 
-from svc.cli.sample import write_transcripts
+from svc.cli.demo import write_transcripts
 from tests.support.process import KEY, NOTHING, THIS_TREE, beside, svc
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

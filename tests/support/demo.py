@@ -5,7 +5,7 @@ from pathlib import Path
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Reply, Scope
-from svc.cli.sample import write_transcripts
+from svc.cli.demo import write_transcripts
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.importer import import_transcripts
 

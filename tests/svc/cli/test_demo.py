@@ -9,7 +9,7 @@ import pytest
 
 from aggregates.records.record import Record
 from aggregates.telemetry.draft import Exchange
-from svc.cli.sample import write_transcripts
+from svc.cli.demo import write_transcripts
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
 

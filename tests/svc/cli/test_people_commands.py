@@ -124,7 +124,7 @@ def test_people_through_a_running_server(tmp_path: Path) -> None:
         assert [each["activation"] for each in found["developers"]] == ["waiting", "first_prompt"]
         assert all(found["disk_bytes"][part] > 0 for part in ("log", "views", "keys"))
         shown = CliRunner().invoke(main, ["status", "--var", str(var)], env={"COLUMNS": "120"}).stdout
-        assert all(word in shown for word in ("serving", "level with the log", "Kim", "prompt.captured", "revision"))
+        assert all(word in shown for word in ("serving", "lag events 0", "Kim", "prompt.captured", "revision"))
         (listed,) = svc("key", "list", "--developer", "Kim", "--json")
         assert "revoked" in svc("key", "revoke", listed["key_id"])
         assert "no longer a member" in svc("member", "remove", "Kim")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from svc.cli import main
-from svc.cli.sample import write_transcripts
+from svc.cli.demo import write_transcripts
 from svc.cli.scoring import cost_told, score_told
 from svc_http.pages.words import HABITS, titled
 from tests.support.listening import Handler, listening

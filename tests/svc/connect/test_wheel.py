@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from svc import __version__
-from svc.cli.sample import write_transcripts
+from svc.cli.demo import write_transcripts
 from svc.connect.agents import made_here, to_paste
 from tests.support.process import init, serving
 

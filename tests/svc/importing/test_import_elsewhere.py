@@ -13,7 +13,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 
-from svc.cli.sample import write_transcripts
+from svc.cli.demo import write_transcripts
 from tests.support.process import Server, environment, init, serving, svc
 
 SESSIONS = 50

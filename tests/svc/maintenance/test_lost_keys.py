@@ -127,7 +127,7 @@ async def test_where_no_backup_has_the_key_forgetting_is_the_way_out(folder: Fol
 
 async def test_status_names_whose_key_is_missing(folder: Folder) -> None:
     shown = (await said(status, ["--var", str(folder.var)])).output
-    assert f"missing: Owner ({folder.owner.developer_id})" in shown
+    assert f"missing keys: Owner ({folder.owner.developer_id})" in shown
     assert "svc verify" in shown
 
 
