@@ -15,6 +15,15 @@ class Mendable(Exception):
     """The base of errors that a person can do something about: the message says what, in a sentence."""
 
 
+class Unavailable(Mendable):
+    """The service cannot take or answer this now. Answered as 503, Retry-After 5."""
+
+    @property
+    def told(self) -> str:
+        """What clients hear: the message, unless it holds what is the operator's alone."""
+        return str(self)
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of every fact. `received_at_us`: microseconds since 1970, UTC, when the server took it."""
 

@@ -14,16 +14,15 @@ from aggregates.audit import TOPICS as AUDITED
 from aggregates.audit import Act, Told, acts
 from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand
-from aggregates.event import Digester, Event, Reply, Scope
+from aggregates.event import Digester, Event, Reply, Scope, Unavailable
 from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.budgets import DERIVING, NAMES, Budgets
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
 from aggregates.people.entry import Operators, Uses
-from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, Served
-from aggregates.reports.decide import BackfillReply
-from aggregates.reports.events import BackfillRequested, ReportCancelled, ReportRequested
+from aggregates.prices.catalog import Served
+from aggregates.reports.events import ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges
 from projections.facts.facts import activation
 from projections.prices import Reading, TeamWindow
@@ -32,7 +31,7 @@ from svc import __version__
 from svc.actors.actors import ActorContext, Actors, usable_digester
 from svc.actors.administration import Administration
 from svc.archive.lane import ArchiveLane, Budget
-from svc.jobs.catalog import Catalog, CatalogSource, CatalogUnusable
+from svc.jobs.catalog import Catalog, CatalogSource
 from svc.jobs.nodes import Following, Job, Leading
 from svc.jobs.notices import ReportNotices, senders_of
 from svc.jobs.oidc import provider_of
@@ -42,9 +41,9 @@ from svc.llm.client import Budget as TokenBudget
 from svc.llm.client import Gateway
 from svc.log.codec import CorruptEvent
 from svc.log.folder import internal_secret
-from svc.log.journal import Busy, Journal
+from svc.log.journal import Journal
 from svc.log.opening import open_log
-from svc.log.store import READS, EventStore, KeyUnusable, StoreUnavailable
+from svc.log.store import READS, EventStore
 from svc.log.vault import Vault
 from svc.maintenance.backup import ScheduledBackups
 from svc.maintenance.texts import Forgetting, Retention, TextDeleter
@@ -55,19 +54,17 @@ from svc.process import READ_WAIT_SECONDS, READERS_MAX, Clock
 from svc.settings import Settings
 from svc.views.projector import Projector, Ticker
 from svc.views.replay import Rebuilding
-from svc.views.views import RULES_VERSION, Cost, ViewsDamaged, serving_file
-from svc_http.arrivals import Arrivals
-from svc_http.lane import CpuTime
+from svc.views.views import RULES_VERSION, Cost, serving_file
 from svc_http.ports import (
+    Arrivals,
     ClientSetup,
+    CpuTime,
     ModelShown,
-    NotRefreshed,
     PublicSettings,
     ReplayStatus,
     Service,
     Standing,
     Status,
-    Unavailable,
 )
 
 KEY_USES_SECONDS = 60.0
@@ -113,6 +110,7 @@ class RunningService(Service):
         self.archive = ArchiveLane(var, lambda: self.projector.readers, store.fingerprint, budget)
         source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
         self.prices = Catalog(store, self.journal, clock, self.administration.organization_ids, source)
+        self.change_catalog, self.refresh_catalog = self.prices.send, self.prices.refresh
         self.catalog_revisions = self.prices.revisions
         # What a text model is asked.
         metrics = Metrics()
@@ -126,7 +124,7 @@ class RunningService(Service):
         self.forgetting = Forgetting(texts, self.administration, self.rebuilding)
         self.retention = Retention(texts, self.directory)
         self.backfilling = Backfills(store, self.journal, self.rebuilding)
-        self.backfills = self.backfilling.newest_first
+        self.start_backfill, self.backfills = self.backfilling.send, self.backfilling.newest_first
         self.reports = ReportJobs(self, self.archive.spending, RULES_VERSION, self.narratives.report)
         if store.shared is not None:
             parts = (store.shared, self.administration, self.prices, self.rebuilding, self.reports.wake)
@@ -147,8 +145,7 @@ class RunningService(Service):
         self.budgets.use(DERIVING, *cost, self.now_us())
 
     def digester(self, scope: Scope) -> Digester:
-        with _unavailable():
-            return usable_digester(self.vault, scope.developer_id)
+        return usable_digester(self.vault, scope.developer_id)
 
     async def send(self, command: AnyCommand) -> Reply:
         # One who is far ahead of the views is held back a moment, so that what others write is shown soon.
@@ -156,8 +153,7 @@ class RunningService(Service):
         if wanted > self.projector.position and self.projector.is_level and not self.actors.are_alone:
             with trio.move_on_after(AHEAD_SECONDS):
                 await self.projector.wait_for(wanted)
-        with _unavailable():
-            reply = await self.actors.send(command)
+        reply = await self.actors.send(command)
         self.instruments.metrics.carried_out(command, reply)
         if isinstance(command, ReportRequested | ReportCancelled):
             self.reports.note(command)
@@ -175,14 +171,12 @@ class RunningService(Service):
                     break
 
     async def administer(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
-        with _unavailable():
-            return await self.administration.send(command, by=by)
+        return await self.administration.send(command, by=by)
 
     async def acts(self) -> Sequence[Act]:
-        with _unavailable():
-            recorded = await trio.to_thread.run_sync(
-                partial(self.store.read_topics, AUDITED, open_words=False), limiter=READS
-            )
+        recorded = await trio.to_thread.run_sync(
+            partial(self.store.read_topics, AUDITED, open_words=False), limiter=READS
+        )
         return acts((Told(each.position, each.stream_id, each.event) for each in recorded), self.directory)
 
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
@@ -201,25 +195,19 @@ class RunningService(Service):
                 return query(Reader(db, self._fetch))
 
         try:
-            with _unavailable():
+            with _views_at_hand():
                 return await trio.to_thread.run_sync(run, limiter=self._read_limit)
         finally:
             if developer_id is not None:
                 self.budgets.use("cpu_seconds_per_minute", developer_id, took.seconds, self.now_us())
 
-    async def start_backfill(self, asked: BackfillRequested) -> BackfillReply:
-        with _unavailable():
-            return await self.backfilling.send(asked)
-
     async def team_spending(self, scope: Scope, asked: Sequence[TeamWindow]) -> Sequence[Reading]:
         await self._caught_up(self.actors.acknowledged(scope.developer_id))
-        with _unavailable():
-            return await self.archive.spending(scope.organization_id, asked)
+        return await self.archive.spending(scope.organization_id, asked)
 
     async def operation_prompt(self, scope: Scope, response_operation_id: str) -> UUID | None:
         stream_id = operation_stream(scope.developer_id, response_operation_id)
-        with _unavailable():
-            recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id, limiter=READS)
+        recorded = await trio.to_thread.run_sync(self.store.read_stream, stream_id, limiter=READS)
         claims = [each.event for each in recorded if isinstance(each.event, OperationClaimed)]
         return claims[0].prompt_id if claims else None
 
@@ -230,8 +218,8 @@ class RunningService(Service):
         """Wait for what another node told a caller is on disk. Raises `Unavailable`."""
         if position <= self.projector.position or self.following is None:
             return
-        with _unavailable():  # a restored log may end before
-            position = min(position, await trio.to_thread.run_sync(self.store.head, limiter=READS))
+        # A restored log may end before.
+        position = min(position, await trio.to_thread.run_sync(self.store.head, limiter=READS))
         with trio.move_on_after(READ_WAIT_SECONDS):
             await self.journal.wait_beyond(position - 1)  # with that, people and keys are known
         await self._caught_up(position)
@@ -260,24 +248,13 @@ class RunningService(Service):
     def catalog(self) -> Served | None:
         return self.prices.served
 
-    async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
-        with _unavailable():
-            return await self.prices.send(command)
-
-    async def refresh_catalog(self) -> Published:
-        try:
-            with _unavailable():
-                return await self.prices.refresh()
-        except CatalogUnusable as error:
-            raise NotRefreshed(str(error)) from error
-
     async def status(self, *, by_kind: bool = True) -> Status:
         writable = await self.store_is_writable()
         developers, model = developers_shown(self.directory, await self.activation(), self.arrivals), None
         if self.gateway.model is not None:
             spent, daily = self._tokens.spent_tokens, self._tokens.daily_tokens
             model = ModelShown(name=self.gateway.model, spent_tokens=spent, daily_tokens=daily)
-        with _unavailable():
+        with _views_at_hand():
             return await self.instruments.status(developers, model, writable=writable, by_kind=by_kind)
 
     def replay_status(self) -> ReplayStatus:
@@ -303,28 +280,14 @@ class RunningService(Service):
         return {position: each.event for position, each in self.store.read_whole(positions, heard=heard).items()}
 
 
-_SAID: Mapping[type[Exception], str] = {
-    Busy: "too much is waiting to be stored: {}",
-    KeyUnusable: "the developer's key cannot be used; the server's log says why",
-    StoreUnavailable: "the event store cannot be used at present",
-    CorruptEvent: "what this rests on is damaged in the log: {}",
-    ViewsDamaged: "the views are damaged at this place and are built anew from the log; try again soon, and where that "
-    "does not help, see what `svc verify` says",
-}
-
-
 @contextmanager
-def _unavailable() -> Iterator[None]:
-    """Turn every reason not to do something now into `Unavailable`."""
+def _views_at_hand() -> Iterator[None]:
     try:
         yield
-    except tuple(_SAID) as error:
-        said = next(said for kind, said in _SAID.items() if isinstance(error, kind))
-        raise Unavailable(said.format(error)) from error
     except sqlite3.Error as error:
-        if is_passing(error):
-            raise Unavailable(f"the views cannot be read at present: {error}") from error
-        raise
+        if isinstance(error, Unavailable) or not is_passing(error):
+            raise
+        raise Unavailable(f"the views cannot be read at present: {error}") from error
 
 
 def public_settings(settings: Settings, secret: str) -> PublicSettings:

@@ -39,9 +39,7 @@ ORDER: dict[str, tuple[str, ...]] = {
         "reports",
     ),
     "svc_http": (
-        "arrivals",
         "records",
-        "lane",
         "ports",
         "bodies",
         "params",

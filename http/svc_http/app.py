@@ -8,15 +8,14 @@ from quart_trio import QuartTrio
 from quart_trio.wrappers import TrioResponse
 
 from svc_http.bodies import CONTROL_BYTES_MAX, EXPORT_BYTES_MAX
-from svc_http.lane import beside
-from svc_http.listener import new_listener, only_known_hosts, only_own_origins
+from svc_http.listener import new_listener
 from svc_http.pages import figures, goals, mine, signing
 from svc_http.pages import people as members
 from svc_http.pages import reports as report_pages
 from svc_http.pages.door import admit_to_pages
 from svc_http.pages.rendering import error_page
 from svc_http.params import Call
-from svc_http.ports import Service
+from svc_http.ports import Service, beside
 from svc_http.routes import capture, events, operations, otlp, people, reports, scores, sub_sessions, telemetry
 from svc_http.routing import Plain, Route, Routes, attach, by_credentials, caller_of_api, caller_of_intake
 
@@ -51,9 +50,6 @@ def build_intake(service: Service) -> QuartTrio:
 def build_api(service: Service) -> QuartTrio:
     """The private listener: reads, edits and administration."""
     app = new_listener("api", service, CONTROL_BYTES_MAX)
-    app.config["HOSTS"] = service.settings.api_hosts
-    app.before_request(only_known_hosts)
-    app.before_request(only_own_origins)
     attach(app, service, by_credentials(caller_of_api), api_routes())
     attach(app, service, admit_to_pages, page_routes())
     app.config["ERROR_PAGE"] = partial(error_page, service)
@@ -67,7 +63,7 @@ def _description_routes(intake: Iterable[Route], api: Iterable[Route]) -> Routes
     @cache
     def made(version: str, url: str) -> tuple[bytes, bytes]:
         # Every type of every route is looked at when these are imported: no start and no command waits for that.
-        from svc_http.openapi.document import document, page
+        from svc_http.openapi import document, page
 
         found = document({"intake": intake, "api": (*api, *routes)}, version, url)
         return msgspec.json.encode(found), page(found).encode()

@@ -17,7 +17,7 @@ from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from aggregates.event import Reason, Refused
-from svc_http.lane import CpuTime, beside
+from svc_http.ports import CpuTime, beside
 
 T = TypeVar("T")
 
@@ -31,6 +31,7 @@ BODIES_BYTES_MAX = 48 * 1024 * 1024
 """All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
+PIECE_BYTES = 64 * 1024  # of a body that arrives
 GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once, at most
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
@@ -43,8 +44,6 @@ _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
 class HttpError(Exception):
-    """An answer that is not what was asked for."""
-
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
@@ -61,13 +60,9 @@ _ENCODER = msgspec.json.Encoder()
 _STATUS_OF = {Reason.NOT_FOUND: 404, Reason.CONFLICT: 409, Reason.FOREIGN_SESSION: 409, Reason.INVALID: 400}
 
 
-def refusal(reason: Reason, message: str) -> HttpError:
-    return HttpError(_STATUS_OF[reason], message)
-
-
 def accepted(reply: T | Refused) -> T:
     if isinstance(reply, Refused):
-        raise refusal(reply.reason, reply.message)
+        raise HttpError(_STATUS_OF[reply.reason], reply.message)
     return reply
 
 
@@ -79,7 +74,6 @@ def found(value: T | None, missing: str) -> T:
 
 
 def unauthorized(message: str) -> HttpError:
-    """401: nobody was identified."""
     return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
 
 
@@ -94,12 +88,10 @@ def unavailable(message: str) -> HttpError:
 
 
 def json_reply(value: object, status: int = 200) -> TrioResponse:
-    """A msgspec struct, whose fields are the wire's, as JSON."""
     return TrioResponse(_ENCODER.encode(value), status, content_type="application/json")
 
 
 def no_content() -> TrioResponse:
-    """204: done, and nothing to say."""
     response = TrioResponse(b"", 204)
     response.headers.clear()
     return response
@@ -126,8 +118,6 @@ def check_content_type(request: Request, expected: str) -> None:
 
 
 class Sent(NamedTuple):
-    """A body as it was sent."""
-
     data: bytes
     is_gzip: bool
 
@@ -184,13 +174,17 @@ class Body:
             raise HttpError(415, f"the content encoding must be gzip or identity, not {coding!r}")
         if (self._request.content_length or 0) > bytes_max:
             raise too_large(bytes_max)
-        data = bytearray()
+        pieces: list[bytearray] = []  # one long array would be moved as it grows, and leave holes in the memory
         try:
             with trio.move_on_after(BODY_SECONDS_MAX) as arriving:
                 async for piece in self._request.body:
-                    data += piece
-                    self._count(len(data))
-                    if len(data) > bytes_max:
+                    if pieces and len(pieces[-1]) < PIECE_BYTES:
+                        pieces[-1] += piece
+                    else:
+                        pieces.append(bytearray(piece))
+                    self.sent_bytes += len(piece)
+                    self._hold(self.sent_bytes - SMALL_BYTES_MAX - self._held_bytes)
+                    if self.sent_bytes > bytes_max:
                         raise too_large(bytes_max)
         except RequestEntityTooLarge as error:
             raise too_large(bytes_max) from error
@@ -199,11 +193,10 @@ class Body:
         if self._turns is not None:  # with a whole body, for one that nobody reads piles up uncounted
             await self._turns.acquire_on_behalf_of(self)
             self._has_turn = True
-        return Sent(bytes(data), coding == "gzip")
+        return Sent(b"".join(pieces), coding == "gzip")
 
-    def _count(self, size_bytes: int) -> None:
-        self.sent_bytes = size_bytes
-        if (more_bytes := size_bytes - SMALL_BYTES_MAX - self._held_bytes) > 0:
+    def _hold(self, more_bytes: int) -> None:
+        if more_bytes > 0:
             if Body.all_held_bytes + more_bytes > BODIES_BYTES_MAX:
                 held = f"{Body.all_held_bytes} bytes of large bodies"
                 raise unavailable(f"{held} are being received already; try again soon")
@@ -220,17 +213,8 @@ class Body:
 
 
 def gunzip(data: bytes, bytes_max: int) -> bytes:
-    """Unpack gzip streams, no further than to the bound."""
-    whole = bytearray()
-    for piece in _unpacked(data, min(GZIP_PIECE_BYTES, bytes_max + 1)):
-        whole += piece
-        if len(whole) > bytes_max:
-            raise too_large(bytes_max)
-    return bytes(whole)
-
-
-def _unpacked(data: bytes, piece_bytes: int) -> Iterator[bytes]:
-    """What the streams hold, in pieces of at most that size. Raises `HttpError` 400 where they are broken."""
+    """Unpack gzip streams, no further than to the bound. Raises `HttpError` 400 where they are broken."""
+    whole, piece_bytes = bytearray(), min(GZIP_PIECE_BYTES, bytes_max + 1)
     for _ in range(GZIP_STREAMS_MAX):
         stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
         while not stream.eof:
@@ -241,10 +225,12 @@ def _unpacked(data: bytes, piece_bytes: int) -> Iterator[bytes]:
             data = stream.unconsumed_tail
             if not piece and not data and not stream.eof:
                 raise HttpError(400, "the gzip stream of the request body breaks off; send it whole")
-            yield piece
+            whole += piece
+            if len(whole) > bytes_max:
+                raise too_large(bytes_max)
         data = stream.unused_data
         if not data:
-            return
+            return bytes(whole)
     raise HttpError(400, f"the request body is cut into more than {GZIP_STREAMS_MAX} gzip streams; send one")
 
 
@@ -314,24 +300,20 @@ def _leaves(value: object) -> Iterator[tuple[str, object]]:
 
     Only the way down is held: neither depth nor width takes memory, and depth comes from outside.
     """
-    way = [iter([("$", value)])]
+    way: list[tuple[str, Iterator[tuple[object, object]]]] = [("", iter([("$", value)]))]
     while way:
-        for place, each in way[-1]:
-            if isinstance(each, dict | list):
-                if isinstance(each, dict):
-                    yield from ((f"a key of {place}", key) for key in each)
-                way.append(_members(place, each))
+        above, members = way[-1]
+        for name, each in members:
+            place = f"{above}{name}"
+            if len(place) > _PLACE_CHARACTERS_MAX:
+                place = f"{place[:_PLACE_CHARACTERS_MAX]}…"
+            if isinstance(each, dict):
+                yield from ((f"a key of {place}", key) for key in each)
+                way.append((f"{place}.", iter(each.items())))
+                break
+            if isinstance(each, list):
+                way.append((f"{place}[", ((f"{number}]", inner) for number, inner in enumerate(each))))
                 break
             yield place, each
         else:
             way.pop()
-
-
-def _members(place: str, value: dict[str, object] | list[object]) -> Iterator[tuple[str, object]]:
-    is_object = isinstance(value, dict)
-    for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-        if len(place) > _PLACE_CHARACTERS_MAX:
-            yield place, each
-        else:
-            whole = f"{place}.{name}" if is_object else f"{place}[{name}]"
-            yield whole if len(whole) <= _PLACE_CHARACTERS_MAX else f"{whole[:_PLACE_CHARACTERS_MAX]}…", each

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain, count
@@ -26,8 +26,9 @@ from trio import CancelScope, Event, current_time, move_on_after, sleep_forever,
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.http import dump_cookie
 
+from aggregates.event import Unavailable
 from svc_http.bodies import SMALL_BYTES_MAX, ErrorBody, HttpError, json_reply, unavailable
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import NotRefreshed, Service, UnknownRules
 from svc_http.routing import KEY_PATTERN, is_own_origin
 
 CLIENT_GONE = 499  # the status that the log shows where the client hung up before it was answered
@@ -82,6 +83,8 @@ async def _begin(service: Service, *, captures: bool) -> None:
         raise NotFound  # werkzeug drops all but one slash: what a proxy keeps away as /v1/admin would get by
     if _NEEDLESS_CODING.search(scope.get("raw_path", b"")):
         raise HttpError(404, "the path percent-encodes letters, digits or slashes; send them as they are")
+    if not captures:
+        _check_browser(service.settings.api_hosts)
     waits = service.shared_position() is not None and not path.startswith(_OF_THE_NODE)
     if waits and (request.method in _READS or not captures):
         told = headers.get(POSITION_HEADER) or request.cookies.get(POSITION_COOKIE, "")
@@ -89,20 +92,15 @@ async def _begin(service: Service, *, captures: bool) -> None:
             await service.reach(int(told))
 
 
-async def only_known_hosts() -> None:
-    """Refuse a host name that anybody may have set up, so that no web page reaches what is private by one.
+def _check_browser(api_hosts: Set[str]) -> None:
+    """Keep web pages from elsewhere away from what is private. Raises `HttpError` 421 or 403.
 
-    Nobody owns a name without a dot, and an address is no name. Raises `HttpError` 421.
+    Anybody may set up a host name that leads here. Nobody owns a name without a dot, and an address is no name.
     """
     host = _HOST.sub("", request.headers.get("Host", "")).lower().rstrip(".")
-    if "." not in host or host.endswith(".localhost") or _ADDRESS.fullmatch(host):
-        return
-    if host not in current_app.config["HOSTS"]:
+    nobodys = "." not in host or host.endswith(".localhost") or _ADDRESS.fullmatch(host)
+    if not nobodys and host not in api_hosts:
         raise HttpError(421, f"{host[:PATH_CHARS_SHOWN]!r} is no name of this server; add it to its setting api_hosts")
-
-
-async def only_own_origins() -> None:
-    """Refuse a change that a browser says a page from elsewhere asks for; `null` is one. Raises `HttpError` 403."""
     origin = request.headers.get("Origin")
     if request.method not in _READS and origin is not None and not is_own_origin(request.headers):
         raise HttpError(403, f"the page of {origin[:PATH_CHARS_SHOWN]!r} may change nothing here")
@@ -128,10 +126,17 @@ def _http_error(error: Exception) -> HttpError:
     """The error as routes answer it; what is a fault of this program goes to the log."""
     match error:
         case HttpError():
-            _let_go(error)
+            each: BaseException | None = error
+            while each is not None:  # the frames of a refusal hold a large body until the collector comes by
+                each.__traceback__ = None
+                each = each.__cause__ or each.__context__
             return error
         case Unavailable():
-            return unavailable(str(error))
+            return unavailable(error.told)
+        case UnknownRules():
+            return HttpError(404, str(error))
+        case NotRefreshed():
+            return HttpError(502, str(error))
         case NotFound():
             asked = websocket if has_websocket_context() else request
             return HttpError(404, f"no route {asked.method} {asked.path[:PATH_CHARS_SHOWN]}")
@@ -147,14 +152,6 @@ def _http_error(error: Exception) -> HttpError:
             request_id = REQUEST_ID.get()
             log.error("a request broke", request_id=request_id, exc_info=error)
             return HttpError(500, f"internal error; the log knows more under request id {request_id}")
-
-
-def _let_go(error: BaseException) -> None:
-    """Free what the frames of a refusal hold: a large body would stay until the collector comes by."""
-    each: BaseException | None = error
-    while each is not None:
-        each.__traceback__ = None
-        each = each.__cause__ or each.__context__
 
 
 # --- slow clients ---------------------------------------------------------------------------------------
@@ -200,15 +197,11 @@ class Exchange:
         send: ASGISendCallable,
         whole: CancelScope,
     ) -> None:
-        self._listener = listener
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._whole = whole
+        self._listener, self._scope, self._whole = listener, scope, whole
+        self._receive, self._send = receive, send
         self._began = time.perf_counter()
         self._received_bytes = 0
-        self._answering = False
-        self._ending = False
+        self._answering = self._ending = False
         self.arrived = Event()  # whether nothing more of the body is waited for
 
     async def receive(self) -> ASGIReceiveEvent:

@@ -42,19 +42,15 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 LIMIT_MAX = 500
 OFFSET_MAX = 2**53
-
 SHOWN_CHARACTERS = 40  # how much of a wrong value an error repeats
-
 YEARS = r"^(19[7-9][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])-"
 """How a time or date of the years 1970 to 9998 begins; further ones are refused."""
-
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 _LOST_PLUS = re.compile(r"(T[0-9:.,]+) ([0-9]{2}:?[0-9]{2})")
 
 
 @contextmanager
 def refusing(prefix: str = "") -> Iterator[None]:
-    """What a value is refused for becomes a 400."""
     try:
         yield
     except ValueError as error:
@@ -65,8 +61,6 @@ def refusing(prefix: str = "") -> Iterator[None]:
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request that anybody may send."""
-
     service: Service
     request: Request
     body: Body
@@ -76,16 +70,13 @@ class Call(msgspec.Struct, frozen=True):
         return self.request.args
 
     def page(self) -> tuple[int, int]:
-        """How many rows, and how many to pass over."""
         return LIMIT.read(self.query), OFFSET.read(self.query)
 
     def time(self, name: str, zone: tzinfo) -> int | None:
         """Microseconds of an ISO 8601 time, or of a bare date in the zone: its midnight, or for `to` its end."""
-        text = self._time_text(name)
-        if text is None:
-            return None
         with refusing():
-            return instant(text, zone, name, is_end=name == "to")
+            text = self._time_text(name)
+            return None if text is None else instant(text, zone, name, is_end=name == "to")
 
     def _time_text(self, name: str) -> str | None:
         """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
@@ -132,13 +123,11 @@ class ByKey(Call, frozen=True):
 
     @property
     def own_zone(self) -> ZoneInfo:
-        """That of the caller's profile; UTC unless one was set."""
         return zone_named(self.service.directory.timezone(self.scope.developer_id))
 
     def read(
         self, query: Callable[Concatenate[Reader, Scope, _P], _T], /, *args: _P.args, **kwargs: _P.kwargs
     ) -> Coroutine[Any, Any, _T]:
-        """What a query of `projections` finds in the caller's scope."""
         return self.service.read(self.scope, query, *args, **kwargs)
 
     @property
@@ -147,20 +136,16 @@ class ByKey(Call, frozen=True):
 
     @property
     def notices(self) -> tuple[Channel, ...]:
-        """How the caller wants to be told that a report is finished."""
         return () if self.profile is None else self.profile.report_notices
 
     def language(self, asked: str | None = None) -> Language:
-        """The language asked for, else that of the caller's profile."""
         return language_of(asked or (None if self.profile is None else self.profile.language))
 
     def asked_zone(self) -> ZoneInfo:
-        """The zone of `timezone`, else that of the caller's profile."""
         name = self.query.get("timezone")
         return self.own_zone if name is None else zone_sent("timezone", name, "+")
 
     def windows(self, name: WindowName, count: int) -> tuple[Window, ...]:
-        """The last windows of the caller's calendar, oldest first, up to the current one."""
         return calendar_windows(name, self.own_zone, self.service.now_us(), count)
 
     def asked_windows(self, count: int) -> tuple[AskedWindow, tuple[Window, ...]]:
@@ -177,7 +162,7 @@ class ByKey(Call, frozen=True):
     def current_window(self) -> Window:
         return self.windows(WINDOW.read(self.query), 1)[0]
 
-    def asked_range(self) -> "AskedRange":
+    def asked_range(self) -> "tuple[Window, RangeEcho]":
         """The range of from_us and to_us, of date, or of from_date and to_date; today by default."""
         zone, query = self.asked_zone(), self.query
         hint = "; send microseconds since 1970 in UTC"
@@ -186,27 +171,17 @@ class ByKey(Call, frozen=True):
             day_sent(name, query[name]) if name in query else None for name in ("date", "from_date", "to_date")
         )
         with refusing():
-            return AskedRange(day_range(exact, day, (first, last), zone, self.service.now_us()), zone)
+            window = day_range(exact, day, (first, last), zone, self.service.now_us())
+            return window, RangeEcho(window.start_us, window.end_us, zone.key)
 
 
 class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
     """The accepted bounds, [from_us, to_us), and the zone whose days they are."""
 
+    # Clients drop a section whose echo is not what they asked for.
     from_us: int
     to_us: int
     timezone: str
-
-
-class AskedRange(msgspec.Struct, frozen=True):
-    """The range of one request."""
-
-    window: Window
-    zone: ZoneInfo
-
-    @property
-    def echo(self) -> RangeEcho:
-        """As the response repeats it: clients drop a section whose echo is not what they asked for."""
-        return RangeEcho(self.window.start_us, self.window.end_us, self.zone.key)
 
 
 # --- texts that both queries and bodies carry ------------------------------------------------------------------
@@ -221,17 +196,14 @@ def zone_sent(name: str, text: str, lost_plus: str = " ") -> ZoneInfo:
 
 
 def time_sent(name: str, text: str) -> int:
-    """Microseconds of a time. Raises `HttpError` 400."""
     try:
         return parse_instant(text)
     except ValueError as error:
-        raise HttpError(
-            400, f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
-        ) from error
+        why = f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
+        raise HttpError(400, why) from error
 
 
 def day_sent(name: str, text: str) -> date:
-    """A bare date. Raises `HttpError` 400."""
     day = bare_date(text)
     if day is None:
         shown = text[:SHOWN_CHARACTERS]
@@ -243,8 +215,6 @@ def day_sent(name: str, text: str) -> date:
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter of the query, or a header that means something."""
-
     name: str
     schema: Schema
     about: str
@@ -265,17 +235,14 @@ class Clamped(Parameter, frozen=True, kw_only=True):
 
 
 class Choice(Parameter, Generic[_C], frozen=True, kw_only=True):
-    """One word of a closed list."""
-
     words: tuple[_C, ...]
     default: _C
 
     def read(self, query: Query) -> _C:
         text = query.get(self.name, self.default)
-        for word in self.words:
-            if text == word:
-                return word
-        raise HttpError(400, f"{self.name} must be one of {', '.join(self.words)}, not {text[:SHOWN_CHARACTERS]!r}")
+        if text not in self.words:
+            raise HttpError(400, f"{self.name} must be one of {', '.join(self.words)}, not {text[:SHOWN_CHARACTERS]!r}")
+        return text
 
 
 def clamped(name: str, default: int, most: int, about: str) -> Clamped:
@@ -304,22 +271,18 @@ def integer(query: Query, name: str, hint: str = "") -> int | None:
 
 # --- the parameters that routes share -------------------------------------------------------------------------
 
-_MICROSECONDS: Schema = {"type": "integer"}
 _IN_YEARS: Schema = {"type": "string", "pattern": YEARS, "description": "Of the years 1970 to 9998."}
 _TIME: Schema = _IN_YEARS | {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _DATE: Schema = _IN_YEARS | {"format": "date"}
 _ZONE: Schema = {"$ref": "#/components/schemas/Timezone"}
-_OFFSETS: Schema = {"type": "integer", "default": 0}
-_ABOUT_OFFSET = "How many rows to pass over; a negative one is 0."
-WINDOW: Choice[WindowName] = choice(
-    "window", get_args(WindowName), "weekly", "The calendar window, in the zone of the caller's profile."
-)
-ASKED_WINDOW: Choice[AskedWindow] = choice(
-    "window", get_args(AskedWindow), "weekly", "The calendar window; `range` where `from` and `to` are sent."
-)
+_ABOUT = "The calendar window, in the zone of the caller's profile."
+WINDOW: Choice[WindowName] = choice("window", get_args(WindowName), "weekly", _ABOUT)
+_ABOUT = "The calendar window; `range` where `from` and `to` are sent."
+ASKED_WINDOW: Choice[AskedWindow] = choice("window", get_args(AskedWindow), "weekly", _ABOUT)
 PERIOD: Choice[Period] = choice("period", get_args(Period), "day", "The length of one point.")
 LIMIT = clamped("limit", 50, LIMIT_MAX, "How many rows")
-OFFSET = Clamped("offset", _OFFSETS, _ABOUT_OFFSET, default=0, least=0, most=OFFSET_MAX)
+_ABOUT = "How many rows to pass over; a negative one is 0."
+OFFSET = Clamped("offset", {"type": "integer", "default": 0}, _ABOUT, default=0, least=0, most=OFFSET_MAX)
 PAGE = (LIMIT, OFFSET)
 FROM_TO = (
     Parameter("from", _TIME, "The first moment; goes together with `to`. The last 28 days by default."),
@@ -335,8 +298,8 @@ TIMEZONE = Parameter("timezone", _ZONE, "An IANA zone; that of the caller's prof
 TZ = Parameter("tz", {"anyOf": [_ZONE, {"const": ""}]}, "An IANA zone; blank is as not sent.")
 DATE = Parameter("date", _DATE, "A day; today by default.")
 RANGE = (
-    Parameter("from_us", _MICROSECONDS, "Microseconds since 1970, UTC; goes together with `to_us`."),
-    Parameter("to_us", _MICROSECONDS, "The first microsecond after the range."),
+    Parameter("from_us", {"type": "integer"}, "Microseconds since 1970, UTC; goes together with `to_us`."),
+    Parameter("to_us", {"type": "integer"}, "The first microsecond after the range."),
     Parameter("date", _DATE, "One day, in place of a pair; today by default."),
     Parameter("from_date", _DATE, "The first day; goes together with `to_date`."),
     Parameter("to_date", _DATE, "The last day, included."),

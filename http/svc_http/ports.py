@@ -1,11 +1,14 @@
-"""What the HTTP layer needs of the running service; `svc` implements it."""
+"""What the HTTP layer and the running service share; `svc` implements `Service`."""
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Concatenate, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 import msgspec
+import trio
 
 from aggregates.audit import Act
 from aggregates.decide import AnyCommand
@@ -20,11 +23,110 @@ from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
+from aggregates.telemetry.export import UNKNOWN_SENDER
+from aggregates.times import iso
+from projections.facts.facts import ARRIVALS_MAX
 from projections.prices import Reading, TeamWindow
 from projections.reader import Reader
-from svc_http.arrivals import Arrivals
 
-# The running server as it is shown to the one who looks after it.
+P = ParamSpec("P")
+T = TypeVar("T")
+
+REFUSALS_MAX = 8
+REFUSAL_CHARACTERS_MAX = 300
+SHORT_BYTES_MAX = 256 * 1024
+"""Of texts; what is longer waits in a line of its own, so that a usual prompt never waits for a large export."""
+_SHORT, _LONG = trio.CapacityLimiter(1), trio.CapacityLimiter(1)
+"""Python runs one thread at a time, so more of them would only make everybody's work slower, the loop's most of all."""
+
+
+# --- work on what people sent, beside the loop: one at a time, charged to whoever it is for ----------------------
+
+
+class CpuTime:
+    """The processor time of the blocks that it is entered for, one after the other, in whichever thread."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self.seconds -= time.thread_time()
+
+    def __exit__(self, *_error: object) -> None:
+        self.seconds += time.thread_time()
+
+
+async def beside(taken: CpuTime, size_bytes: int, work: Callable[[], T]) -> T:
+    """What the work returns; it changes nothing, so neither a stop nor a client that hung up waits for it."""
+
+    def charged() -> T:
+        with taken:
+            return work()
+
+    line = _SHORT if size_bytes <= SHORT_BYTES_MAX else _LONG
+    return await trio.to_thread.run_sync(charged, limiter=line, abandon_on_cancel=True)
+
+
+# --- what each developer's agents sent lately, and what was refused ----------------------------------------------
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """What an agent sent of one kind."""
+
+    source: str
+    signal: str
+    last_at: str
+    requests: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Something that was refused, whole or in part."""
+
+    at: str
+    path: str
+    status: int  # below 300: the rest of it was taken
+    message: str
+
+
+class Arrivals:
+    """Forgotten with the process; of each developer the newest."""
+
+    def __init__(self, since_us: int) -> None:
+        self.since_us = since_us
+        self._taken: dict[UUID, dict[tuple[str, str], tuple[int, int]]] = {}
+        self._refused: dict[UUID, deque[Refusal]] = {}
+
+    def took(self, developer_id: UUID, source: str, signal: str, at_us: int) -> None:
+        known = self._taken.setdefault(developer_id, {})
+        _, requests = known.pop((source, signal), (0, 0))
+        known[source, signal] = (at_us, requests + 1)
+        if len(known) > ARRIVALS_MAX:
+            del known[next(iter(known))]
+
+    def refused(self, developer_id: UUID, path: str, status: int, message: str, at_us: int) -> None:
+        refusal = Refusal(iso(at_us), path, status, message[:REFUSAL_CHARACTERS_MAX])
+        self._refused.setdefault(developer_id, deque(maxlen=REFUSALS_MAX)).append(refusal)
+
+    def with_known(self, developer_id: UUID, known: Iterable[tuple[str, str, int]]) -> list[Arrival]:
+        """By agent and signal, with what the log knows from before: of that no requests are counted."""
+        before = {(source, signal): Arrival(source, signal, iso(at_us), 0) for source, signal, at_us in known}
+        taken, _ = self.of(developer_id)
+        return [each for _, each in sorted((before | {(each.source, each.signal): each for each in taken}).items())]
+
+    def unread(self, developer_id: UUID) -> tuple[str, ...]:
+        """Which agents sent what svc cannot read, in words."""
+        taken, _ = self.of(developer_id)
+        unread = (each for each in taken if each.source.startswith(UNKNOWN_SENDER))
+        return tuple(f"{each.source} sends {each.signal}" for each in unread)
+
+    def of(self, developer_id: UUID) -> tuple[list[Arrival], list[Refusal]]:
+        """By agent and signal; refusals oldest first."""
+        known = sorted(self._taken.get(developer_id, {}).items())
+        taken = [Arrival(*name, iso(at_us), requests) for name, (at_us, requests) in known]
+        return taken, list(self._refused.get(developer_id, ()))
+
+
+# --- the running server as it is shown to the one who looks after it ---------------------------------------------
 
 
 class Standing(NamedTuple):
@@ -36,8 +138,6 @@ class Standing(NamedTuple):
 
 
 class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the newest replay has come."""
-
     state: Literal["none", "running", "completed", "failed"] = "none"
     done: int = 0
     of: int = 0  # events applied, and events there are
@@ -45,16 +145,12 @@ class ReplayStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The event log."""
-
     head: int  # the position of its last event
     writable: bool
     events: dict[str, int] | None  # how many of each kind; null where counting would take too long
 
 
 class ViewsShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables that reads are answered from."""
-
     file: str
     rules_version: int
     position: int
@@ -64,8 +160,6 @@ class ViewsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArchiveShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The Parquet files of model requests."""
-
     position: int
     files: int
     rows: int
@@ -73,8 +167,6 @@ class ArchiveShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CatalogShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The list prices that are served."""
-
     revision: int
     published_at: str
     refreshed_at: str
@@ -83,8 +175,6 @@ class CatalogShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeveloperStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A developer, and how far they have come."""
-
     developer_id: str
     display_name: str
     activation: Activation
@@ -94,16 +184,12 @@ class DeveloperStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on its way to the disk."""
-
     developers: int  # how many have an actor just now
     commands: int
     bytes: int
 
 
 class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):
-    """Backups that the server makes by itself."""
-
     folder: str
     kept: int
     newest_at: str | None
@@ -113,17 +199,13 @@ class BackupsShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The text model, and its tokens of this day of UTC."""
-
     name: str
     spent_tokens: int
     daily_tokens: int
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """The running server; `state` is `stopped` where a command looked at the folder itself."""
-
-    state: Literal["serving", "stopped"]
+    state: Literal["serving", "stopped"]  # stopped: a command looked at the folder itself
     version: str
     process_id: int | None
     intake: str | None
@@ -140,14 +222,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes: dict[str, int]  # what each part of the data folder takes
     disk_free_bytes: int | None = None  # what may still be written beside it
     budgets: list[BudgetShown] = []
-    missing_keys: list[str] = []
-    """Developers whose data key was made and whose key file is gone: `svc verify` says what to do."""
+    missing_keys: list[str] = []  # developers whose key file is gone: `svc verify` says what to do
     backups: BackupsShown | None = None  # None where `backup_every` is 0
     model: ModelShown | None = None  # None where no text model is set
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Wheel(NamedTuple):
@@ -167,14 +244,8 @@ class Pasted(NamedTuple):
 
 
 class ClientSetup(NamedTuple):
-    """With what another machine sends here."""
-
     wheel: Wheel | None  # None where this program cannot make one
     pasted: list[Pasted]
-
-
-class Unavailable(Mendable):
-    """The service cannot take or answer this now; the message says why. Answered as 503, Retry-After 5."""
 
 
 class Provider(Protocol):
@@ -193,7 +264,7 @@ class UnknownRules(Exception):
     """There is no rule set of that number; the message names those there are. Answered as 404."""
 
 
-class NotRefreshed(Exception):
+class NotRefreshed(Mendable):
     """The source of prices gave none that can be used; the message says why. Answered as 502."""
 
 
@@ -257,11 +328,8 @@ class Service(ABC):
     async def queried(self, query: Callable[[Reader], T], scope: Scope | None) -> T:
         """`scope`: whose time it takes, and whose writes the views must hold."""
 
-    @abstractmethod
-    async def standing(self, scope: Scope) -> Standing:
-        """How far the views stand, for one who follows them."""
-
-    moved: Callable[[int], Awaitable[bool]]  # beyond so many steps, once the views have; False once the server stops
+    standing: Callable[[Scope], Awaitable[Standing]]  # for one who follows the views
+    moved: Callable[[int], Awaitable[bool]]  # waits for a step beyond; False once the server stops
     acts: Callable[[], Awaitable[Sequence[Act]]]
     backfills: Callable[[], Awaitable[Sequence[BackfillRecord]]]
     team_spending: Callable[[Scope, Sequence[TeamWindow]], Awaitable[Sequence[Reading]]]

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -22,7 +22,6 @@ from werkzeug.datastructures import Headers
 from aggregates.event import Scope
 from aggregates.people.budgets import ADDRESS, BYTES_PER_MEGABYTE, CAPTURES, DEVELOPER, WRONG_KEYS
 from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
-from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, no_content, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
@@ -50,8 +49,6 @@ _Listeners = Literal["api", "intake", "both"]
 
 
 class Plain(msgspec.Struct, frozen=True):
-    """A body that is no JSON of a known type: its media type and schema."""
-
     media: str
     schema: Schema
 
@@ -74,9 +71,7 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> type[Call]:
-        """Who may call it: the handler says so by the kind of call that it takes."""
-        found: type[Call] = self.handler.__annotations__["call"]
-        return found
+        return cast(type[Call], self.handler.__annotations__["call"])
 
 
 class Routes(list[Route]):
@@ -117,22 +112,25 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
         call = await admit(service, itself, route)
         if isinstance(call, Response):
             return call
-        values: dict[str, Any] = {}
-        for name, text in ids.items():
-            values[name] = text if takes.get(name) is str else path_id(text, name)
         try:
+            values: dict[str, Any] = {
+                name: text if takes.get(name) is str else path_id(text, name) for name, text in ids.items()
+            }
             if "body" in takes:
                 values["body"] = await call.body.json(route.body, b"" if route.body_required else b"{}")
             answer = await route.handler(call, **values)
         except HttpError as error:
             if isinstance(call, ByKey) and route.method == "POST" and route.listeners != "api":
-                told = (route.path, error.status, error.message[:REFUSAL_CHARACTERS_MAX])
-                service.arrivals.refused(call.scope.developer_id, *told, service.now_us())
+                told = (route.path, error.status, error.message, service.now_us())
+                service.arrivals.refused(call.scope.developer_id, *told)
             raise
         finally:
             call.body.release()
             if isinstance(call, ByKey):
-                count_spent(call)
+                megabytes, now_us = call.body.sent_bytes / BYTES_PER_MEGABYTE, service.now_us()
+                service.budgets.use(ADDRESS[1], address_of(itself), megabytes, now_us)
+                service.budgets.use("megabytes_per_minute", call.scope.developer_id, megabytes, now_us)
+                service.budgets.use("cpu_seconds_per_minute", call.scope.developer_id, call.body.cpu.seconds, now_us)
         if isinstance(answer, Response):
             return answer
         return no_content() if answer is None else json_reply(answer, route.status)
@@ -144,16 +142,23 @@ def by_credentials(identify: Identify) -> Admit:
     """Whoever sent a key, or the internal secret where the listener knows it. Wrong credentials are noted."""
 
     async def admit(service: Service, request: Request, route: Route) -> Call:
+        headers = request.headers
         try:
             if route.kind is Call:
                 return Call(service, request, Body(request))
             if route.kind is BySecret:
-                _check_administrator(service, request.headers)
+                if not _is_internal(service, headers):
+                    caller_of_intake(service, headers)
+                    why = "administration takes the internal secret in X-Internal-Secret, not a developer's key"
+                    raise HttpError(403, why)
+                if _delegated(headers) is not None:
+                    why = "administration is not done on a developer's behalf; leave the delegation headers out"
+                    raise HttpError(403, why)
                 return BySecret(service, request, Body(request))
-            caller = identify(service, request.headers)
+            caller = identify(service, headers)
         except HttpError as error:
-            sent = (*request.headers.getlist("X-API-Key"), *request.headers.getlist("Authorization"))
-            if error.status == 401 and (sent or "X-Internal-Secret" in request.headers):
+            sent = (*headers.getlist("X-API-Key"), *headers.getlist("Authorization"))
+            if error.status == 401 and (sent or "X-Internal-Secret" in headers):
                 await note_wrong(service, request, sent, error)
             raise
         spend(service, request, ADDRESS, address_of(request))
@@ -175,7 +180,6 @@ def body_of(request: Request, route: Route, caller: Principal) -> Body:
 
 
 def path_id(text: str, name: str) -> UUID:
-    """The id in a path. Raises `HttpError` 404: what is no id names nothing."""
     try:
         return UUID(text)
     except ValueError as error:
@@ -204,15 +208,6 @@ def spend(service: Service, request: Request, names: tuple[str, ...], user: UUID
     raise HttpError(429, why, {"Retry-After": str(over.wait_seconds)})
 
 
-def count_spent(call: ByKey) -> None:
-    """Count what a request turned out to take."""
-    budgets, now_us, developer_id = call.service.budgets, call.service.now_us(), call.scope.developer_id
-    megabytes = call.body.sent_bytes / BYTES_PER_MEGABYTE
-    budgets.use(ADDRESS[1], address_of(call.request), megabytes, now_us)
-    budgets.use("megabytes_per_minute", developer_id, megabytes, now_us)
-    budgets.use("cpu_seconds_per_minute", developer_id, call.body.cpu.seconds, now_us)
-
-
 # --- credentials ----------------------------------------------------------------------------------------------
 
 
@@ -222,22 +217,12 @@ def caller_of_api(service: Service, headers: Headers) -> Principal:
         return caller_of_intake(service, headers)
     scope = _delegated(headers)
     if scope is None:
-        raise HttpError(
-            403, "a service principal has no data of its own; name a developer by X-Org-Id and X-Developer-Id"
-        )
+        why = "a service principal has no data of its own; name a developer by X-Org-Id and X-Developer-Id"
+        raise HttpError(403, why)
     found = principal(service.directory, scope)
     if found is None:
         raise unauthorized("the developer of X-Developer-Id is no current member of the organization of X-Org-Id")
     return found
-
-
-def _check_administrator(service: Service, headers: Headers) -> None:
-    """Lets an internal caller pass who speaks for nobody else. Raises `HttpError` 401 or 403."""
-    if not _is_internal(service, headers):
-        caller_of_intake(service, headers)
-        raise HttpError(403, "administration takes the internal secret in X-Internal-Secret, not a developer's key")
-    if _delegated(headers) is not None:
-        raise HttpError(403, "administration is not done on a developer's behalf; leave the delegation headers out")
 
 
 def _keys(headers: Headers) -> set[str]:
@@ -251,7 +236,6 @@ def _keys(headers: Headers) -> set[str]:
 
 
 def caller_of_intake(service: Service, headers: Headers) -> Principal:
-    """The developer whose key was sent. Raises `HttpError` 401."""
     keys = _keys(headers)
     if len(keys) > 1:
         raise unauthorized(_TWO)
@@ -262,7 +246,6 @@ def caller_of_intake(service: Service, headers: Headers) -> Principal:
 
 
 def developer_of(service: Service, key: str) -> Principal:
-    """Whose key it is. Raises `HttpError` 401."""
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
     now_us = service.now_us()
@@ -301,7 +284,13 @@ def _is_internal(service: Service, headers: Headers) -> bool:
 
 def _delegated(headers: Headers) -> Scope | None:
     """The developer an internal caller speaks for; None where it speaks for itself."""
-    organization, developer = _one(headers, "X-Org-Id"), _one(headers, "X-Developer-Id")
+    found: list[str | None] = []
+    for name in ("X-Org-Id", "X-Developer-Id"):
+        sent = set(headers.getlist(name))
+        if len(sent) > 1:  # for two programs to read differently
+            raise HttpError(400, f"{name} was sent with two different values; send one")
+        found.append(sent.pop() if sent else None)
+    organization, developer = found
     if organization is None and developer is None:
         return None
     if organization is None or developer is None:
@@ -310,14 +299,6 @@ def _delegated(headers: Headers) -> Scope | None:
         return Scope(UUID(organization), UUID(developer))
     except ValueError as error:
         raise HttpError(400, "X-Org-Id and X-Developer-Id must be UUIDs") from error
-
-
-def _one(headers: Headers, name: str) -> str | None:
-    """The value of a header; two different ones would be for two programs to read differently: `HttpError` 400."""
-    sent = set(headers.getlist(name))
-    if len(sent) > 1:
-        raise HttpError(400, f"{name} was sent with two different values; send one")
-    return sent.pop() if sent else None
 
 
 def is_own_origin(headers: Headers) -> bool:

@@ -24,12 +24,12 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.routing import Map, Rule
 
 from aggregates.characters import plain
+from aggregates.event import Unavailable
 from aggregates.scores.grades import GRADED_BYTES_MAX, PromptGrade, grade_text
 from svc_http.bodies import HttpError, check_content_type, unavailable
-from svc_http.lane import beside
 from svc_http.pages.words import HABITS, NEXT_HABIT, state_of
 from svc_http.params import ByKey, Query
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import Service, beside
 from svc_http.records import DAYS_MAX, last_days, last_days_us
 from svc_http.routes import scores, sub_sessions
 from svc_http.routing import Plain, Routes, attach, by_credentials, caller_of_intake, path_id
@@ -235,4 +235,4 @@ async def _ask(ctx: Asker, path: str, query: dict[str, object]) -> Any:
         ids = {of: path_id(text, of) for of, text in texts.items()}
         return msgspec.to_builtins(await _ROUTES[name].handler(question, **ids))
     except (HttpError, Unavailable) as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(error.told if isinstance(error, Unavailable) else error.message) from error

@@ -34,8 +34,7 @@ from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced
 from svc.log.vault import Vault
 from svc.process import FRAME_BYTES_MAX, KIB_BYTES, MIB_BYTES, RESTART_SECONDS_MAX, RESTART_SECONDS_MIN, Clock
-from svc_http.lane import CpuTime, beside
-from svc_http.ports import Waiting
+from svc_http.ports import CpuTime, Waiting, beside
 
 MAILBOX_COMMANDS_MAX = 1_024  # that wait for one developer: the burst of a whole team's agents that share a key
 AHEAD_EVENTS_MAX = 256

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 import trio
 
+from aggregates.event import Unavailable
 from projections.facts.prices import COLUMNS, changed_rows, stretch_end
 from projections.prices import (
     COUNTS,
@@ -34,7 +35,6 @@ from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connecte
 from svc.process import MIB_BYTES
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
-from svc_http.ports import Unavailable
 
 ARCHIVE_INTERVAL_SECONDS = 3_600.0
 """How often the archive lane looks for rows that changed: until then they are read from the views. Each look makes a

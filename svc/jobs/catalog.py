@@ -18,7 +18,7 @@ import structlog
 import trio
 from msgspec.structs import replace
 
-from aggregates.event import Mendable, Refused
+from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import (
     CatalogCommand,
@@ -41,6 +41,7 @@ from svc.log.journal import Busy, Journal
 from svc.log.store import READS, VERSION_END, Conflict, EventStore, StoreUnavailable
 from svc.outward import asked
 from svc.process import MIB_BYTES, Clock
+from svc_http.ports import NotRefreshed
 
 CATALOG_SOURCE_BYTES_MAX = 16 * MIB_BYTES
 """A file of prices, or an answer from the network, unpacked; the maintained data take about 2 MiB."""
@@ -58,7 +59,7 @@ _T = TypeVar("_T")
 _DOCUMENT = msgspec.json.Decoder(CatalogDocument)
 
 
-class CatalogUnusable(Mendable):
+class CatalogUnusable(NotRefreshed):
     """No catalog can be had from a source; the message says from which and why."""
 
 

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 import trio
 
-from aggregates.event import Scope
+from aggregates.event import Scope, Unavailable
 from aggregates.people.acts import EMAIL, Channel
 from aggregates.people.directory import Developer
 from aggregates.reports.decide import (
@@ -34,7 +34,7 @@ from projections.facts.reports import open_notices
 from svc.outward import asked, trusted
 from svc.process import KIB_BYTES, REPORT_RETRY_SECONDS
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import Service
 
 if TYPE_CHECKING:
     from email.message import EmailMessage

@@ -13,10 +13,10 @@ import msgspec
 import structlog
 import trio
 
+from aggregates.event import Unavailable
 from aggregates.people.entry import Account, NotProven
 from svc.outward import Answer, asked
 from svc.settings import Settings, SettingsError, is_safe, secret_in
-from svc_http.ports import Unavailable
 
 if TYPE_CHECKING:
     from joserfc.jwt import Token

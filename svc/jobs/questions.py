@@ -21,6 +21,7 @@ import msgspec
 import structlog
 import trio
 
+from aggregates.event import Unavailable
 from aggregates.ids import answer_stream
 from aggregates.judging.prompt import language_of
 from aggregates.judging.rubric import JudgeAnswered, JudgeKind
@@ -52,7 +53,7 @@ from svc.log.codec import NewEvent
 from svc.log.journal import Journal
 from svc.log.store import Conflict
 from svc.log.vault import Vault
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import Service
 
 NARRATIVE_WAIT_SECONDS = 8.0  # how long a read waits for a narrative that is being written
 NARRATIVES_AT_ONCE_MAX = 32  # under way or waiting for their turn

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 import trio
 
-from aggregates.event import Done, Refused, Scope, Words
+from aggregates.event import Done, Refused, Scope, Unavailable, Words
 from aggregates.judging.prompt import language_of
 from aggregates.people.acts import Schedule
 from aggregates.people.directory import Developer, Membership, Stay
@@ -41,7 +41,7 @@ from svc.log.vault import VaultError
 from svc.process import READ_WAIT_SECONDS, READERS_MAX, REPORT_RETRY_SECONDS
 from svc.views.replay import Rebuilding
 from svc.views.views import ViewsDamaged
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import Service
 
 REPORT_JOBS_MAX = 2  # made at the same time: half of the reads that may run, so that pages are served meanwhile
 assert REPORT_JOBS_MAX < READERS_MAX
@@ -162,10 +162,10 @@ class ReportJobs:
         whole = Stay(wanted.scope.developer_id, window.start_us, window.end_us)
         try:
             (spending,) = await self._spend(wanted.scope.organization_id, [TeamWindow(window, (whole,))])
+        except ViewsDamaged:  # they are mended soon
+            raise
         except Unavailable as error:
             raise OSError(str(error)) from error
-        except ViewsDamaged as error:  # they are mended soon
-            raise Unavailable(str(error)) from error
         if unreadable := spending.coverage.unreadable_files:
             raise OSError(f"files of the archive cannot be read: {unreadable}")
 

@@ -25,7 +25,7 @@ from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transco
 from msgspec import inspect
 from msgspec.structs import replace
 
-from aggregates.event import DeveloperEvent, Event, Mendable, Words
+from aggregates.event import DeveloperEvent, Event, Unavailable, Words
 from aggregates.topics import TOPICS, UPCASTS, Upcast, upcast
 from svc.log.vault import Vault, VaultError
 
@@ -63,7 +63,7 @@ class RecordedEvent(NewEvent, frozen=True):
     position: int
 
 
-class CorruptEvent(Mendable):
+class CorruptEvent(Unavailable):
     """A stored event was changed, or was written by a program that this one does not know."""
 
     def __init__(self, stored: StoredEvent, reason: str) -> None:
@@ -75,6 +75,10 @@ class CorruptEvent(Mendable):
             f"topic {stored.topic!r}): {reason}"
         )
         super().__init__(f"{self.what}; run `svc verify`, and restore the newest backup that verifies")
+
+    @property
+    def told(self) -> str:
+        return f"what this rests on is damaged in the log: {self}"
 
 
 class UnstorableEvent(Exception):

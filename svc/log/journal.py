@@ -24,6 +24,7 @@ from typing import NoReturn, TypeVar
 import msgspec
 import trio
 
+from aggregates.event import Unavailable
 from svc.log.codec import NewEvent, rough_bytes
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable, current_fences
 from svc.process import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
@@ -48,8 +49,12 @@ assert COMMIT_APPENDS_MAX <= JOURNAL_APPENDS_MAX, "a full commit may wait"
 _T = TypeVar("_T")
 
 
-class Busy(Exception):
+class Busy(Unavailable):
     """Too much waits already. Try again in a few seconds."""
+
+    @property
+    def told(self) -> str:
+        return f"too much is waiting to be stored: {self}"
 
 
 class Counts(msgspec.Struct):

@@ -15,7 +15,7 @@ import trio
 from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import IntegrityError, Notification, StoredEvent
 
-from aggregates.event import Mendable
+from aggregates.event import Unavailable
 from svc.log.codec import Codec, CorruptEvent, NewEvent, OpenWords, RecordedEvent
 from svc.process import READ_BYTES_MAX
 
@@ -40,15 +40,19 @@ class Conflict(Exception):
     """A stream already has an event of that version; nothing of the group was stored."""
 
 
-class StoreUnavailable(Mendable):
+class StoreUnavailable(Unavailable):
     """The log cannot be read or written now: disk full, file locked, device gone. Try again later.
 
     A write may have committed all the same, so its caller must look again at what it knows.
     """
 
+    told = "the event store cannot be used at present"
+
 
 class KeyUnusable(StoreUnavailable):
     """The key that seals a developer's words is missing, or a new one could not be kept."""
+
+    told = "the developer's key cannot be used; the server's log says why"
 
 
 # Conditions of writes where several nodes share a log: each holds in the transaction of the write, or it is refused.

@@ -52,9 +52,9 @@ from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION, open_reader
-from svc_http.arrivals import Arrivals
 from svc_http.ports import (
     ArchiveShown,
+    Arrivals,
     CatalogShown,
     DeveloperStatus,
     LogShown,

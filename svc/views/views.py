@@ -22,7 +22,7 @@ import structlog
 from msgspec.structs import replace
 
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
-from aggregates.event import DeveloperEvent, Event, Scope
+from aggregates.event import DeveloperEvent, Event, Scope, Unavailable
 from aggregates.retained import ReadingsRetained, RetainedReading, RetainedWords, retained_readings
 from projections.apply import Bookmark, apply, bookmark, pass_over
 from projections.derive.integrity import TextsUnavailable
@@ -56,8 +56,13 @@ _READ = frozenset({"prompt", "response", "words"})
 """The words that conclusions need; the others, whole exports among them, stay sealed, for opening takes time."""
 
 
-class ViewsDamaged(sqlite3.DatabaseError):
+class ViewsDamaged(Unavailable, sqlite3.DatabaseError):
     """A page or a row of the views cannot be read; only new views help. The message names the file."""
+
+    told = (
+        "the views are damaged at this place and are built anew from the log; try again soon, and where that does "
+        "not help, see what `svc verify` says"
+    )
 
 
 def current_file(folder: Path) -> Path | None:

@@ -40,7 +40,7 @@ from tests.support.facts import DIGESTER
 from tests.support.otlp import logs
 
 NEVER_USERS_TEXT = {
-    "svc_http.openapi.document": "reads the program's own routes",
+    "svc_http.openapi": "reads the program's own routes",
     "svc.views.views": "reads names of files that svc made",
     "svc.archive.folder": "reads names of files that svc made",
 }

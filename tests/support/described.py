@@ -10,7 +10,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from svc_http.app import api_routes, intake_routes
-from svc_http.openapi.document import document
+from svc_http.openapi import document
 from svc_http.routing import Route
 
 URI = "urn:described"

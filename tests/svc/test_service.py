@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.capture.events import CapturePrompt, CaptureRecords
-from aggregates.event import Done, Scope
+from aggregates.event import Done, Scope, Unavailable
 from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
@@ -20,7 +20,6 @@ from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, RunningService, o
 from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.projector import Ticker
-from svc_http.ports import Unavailable
 from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000

@@ -14,7 +14,7 @@ from werkzeug.datastructures import Headers
 from aggregates.audit import Act, Told, acts
 from aggregates.capture.events import OperationClaimed
 from aggregates.decide import AnyCommand, StreamState, decide, evolve
-from aggregates.event import Context, Digester, Event, Refused, Reply, Scope
+from aggregates.event import Context, Digester, Event, Refused, Reply, Scope, Unavailable
 from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.budgets import Budgets
@@ -39,8 +39,8 @@ from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
-from svc_http.arrivals import Arrivals
 from svc_http.ports import (
+    Arrivals,
     ClientSetup,
     LogShown,
     NotRefreshed,
@@ -51,7 +51,6 @@ from svc_http.ports import (
     Service,
     Standing,
     Status,
-    Unavailable,
     UnknownRules,
     ViewsShown,
     Waiting,

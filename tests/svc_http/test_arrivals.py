@@ -4,7 +4,7 @@ import pytest
 
 from aggregates.event import Scope
 from projections.facts.facts import ARRIVALS_MAX
-from svc_http.arrivals import REFUSALS_MAX, Arrivals
+from svc_http.ports import REFUSALS_MAX, Arrivals
 from tests.support.facts import Log, edit
 from tests.support.otlp import claude, logs, span, traces
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, NOW_US

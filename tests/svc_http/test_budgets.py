@@ -60,7 +60,7 @@ async def test_processor_time_counts_for_small_and_large_bodies(
 ) -> None:
     """Each block of work takes a second by this clock."""
     ticks = iter(range(1_000))
-    monkeypatch.setattr("svc_http.lane.time.thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr("svc_http.ports.time.thread_time", lambda: float(next(ticks)))
     for path, body in [
         ("/v1/prompts", PROMPT),
         ("/v1/prompts", {"prompt_text": "x" * 100_000, "tool_session_id": "two"}),

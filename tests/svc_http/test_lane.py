@@ -11,7 +11,7 @@ import trio
 from quart_trio import QuartTrio
 
 from aggregates.people.budgets import Budgets
-from svc_http import lane
+from svc_http import ports as lane
 from svc_http.app import build_api
 from svc_http.tools import with_tools
 from tests.support.people import ANA
@@ -41,7 +41,7 @@ def _threads(path: Path) -> Iterator[ast.Call]:
 def test_routes_begin_threads_in_the_lane_alone() -> None:
     """Which takes whose processor time it is."""
     found = [path.name for path in sorted((ROOT / "http").rglob("*.py")) for _ in _threads(path)]
-    assert found == ["lane.py"]
+    assert found == ["ports.py"]
 
 
 def test_every_thread_of_the_service_names_its_limiter() -> None:

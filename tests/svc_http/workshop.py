@@ -8,13 +8,12 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Reply, Scope
+from aggregates.event import Reply, Scope, Unavailable
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from projections.facts.reports import OpenReport, open_reports
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader
 from svc.jobs.reports import ReportJobs, Write
-from svc_http.ports import Unavailable
 from tests.support.requests import spending_in_views
 from tests.svc_http.house import House
 

@@ -1,1 +1,287 @@
-"""The API's description of itself: the routes' tables as an OpenAPI document and as a page for people."""
+"""The OpenAPI document: made of the tables of routes, what is said of each, and the types they decode and answer."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter, itemgetter
+from pkgutil import get_data
+from types import FunctionType, UnionType
+from typing import Any, get_args, get_type_hints
+from zoneinfo import available_timezones
+
+import jinja2
+import msgspec
+
+from aggregates.judging.outcome import TriviaReason
+from aggregates.people.acts import EMAIL, EMAIL_CHARACTERS_MAX, LANGUAGE, NAME_CHARACTERS_MAX
+from aggregates.reading.verdicts import INTENTS, JudgeStatus
+from aggregates.scores.grades import RUBRIC_LADDER
+from aggregates.times import is_zone_name
+from svc_http.bodies import RETRY_AFTER_SECONDS, ErrorBody
+from svc_http.params import YEARS, ByKey, BySecret, Call, Schema
+from svc_http.routing import Plain, Route
+
+_REF = "#/components/schemas/{name}"
+_BODIES = ("Body", "Change", "Document")  # whole bodies; their parts are what no answer leads to
+_ID_IN_PATH = re.compile(r"<([^>]+)>")
+_REQUEST_ID = {"X-Request-Id": {"description": "Under which the log knows the request.", "schema": {"type": "string"}}}
+_ERROR_HEADERS: dict[str, dict[str, Any]] = {
+    "401": {"WWW-Authenticate": {"schema": {"type": "string", "const": "Bearer"}}},
+    "429": {"Retry-After": {"description": "In seconds.", "schema": {"type": "integer", "minimum": 1}}},
+    "503": {
+        "Retry-After": {
+            "description": "In seconds; left out where trying again would not help.",
+            "schema": {"type": "integer", "const": RETRY_AFTER_SECONDS},
+        }
+    },
+}
+_JSON_MEDIA = "application/json"
+_Ways = list[dict[str, list[str]]]
+_KEY: _Ways = [{"bearer": []}, {"apiKey": []}]
+_DELEGATED: _Ways = [{"internalSecret": [], "delegatedOrganization": [], "delegatedDeveloper": []}]
+_SECURITY: dict[type[Call], dict[str, _Ways]] = {
+    Call: {"intake": [{}], "api": [{}]},
+    ByKey: {"intake": _KEY, "api": _KEY + _DELEGATED},
+    BySecret: {"intake": [], "api": [{"internalSecret": []}]},
+}
+
+
+class _Words(msgspec.Struct, frozen=True):
+    info: dict[str, Any]
+    statuses: dict[str, str]
+    errors: dict[str, str]
+    chapters: dict[str, str]  # how a path begins → the chapter that it stands in; the first that fits
+    credentials: dict[str, dict[str, str]]
+
+
+_WORDS = msgspec.json.decode(get_data(__name__, "words.json") or b"", type=_Words)
+
+
+def document(tables: Mapping[str, Iterable[Route]], version: str, ingest_url: str) -> dict[str, Any]:
+    """`tables`: the routes of the listeners `intake` and `api`."""
+    examples = msgspec.json.decode(get_data(__name__, "examples.json") or b"", type=dict[str, dict[str, Any]])
+    types = _Types(tables)
+    servers = {
+        "intake": {"url": ingest_url or "/", "description": "intake: public, takes captures"},
+        "api": {"url": "/", "description": "API: private, answers reads and administration"},
+    }
+    served: dict[tuple[str, str], dict[str, Route]] = {}
+    for name, table in tables.items():
+        for route in table:
+            served.setdefault((route.path, route.method), {})[name] = route
+    paths: dict[str, dict[str, Any]] = {}
+    for (path, method), routes in sorted(served.items(), key=itemgetter(0)):
+        built = _operation(routes, types, examples.get(f"{method} {path}", {}))
+        built["servers"] = [servers[name] for name in routes]
+        paths.setdefault(_ID_IN_PATH.sub(r"{\1}", path), {})[method.lower()] = built
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": _WORDS.info["title"], "version": version} | _WORDS.info,
+        "servers": list(servers.values()),
+        "paths": paths,
+        "components": {
+            "schemas": types.components | {"Json": _JSON, "Timezone": _TIMEZONE},
+            "responses": {status: types.error(status) for status in _WORDS.errors},
+            "securitySchemes": _WORDS.credentials,
+        },
+    }
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The document for people: one file of HTML, without scripts and without the network."""
+    environment = jinja2.Environment(autoescape=True)
+    environment.filters["pretty"] = lambda value: msgspec.json.format(msgspec.json.encode(value)).decode()
+    tags = [each["tags"][0] for methods in document["paths"].values() for each in methods.values()]
+    template = environment.from_string((get_data(__name__, "page.html") or b"").decode())
+    return template.render(document, chapters=list(dict.fromkeys(tags)))
+
+
+class _Types:
+    def __init__(self, tables: Mapping[str, Iterable[Route]]) -> None:
+        routes = sorted((each for table in tables.values() for each in table), key=attrgetter("method", "path"))
+        answered = [ErrorBody, *_kinds(answer for each in routes for answer in _answers_of(each).values())]
+        wanted = [*_kinds(each.body for each in routes), *answered]
+        schemas, components = msgspec.json.schema_components(wanted, ref_template=_REF)
+        _, told = msgspec.json.schema_components(answered, ref_template=_REF)
+        self._schemas = dict(zip(wanted, schemas, strict=True))
+        self.components = {name: _dressed(name, schema, name in told) for name, schema in components.items()}
+
+    def content(self, wanted: Any, example: Any) -> dict[str, Any]:
+        """A body in each of its forms; the example belongs to the JSON one."""
+        built: dict[str, Any] = {}
+        for each in wanted if isinstance(wanted, tuple) else (wanted,):
+            if isinstance(each, Plain):
+                media, schema = each.media, each.schema
+            elif isinstance(each, UnionType):
+                media, schema = _JSON_MEDIA, {"anyOf": [self._schemas[kind] for kind in get_args(each)]}
+            else:
+                media, schema = _JSON_MEDIA, self._schemas[each]
+            shown = {"example": example} if example is not None and media == _JSON_MEDIA else {}
+            built[media] = {"schema": schema} | shown
+        return built
+
+    def error(self, status: str) -> dict[str, Any]:
+        about = _WORDS.errors[status]
+        shown = {"code": 404 if status == "other" else int(status), "message": about}
+        headers = _REQUEST_ID | _ERROR_HEADERS.get(status, {})
+        return {"description": about, "headers": headers, "content": self.content(ErrorBody, shown)}
+
+
+def _kinds(types: Iterable[Any]) -> Iterator[Any]:
+    """The types that have a schema: each form of an answer, each kind of a union."""
+    for each in types:
+        kinds = each if isinstance(each, tuple) else get_args(each) if isinstance(each, UnionType) else (each,)
+        yield from (kind for kind in kinds if kind is not None and not isinstance(kind, Plain))
+
+
+def _answers_of(route: Route) -> Mapping[int, Any]:
+    """Status → the type of the answer, a tuple of its forms, or None for an answer without a body."""
+    answers = route.answers
+    if isinstance(answers, Mapping):
+        return answers
+    if isinstance(answers, FunctionType):
+        answers = get_type_hints(answers)["return"]
+    return {204: None} if answers is None else {route.status: answers}
+
+
+def _operation(routes: Mapping[str, Route], types: _Types, example: Mapping[str, Any]) -> dict[str, Any]:
+    route = next(iter(routes.values()))
+    ways = [each for name, route in routes.items() for each in _SECURITY[route.kind][name]]
+    built: dict[str, Any] = {
+        "summary": route.about,
+        "operationId": re.sub(r"\W+", "_", f"{route.method.lower()}{route.path}").strip("_"),
+        "tags": [next(chapter for start, chapter in _WORDS.chapters.items() if route.path.startswith(start))],
+        "security": [each for number, each in enumerate(ways) if each not in ways[:number]],
+        "responses": _answers(route, routes, types, example.get("answer")),
+    }
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", **_ID}}
+        for name in _ID_IN_PATH.findall(route.path)
+    ]
+    for each in route.query:
+        named = {"name": each.name, "in": each.place, "required": each.required}
+        parameters.append(named | {"description": each.about, "schema": each.schema})
+    if parameters:
+        built["parameters"] = parameters
+    if route.body is not None:
+        content = types.content(route.body, example.get("body"))
+        built["requestBody"] = {"required": route.body_required, "content": content}
+    return built
+
+
+def _answers(route: Route, routes: Mapping[str, Route], types: _Types, example: Any) -> dict[str, Any]:
+    """With the errors that follow from the kind of the route, its query, its path and its body."""
+    built: dict[str, Any] = {}
+    for status, answer in _answers_of(route).items():
+        about = (_WORDS.errors | _WORDS.statuses)[str(status)]
+        shown = example if status < 400 else None
+        content = {} if answer is None else {"content": types.content(answer, shown)}
+        built[str(status)] = {"description": about, "headers": _REQUEST_ID} | content
+    errors = {500}
+    if any(each.kind is not Call for each in routes.values()):
+        errors |= {401, 429, 503} | ({400, 403} if "api" in routes else set())
+    if route.query:
+        errors.add(400)
+    if route.body is not None:
+        errors |= {400, 408, 413, 415}
+    if "<" in route.path:
+        errors.add(404)
+    for status in errors:
+        built.setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
+    for status, why in route.refuses.items():
+        built[str(status)] = types.error(str(status)) | {"description": why}
+    return dict(sorted(built.items())) | {"default": {"$ref": "#/components/responses/other"}}
+
+
+# --- what types do not say of their fields: which texts are times, ids, or words of a closed list -------------
+
+_TIMEZONE: Schema = {
+    "title": "Timezone",
+    "description": "The name of an IANA time zone; those that this machine knows.",
+    "type": "string",
+    "enum": sorted(filter(is_zone_name, available_timezones())),
+}
+_TIME: Schema = {"format": "date-time"}
+_ID: Schema = {"format": "uuid"}
+_INTENT: Schema = {"enum": [*INTENTS, "unclassified"]}
+_LETTER: Schema = {"enum": [*RUBRIC_LADDER, "N/A"]}
+_IDS = (
+    *("sub_session_id", "score_v3_sub_session_id", "subSessionId", "promptId", "rework_of", "key_id"),
+    *("organization_id", "developer_id", "developerId", "team_id", "membership_id", "team_membership_id"),
+)
+_ANSWERED: dict[str, Schema] = dict.fromkeys(_IDS, _ID) | {
+    "letter_grade": _LETTER,
+    "grade": {"enum": list(RUBRIC_LADDER)},
+    "intent_class": _INTENT,
+    "intentClass": _INTENT,
+    "judge_status": {"enum": list(get_args(JudgeStatus))},
+    "title_source": {"enum": ["heuristic", "rubric", "user_edited"]},
+    "trivia_reason": {"enum": list(get_args(TriviaReason))},
+    "period_start": _TIME,
+    "timestamp": _TIME,
+}
+"""Field of an answer → what is true of it wherever it stands."""
+
+_SENT_TIME: Schema = {"pattern": YEARS, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+_NOT_BLANK: Schema = {"pattern": r"^[^\u0000]*\S[^\u0000]*$"}
+_NO_NUL: Schema = {"pattern": r"^[^\u0000]*$"}
+_CONTROL = r"\u0000-\u001f\u007f-\u009f"
+_NAME: Schema = {"pattern": rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$"}
+_NAMED: Schema = {"minLength": 1, "maxLength": NAME_CHARACTERS_MAX, **_NAME}
+_JSON_REF: Schema = {"$ref": "#/components/schemas/Json"}
+_JSON_FIELDS: Schema = {"propertyNames": _NO_NUL, "additionalProperties": _JSON_REF}
+_JSON: Schema = {
+    "title": "Json",
+    "description": "Any JSON value without NUL in its texts.",
+    "anyOf": [
+        {"type": ["null", "boolean", "number"]},
+        {"type": "string", **_NO_NUL},
+        {"type": "array", "items": _JSON_REF},
+        {"type": "object", **_JSON_FIELDS},
+    ],
+}
+_SENT_TIMES = ("submitted_at", "responded_at", "expires_at", "published_at", "from", "to")
+_SENT: dict[str, Schema] = dict.fromkeys(_SENT_TIMES, _SENT_TIME) | {
+    "name": _NAMED,
+    "display_name": _NAMED,
+    "timezone": {"$ref": "#/components/schemas/Timezone"},
+    "email": {"maxLength": EMAIL_CHARACTERS_MAX, "pattern": EMAIL.pattern.join(("^(", ")?$"))},
+    "language": {"pattern": LANGUAGE.pattern.join(("^(", ")$"))},
+    "date": {"format": "date", "pattern": YEARS},
+    "prompt_text": _NOT_BLANK,
+    "metadata": {"type": ["object", "null"], **_JSON_FIELDS},
+    "title": _NOT_BLANK,
+    "field": {"enum": ["boundary", "completion", "rollback", "label"]},
+    "payload": _JSON_FIELDS,
+}
+"""Field of a body → what the route checks beyond the type."""
+
+_LIST_RATE: dict[str, Schema] = {"effective_from": _SENT_TIME, "effective_to": _SENT_TIME}
+"""Field of a catalog, sent and answered alike → what is checked before it is published."""
+
+
+def _dressed(name: str, schema: Schema, answered: bool) -> Schema:
+    """A schema, with what is known of its fields by their names."""
+    is_body = name.endswith(_BODIES)
+
+    def facets(field: str) -> Schema:
+        if answered and not is_body:
+            known = _LIST_RATE if name == "ListRate" else _ANSWERED
+            return _TIME if field.endswith(("_at", "At")) else known.get(field, {})
+        is_known = is_body and (name, field) != ("GenerateBody", "language")
+        return _SENT.get(field, _NO_NUL) if is_known else _NO_NUL
+
+    fields = {field: _field(facets(field), each) for field, each in schema.get("properties", {}).items()}
+    return schema | ({"properties": fields} if fields else {})
+
+
+def _field(facets: Schema, schema: Schema) -> Schema:
+    """The facets belong to the text, wherever in the alternatives it stands."""
+    if not schema or schema.get("type") == "object":
+        return schema | {key: value for key, value in facets.items() if key != "pattern"}
+    if schema.get("pattern") == r"\S":  # as a route checks it: NUL is refused before, for every text of a body
+        return schema | _NOT_BLANK
+    if schema.get("type") == "string" and "enum" not in schema:
+        return facets | schema if "pattern" in schema or "format" in schema else schema | facets
+    if "anyOf" in schema:
+        return schema | {"anyOf": [_field(facets, each) if each else each for each in schema["anyOf"]]}
+    return schema

@@ -37,13 +37,13 @@ from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import NANO, GoalOutcome, newest_us
 from svc_http.bodies import HttpError, unauthorized
-from svc_http.lane import beside
 from svc_http.pages import charts
 from svc_http.pages.charts import Bar, Dot
 from svc_http.pages.door import BySignIn, cookie_name, form_of, sign_in_by
 from svc_http.pages.mine import questions, stays
 from svc_http.pages.rendering import rate
 from svc_http.pages.words import CAUSES, HABITS, STATES, counted, duration, local, number, short_day, usd
+from svc_http.ports import beside
 from svc_http.routes.events import answer_stream
 from svc_http.routing import Routes
 

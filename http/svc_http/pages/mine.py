@@ -8,7 +8,7 @@ import msgspec
 from quart import Response
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.event import Scope
+from aggregates.event import Scope, Unavailable
 from aggregates.people.acts import (
     ChangeDeveloper,
     ClaimAccess,
@@ -30,7 +30,6 @@ from svc_http.pages import rendering
 from svc_http.pages.door import SIGN_IN, BySignIn, chosen, form_of, is_secure
 from svc_http.pages.signing import forget_cookie
 from svc_http.params import Call, zone_sent
-from svc_http.ports import Unavailable
 from svc_http.routes.people import new_key
 from svc_http.routing import Routes
 

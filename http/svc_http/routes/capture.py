@@ -2,7 +2,6 @@
 
 import re
 import uuid
-from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -14,15 +13,14 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.capture import events
 from aggregates.capture.decide import canonical_bytes, content_hash
 from aggregates.ids import KEY_START_CHARACTERS, prompt_stream
-from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count, Record
-from aggregates.telemetry.batches import Sender, Step, steps
+from aggregates.records.record import COUNT_MAX, LABEL_CHARACTERS_MAX, USD_MAX, Count
+from aggregates.telemetry.batches import Sender, steps
 from aggregates.telemetry.draft import Exchange, Taken
 from aggregates.times import INSTANT_MAX_US, iso, parse_instant
 from projections.facts.facts import legacy_prompt
-from svc_http.arrivals import Arrival, Refusal
 from svc_http.bodies import FRAME_BYTES_MAX, HttpError, accepted, decoded, found, json_reply
-from svc_http.lane import beside
 from svc_http.params import ByKey, time_sent
+from svc_http.ports import Arrival, Refusal, beside
 from svc_http.routing import Routes
 
 SOURCE_DEFAULT = "claude-code"
@@ -109,21 +107,17 @@ def _metadata(raw: msgspec.Raw) -> str | None:
     if len(data) > METADATA_BYTES_MAX:
         raise HttpError(400, f"metadata has {len(data)} bytes, and may have {METADATA_BYTES_MAX}; send less")
     try:
-        known = decoded(_METADATA_DECODER, data)
+        level: list[Any] = [decoded(_METADATA_DECODER, data)]
     except HttpError as error:
         raise HttpError(400, f"metadata: {error.message}") from error
-    if data.count(b"{") + data.count(b"[") > METADATA_LEVELS_MAX and _levels(known) > METADATA_LEVELS_MAX:
+    levels = 0
+    if data.count(b"{") + data.count(b"[") > METADATA_LEVELS_MAX:
+        while level := [each for each in level if isinstance(each, dict | list)]:
+            level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+            levels += 1
+    if levels > METADATA_LEVELS_MAX:
         raise HttpError(400, f"metadata is nested too deeply; at most {METADATA_LEVELS_MAX} levels are taken")
-    return None if known is None else data.decode()
-
-
-def _levels(value: Any) -> int:
-    """How deep objects and lists lie within each other."""
-    level, count = [value], 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
-        count += 1
-    return count
+    return data.decode()
 
 
 # --- responses --------------------------------------------------------------------------------------------
@@ -136,11 +130,8 @@ async def capture_response(call: ByKey, body: ResponseBody) -> None:
     content = msgspec.convert(body, events.ResponseContent, from_attributes=True)
     expected, prompt_id = body.response_content_hash, body.prompt_id
     if expected is not None and expected.lower() != content_hash(content):
-        raise HttpError(
-            400,
-            "response_content_hash does not match: it is the SHA-256 of the RFC 8785 JSON of response_text and "
-            "the seven managed fields, absent ones null",
-        )
+        why = "it is the SHA-256 of the RFC 8785 JSON of response_text and the seven managed fields, absent ones null"
+        raise HttpError(400, f"response_content_hash does not match: {why}")
     if prompt_id is None and body.client_event_id is not None:
         prompt_id = prompt_stream(call.scope.developer_id, body.client_event_id)
     if prompt_id is None:
@@ -167,11 +158,9 @@ async def _legacy_selected(call: ByKey, body: ResponseBody, content: events.Resp
     if session_id is None:
         raise HttpError(400, "no prompt is selected; send prompt_id or client_event_id")
     if service.now_us() >= LEGACY_END_US or not _is_legacy_plugin(call.request, body.plugin_version):
-        raise HttpError(
-            400,
-            "tool_session_id alone selects a prompt only for plugins before 0.5.1 and before "
-            "2026-08-16T00:00:00Z; update the plugin, or send prompt_id or client_event_id",
-        )
+        only = "only for plugins before 0.5.1 and before 2026-08-16T00:00:00Z"
+        hint = "update the plugin, or send prompt_id or client_event_id"
+        raise HttpError(400, f"tool_session_id alone selects a prompt {only}; {hint}")
     if body.response_operation_id is not None:
         known = await service.operation_prompt(call.scope, body.response_operation_id)
         if known is not None:
@@ -276,7 +265,6 @@ async def setup_complete(call: ByKey, body: SetupBody) -> None:
 
 @routes("GET /v1/intelligence/prism", "A fixed answer, for old plugins.")
 async def prism(call: ByKey) -> PrismScores:
-    """The fixed shape that is left of an older score pipeline."""
     return PrismScores()
 
 
@@ -302,37 +290,27 @@ _ABOUT = "Import exchanges of an agent's session files; each is on disk then, or
 
 @routes("POST /v1/import", _ABOUT)
 async def import_exchanges(call: ByKey, body: ImportBody) -> Imported:
-    """After a 503 the whole body is sent again: what is on disk is known then."""
-    await beside(call.body.cpu, FRAME_BYTES_MAX, partial(_check_all, body.exchanges))
-    sender = Sender(call.scope, body.source, call.service.digester(call.scope))
-    return Imported([await _imported(call, each, sender) for each in body.exchanges])
+    await beside(call.body.cpu, FRAME_BYTES_MAX, partial(_check, body.exchanges))
+    sender, imported = Sender(call.scope, body.source, call.service.digester(call.scope)), list[Taken]()
+    for exchange in body.exchanges:
+        taken, following = Taken(), steps(exchange, sender)
+        # Taking secrets out of records takes processor time.
+        while step := await beside(call.body.cpu, FRAME_BYTES_MAX, partial(next, following, None)):
+            if not taken.heard(step.what, await call.service.send(step.command)):
+                break
+        imported.append(taken)
+    return Imported(imported)
 
 
-def _check_all(exchanges: list[Exchange]) -> None:
-    for place, exchange in enumerate(exchanges):
-        for draft in exchange.drafts:
-            _check(draft.record, place)
-
-
-def _check(record: Record, place: int) -> None:
+def _check(exchanges: list[Exchange]) -> None:
     """Refuse what no agent says. A record's texts are made here, of those beside it."""
-    for name in record.__struct_fields__:
-        value = getattr(record, name)
-        if isinstance(value, str):
-            right = len(value) <= LABEL_CHARACTERS_MAX and bool(value.strip() or name != "record_id")
-        elif isinstance(value, int) and not isinstance(value, bool):
-            right = 0 <= value <= _MOST.get(name, COUNT_MAX)
-        else:
-            continue
-        if not right or name == "origin":
-            raise HttpError(400, f"$.exchanges[{place}]: a record's {name} is out of its bounds")
-
-
-async def _imported(call: ByKey, exchange: Exchange, sender: Sender) -> Taken:
-    taken = Taken()
-    following: Iterator[Step] = steps(exchange, sender)
-    # Taking secrets out of records takes processor time.
-    while step := await beside(call.body.cpu, FRAME_BYTES_MAX, partial(next, following, None)):
-        if not taken.heard(step.what, await call.service.send(step.command)):
-            break
-    return taken
+    for place, record in ((place, draft.record) for place, each in enumerate(exchanges) for draft in each.drafts):
+        for name, value in msgspec.structs.asdict(record).items():
+            if isinstance(value, str):
+                right = len(value) <= LABEL_CHARACTERS_MAX and bool(value.strip() or name != "record_id")
+            elif isinstance(value, int) and not isinstance(value, bool):
+                right = 0 <= value <= _MOST.get(name, COUNT_MAX)
+            else:
+                continue
+            if not right or name == "origin":
+                raise HttpError(400, f"$.exchanges[{place}]: a record's {name} is out of its bounds")

@@ -13,10 +13,11 @@ import structlog
 import trio
 from quart_trio.wrappers import TrioResponse
 
+from aggregates.event import Unavailable
 from aggregates.times import iso
 from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, unavailable
 from svc_http.params import ByKey, Parameter, Schema
-from svc_http.ports import Standing, Unavailable
+from svc_http.ports import Standing
 from svc_http.routing import Plain, Routes, caller_of_api
 
 PATH = "/v1/score_v3/events"
@@ -39,12 +40,8 @@ _EVENT: Schema = {
         "retry": {"type": "integer"},
     },
 }
-_LAST_EVENT_ID = Parameter(
-    "Last-Event-ID",
-    {"type": "string"},
-    "The last event seen: if it is older than the views, there is one event at once.",
-    place="header",
-)
+_ABOUT = "The last event seen: if it is older than the views, there is one event at once."
+_LAST_EVENT_ID = Parameter("Last-Event-ID", {"type": "string"}, _ABOUT, place="header")
 _UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 log = structlog.get_logger()
 routes = Routes()
@@ -107,7 +104,7 @@ async def _told(
                 still_in()
                 now = await service.standing(call.scope)
             except (HttpError, Unavailable) as error:
-                reason = str(error)
+                reason = error.told if isinstance(error, Unavailable) else error.message
                 yield f": {reason}\n\n".encode()
                 return
             text, is_news = "", now.changed > told.steps
@@ -126,8 +123,6 @@ async def _told(
         log.exception("an event stream broke")
     finally:
         _OPEN[call.scope.developer_id] -= 1
-        if not _OPEN[call.scope.developer_id]:
-            del _OPEN[call.scope.developer_id]
         log.info("event stream ended", reason=reason)
 
 

@@ -25,7 +25,7 @@ from aggregates.prices.catalog import (
 )
 from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
-from svc_http.ports import NotRefreshed, ReplayStatus, Service, Status, UnknownRules
+from svc_http.ports import ReplayStatus, Service, Status
 from svc_http.routing import Plain, Routes
 
 _COMMANDS_DECODER = msgspec.msgpack.Decoder(list[SentCommand])
@@ -48,11 +48,8 @@ async def capture(call: BySecret) -> TrioResponse:
         if isinstance(command, ForgetDeveloper):
             continue  # mostly it is somebody who has left
         if principal(call.service.directory, Scope(command.organization_id, command.developer_id)) is None:
-            raise HttpError(
-                400,
-                f"developer {command.developer_id} is no current member of organization {command.organization_id}; "
-                "nothing was stored",
-            )
+            who = f"developer {command.developer_id} is no current member of organization {command.organization_id}"
+            raise HttpError(400, f"{who}; nothing was stored")
     replies: list[Reply] = [await call.service.send(command) for command in commands]
     return TrioResponse(msgspec.msgpack.encode(replies), 200, content_type="application/msgpack")
 
@@ -66,10 +63,7 @@ _NO_RULES = {404: "There is no such rule set."}
 
 @routes(f"POST {_CONTROL}/replay", "Build the scores anew from the log.", status=202, refuses=_NO_RULES)
 async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
-    try:
-        return call.service.start_replay(body.rules)
-    except UnknownRules as error:
-        raise HttpError(404, str(error)) from error
+    return call.service.start_replay(body.rules)
 
 
 @routes(f"GET {_CONTROL}/replay", "How far the newest replay has come.")
@@ -79,15 +73,12 @@ async def replay_status(call: BySecret) -> ReplayStatus:
 
 # --- the model catalog ----------------------------------------------------------------------------------------
 
-NO_SNAPSHOT = "no validated catalog snapshot"
 _SNAPSHOT = "The list prices of models; on the API with the internal secret, through intake with a key."
 _PUBLISH = "Publish a model catalog: 200 where the newest one says the same."
 
 
 class NoSnapshot(msgspec.Struct):
-    """The contract's body of a 503: there are no prices."""
-
-    reason: str = NO_SNAPSHOT
+    reason: str = "no validated catalog snapshot"
     status: str = "unavailable"
 
 
@@ -120,45 +111,35 @@ def _snapshot(service: Service) -> TrioResponse:
     return json_reply(NoSnapshot(), 503) if served is None else json_reply(catalog_record(served))
 
 
-@routes("GET /v1/admin/control/catalog", "Stored revisions of the model catalog, newest first.", (LIMIT,))
+@routes(f"GET {_CONTROL}/catalog", "Stored revisions of the model catalog, newest first.", (LIMIT,))
 async def revisions(call: BySecret) -> Sequence[RevisionRecord]:
     return await call.service.catalog_revisions(LIMIT.read(call.query))
 
 
-@routes("POST /v1/admin/control/catalog", _PUBLISH, answers={201: Published, 200: Published})
+@routes(f"POST {_CONTROL}/catalog", _PUBLISH, answers={201: Published, 200: Published})
 async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
-    command = PublishCatalog(document=body.document, source=body.source)
-    reply = accepted(await call.service.change_catalog(command))
+    reply = accepted(await call.service.change_catalog(PublishCatalog(document=body.document, source=body.source)))
     return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
 
 
 _NO_SOURCE = {502: "The source gave nothing that can be used."}
 
 
-@routes("POST /v1/admin/control/catalog/refresh", "Ask the source of prices now.", refuses=_NO_SOURCE)
+@routes(f"POST {_CONTROL}/catalog/refresh", "Ask the source of prices now.", refuses=_NO_SOURCE)
 async def refresh(call: BySecret) -> Published:
-    try:
-        return await call.service.refresh_catalog()
-    except NotRefreshed as error:
-        raise HttpError(502, str(error)) from error
+    return await call.service.refresh_catalog()
 
 
 _NO_ORGANIZATION = {404: "There is no such organization."}
 
 
-@routes(
-    "POST /v1/admin/control/catalog/reprice",
-    "Price what has no price yet.",
-    answers=Repriced,
-    status=201,
-    refuses=_NO_ORGANIZATION,
-)
+_REPRICE = "Price what has no price yet."
+
+
+@routes(f"POST {_CONTROL}/catalog/reprice", _REPRICE, answers=Repriced, status=201, refuses=_NO_ORGANIZATION)
 async def reprice(call: BySecret, body: RepriceBody) -> object:
-    command = RequestsRepriced(
-        organization_id=body.organization_id,
-        from_us=time_sent("$.from", body.from_time),
-        to_us=time_sent("$.to", body.to),
-    )
+    from_us, to_us = time_sent("$.from", body.from_time), time_sent("$.to", body.to)
+    command = RequestsRepriced(organization_id=body.organization_id, from_us=from_us, to_us=to_us)
     return accepted(await call.service.change_catalog(command))
 
 

@@ -12,21 +12,13 @@ from typing import Any
 
 import trio
 
-from aggregates.event import Refused
+from aggregates.event import Refused, Unavailable
 from aggregates.telemetry.batches import ExportContext, PreparedCommand
 from aggregates.telemetry.envelope import NoOtlp, Signal, split, values_in, without_rest
 from aggregates.telemetry.export import Export, Faults
-from svc_http.arrivals import REFUSAL_CHARACTERS_MAX
-from svc_http.bodies import (
-    EXPORT_BYTES_MAX,
-    HttpError,
-    Sent,
-    check_content_type,
-    gunzip,
-)
-from svc_http.lane import beside
+from svc_http.bodies import EXPORT_BYTES_MAX, HttpError, Sent, check_content_type, gunzip
 from svc_http.params import ByKey
-from svc_http.ports import Service, Unavailable
+from svc_http.ports import Service, beside
 from svc_http.routing import Plain, Routes
 
 INLINE_BYTES_MAX = 16 * 1024
@@ -70,23 +62,6 @@ class Slices:
 _NEVER = Event()  # waiting for it is a rest, also under a faked clock (docs/faults.md), under which `time.sleep` fails
 
 
-def _export(envelope: str, groups: str, records: str) -> Plain:
-    """An export as far as it must be understood to be cut into records.
-
-    Any item is taken as a record: one that is none is counted as rejected, and keeps no other from being stored.
-    """
-    scope = {"type": ["object", "null"], "properties": {records: {"type": ["array", "null"], "items": {}}}}
-    group = {"type": ["object", "null"], "properties": {groups: {"type": ["array", "null"], "items": scope}}}
-    whole = {"type": "object", "properties": {envelope: {"type": ["array", "null"], "items": group}}}
-    return Plain("application/json", whole)
-
-
-def _partial(rejected: str) -> Plain:
-    fields = (rejected, "errorMessage")
-    told = {"type": "object", "properties": {name: {"type": "string"} for name in fields}, "required": list(fields)}
-    return Plain("application/json", {"type": "object", "properties": {"partialSuccess": told}})
-
-
 async def _take(call: ByKey, signal: Signal) -> Faults:
     """What cannot be used; all else is on disk then."""
     service, scope = call.service, call.scope
@@ -127,11 +102,9 @@ def _cut(export: Export, sent: Sent) -> list[PreparedCommand]:
         sections = split(data, export.signal, export.rest)
     except NoOtlp as error:
         raise HttpError(400, f"{error}; send OTLP JSON") from error
-    records = sum(len(section.items) for section in sections)
-    if records > RECORDS_MAX:
-        raise HttpError(
-            413, f"the request body holds {records} records, and may hold {RECORDS_MAX}; send smaller batches"
-        )
+    if (records := sum(len(section.items) for section in sections)) > RECORDS_MAX:
+        why = f"the request body holds {records} records, and may hold {RECORDS_MAX}; send smaller batches"
+        raise HttpError(413, why)
     return export.commands(sections)
 
 
@@ -168,17 +141,28 @@ async def _send_all(service: Service, made: Sequence[PreparedCommand], faults: F
 
 
 def _enter(signal: Signal) -> None:
-    what, rejected, *levels = _EXPORTS[signal]
+    """The route of one signal. An export is described as far as it must be understood to be cut into records.
 
-    @routes(f"POST /v1/{signal}", f"Take in {what} as OTLP JSON.", answers=_partial(rejected), body=_export(*levels))
+    Any item is taken as a record: one that is none is counted as rejected, and keeps no other from being stored.
+    """
+    what, rejected, *levels = _EXPORTS[signal]
+    sent: dict[str, Any] = {}
+    for name in reversed(levels):
+        sent = {"type": ["object", "null"], "properties": {name: {"type": ["array", "null"], "items": sent}}}
+    counts: dict[str, Any] = {name: {"type": "string"} for name in (rejected, "errorMessage")}
+    told = {"type": "object", "properties": counts, "required": [*counts]}
+    answer = Plain("application/json", {"type": "object", "properties": {"partialSuccess": told}})
+    body = Plain("application/json", sent | {"type": "object"})
+
+    @routes(f"POST /v1/{signal}", f"Take in {what} as OTLP JSON.", answers=answer, body=body)
     async def handler(call: ByKey) -> dict[str, Any]:
         """OTLP's response message; `partialSuccess` is there only where something was rejected."""
         faults = await _take(call, signal)
         if not faults.records:
             return {}
         message = f"{faults.records} rejected, the rest is stored; the first: {faults.message}"
-        refused = (f"/v1/{signal}", 200, message[:REFUSAL_CHARACTERS_MAX])
-        call.service.arrivals.refused(call.scope.developer_id, *refused, call.service.now_us())
+        now_us = call.service.now_us()
+        call.service.arrivals.refused(call.scope.developer_id, f"/v1/{signal}", 200, message, now_us)
         return {"partialSuccess": {rejected: str(faults.records), "errorMessage": message[:MESSAGE_CHARACTERS_MAX]}}
 
 

@@ -21,9 +21,7 @@ from svc_http.params import LIMIT, PAGE, ByKey, BySecret, day_sent, refusing, zo
 from svc_http.ports import Service
 from svc_http.routing import Routes
 
-WAITING_MAX = 32
-"""Reports of one developer that may be queued or running: more than that were asked for by a program that loops."""
-
+WAITING_MAX = 32  # reports of one developer that may wait: more were asked for by a program that loops
 _REPORT = "/v1/score_v3/report"
 _NOT_YOURS = {404: "No report of that id is the caller's."}
 _NOT_OVER = {409: "It is queued or running; cancel it first."}
@@ -77,7 +75,6 @@ _GENERATE = "Ask for a report; the same period while one is made answers the sam
 
 @routes(f"POST {_REPORT}/generate", _GENERATE, status=202, body_required=False)
 async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
-    """It is queued, or the one of the same period that is being made already."""
     period = _period(call, body)
     before = await call.read(reports.asked_before, period)
     if before.unfinished is not None:
@@ -90,12 +87,10 @@ async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
     return ReportStarted(str(wish.report_id), "queued") if done.created else await _known(call, wish.report_id)
 
 
-_CANCEL = "Cancel a report; one that is over stays as it ended."
-
-
-@routes(f"POST {_REPORT}/cancel/<report_id>", _CANCEL, refuses=_NOT_YOURS)
+@routes(
+    f"POST {_REPORT}/cancel/<report_id>", "Cancel a report; one that is over stays as it ended.", refuses=_NOT_YOURS
+)
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
-    """With the state it is in then: of a report that was over, the one it ended in."""
     done = await _end(call, events.ReportCancelled, report_id)
     return ReportStarted(str(report_id), "cancelled") if done.created else await _known(call, report_id)
 
@@ -106,7 +101,6 @@ async def delete(call: ByKey, report_id: UUID) -> None:
 
 
 def _period(call: ByKey, asked: GenerateBody) -> events.ReportPeriod:
-    """The last whole period, or the one that holds the date; the current one is reported on as far as it has come."""
     zone = call.own_zone if asked.timezone is None else zone_sent("$.timezone", asked.timezone)
     if asked.date is None:
         return events.last_whole_period(asked.period, zone, call.service.now_us())

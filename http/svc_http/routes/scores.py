@@ -79,8 +79,6 @@ routes = Routes()
 
 
 class Trend(msgspec.Struct, Generic[_P], frozen=True, rename={"from_time": "from"}):
-    """The range that was asked for, and its periods."""
-
     from_time: str
     to: str
     period: Period
@@ -119,9 +117,8 @@ def _trend(
         window = call.from_and_to(zone)
         periods = list(islice(buckets(window, period, zone), POINTS_MAX + 1))
         if len(periods) > POINTS_MAX:
-            raise HttpError(
-                400, f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
-            )
+            why = f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
+            raise HttpError(400, why)
         points = await call.read(query, window, periods)
         return Trend(iso(window.start_us), iso(window.end_us), period, points)
 
@@ -137,7 +134,6 @@ async def flags(call: ByKey) -> activity.Integrity:
 
 @routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (SINCE, *PAGE))
 async def recent_flags(call: ByKey) -> list[activity.FlagRow]:
-    """Those of the last four weeks by default."""
     from_us = call.time("from", call.own_zone)
     if from_us is None:
         from_us = call.service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
@@ -176,9 +172,9 @@ _TEAM_QUERY = (TEAM_ID, *FROM_TO, _TZ_OFFSET)
 @routes("GET /v1/intelligence/throttle/team", "What it cost a team.", _TEAM_QUERY, refuses=NO_TEAM)
 async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
     """Those who were in a team of the caller on each day together, naming nobody; who left since is among them."""
-    wanted, zone = team_id(call.query), _offset_zone(call.query)
-    window = call.from_and_to(zone)
-    stays = stays_in(call.service.directory, team_of(call, wanted), window, zone)
+    zone = _offset_zone(call.query)
+    window, team = call.from_and_to(zone), asked_team(call)
+    stays = stays_in(call.service.directory, team, window, zone)
     return await call.read(throttle.team_throttle, stays, window)
 
 
@@ -201,14 +197,11 @@ async def rightsizing(call: ByKey) -> Rightsizing:
 
 @routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
 async def cost(call: ByKey) -> TeamCost:
-    """What the team spent in the current window, and in the one before, by those who were members on each day."""
-    wanted, name, zone = team_id(call.query), WINDOW.read(call.query), call.asked_tz(UTC)
-    windows = calendar_windows(name, zone, call.service.now_us(), 2)
-    return await spent_by_team(call, team_of(call, wanted), windows, zone)
+    name, zone, team = WINDOW.read(call.query), call.asked_tz(UTC), asked_team(call)
+    return await spent_by_team(call, team, calendar_windows(name, zone, call.service.now_us(), 2), zone)
 
 
 async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:
-    """In the last of two windows, beside the one before."""
     directory = call.service.directory
     previous, current = (TeamWindow(each, stays_in(directory, team, each, zone)) for each in windows)
     before, now = await call.service.team_spending(call.scope, (previous, current))
@@ -218,28 +211,27 @@ async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone
 
 @routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
 async def daily_summary(call: ByKey) -> TeamSummary:
-    service, query = call.service, call.query
-    wanted, zone = team_id(query), call.asked_tz(UTC)
+    service, zone, team = call.service, call.asked_tz(UTC), asked_team(call)
     # The contract's defaults, whatever the zone and whoever asks: what is answered is the whole team's.
-    team, day = team_of(call, wanted), call.asked_day() or local_date(service.now_us(), UTC)
-    language, date = language_of(query.get("lang")), day.isoformat()
+    day, language = call.asked_day() or local_date(service.now_us(), UTC), language_of(call.query.get("lang"))
+    date = day.isoformat()
     stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
     organization, told = service.directory.get(Organization, call.scope.organization_id), Narration("withheld")
     assert organization is not None, "a caller's organization is there"
     reason = withheld(found, organization.team_minimum)
     if reason is None:
-        asked = NarrativeRequest("team", call.scope, str(wanted), date, zone.key, language, found.work)
+        asked = NarrativeRequest("team", call.scope, str(team.team_id), date, zone.key, language, found.work)
         told = await service.narrate(asked)
-    return team_summary(wanted, date, zone.key, language, found, reason, told)
+    return team_summary(team.team_id, date, zone.key, language, found, reason, told)
 
 
-def team_id(query: Query) -> UUID:
-    text = query.get("team_id")
+def asked_team(call: ByKey) -> Team:
+    text = call.query.get("team_id")
     if text is None:
         raise HttpError(400, "team_id is missing; send the id of one of your teams")
     try:
-        return UUID(text)
+        return team_of(call, UUID(text))
     except ValueError as error:
         raise HttpError(400, f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
 
@@ -262,15 +254,11 @@ _I = TypeVar("_I")
 
 
 class Listed(msgspec.Struct, Generic[_I], frozen=True):
-    """A page of what a range holds."""
-
     range: RangeEcho
     items: Sequence[_I]
 
 
 class TaskTimesShown(msgspec.Struct, frozen=True, rename="camel"):
-    """A page of sub-sessions, and the active time of the whole range."""
-
     range: RangeEcho
     items: Sequence[activity.TaskTime]
     total_active_seconds: float
@@ -279,12 +267,10 @@ class TaskTimesShown(msgspec.Struct, frozen=True, rename="camel"):
 def _ranged(
     path: str, query: Callable[[Reader, Scope, Window, int, int], Sequence[object]], about: str, row: Any
 ) -> None:
-    """The route of a query over a range, today by default, a page at a time."""
-
     @routes(f"GET /v1/score_v3/{path}", about, (*RANGE, *PAGE), answers=Listed[row])
     async def handler(call: ByKey) -> Listed[object]:
-        asked = call.asked_range()
-        return Listed(asked.echo, await call.read(query, asked.window, *call.page()))
+        window, echo = call.asked_range()
+        return Listed(echo, await call.read(query, window, *call.page()))
 
 
 _ranged("files", activity.files, "Files that were worked on.", activity.TouchedFile)
@@ -294,14 +280,13 @@ _ranged("model-task", activity.model_task, "Models per kind of task.", activity.
 
 @routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*RANGE, *PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
-    asked = call.asked_range()
-    found = await call.read(activity.task_time, asked.window, *call.page())
-    return TaskTimesShown(asked.echo, found.items, found.total_active_seconds)
+    window, echo = call.asked_range()
+    found = await call.read(activity.task_time, window, *call.page())
+    return TaskTimesShown(echo, found.items, found.total_active_seconds)
 
 
 @routes("GET /v1/score_v3/today-summary", "One day.", (DATE, TIMEZONE), listeners="both")
 async def today(call: ByKey) -> activity.TodaySummary:
-    """Today, or the day asked for, from midnight to midnight in the zone asked for, else that of the profile."""
     service, zone = call.service, call.asked_zone()
     day = call.asked_day() or local_date(service.now_us(), zone)
     bounds, date = local_day_bounds(day, zone), day.isoformat()
@@ -309,11 +294,9 @@ async def today(call: ByKey) -> activity.TodaySummary:
     shown = msgspec.structs.replace(shown, unknown_agents=service.arrivals.unread(call.scope.developer_id))
     if not service.narrates(call.scope.organization_id):
         return shown
-    language, about = call.language(), str(call.scope.developer_id)
-    work = await call.read(own_work, bounds)
-    told = await service.narrate(
-        NarrativeRequest("today", call.scope, about, shown.date, shown.timezone, language, work)
-    )
+    about, work = str(call.scope.developer_id), await call.read(own_work, bounds)
+    asked = NarrativeRequest("today", call.scope, about, shown.date, shown.timezone, call.language(), work)
+    told = await service.narrate(asked)
     text = None if told.narrative is None else told.narrative.text
     return msgspec.structs.replace(shown, narrative=text, narrative_status=told.status)
 
@@ -328,17 +311,13 @@ class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):
 
 @routes("POST /v1/insights/report/generate", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both", body_required=False)
 async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
-    return await _insights(call, call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to))
+    window = call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to)
+    if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
+        raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
+    return await call.read(insights_of, InsightsQuery(window, call.own_zone, call.language()))
 
 
 @routes("GET /v1/insights/report", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
 @routes("POST /v1/insights/report/quick", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
 async def insights(call: ByKey) -> Insights:
-    return await _insights(call, call.from_and_to(call.own_zone, DAYS_DEFAULT))
-
-
-async def _insights(call: ByKey, window: Window) -> Insights:
-    if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
-        raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
-    asked = InsightsQuery(window, call.own_zone, call.language())
-    return await call.read(insights_of, asked)
+    return await generate_insights(call, InsightsBody())

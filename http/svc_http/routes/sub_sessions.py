@@ -16,6 +16,7 @@ from aggregates.sub_sessions.sub_session import (
     IntentOverridden,
     Override,
     OverrideCleared,
+    OverrideEvent,
     OverrideField,
     ReworkOverridden,
 )
@@ -70,10 +71,8 @@ _of_window("trivia", listing.trivia, "What fell below the substance floor, and w
     f"GET {_V3}/realtime/sub-sessions", "Sub-sessions as they stand now, newest first.", _REALTIME, listeners="both"
 )
 async def realtime(call: ByKey) -> list[listing.RealtimeRow]:
-    query = call.query
-    from_us = call.time("from", call.own_zone)
-    session_id = query.get("agent_session_id", query.get("claude_session_id"))
-    return await call.read(listing.realtime, *call.page(), from_us, session_id)
+    session_id = call.query.get("agent_session_id", call.query.get("claude_session_id"))
+    return await call.read(listing.realtime, *call.page(), call.time("from", call.own_zone), session_id)
 
 
 @routes("GET /v1/sub-sessions/accuracy", "How often people let stand what was judged.", (_WINDOW_DAYS,))
@@ -155,21 +154,17 @@ class _SetIntent(msgspec.Struct):
     intent_class: Intent
 
 
-_ACTIONS = {
+_ACTIONS = {  # field → the actions that are legal for it
     "boundary": ("split_at_turn", "merge_with_previous", "keep_together", "clear"),
     "completion": ("mark_complete", "mark_incomplete", "clear"),
     "rollback": ("mark_rework", "mark_not_rework", "clear"),
     "label": ("rename", "set_intent", "clear"),
 }
-"""Field → the actions that are legal for it."""
 
 
 @routes("POST /v1/sub-sessions/<sub_session_id>/override", "Say otherwise than what was judged.")
 async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Overridden:
-    """Takes a person's word against what was judged; answers the sub-session's id as it is from then on.
-
-    Whatever is wrong, the id too, is a 400.
-    """
+    """With the sub-session's id as it is from then on. Whatever is wrong, the id too, is a 400."""
     known, command = await command_of(call, body, sub_session_id)
     accepted(await call.service.send(command))
     current = await call.read(resolve, UUID(sub_session_id))
@@ -177,7 +172,6 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
 
 
 async def command_of(call: ByKey, body: OverrideBody, sub_session_id: str) -> tuple[Overridable, Override | EditTitle]:
-    """What it is said about, and the command. Raises `HttpError` 400."""
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
         raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
@@ -197,10 +191,9 @@ async def command_of(call: ByKey, body: OverrideBody, sub_session_id: str) -> tu
 def _command(
     scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]
 ) -> Override | EditTitle:
-    """What a legal action asks for. Raises `HttpError` 400."""
     by: dict[str, Any] = {"received_at_us": 0, **asdict(scope)}
     about = by | asdict(known.turns[0])
-    boundary: tuple[TurnPlace, ...] = ()
+    facts: list[OverrideEvent]
     match action:
         case "rename":
             label = _payload(payload, _Rename).new_label
@@ -210,49 +203,40 @@ def _command(
         case "clear":
             places = (known.spoken if field == "boundary" else ()) or known.turns[:1]
             cleared = msgspec.convert(field, OverrideField)
-            return Override(
-                **asdict(scope), facts=tuple(OverrideCleared(**by, **asdict(each), field=cleared) for each in places)
-            )
-        case "keep_together":
-            boundary = (_split_at(known, payload),) if "split_turn_idx" in payload else _asked_of(known)
-        case "split_at_turn":
-            boundary = (_split_at(known, payload),)
-        case "merge_with_previous":
-            if known.joins_at is None:
-                raise HttpError(400, "there is no earlier sub-session of yours to merge with")
-            boundary = (known.joins_at,)
+            facts = [OverrideCleared(**by, **asdict(each), field=cleared) for each in places]
         case "mark_complete" | "mark_incomplete":
-            return Override(**asdict(scope), facts=(GoalOverridden(**about, complete=action == "mark_complete"),))
+            facts = [GoalOverridden(**about, complete=action == "mark_complete")]
         case "mark_rework" | "mark_not_rework":
-            return Override(**asdict(scope), facts=(ReworkOverridden(**about, rework=action == "mark_rework"),))
+            facts = [ReworkOverridden(**about, rework=action == "mark_rework")]
+        case "set_intent":
+            facts = [IntentOverridden(**about, intent_class=_payload(payload, _SetIntent).intent_class)]
         case _:
-            intent = _payload(payload, _SetIntent).intent_class
-            return Override(**asdict(scope), facts=(IntentOverridden(**about, intent_class=intent),))
-    splits = action == "split_at_turn"
-    gaps = [(each.agent_session_id, each.capture_id) for each in boundary]
-    facts = [GapOverridden(**by, agent_session_id=name, before_capture=each, boundary=splits) for name, each in gaps]
+            by["boundary"] = action == "split_at_turn"
+            facts = [
+                GapOverridden(**by, agent_session_id=each.agent_session_id, before_capture=each.capture_id)
+                for each in _gaps(known, action, payload)
+            ]
     return Override(**asdict(scope), facts=tuple(facts))
 
 
-def _asked_of(known: Overridable) -> tuple[TurnPlace, ...]:
-    if not known.unsure:
-        raise HttpError(
-            400,
-            "the judge is sure of every gap in it; send payload.split_turn_idx, the turn that goes on with it",
-        )
-    return known.unsure
-
-
-def _split_at(known: Overridable, payload: dict[str, Any]) -> TurnPlace:
-    """The turn that opens the new sub-session."""
+def _gaps(known: Overridable, action: str, payload: dict[str, Any]) -> tuple[TurnPlace, ...]:
+    """The turns whose gap before them a person speaks of."""
+    if action == "merge_with_previous":
+        if known.joins_at is None:
+            raise HttpError(400, "there is no earlier sub-session of yours to merge with")
+        return (known.joins_at,)
+    if action == "keep_together" and "split_turn_idx" not in payload:
+        if not known.unsure:
+            hint = "send payload.split_turn_idx, the turn that goes on with it"
+            raise HttpError(400, f"the judge is sure of every gap in it; {hint}")
+        return known.unsure
     index, last = _payload(payload, _Split).split_turn_idx, len(known.turns) - 1
     if last < 1:
         raise HttpError(400, "payload.split_turn_idx: the sub-session has one turn; there is nothing to split")
     if not 1 <= index <= last:
-        raise HttpError(
-            400, f"payload.split_turn_idx must be 1 to {last}, the turn that opens the new one, not {index}"
-        )
-    return known.turns[index]
+        why = f"must be 1 to {last}, the turn that opens the new one, not {index}"
+        raise HttpError(400, f"payload.split_turn_idx {why}")
+    return (known.turns[index],)
 
 
 def _payload(payload: dict[str, Any], kind: type[T]) -> T:

@@ -18,7 +18,6 @@ from svc_http.params import (
     OFFSET,
     RANGE,
     TIMEZONE,
-    AskedRange,
     ByKey,
     Choice,
     RangeEcho,
@@ -29,8 +28,6 @@ from svc_http.params import (
 )
 from svc_http.routing import Routes
 
-RECORDS_MAX = 1000
-PROMPT_IDS_MAX = 500
 _R = TypeVar("_R", bound=TelemetryRow)
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
@@ -49,7 +46,7 @@ class AnalyticsShown(msgspec.Struct, rename="camel"):
 
 class TurnsBody(msgspec.Struct):
     session_id: _Name
-    prompt_ids: Annotated[list[_Name], msgspec.Meta(max_length=PROMPT_IDS_MAX)]
+    prompt_ids: Annotated[list[_Name], msgspec.Meta(max_length=500)]
 
 
 class TurnsUse(msgspec.Struct):
@@ -57,7 +54,7 @@ class TurnsUse(msgspec.Struct):
 
 
 _LAST_DAY = until_now("24 hours ago")
-_LIMIT = clamped("limit", 100, RECORDS_MAX, "How many records")
+_LIMIT = clamped("limit", 100, 1_000, "How many records")
 _SESSION = text_parameter("session_id", "Records of this agent session only.")
 _SIGNAL: Choice[Signal] = choice("signal", get_args(Signal), "logs", "Which kind of record.")
 _GROUP_BY: Choice[GroupBy] = choice("group_by", get_args(GroupBy), "day", "By what records are grouped.")
@@ -67,11 +64,9 @@ routes = Routes()
 
 def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], Page[_R]], about: str) -> None:
     """The route of records of one kind, the last 24 hours by default, a page at a time."""
-    parameters = (*_LAST_DAY, _SESSION, _LIMIT, OFFSET)
+    parameters, listeners = (*_LAST_DAY, _SESSION, _LIMIT, OFFSET), "both" if signal == "logs" else "api"
 
-    @routes(
-        f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners="both" if signal == "logs" else "api"
-    )
+    @routes(f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners=listeners)
     async def handler(call: ByKey) -> Page[_R]:
         asked = RecordsQuery(
             window=call.from_until(call.own_zone, US_PER_DAY),
@@ -99,16 +94,15 @@ async def stats(call: ByKey) -> Groups:
 async def analytics(call: ByKey) -> AnalyticsShown:
     """`from` and `to` are a third form beside those of every range of days."""
     if "from" not in call.query and "to" not in call.query:
-        asked = call.asked_range()
+        window, echo = call.asked_range()
     elif call.query.keys() & {"from_us", "to_us", "date", "from_date", "to_date"}:
-        raise HttpError(
-            400, "send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them"
-        )
+        why = "send one of from and to, from_us and to_us, from_date and to_date, or date; not two of them"
+        raise HttpError(400, why)
     else:
-        zone = call.asked_zone()
-        asked = AskedRange(call.from_and_to(zone), zone)
-    found = await call.read(usage.analytics, asked.window, asked.zone)
-    return AnalyticsShown(asked.echo, found.tools, found.errors, found.models, found.active_hours)
+        window = call.from_and_to(call.asked_zone())
+        echo = RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
+    found = await call.read(usage.analytics, window, call.asked_zone())
+    return AnalyticsShown(echo, found.tools, found.errors, found.models, found.active_hours)
 
 
 @routes("POST /v1/telemetry/per-turn", "What some prompts used.")

@@ -34,7 +34,7 @@ from svc.log.codec import Codec, NewEvent
 from svc.log.journal import Busy, Journal
 from svc.log.store import EventStore, StoreUnavailable
 from svc.log.vault import Vault
-from svc_http import lane
+from svc_http import ports as lane
 from tests.support.facts import ANA, BEN
 from tests.support.memory import FixedClock, MemoryKeys, MemoryRecorder, open_memory_store
 

@@ -12,7 +12,7 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from aggregates.capture.events import CapturePrompt, CaptureRecords
-from aggregates.event import Scope
+from aggregates.event import Scope, Unavailable
 from aggregates.people.directory import Membership, Stay
 from aggregates.records.record import Record
 from aggregates.times import Window
@@ -24,7 +24,6 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build
 from svc.views.views import new_file
-from svc_http.ports import Unavailable
 from tests.support.facts import MONDAY
 from tests.support.memory import FixedClock
 from tests.support.requests import fingerprint

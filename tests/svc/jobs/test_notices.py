@@ -14,7 +14,7 @@ from standardwebhooks import Webhook as TheirWebhook
 from trio.testing import MockClock
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Reply, Words
+from aggregates.event import Done, Reply, Unavailable, Words
 from aggregates.ids import membership_stream
 from aggregates.people.acts import ChangeDeveloper, Channel, EndMembership
 from aggregates.people.directory import Developer
@@ -23,7 +23,6 @@ from aggregates.reports.events import ReportCompleted, ReportDeleted, ReportFail
 from projections.facts.reports import report_tries
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
 from svc.settings import Settings
-from svc_http.ports import Unavailable
 from tests.support.listening import self_signed
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out

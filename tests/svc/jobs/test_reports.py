@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
-from aggregates.event import Done, Event, Reply
+from aggregates.event import Done, Event, Reply, Unavailable
 from aggregates.reports.decide import SOURCE_UNAVAILABLE
 from aggregates.reports.events import ReportCancelled, ReportPeriod, ReportRequested
 from projections.facts.reports import report_state
@@ -19,7 +19,6 @@ from projections.reader import Reader
 from svc.jobs.reports import REPORT_JOBS_MAX, REPORT_LOOK_SECONDS, REPORT_SECONDS_MAX, ReportJobs
 from svc.process import REPORT_RETRY_SECONDS
 from svc.views.views import ViewsDamaged
-from svc_http.ports import Unavailable
 from tests.support.log import named
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import DAY_US, House

@@ -12,6 +12,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from aggregates.decide import ForgetDeveloper
+from aggregates.event import Unavailable
 from svc.cli import main
 from svc.cli.replaying import replay
 from svc.cli.serving import status
@@ -23,7 +24,6 @@ from svc.maintenance.verify import ADVICE, LOST_KEYS_NAMED_MAX, Finding, LostKey
 from svc.process import Place
 from svc.service import open_service
 from svc.settings import Settings
-from svc_http.ports import Unavailable
 from tests.support.household import Household, household, no_progress, tables_of
 from tests.support.memory import FixedClock
 

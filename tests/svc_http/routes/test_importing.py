@@ -58,4 +58,4 @@ async def test_records_are_looked_at_beside_the_loop(intake: Caller, monkeypatch
     threads: list[int] = []
     monkeypatch.setattr(capture, "_check", lambda *_: threads.append(get_ident()))
     answer = await intake.post("/v1/import", {"source": "codex", "exchanges": [exchange(), exchange()]})
-    assert (answer.status, len(threads), get_ident() in threads) == (200, 2, False)
+    assert (answer.status, len(threads), get_ident() in threads) == (200, 1, False)

@@ -13,11 +13,10 @@ import trio.testing
 
 from aggregates.capture.events import ForeignSessionAttempted, MetricsCaptured, RecordsCaptured, TracesCaptured
 from aggregates.decide import AnyCommand
-from aggregates.event import Reply
+from aggregates.event import Reply, Unavailable
 from svc_http import bodies
 from svc_http.app import build_intake
 from svc_http.bodies import EXPORT_BYTES_MAX, GZIP_PIECE_BYTES, INLINE_BYTES_MAX, HttpError, gunzip
-from svc_http.ports import Unavailable
 from svc_http.routes import otlp
 from tests.support.otlp import claude, counter, logs, metrics, span, traces
 from tests.support.people import ANA_KEY, EVE_KEY
