@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -20,18 +20,13 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]  # by any spelling of a name
 
 
-class _Refusal(msgspec.Struct):
-    message: str | None = None
-    reason: str | None = None
-
-
 def reason_in(content: bytes) -> str | None:
     """What an error of svc says; None of anybody else's."""
     try:
-        found = msgspec.json.decode(content, type=_Refusal)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = msgspec.json.decode(content, type=dict[str, Any])
+        return msgspec.convert(found.get("message") or found.get("reason"), str | None)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return found.message or found.reason
 
 
 class TooLarge(OSError):

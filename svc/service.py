@@ -45,11 +45,11 @@ from svc.log.journal import Journal
 from svc.log.opening import open_log
 from svc.log.store import READS, EventStore
 from svc.log.vault import Vault
+from svc.logs import count_errors
 from svc.maintenance.backup import ScheduledBackups
 from svc.maintenance.texts import Forgetting, Retention, TextDeleter
 from svc.maintenance.verify import lost_keys, settle, tell
-from svc.observe.logs import count_errors
-from svc.observe.metrics import Instruments, Metrics, developers_shown
+from svc.metrics import Instruments, Metrics, developers_shown
 from svc.process import READ_WAIT_SECONDS, READERS_MAX, Clock
 from svc.settings import Settings
 from svc.views.projector import Projector, Ticker

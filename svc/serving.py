@@ -11,7 +11,7 @@ import ssl
 import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -51,6 +51,10 @@ KEEP_ALIVE_FEW_FILES_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 75.0  # how long an idle connection is kept: exporters that send every minute reuse theirs
 CLIENT_READ_STALL_SECONDS = 4.0  # how long a client may leave what it is sent untaken; less than a stop may take
 BACKLOG_CONNECTIONS = 1_024  # connections that wait to be accepted: a whole company's agents may come back at once
+OPEN_DOORS = (
+    "other machines reach this server without TLS: put deploy/nginx.conf or deploy/Caddyfile before it, which bound "
+    "connections and speak HTTP/1.1 to it"
+)
 FILES_MIN = 4_096  # fewer open files are told in a warning: each connection is one, and agents keep theirs open
 
 log = structlog.get_logger()
@@ -131,9 +135,19 @@ async def serve(settings: Settings, ready: Callable[[Listening], None], first: C
             if made is not None:
                 first(made)
             async with listening(settings, service) as addresses:
-                path = None if made is None else await offered_link(service, made)
+                if made is not None:  # a link that signs the owner in once, within the first minutes
+                    token = secrets.token_urlsafe()
+                    offer = OfferLink(
+                        link_id=link_stream(hashlib.sha256(token.encode()).hexdigest()),
+                        organization_id=made.organization_id,
+                        developer_id=made.developer_id,
+                        expires_at_us=service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND,
+                    )
+                    reply = await service.administer(offer)
+                    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
+                    addresses = addresses._replace(link=f"{browsable(addresses.api_url)}/open/{token}")
                 async with trio.open_nursery() as nursery:
-                    ready(addresses if path is None else addresses._replace(link=browsable(addresses.api_url) + path))
+                    ready(addresses)
                     nursery.start_soon(trio.to_thread.run_sync, load_readers)
                     await stop_signal()
 
@@ -146,20 +160,6 @@ def load_readers() -> None:
     except OSError as error:  # as many files are open as may be
         log.warning("what reads texts could not be loaded; the first text loads it", reason=str(error))
     gc.freeze()
-
-
-async def offered_link(service: RunningService, made: Initialized) -> str:
-    """The path that signs the owner in once, within the first minutes."""
-    token = secrets.token_urlsafe()
-    command = OfferLink(
-        link_id=link_stream(hashlib.sha256(token.encode()).hexdigest()),
-        organization_id=made.organization_id,
-        developer_id=made.developer_id,
-        expires_at_us=service.now_us() + FIRST_LINK_SECONDS * US_PER_SECOND,
-    )
-    reply = await service.administer(command)
-    assert not isinstance(reply, Refused), f"a new folder refuses nothing: {reply}"
-    return f"/open/{token}"
 
 
 def browsable(url: str) -> str:
@@ -178,7 +178,9 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
             await _start_socket(nursery, api, settings, stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
-            _warn_of_open_doors(settings, intake, url)
+            beyond = [each for each in (intake, url) if not here_only(each)]
+            if beyond and settings.tls_certificate is None:  # hypercorn has no bound on HTTP/2 without TLS
+                log.warning(OPEN_DOORS, addresses=beyond)
             note_running(settings.var_path, intake, url)
             look_seldom()
             sys.setswitchinterval(SWITCH_SECONDS)
@@ -191,23 +193,10 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
         forget_running(settings.var_path)
 
 
-def _warn_of_open_doors(settings: Settings, *urls: str) -> None:
-    """Once, where strangers may reach a port that hypercorn alone guards: it has no bound on HTTP/2 without TLS."""
-    beyond = [url for url in urls if not here_only(url)]
-    if beyond and settings.tls_certificate is None:
-        log.warning(
-            "other machines reach this server without TLS: put deploy/nginx.conf or deploy/Caddyfile before it, which "
-            "bound connections and speak HTTP/1.1 to it",
-            addresses=beyond,
-        )
-
-
-@asynccontextmanager
-async def _tools(api: QuartTrio, settings: Settings, service: RunningService) -> AsyncIterator[None]:
+def _tools(api: QuartTrio, settings: Settings, service: RunningService) -> AbstractAsyncContextManager[None]:
     """The tools of agents at the API, where the settings want them."""
     if not settings.mcp:
-        yield
-        return
+        return nullcontext()
     try:
         from svc_http.tools import with_tools
     except ModuleNotFoundError as error:
@@ -215,8 +204,7 @@ async def _tools(api: QuartTrio, settings: Settings, service: RunningService) ->
             raise
         why = "mcp is on, but its library is missing: pip install 'coding-agent-mirror[mcp]', or leave the setting out"
         raise SettingsError(why) from error
-    async with with_tools(api, service):
-        yield
+    return with_tools(api, service)
 
 
 async def stop_signal() -> None:
@@ -252,29 +240,14 @@ async def _start_socket(nursery: trio.Nursery, app: Any, settings: Settings, sto
         why = f"cannot make the socket {settings.var_path / SOCKET}: {error.strerror}; choose another folder with --var"
         raise SettingsError(why) from error
     plain = msgspec.structs.replace(settings, tls_certificate=None, tls_key=None)
-    await nursery.start(_run_socket, app, _config(plain), listening, stop)
+    await nursery.start(_run, app, _config(plain), listening, stop)
 
 
-async def _run_socket(
-    app: Any,
-    config: Config,
-    listening: socket.socket,
-    stop: trio.Event,
-    *,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """`_run`, and an end of connections whose clients do not take their data: this kind of socket has no timeout."""
-    address = listening.getsockname()
-    async with trio.open_nursery() as nursery:
-
-        async def hang_up() -> None:
-            await stop.wait()
-            await trio.sleep(STOP_SECONDS)
-            hang_up_all(address)
-
-        nursery.start_soon(hang_up)
-        await _run(app, config, listening, stop, task_status=task_status)
-        nursery.cancel_scope.cancel()
+async def _hang_up(address: str, stop: trio.Event) -> None:
+    """End connections whose clients do not take their data: a Unix socket has no timeout for that."""
+    await stop.wait()
+    await trio.sleep(STOP_SECONDS)
+    hang_up_all(address)
 
 
 def hang_up_all(address: str) -> None:
@@ -295,20 +268,24 @@ async def _run(
 ) -> None:
     """Serve until `stop`. One connection that breaks ends hypercorn's whole listener, so begin it again."""
     begun = False
-    with listening:
-        while not stop.is_set():
-            try:
-                async with trio.open_nursery() as nursery:
-                    config.bind = [f"fd://{os.dup(listening.fileno())}"]
-                    await nursery.start(partial(hypercorn_serve, app, config, shutdown_trigger=stop.wait))
+    async with trio.open_nursery() as beside:
+        if listening.family is socket.AF_UNIX:
+            beside.start_soon(_hang_up, listening.getsockname(), stop)
+        with listening:
+            while not stop.is_set():
+                try:
+                    async with trio.open_nursery() as nursery:
+                        config.bind = [f"fd://{os.dup(listening.fileno())}"]
+                        await nursery.start(partial(hypercorn_serve, app, config, shutdown_trigger=stop.wait))
+                        if not begun:
+                            begun = True
+                            task_status.started()
+                except Exception as error:
                     if not begun:
-                        begun = True
-                        task_status.started()
-            except Exception as error:
-                if not begun:
-                    raise
-                log.error("a connection broke its listener, which begins again", reason=repr(single(error)))
-                await trio.sleep(RESTART_SECONDS_MIN)
+                        raise
+                    log.error("a connection broke its listener, which begins again", reason=repr(single(error)))
+                    await trio.sleep(RESTART_SECONDS_MIN)
+        beside.cancel_scope.cancel()
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

@@ -27,7 +27,7 @@ from aggregates.topics import TOPICS
 from svc import settings
 from svc.cli import COMMANDS
 from svc.cli import main as svc
-from svc.observe.metrics import Metrics
+from svc.metrics import Metrics
 from svc.service import open_service
 from tests.support.described import described
 from tests.support.explained import demo_page

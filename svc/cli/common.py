@@ -77,7 +77,7 @@ def hear_warnings() -> None:
     import structlog
 
     if not structlog.is_configured():
-        from svc.observe.logs import set_up_logs
+        from svc.logs import set_up_logs
 
         set_up_logs("warning")
 

@@ -145,7 +145,7 @@ def _log_and(settings: Settings, developer: str) -> Iterator[tuple["EventStore",
 
 def _check_data(settings: Settings) -> None:
     from svc.log.opening import holds_data
-    from svc.observe.logs import set_up_logs
+    from svc.logs import set_up_logs
 
     set_up_logs("error")
     if not holds_data(settings.place):

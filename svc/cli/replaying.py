@@ -165,7 +165,7 @@ async def _check(place: Place, progress: "Progress") -> Found:
 @click.option("--up-to", type=int, required=True, help="The last event to read.")
 def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
     """Prints digests of their tables; before, how far it is. A check starts it."""
-    from svc.observe.logs import set_up_logs
+    from svc.logs import set_up_logs
     from svc.views.replay import BuildStep, built_digests
 
     def told(*done: Any) -> None:

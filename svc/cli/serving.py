@@ -86,7 +86,7 @@ def init(var: str | None, store: str | None, as_json: bool, organization: str, o
 def serve(**flags: str | bool | None) -> None:
     """Prints one line when it is ready: ready intake=URL api=URL. SIGTERM or Ctrl-C stops it."""
     settings = settings_from(**flags)
-    from svc.observe.logs import set_up_logs
+    from svc.logs import set_up_logs
     from svc.serving import serve as serve_until_stopped
 
     set_up_logs(settings.log_level)

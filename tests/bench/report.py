@@ -19,7 +19,7 @@ from rich.console import Console
 
 from aggregates.reports.events import ReportPeriod, last_whole_period
 from aggregates.times import US_PER_SECOND
-from svc.observe.logs import set_up_logs
+from svc.logs import set_up_logs
 from svc.process import Clock
 from svc.serving import Listening, serve
 from svc.settings import Settings

@@ -89,7 +89,7 @@ def _main(requests: socket.socket) -> None:
 
     for module in ("access", *(entry.module for entry in COMMANDS.values())):
         import_module(f"svc.cli.{module}")
-    for module in ("svc.service", "svc_http.app", "svc.observe.logs", "rich.progress"):
+    for module in ("svc.service", "svc_http.app", "svc.logs", "rich.progress"):
         import_module(module)
     # A fork that looked through all of this for garbage would copy it.
     gc.collect()

@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from svc.log.store import StoreUnavailable
-from svc.observe.logs import count_errors, set_up_logs
+from svc.logs import count_errors, set_up_logs
 from svc_http.listener import REQUEST_ID
 
 WORDS = "the merger with Initech"

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates.capture.events import CapturePrompt
 from aggregates.event import Done, Reason, Refused
-from svc.observe.metrics import Metrics
+from svc.metrics import Metrics
 from tests.support.log import named
 from tests.support.people import ACME, ANA
 from tests.support.process import Server, init, serving

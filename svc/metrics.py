@@ -10,7 +10,6 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from shutil import disk_usage
@@ -38,7 +37,6 @@ from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureReco
 from aggregates.decide import AnyCommand
 from aggregates.event import Refused, Reply
 from aggregates.people.directory import Activation, Developer, Directory, Membership
-from aggregates.prices.catalog import Served
 from aggregates.times import US_PER_SECOND, iso
 from svc import __version__
 from svc.actors.actors import ActorContext, Actors
@@ -110,25 +108,23 @@ class Metrics:
     def carried_out(self, command: AnyCommand, reply: Reply) -> None:
         if isinstance(reply, Refused):
             return
+        records, prompts = 0, 0
         match command:
             case CapturePrompt(source=source):
-                self._captured("prompts", source)
-                self._judge_calls.labels(*EMBEDDED).inc(reply.created)
+                signal, prompts = "prompts", 1
             case CaptureResponse():
-                self._captured("responses", OTHER)
-            case CaptureRecords(signal=signal, source=source, records=records):
-                self._captured(signal, source)
-                self._records.labels(signal).inc(len(records))
-                prompts = sum(each.kind == "prompt" for each in records) if reply.created else 0
-                self._judge_calls.labels(*EMBEDDED).inc(prompts)
-            case CaptureMetrics(source=source, points=points):
-                self._captured("metrics", source)
-                self._records.labels("metrics").inc(len(points))
+                signal, source = "responses", OTHER
+            case CaptureRecords(signal=signal, source=source):
+                records, prompts = len(command.records), sum(each.kind == "prompt" for each in command.records)
+            case CaptureMetrics(source=source):
+                signal, records = "metrics", len(command.points)
             case _:
-                pass
-
-    def _captured(self, signal: str, source: str) -> None:
+                return
         self._captures.labels(signal, source if source in AGENTS else OTHER).inc()
+        if records:
+            self._records.labels(signal).inc(records)
+        if reply.created:
+            self._judge_calls.labels(*EMBEDDED).inc(prompts)
 
     def asked(self, kind: str, outcome: str, tokens: int) -> None:
         """Count a question to a text model, or why none was asked."""
@@ -149,29 +145,28 @@ class Metrics:
 # --- what an operator sees: the parts of the running service as they are now -----------------------------
 
 
-@dataclass(eq=False)
 class Instruments(Collector):
     """Looks at the parts of a service without changing any."""
 
-    _var: Path
-    _context: ActorContext
-    _actors: Actors
-    _projector: Projector
-    _rebuilding: Rebuilding
-    _catalog: Catalog
-    metrics: Metrics
-    _backups: ScheduledBackups | None = None
-
-    def __post_init__(self) -> None:
-        context = self._context
-        self._store, self._vault, self._journal = context.store, context.vault, context.journal
-        self._clock, self._budgets = context.clock, context.budgets
-        self._started_us = self._clock.now_us()
-        self.metrics.registry.register(self)
-        self._journal.committed = self.metrics.commits.observe
+    def __init__(
+        self,
+        var: Path,
+        context: ActorContext,
+        actors: Actors,
+        projector: Projector,
+        rebuilding: Rebuilding,
+        catalog: Catalog,
+        metrics: Metrics,
+        backups: ScheduledBackups | None = None,
+    ) -> None:
+        self._var, self._context, self._actors, self._projector = var, context, actors, projector
+        self._rebuilding, self._catalog, self.metrics, self._backups = rebuilding, catalog, metrics, backups
+        self._started_us = context.clock.now_us()
+        metrics.registry.register(self)
+        context.journal.committed = metrics.commits.observe
 
     def collect(self) -> Iterator[Metric]:
-        journal, projector, served = self._journal, self._projector, self._catalog.served
+        journal, projector, served = self._context.journal, self._projector, self._catalog.served
         commits, waiting = journal.counts, self._actors.waiting()
         yield Total("svc_commits", "Transactions that became durable.", commits.commits)
         yield Total("svc_events", "Events that became durable.", commits.events)
@@ -194,7 +189,7 @@ class Instruments(Collector):
             "svc_budget_refusals", "Requests answered 429, by the allowance that was used up.", labels=["budget"]
         )
         used = Level("svc_budget_used", "By whoever has used most of an allowance; 1: all of it.", labels=["budget"])
-        for each in self._budgets.shown(self._clock.now_us()):
+        for each in self._context.budgets.shown(self._context.clock.now_us()):
             refused.add_metric([each.name], each.refused)
             used.add_metric([each.name], each.used)
         yield from (refused, used)
@@ -208,7 +203,7 @@ class Instruments(Collector):
         yield Level("svc_catalog_stale", "1 where the last refresh failed.", bool(served and served.stale))
 
     def _lag(self) -> int:
-        return max(self._journal.head - self._projector.position, 0)
+        return max(self._context.journal.head - self._projector.position, 0)
 
     async def status(
         self, developers: list[DeveloperStatus], model: ModelShown | None, *, writable: bool, by_kind: bool
@@ -216,7 +211,7 @@ class Instruments(Collector):
         server = running(self._var)
         if server is not None and server.pid != os.getpid():  # a command looks at the folder of one that is gone
             server = None
-        now_us, served = self._clock.now_us(), self._catalog.served
+        now_us, served = self._context.clock.now_us(), self._catalog.served
         return Status(
             state="stopped" if server is None else "serving",
             version=__version__,
@@ -226,24 +221,29 @@ class Instruments(Collector):
             started_at=iso(self._started_us) if server else None,
             uptime_seconds=(now_us - self._started_us) // US_PER_SECOND if server else None,
             waiting=self._actors.waiting(),
-            catalog=None if served is None else _catalog_shown(served),
+            catalog=None
+            if served is None
+            else CatalogShown(
+                revision=served.snapshot.catalog_revision,
+                published_at=iso(served.snapshot.published_at_us),
+                refreshed_at=iso(served.refreshed_at_us),
+                stale=served.stale,
+                models=len(served.snapshot.exact_lookups),
+            ),
             replay=self._rebuilding.status,
             developers=developers,
-            budgets=self._budgets.shown(now_us),
+            budgets=self._context.budgets.shown(now_us),
             model=model,
             **await trio.to_thread.run_sync(self._on_disk, writable, by_kind, limiter=READS),
         )
 
     def _on_disk(self, writable: bool, by_kind: bool) -> dict[str, Any]:
-        keys, projector = self._vault.keys, self._projector
+        context, projector, keys = self._context, self._projector, self._context.vault.keys
         with projector.readers.reading() as db:
             (failed,) = db.execute("SELECT count(*) FROM failed").fetchone()
+        events = _counted(self._var, context.store) if by_kind else None
         return {
-            "log": LogShown(
-                head=self._journal.head,
-                writable=writable,
-                events=_counted(self._var, self._store) if by_kind else None,
-            ),
+            "log": LogShown(head=context.journal.head, writable=writable, events=events),
             "views": ViewsShown(
                 file=projector.readers.path.name,
                 rules_version=RULES_VERSION,
@@ -258,16 +258,6 @@ class Instruments(Collector):
             "missing_keys": sorted(map(str, (keys.listed() or frozenset()) - keys.there())),
             "backups": None if self._backups is None else self._backups.shown(),
         }
-
-
-def _catalog_shown(served: Served) -> CatalogShown:
-    return CatalogShown(
-        revision=served.snapshot.catalog_revision,
-        published_at=iso(served.snapshot.published_at_us),
-        refreshed_at=iso(served.refreshed_at_us),
-        stale=served.stale,
-        models=len(served.snapshot.exact_lookups),
-    )
 
 
 def developers_shown(
@@ -288,10 +278,8 @@ def developers_shown(
 
 
 def _archive(var: Path) -> ArchiveShown | None:
-    query = (
-        "SELECT coalesce((SELECT position FROM state), 0), count(*), coalesce(sum(row_count), 0), "
-        "coalesce(sum(byte_count), 0) FROM files"
-    )
+    state = "coalesce((SELECT position FROM state), 0)"
+    query = f"SELECT {state}, count(*), coalesce(sum(row_count), 0), coalesce(sum(byte_count), 0) FROM files"
     for position, files, count, size in _asked(var / ARCHIVE_FILE, query) or ():
         return ArchiveShown(position=position, files=files, rows=count, bytes=size)
     return None
@@ -316,10 +304,9 @@ def _counted(var: Path, store: EventStore) -> dict[str, int] | None:
         return None if counts is None else dict(counts)
     try:
         query = "SELECT topic, count(*) AS events FROM {schema}.stored_events GROUP BY topic ORDER BY topic"
-        rows = store.shared.rows(query)
+        return {row["topic"]: row["events"] for row in store.shared.rows(query)}
     except EventSourcingError:
         return None
-    return {row["topic"]: row["events"] for row in rows}
 
 
 def _asked(path: Path, query: str) -> list[Any] | None:
