@@ -13,7 +13,7 @@ may be taken away (`without_words`), when it has outlived its retention. The fac
 """
 
 from collections.abc import Collection, Mapping
-from functools import cache, partial
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 from uuid import UUID
@@ -22,8 +22,7 @@ import msgpack
 import msgspec
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transcoder
-from msgspec import inspect
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from aggregates.event import DeveloperEvent, Event, Unavailable, Words
 from aggregates.topics import TOPICS, UPCASTS, Upcast, upcast
@@ -121,16 +120,17 @@ class Codec(Mapper[UUID]):
         if kind.words:
             assert isinstance(event, DeveloperEvent)
             texts = {name: words.text for name in kind.words if (words := getattr(event, name)) is not None}
-            seal = partial(self._vault.seal, event.developer_id)
-            sealed = {name: seal(text) for name, text in texts.items() if text is not None}
+            for name, text in texts.items():
+                if text is not None:
+                    sealed[name] = self._vault.seal(event.developer_id, text)
             event = replace(event, **dict.fromkeys(texts, _NO_WORDS))
         try:
             fact = self.transcoder.encode((event, _digests(sealed)))
             kind.decoder.decode(fact)
         except (msgspec.MsgspecError, OverflowError, UnicodeEncodeError, TypeError) as error:
             raise UnstorableEvent(f"{kind.topic}: {error}") from error
-        stored = StoredEvent(domain_event.stream_id, domain_event.version, kind.topic, b"")
-        return replace_state(stored, _state(stored, kind.head, fact, sealed))
+        place = (domain_event.stream_id, domain_event.version, kind.topic)
+        return StoredEvent(*place, _state(_checksum(*place, kind.head, fact), kind.head, fact, sealed))
 
     def to_domain_event(self, stored_event: StoredEvent, *, open_words: OpenWords = True) -> RecordedEvent:
         """Decode an event; words that are not wanted stay empty. Raises CorruptEvent."""
@@ -138,37 +138,41 @@ class Codec(Mapper[UUID]):
         kind = self._kinds.get(stored_event.topic)
         if kind is None:
             raise CorruptEvent(stored_event, "unknown topic; was it written by a newer program?")
-        head, fact, words = _verified(stored_event)
+        _, head, fact, words = _verified(stored_event)
         try:
-            event, digests = self._typed(kind, head[1], fact)
+            if head[1] == kind.version:
+                event, digests = kind.decoder.decode(fact)
+            else:
+                written, digests = self.transcoder.decode(fact)
+                written = upcast(kind.topic, written, written=head[1], wanted=kind.version, steps=self._upcasts)
+                event, digests = msgspec.convert((written, digests), kind.shape)
             if digests and open_words:
-                kept = _kept(digests, words, open_words)
-                texts = {name: None if text is None else self._vault.open(text) for name, text in kept.items()}
-                event = replace(event, **{name: Words(text) for name, text in texts.items()})
+                event = replace(event, **self._opened(digests, _sealed_words(words), open_words))
         except (msgspec.MsgspecError, ValueError, VaultError, KeyError) as error:
             raise CorruptEvent(stored_event, str(error)) from error
         stream_id = stored_event.originator_id
         assert isinstance(stream_id, UUID)
         return RecordedEvent(stream_id, stored_event.originator_version, event, stored_event.id)
 
+    def _opened(
+        self, digests: Mapping[str, bytes], sealed: Mapping[str, bytes], wanted: OpenWords
+    ) -> Mapping[str, Words]:
+        """The texts of the fields that are wanted; None where one was taken away."""
+        names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
+        there = {name: sealed[name] for name in names if name in sealed}
+        if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
+            raise VaultError(_DOES_NOT_FIT)
+        return {name: Words(self._vault.open(there[name]) if name in there else None) for name in names}
+
     def without_words(self, stored: Notification, keep: Collection[str]) -> bytes | None:
         """The state without its texts except those kept; None where nothing changes. Raises CorruptEvent."""
-        head, fact, words = _verified(stored)
+        checksum, head, fact, words = _verified(stored)
         try:
             sealed = _sealed_words(words)
         except (msgspec.MsgspecError, ValueError) as error:
             raise CorruptEvent(stored, str(error)) from error
         kept = {name: text for name, text in sealed.items() if name in keep}
-        if len(kept) == len(sealed):
-            return None
-        return _state(stored, head, fact, kept)
-
-    def _typed(self, kind: "_Kind", written: int, body: bytes) -> _Body:
-        if written == kind.version:
-            return kind.decoder.decode(body)
-        fields, sealed = self.transcoder.decode(body)
-        fields = upcast(kind.topic, fields, written=written, wanted=kind.version, steps=self._upcasts)
-        return msgspec.convert((fields, sealed), kind.shape)
+        return None if len(kept) == len(sealed) else _state(checksum, head, fact, kept)
 
 
 class _Kind:
@@ -177,49 +181,21 @@ class _Kind:
         self.topic = topic
         self.version = cls.VERSION
         self.head = bytes((_FORMAT, cls.VERSION))
-        self.words = _words_fields(cls)
+        self.words = tuple(field.name for field in fields(cls) if field.type in (Words, Words | None))
         self.shape: type[_Body] = tuple[cls, dict[str, bytes]]  # type: ignore[valid-type]
         self.decoder = msgspec.msgpack.Decoder(self.shape)
         assert not self.words or issubclass(cls, DeveloperEvent), f"nobody's key seals {topic}"
+        # Deeper words would be stored in the clear.
+        mentioned = str(msgspec.json.schema(cls)).count(f"$defs/{Words.__name__}'")
+        assert mentioned == len(self.words), f"{cls.__name__} holds words below its own fields"
 
 
 _kind = cache(_Kind)  # looking at a class takes a while, and every codec of a process looks at the same ones
 
 
-def _words_fields(cls: type[Event]) -> tuple[str, ...]:
-    """Names of the fields that hold words. Deeper words would be stored in the clear, so they are refused."""
-    shape = inspect.type_info(cls)
-    assert isinstance(shape, inspect.StructType)
-    names = tuple(field.name for field in shape.fields if _holds_words(field.type))
-    mentioned = str(msgspec.json.schema(cls)).count(f"$defs/{Words.__name__}'")
-    assert mentioned == len(names), f"{cls.__name__} holds words below its own fields"
-    return names
-
-
-def _holds_words(kind: inspect.Type) -> bool:
-    if isinstance(kind, inspect.UnionType):
-        return any(map(_holds_words, kind.types))
-    return isinstance(kind, inspect.StructType) and kind.cls is Words
-
-
-def replace_state(stored: StoredEvent, state: bytes) -> StoredEvent:
-    return StoredEvent(stored.originator_id, stored.originator_version, stored.topic, state)
-
-
-def _state(stored: StoredEvent, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
-    checksum = _checksum(stored, head, fact)
+def _state(checksum: bytes, head: bytes, fact: bytes, sealed: Mapping[str, bytes]) -> bytes:
     words = msgpack.packb(sealed) if sealed else b""
     return b"".join((head, checksum, len(fact).to_bytes(_LENGTH_BYTES, "little"), fact, words))
-
-
-def _kept(digests: Mapping[str, bytes], words: bytes, wanted: OpenWords) -> Mapping[str, bytes | None]:
-    """The sealed texts of the fields that are wanted; None where one was taken away."""
-    sealed = _sealed_words(words)
-    names = digests if wanted is True else [name for name in digests if wanted and name in wanted]
-    there = {name: sealed[name] for name in names if name in sealed}
-    if not sealed.keys() <= digests.keys() or _digests(there) != {name: digests[name] for name in there}:
-        raise VaultError(_DOES_NOT_FIT)
-    return {name: there.get(name) for name in names}
 
 
 def _digests(sealed: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -230,21 +206,22 @@ def _sealed_words(words: bytes) -> dict[str, bytes]:
     return msgspec.convert(msgpack.unpackb(words), dict[str, bytes]) if words else {}
 
 
-def _checksum(stored: StoredEvent, head: bytes, fact: bytes) -> bytes:
-    stream_id = stored.originator_id
-    assert isinstance(stream_id, UUID)
-    place = b"%b%d %b\n%b" % (stream_id.bytes, stored.originator_version, stored.topic.encode(), head)
+def _checksum(stream_id: UUID, version: int, topic: str, head: bytes, fact: bytes) -> bytes:
+    place = b"%b%d %b\n%b" % (stream_id.bytes, version, topic.encode(), head)
     return blake2b(place + fact, digest_size=_CHECKSUM_BYTES).digest()
 
 
-def _verified(stored: StoredEvent) -> tuple[bytes, bytes, bytes]:
-    state = stored.state
+def _verified(stored: StoredEvent) -> tuple[bytes, bytes, bytes, bytes]:
+    """Its checksum, head, fact and words."""
+    state, stream_id = stored.state, stored.originator_id
     head, checksum, rest = state[:2], state[2:_HEADER_BYTES], state[_HEADER_BYTES:]
     end = _LENGTH_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little")
     fact, words = rest[_LENGTH_BYTES:end], rest[end:]
-    if head[:1] != bytes((_FORMAT,)) or checksum != _checksum(stored, head, fact):
+    assert isinstance(stream_id, UUID)
+    fits = checksum == _checksum(stream_id, stored.originator_version, stored.topic, head, fact)
+    if head[:1] != bytes((_FORMAT,)) or not fits:
         raise CorruptEvent(stored, _DOES_NOT_FIT)
-    return head, fact, words
+    return checksum, head, fact, words
 
 
 def rough_bytes(held: msgspec.Struct) -> int:

@@ -50,19 +50,19 @@ def held(var: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise FolderInUse(_holder(var)) from None
-        if not _is_still_there(var / LOCK, lock.fileno()):
+            by, do = "another svc process", "wait until it is done, or name another folder with --var"
+            if (server := running(var)) is not None:
+                by = f"the server with process id {server.pid} (intake={server.intake} api={server.api})"
+                do = "stop it first"
+            raise FolderInUse(f"{var} is in use by {by}: {do}") from None
+        try:
+            is_named = os.path.samefile(var / LOCK, lock.fileno())
+        except FileNotFoundError:
+            is_named = False
+        if not is_named:  # such a lock keeps nobody out
             raise FolderInUse(f"{var} was given up by another svc process just now; try again")
         forget_running(var)  # of a server that was killed
         yield
-
-
-def _is_still_there(path: Path, descriptor: int) -> bool:
-    """Whether an open file still has its name: a lock without one keeps nobody out."""
-    try:
-        return os.path.samefile(path, descriptor)
-    except FileNotFoundError:
-        return False
 
 
 def _keep_private(var: Path) -> None:
@@ -81,11 +81,11 @@ def _keep_private(var: Path) -> None:
             f"others can read {var}, and what is in it is not from svc: "
             f"`chmod 700 {var}` if it is meant for svc, or name a new folder with --var"
         )
-    _close(var)
+    var.chmod(found.st_mode & stat.S_IRWXU)
     for path in var.rglob("*"):
         if _open_to_others(path):
             with suppress(FileNotFoundError):  # a server has just removed it
-                _close(path)
+                path.chmod(path.stat().st_mode & stat.S_IRWXU)
     if _open_to_others(var):
         raise FolderUnusable(
             f"others can read {var}, and its file system keeps no modes: name a folder on another one with --var"
@@ -97,24 +97,12 @@ def _keep_private(var: Path) -> None:
     structlog.get_logger().warning(closed, folder=str(var), mode=mode)
 
 
-def _close(path: Path) -> None:
-    path.chmod(path.stat().st_mode & stat.S_IRWXU)
-
-
 def _open_to_others(path: Path) -> bool:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return False
     return not stat.S_ISLNK(mode) and bool(mode & _OTHERS)
-
-
-def _holder(var: Path) -> str:
-    server = running(var)
-    if server is None:
-        return f"{var} is in use by another svc process: wait until it is done, or name another folder with --var"
-    where = f"intake={server.intake} api={server.api}"
-    return f"{var} is in use by the server with process id {server.pid} ({where}): stop it first"
 
 
 def note_running(var: Path, intake: str, api: str) -> None:
@@ -185,11 +173,9 @@ def internal_secret(var: Path) -> str:
 def keep_internal_secret(var: Path, secret: str) -> None:
     """Have the installation's secret be this one, which all its nodes have."""
     path = var / NAME
-    with suppress(FileNotFoundError):
-        if path.read_text(encoding="ascii").strip() == secret:
-            return
-        path.unlink()
-    write_secret(path, secret)
+    if not path.exists() or path.read_text(encoding="ascii").strip() != secret:
+        path.unlink(missing_ok=True)
+        write_secret(path, secret)
 
 
 def write_secret(path: Path, secret: str) -> str:

@@ -159,7 +159,7 @@ class Journal:
                     with trio.move_on_after(math.inf if self.healthy else JOURNAL_PROBE_INTERVAL_S):
                         await self._work.wait()
                 if self._waiting:
-                    await self._commit(self._take())
+                    await self._commit()
                 else:
                     await self._probe()
                 self._tried.set()
@@ -167,7 +167,7 @@ class Journal:
         finally:
             self._refuse_waiting("the journal has stopped")
 
-    def _take(self) -> list[_Append]:
+    async def _commit(self) -> None:
         batch: list[_Append] = []
         size_bytes = 0
         while self._waiting and len(batch) < COMMIT_APPENDS_MAX:
@@ -176,9 +176,6 @@ class Journal:
                 break
             batch.append(self._waiting.popleft())
         self._waiting_bytes -= sum(entry.rough_bytes for entry in batch)
-        return batch
-
-    async def _commit(self, batch: list[_Append]) -> None:
         self._writing = True
         try:
             await self.between_commits(lambda: self._write(batch))

@@ -70,8 +70,8 @@ def make_missing_master_key(path: Path, store: str) -> bool:
     """
     if path.exists():
         return False
-    with closing(_driver()(store)) as recorder:
-        if is_set_up(recorder):
+    with closing(_driver()(store)) as recorder, _unusable():
+        if recorder.rows("SELECT 1 FROM {schema}.svc_keys LIMIT 1"):
             raise StoreUnavailable(
                 f"the store is set up already, and there is no master key in {path}: copy that of a node that serves"
             )
@@ -124,12 +124,6 @@ def make_master_key(path: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def is_set_up(recorder: SharedRecorder) -> bool:
-    """Whether there is a key in the store: from then on only its own master key opens anything."""
-    with _unusable():
-        return bool(recorder.rows("SELECT 1 FROM {schema}.svc_keys LIMIT 1"))
 
 
 class SharedKeys(Keys):

@@ -168,7 +168,11 @@ class Vault:
         key = self._key_for(developer_id)
         header = _VERSION + developer_id.bytes + key.id
         nonce = self._random(_NONCE_BYTES)
-        return header + nonce + key.cipher.encrypt(nonce, _packed(text), header)
+        plain = text.encode("utf-8", "surrogatepass")
+        packed = _PLAIN + plain
+        if len(plain) >= _DEFLATE_FROM_BYTES:
+            packed = min(packed, _DEFLATED + zlib.compress(plain, _DEFLATE_LEVEL), key=len)
+        return header + nonce + key.cipher.encrypt(nonce, packed, header)
 
     def open(self, sealed: bytes) -> str | None:
         """The text, or None once its key has been destroyed. VaultError: not what was sealed."""
@@ -208,29 +212,18 @@ class Vault:
             self._ready.pop(developer_id, None)
 
     def _key_for(self, developer_id: UUID) -> _Key:
-        key = self._known_key(developer_id)
-        if key is not None:
+        if (key := self._known_key(developer_id)) is not None:
             return key
         with self._lock:
             kept = self.keys.keep(developer_id, self._random(KEY_BYTES))
             return self._ready.setdefault(developer_id, _Key(kept))
 
     def _known_key(self, developer_id: UUID) -> _Key | None:
-        key = self._ready.get(developer_id)
-        if key is not None:
+        if (key := self._ready.get(developer_id)) is not None:
             return key
         with self._lock:
             stored = self.keys.load(developer_id)
             return None if stored is None else self._ready.setdefault(developer_id, _Key(stored))
-
-
-def _packed(text: str) -> bytes:
-    plain = text.encode("utf-8", "surrogatepass")
-    if len(plain) >= _DEFLATE_FROM_BYTES:
-        deflated = zlib.compress(plain, _DEFLATE_LEVEL)
-        if len(deflated) < len(plain):
-            return _DEFLATED + deflated
-    return _PLAIN + plain
 
 
 def _write_draft(folder: Path, content: bytes) -> Path:

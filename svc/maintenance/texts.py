@@ -131,8 +131,7 @@ def _sealing_events(
     """What must be appended before the texts at these positions may go. `views` hold these positions already."""
     alike: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     """Where a text begins in the fact at a position, and the position and beginning of a text like it."""
-    joined: dict[int, list[JoinedReading]] = defaultdict(list)
-    """What was read of a fact's prompts together with others."""
+    joined: dict[int, list[JoinedReading]] = defaultdict(list)  # what was read of a fact's prompts together with others
     facts = sorted(store.read_positions(positions).values(), key=lambda fact: fact.position)
     read_from = (PromptCaptured, PromptAnswered, RecordsCaptured)
     named = {fact.event.agent_session_id for fact in facts if isinstance(fact.event, read_from)}

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from heapq import merge
-from itertools import groupby, islice
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -245,29 +246,22 @@ async def _views(place: Place, store: EventStore, vault: Vault, heard: Progress)
 
 
 def _differences(name: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> list[Finding]:
-    of_live, of_replay = digests(live), digests(replayed)
-    return [
-        Finding("views", f"{name}, table {table}, row {row}", "differs from what the log gives", _REBUILD)
-        for table in of_live
-        if of_live[table] != of_replay[table]
-        for row in islice(_rows_that_differ(table, live, replayed), 5)
-    ]
-
-
-def _rows_that_differ(table: str, live: sqlite3.Connection, replayed: sqlite3.Connection) -> Iterator[str]:
-    from sqlite_utils import Database  # late: every start imports this file, and none looks into tables
-
-    key = key_of(table)
-
-    def key_in(row: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(row[name] for name in key)
-
-    both = (Database(db, recursive_triggers=False).table(table) for db in (live, replayed))
-    rows = merge(*(each.rows_where(order_by=", ".join(key)) for each in both), key=key_in)
-    for place, same in groupby(rows, key_in):
-        one, *other = same
-        if other != [one]:
-            yield ", ".join(f"{name} {value}" for name, value in zip(key, place, strict=True))
+    """The first five rows of each table that differ, by their keys."""
+    of_live, of_replay, findings = digests(live), digests(replayed), list[Finding]()
+    for table in of_live:
+        if of_live[table] == of_replay[table]:
+            continue
+        key, found = key_of(table), list[str]()
+        query = f"SELECT {', '.join(key)}, * FROM {table} ORDER BY {', '.join(key)}"
+        place_of = itemgetter(slice(len(key)))
+        of_both = merge(live.execute(query), replayed.execute(query), key=place_of)
+        for place, same in groupby(of_both, place_of):
+            one, *other = same
+            if other != [one] and len(found) < 5:
+                found.append(", ".join(f"{name} {value}" for name, value in zip(key, place, strict=False)))
+        what = "differs from what the log gives"
+        findings += [Finding("views", f"{name}, table {table}, row {row}", what, _REBUILD) for row in found]
+    return findings
 
 
 def _archive(var: Path, store: EventStore, heard: Progress) -> tuple[list[Finding], int]:

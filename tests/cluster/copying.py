@@ -14,7 +14,6 @@ import click
 import msgspec
 
 from svc.cli.common import tell, working
-from svc.log.codec import replace_state
 from svc.log.folder import held
 from svc.log.opening import make_missing_master_key, open_log
 from svc.log.sqlite import EVENTS_FILE
@@ -47,7 +46,7 @@ def copy_log(source: Place, target: Place, heard: Progress) -> Copied:
         while rows := old.recorder.select_after(done, COPY_EVENTS, READ_BYTES_MAX):
             if [row.id for row in rows] != [*range(done + 1, done + len(rows) + 1)]:
                 raise MaintenanceError(f"an event is missing in the source after position {done}; see `svc verify`")
-            new.insert([[replace_state(row, row.state) for row in rows]])
+            new.insert([rows])
             done = rows[-1].id
             heard(done, 2 * head)
         events, digest = _digest(old, lambda position: heard(head + position // 2, 2 * head))

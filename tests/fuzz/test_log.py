@@ -50,10 +50,12 @@ class Other(Codec):
 
     def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
         stored = super().to_stored_event(domain_event)
-        head, fact, words = codec._verified(stored)
+        _, head, fact, words = codec._verified(stored)
         fields, kept = self.transcoder.decode(fact)
         fact = self.transcoder.encode((fields | self.changes, kept))
-        return codec.replace_state(stored, codec._state(stored, head, fact, codec._sealed_words(words)))
+        place = (domain_event.originator_id, domain_event.originator_version, stored.topic)
+        checksum = codec._checksum(*place, head, fact)
+        return StoredEvent(*place, codec._state(checksum, head, fact, codec._sealed_words(words)))
 
 
 VAULT = Vault(MemoryKeys())
