@@ -116,7 +116,7 @@ async def test_a_transaction_is_bounded(
 
 
 def test_the_largest_piece_of_an_export_fits_into_one_transaction() -> None:
-    """A record, or a part of it, with its texts; `svc.limits` loads nothing, so it cannot say so itself."""
+    """A record, or a part of it, with its texts; the log knows nothing of telemetry, so it cannot say so itself."""
     assert 2 * max(RECORD_BYTES_MAX, PART_BYTES_MAX) < COMMIT_BYTES_MAX
 
 
