@@ -1,20 +1,30 @@
-"""Deciding about captures: a command and what is known, in; events and a reply, out.
+"""Every command and every event: a command and what is known, in; events and a reply, out. And the table of topics.
 
 `decide` is insert-first: a stream that was not loaded is taken to be empty, and the store refuses the append where
 that was wrong. The actor then loads `touched_streams` and decides again, now knowing what stands there.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from aggregates import retained
+from aggregates.capture import events as capture_events
 from aggregates.capture.decide import CaptureState, capture_streams, cleaned, cleared, decide_capture, evolve_capture
 from aggregates.capture.events import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup, SetupCompleted
-from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, origin
+from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, events_of, origin
 from aggregates.ids import forget_stream, overrides_stream
+from aggregates.judging import rubric
+from aggregates.people import acts as people_acts
+from aggregates.prices import catalog
+from aggregates.reports import events as report_events
 from aggregates.reports.decide import ReportState, decide_report, evolve_report
 from aggregates.reports.events import ReportEvent
 from aggregates.retained import ForgetOrdered
+from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.sub_session import EditTitle, Override, TitleEdited
 
 
@@ -97,3 +107,35 @@ def evolve(state: StreamState | None, event: Event) -> StreamState:
     if isinstance(event, ReportEvent):
         return evolve_report(state if isinstance(state, ReportState) else None, event) or Exists()
     return evolve_capture(state, event) or state or Exists()
+
+
+# Facts are never changed. A field that is added with a default needs nothing here. Anything more raises the event's
+# `VERSION` and adds one entry that takes the fields of the version before to those of the next; entries are applied in
+# turn. A field that holds words keeps its name for ever: the sealed text is found by it.
+
+
+class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """The log was quiet and something was due: the passing of time is itself a fact."""
+
+    TOPIC: ClassVar[str] = "time.passed"
+
+
+_MODULES = (capture_events, people_acts, catalog, report_events, retained, sub_session, rubric)
+TOPICS: dict[str, type[Event]] = {event.TOPIC: event for module in _MODULES for event in events_of(module)}
+TOPICS[TimePassed.TOPIC] = TimePassed
+"""Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""
+Fields = dict[str, Any]
+Upcast = Callable[[Fields], Fields]
+UPCASTS: Mapping[tuple[str, int], Upcast] = MappingProxyType({})
+"""(topic, version) → the step from that version to the next; empty while all events are at their first."""
+
+
+def upcast(
+    topic: str, fields: Fields, *, written: int, wanted: int, steps: Mapping[tuple[str, int], Upcast] = UPCASTS
+) -> Fields:
+    """The fields as written in one version, as those of the wanted one. KeyError: no such step is known."""
+    if written > wanted:
+        raise KeyError(f"{topic} of version {written}, known up to {wanted}")
+    for version in range(written, wanted):
+        fields = steps[topic, version](fields)
+    return fields

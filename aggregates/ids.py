@@ -1,5 +1,9 @@
-"""Every stream is found by a deterministic id, so the store itself refuses a second claim."""
+"""Ids and names: every stream is found by a deterministic id, so the store itself refuses a second claim.
 
+At the end: characters that steer whoever shows a name or a text, a terminal or a page, instead of being seen.
+"""
+
+import re
 from functools import lru_cache
 from uuid import UUID, uuid5
 
@@ -124,3 +128,26 @@ def flag_id(
 ) -> UUID:
     """An integrity flag of one developer, known by what made it fire: whoever finds that again finds the same flag."""
     return stream_id("flag", organization_id, developer_id, kind, agent_session_id, fired_by)
+
+
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, without tab and line feed
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # the direction of writing
+    r"\u00ad\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"  # of no width, but for those that join letters and emoji
+    r"\u2028\u2029\ud800-\udfff\U000e0000-\U000e007f]"  # other line ends, half characters, tags
+)
+
+
+def plain(text: str) -> str:
+    """The text without characters that are not seen; lines and tabs stay."""
+    return _STEERING.sub("", text)
+
+
+def escaped(json: str) -> str:
+    """JSON of the same value, in which such characters are escaped."""
+
+    def escape(found: re.Match[str]) -> str:
+        units = found[0].encode("utf-16-be", "surrogatepass")
+        return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+    return _STEERING.sub(escape, json)

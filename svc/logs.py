@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from svc_http.listener import REQUEST_ID
 
 OWN_PACKAGES = ("svc", "svc_http", "aggregates", "projections")

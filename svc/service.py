@@ -17,10 +17,9 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Event, Reply, Scope, Unavailable
 from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
-from aggregates.people.budgets import DERIVING, NAMES, Budgets
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation
-from aggregates.people.entry import Operators, Uses
+from aggregates.people.entry import DERIVING, NAMES, Budgets, Operators, Uses
 from aggregates.prices.catalog import Served
 from aggregates.reports.events import ReportCancelled, ReportRequested
 from aggregates.scores.grades import PeerRanges

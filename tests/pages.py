@@ -22,8 +22,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from aggregates import ids
 from aggregates.capture.events import CaptureRecords
+from aggregates.decide import TOPICS
 from aggregates.event import Done
-from aggregates.topics import TOPICS
 from svc import settings
 from svc.cli import COMMANDS
 from svc.cli import main as svc

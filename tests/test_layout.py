@@ -20,7 +20,7 @@ ROOMS = {
 }
 ORDER: dict[str, tuple[str, ...]] = {
     "aggregates": (
-        *("characters", "event", "ids", "times", "reading", "records", "capture", "turns", "judging"),
+        *("event", "ids", "times", "reading", "records", "capture", "turns", "judging"),
         *(
             "sub_sessions",
             "prices",
@@ -31,7 +31,6 @@ ORDER: dict[str, tuple[str, ...]] = {
             "telemetry",
             "audit",
             "decide",
-            "topics",
         ),
     ),
     "projections": (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from aggregates.reading.readings import SHORT_WEIGHT, PromptReading, ResponseReading
 from aggregates.reading.verdicts import BOOLEANS, BooleanName, Evidence, Intent, Rubric
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.characters import plain
 from aggregates.event import Event
+from aggregates.ids import plain
 from aggregates.times import zone_named
 
 UNKNOWN = UUID(int=0)  # in a wish, where the decision finds the id
@@ -23,20 +23,29 @@ Channel = Literal["email", "webhook"]  # by which a developer is told that a rep
 class PeopleAct(Event, frozen=True, kw_only=True, omit_defaults=True):
     """Its first field is the id of the record that it is about, or begins."""
 
-    ABOUT: ClassVar[str]
-    BEGINS: ClassVar[bool] = False
-
     received_at_us: int = 0
     by: UUID | None = None  # the member who did it on a page; None where the internal secret, or the server, did
 
+    @classmethod
+    def about(cls) -> str:
+        """The kind of that record, as its topic tells."""
+        head, _, what = cls.TOPIC.partition(".")
+        return "team membership" if what.startswith("member-") else _NOUNS.get(head, head)
 
+    @classmethod
+    def begins(cls) -> bool:
+        return cls.TOPIC.partition(".")[2] in _BEGINNINGS
+
+
+_NOUNS = {"credential": "key", "forget": "request to be forgotten", "access": "claim"}  # else the topic's word
+_BEGINNINGS = {
+    *("created", "requested", "started", "member-added", "issued", "offered", "linked", "opened", "claimed"),
+}
 OWN_ID = len(PeopleAct.__struct_fields__)  # the place of that first field
 
 
 class CreateOrganization(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "organization.created"
-    ABOUT = "organization"
-    BEGINS = True
     organization_id: UUID
     name: str
 
@@ -45,7 +54,6 @@ class ChangeOrganization(PeopleAct, frozen=True, kw_only=True, omit_defaults=Tru
     """Settings; None leaves one as it was, a retention of 0 days keeps for good."""
 
     TOPIC: ClassVar[str] = "organization.changed"
-    ABOUT = "organization"
     organization_id: UUID
     name: str | None = None
     text_leaves: bool | None = None
@@ -57,8 +65,6 @@ class ChangeOrganization(PeopleAct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class CreateDeveloper(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "developer.created"
-    ABOUT = "developer"
-    BEGINS = True
     developer_id: UUID
     display_name: str
     email: str | None = None  # of nobody else; it and what follows is told by `ChangeDeveloper`
@@ -72,7 +78,6 @@ class ChangeDeveloper(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """Profile; None leaves a field as it was, an empty e-mail address takes it away."""
 
     TOPIC: ClassVar[str] = "developer.changed"
-    ABOUT = "developer"
     developer_id: UUID
     display_name: str | None = None
     email: str | None = None
@@ -86,8 +91,6 @@ class RequestForget(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The developer asks to be forgotten. Nothing is deleted by it."""
 
     TOPIC: ClassVar[str] = "forget.requested"
-    ABOUT = "request to be forgotten"
-    BEGINS = True
     developer_id: UUID
 
 
@@ -95,14 +98,11 @@ class WithdrawForget(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The developer asks no longer."""
 
     TOPIC: ClassVar[str] = "forget.withdrawn"
-    ABOUT = "request to be forgotten"
     developer_id: UUID
 
 
 class StartMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.started"
-    ABOUT = "membership"
-    BEGINS = True
     membership_id: UUID = UNKNOWN
     organization_id: UUID
     developer_id: UUID
@@ -111,22 +111,18 @@ class StartMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 class ChangeMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.changed"
-    ABOUT = "membership"
     membership_id: UUID
     role: Role
 
 
 class EndMembership(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "membership.ended"
-    ABOUT = "membership"
     membership_id: UUID
     forgotten: bool = False  # whether the person is to be forgotten: that is done for the last owner, too
 
 
 class CreateTeam(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.created"
-    ABOUT = "team"
-    BEGINS = True
     team_id: UUID
     organization_id: UUID
     name: str
@@ -134,14 +130,11 @@ class CreateTeam(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 class EndTeam(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.ended"
-    ABOUT = "team"
     team_id: UUID
 
 
 class AddTeamMember(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.member-added"
-    ABOUT = "team membership"
-    BEGINS = True
     team_membership_id: UUID
     team_id: UUID
     developer_id: UUID
@@ -149,7 +142,6 @@ class AddTeamMember(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 class RemoveTeamMember(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "team.member-removed"
-    ABOUT = "team membership"
     team_membership_id: UUID
     team_id: UUID = UNKNOWN
 
@@ -158,8 +150,6 @@ class IssueKey(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A key exists; only its digest is stored."""
 
     TOPIC: ClassVar[str] = "credential.issued"
-    ABOUT = "key"
-    BEGINS = True
     credential_id: UUID
     organization_id: UUID
     developer_id: UUID
@@ -172,7 +162,6 @@ class IssueKey(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 class RevokeKey(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "credential.revoked"
-    ABOUT = "key"
     credential_id: UUID
 
 
@@ -180,7 +169,6 @@ class NoteKeyUse(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The key opened something on this day of UTC; told once a day at most."""
 
     TOPIC: ClassVar[str] = "credential.used"
-    ABOUT = "key"
     credential_id: UUID
     last_used_on: str
 
@@ -189,8 +177,6 @@ class OfferLink(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A link exists that signs a developer in once. Its id comes from its text, which is stored nowhere."""
 
     TOPIC: ClassVar[str] = "link.offered"
-    ABOUT = "link"
-    BEGINS = True
     link_id: UUID
     organization_id: UUID
     developer_id: UUID
@@ -200,7 +186,6 @@ class OfferLink(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 class UseLink(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "link.used"
-    ABOUT = "link"
     link_id: UUID
 
 
@@ -208,8 +193,6 @@ class LinkIdentity(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """An account of a sign-in provider stands for a developer. Its id comes from issuer and subject."""
 
     TOPIC: ClassVar[str] = "identity.linked"
-    ABOUT = "identity"
-    BEGINS = True
     identity_id: UUID
     issuer: str
     developer_id: UUID
@@ -220,7 +203,6 @@ class EndIdentity(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """The account stands for nobody any more."""
 
     TOPIC: ClassVar[str] = "identity.ended"
-    ABOUT = "identity"
     identity_id: UUID
 
 
@@ -228,8 +210,6 @@ class OpenSignIn(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A browser stands for a developer. The id comes from its cookie, which is stored nowhere."""
 
     TOPIC: ClassVar[str] = "sign-in.opened"
-    ABOUT = "sign-in"
-    BEGINS = True
     sign_in_id: UUID
     organization_id: UUID
     developer_id: UUID
@@ -242,13 +222,11 @@ class SeeSignIn(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """It was used; told once a day at most."""
 
     TOPIC: ClassVar[str] = "sign-in.seen"
-    ABOUT = "sign-in"
     sign_in_id: UUID
 
 
 class EndSignIn(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "sign-in.ended"
-    ABOUT = "sign-in"
     sign_in_id: UUID
     administered: bool = False  # whether it is an act of administration, unlike signing out oneself
 
@@ -257,8 +235,6 @@ class ClaimAccess(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
     """A developer says that a sign-in, key or account is theirs, which came by another member's link."""
 
     TOPIC: ClassVar[str] = "access.claimed"
-    ABOUT = "claim"
-    BEGINS = True
     access_id: UUID
     only_in: UUID | None = None  # the sign-in that alone hides it from now on, since it came by such a link itself
 
@@ -272,8 +248,7 @@ TEAM_MINIMUM_LEAST, TEAM_MINIMUM_MOST = 2, 1_000
 RETENTION_DAYS_MAX = 36_500
 EMAIL_CHARACTERS_MAX = 254
 _EMAIL_PART = r"[!#-'*+\-./0-9=?A-Z^-~]+"
-EMAIL = re.compile(f"{_EMAIL_PART}@{_EMAIL_PART}")
-"""Enough to hold one address of ASCII and no second one, and no header of a mail."""
+EMAIL = re.compile(f"{_EMAIL_PART}@{_EMAIL_PART}")  # one address of ASCII and no second one, and no header of a mail
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}", re.ASCII)
 
 

@@ -20,7 +20,7 @@ def decide_people(
 
     Ending what has ended, or setting what is set, changes nothing.
     """
-    kind = people.KINDS[act.ABOUT]
+    kind = people.KINDS[act.about()]
     if isinstance(act, acts.EndMembership) and (past := directory.past_membership(act.membership_id)):
         return (), past
     stream_id = _stream(act, directory)
@@ -105,10 +105,10 @@ def _refusal(  # noqa: C901  # a table of refusals: one case for each command th
             other := with_email(directory, email)
         ) is not None and other.id != act.developer_id:
             return _conflict(f"{email} is the e-mail address of developer {other.id} already")
-        case _, None if not act.BEGINS:
-            return _not_found(act.ABOUT, _own_id(act))
-        case _, known if known is not None and act.BEGINS:
-            return _conflict(f"there is already a {act.ABOUT} {_own_id(act)}")
+        case _, None if not act.begins():
+            return _not_found(act.about(), _own_id(act))
+        case _, known if known is not None and act.begins():
+            return _conflict(f"there is already a {act.about()} {_own_id(act)}")
         case acts.CreateTeam(), _:
             return _missing(directory, "organization", act.organization_id)
         case acts.AddTeamMember(), _:

@@ -216,18 +216,16 @@ _AT_FIRST: dict[str, Any] = {
 
 def applied(record: Record | None, event: PeopleAct) -> Record:
     at, values = iso(event.received_at_us), msgspec.structs.asdict(event)
-    if event.BEGINS:
-        kind = KINDS[event.ABOUT]
+    if event.begins():
+        kind = KINDS[event.about()]
         own_id, expires_at_us = values[event.__struct_fields__[OWN_ID]], values.get("expires_at_us")
         if isinstance(record, Membership):
             own_id = values["membership_id"] = membership_id(own_id, event.received_at_us)
         values |= {"id": own_id, "key_id": own_id, "created_at": at, "started_at": at, "issued_at": at, "seen_at": at}
         values["linked_at"] = at
         values["expires_at"] = None if expires_at_us is None else iso(expires_at_us)
-        first = _AT_FIRST | {
-            name: value for name, value in values.items() if value is not None or name not in _AT_FIRST
-        }
-        return msgspec.convert(first, kind)  # a kind takes the values that it has fields for
+        told = {name: value for name, value in values.items() if value is not None or name not in _AT_FIRST}
+        return msgspec.convert(_AT_FIRST | told, kind)  # a kind takes the values that it has fields for
     assert record is not None, f"{type(event).__name__} begins no record"
     if marks := _MARKS.get(type(event)):
         now = {name: (getattr(record, name) or at) if mark is None else mark for name, mark in marks.items()}

@@ -1,7 +1,12 @@
-"""Who gets in, as things stand now: by a key, a sign-in, or an account of a sign-in provider; or as the operator."""
+"""Who gets in, as things stand now: by a key, a sign-in, or an account of a sign-in provider; or as the operator.
 
-from collections.abc import Iterator
+At the end: how much each may use of the server, once in.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -33,7 +38,6 @@ class Uses:
 
     def __init__(self) -> None:
         self._days: dict[UUID, int] = {}
-        """As many as there are keys and sign-ins: a text that is neither is never noted."""
 
     def note(self, id_: UUID, now_us: int) -> None:
         self._days[id_] = max(now_us // US_PER_DAY, self._days.get(id_, 0))
@@ -180,10 +184,9 @@ def inviters(directory: Directory) -> dict[Scope, str]:
 
 def begun(directory: Directory, uses: Uses) -> set[UUID]:
     """The developers who have signed in, linked an account or used a key: what they have is theirs alone to open."""
-    sign_ins = (each.developer_id for each in directory.all(SignIn))
-    accounts = (each.developer_id for each in directory.all(Identity))
-    used = (each.developer_id for each in directory.all(Key) if uses.shown(each).last_used_on)
-    return {*sign_ins, *accounts, *used}
+    used = (key for key in directory.all(Key) if uses.shown(key).last_used_on)
+    came: list[Access] = [*directory.all(SignIn), *directory.all(Identity), *used]
+    return {each.developer_id for each in came}
 
 
 def _opens(key: Key, now_us: int) -> bool:
@@ -216,7 +219,6 @@ class Operators:
         return _keep(self._links, digest, now_us + OPERATOR_LINK_SECONDS * US_PER_SECOND)
 
     def waits(self, digest: str, now_us: int) -> bool:
-        """Whether this link opens; asking does not use it."""
         return self._links.get(digest, 0) > now_us
 
     def use(self, digest: str) -> None:
@@ -237,3 +239,104 @@ def _keep(known: dict[str, int], digest: str, until_us: int) -> int:
     while len(known) > KEPT_MAX:
         del known[next(iter(known))]
     return until_us
+
+
+# What one developer, or one address, may use; whoever has used it up is asked to wait. An allowance is a bucket that
+# leaks: a whole window's use may come at once, and room for more comes back evenly. A use is counted when it is known,
+# so the last request before a refusal may go beyond it.
+
+User = UUID | str  # a developer, or an address
+US_PER_MINUTE = 60 * US_PER_SECOND
+BYTES_PER_MEGABYTE = 1024 * 1024
+USERS_MAX = 10_000  # whose use of an allowance is remembered; beyond it those are forgotten who used it longest ago
+ADDRESS = ("address_requests_per_minute", "address_megabytes_per_minute")
+DEVELOPER = ("requests_per_minute", "megabytes_per_minute", "cpu_seconds_per_minute")
+DERIVING = "deriving_seconds_per_minute"
+CAPTURES = ("sessions_per_day", "stored_megabytes_per_day", DERIVING)  # these keep nobody from reading
+WRONG_KEYS = "wrong_keys_per_minute"
+NAMES = (*DEVELOPER, *CAPTURES, *ADDRESS, WRONG_KEYS)  # each is a setting
+
+
+class Exhausted(NamedTuple):
+    """The allowance that is used up."""
+
+    name: str
+    most: int
+    wait_seconds: int
+    is_new: bool  # whether nobody was told before, since there last was room
+
+
+class BudgetShown(msgspec.Struct, frozen=True):
+    """An allowance of each developer or address; its name is the setting's."""
+
+    name: str
+    most: int  # 0: no bound
+    used: float  # by whoever has used most of it: 1 is all of it
+    used_by: str | None  # that developer's id, or that address
+    refused: int  # requests answered 429 for it since the start
+
+
+class _Use(msgspec.Struct):
+    level_us: float = 0.0  # how long the use takes to leak away; a full window is as much as may be used
+    at_us: int = 0
+    told: bool = False
+
+    def leak(self, now_us: int) -> None:
+        if now_us > self.at_us:  # a clock that was set back leaks nothing, and keeps nobody waiting for long
+            self.level_us = max(self.level_us - (now_us - self.at_us), 0.0)
+        self.at_us = now_us
+
+
+class Budgets:
+    """Who has used how much of what, and what each may use in a window; 0 or none: no bound."""
+
+    def __init__(self, most: Mapping[str, int]) -> None:
+        self._most = {name: amount for name in NAMES if (amount := most.get(name, 0))}
+        self._uses: dict[str, OrderedDict[User, _Use]] = {name: OrderedDict() for name in self._most}
+        self.refused: Counter[str] = Counter()
+
+    def use(self, name: str, user: User, amount: float, now_us: int) -> None:
+        most = self._most.get(name)
+        if most is None or not amount:
+            return
+        uses = self._uses[name]
+        use = uses.get(user) or _Use()
+        use.leak(now_us)
+        window_us = _window_us(name)
+        # Nobody waits for longer than a window, whatever one request turned out to be.
+        use.level_us = min(use.level_us + amount * window_us / most, 2.0 * window_us)
+        uses[user] = use
+        uses.move_to_end(user)
+        if len(uses) > USERS_MAX:
+            uses.popitem(last=False)
+
+    def exhausted(self, names: Iterable[str], user: User, now_us: int) -> Exhausted | None:
+        """The first allowance of which the user has nothing left."""
+        for name in names:
+            use = self._uses[name].get(user) if name in self._most else None
+            if use is None:
+                continue
+            use.leak(now_us)
+            over_us = use.level_us - _window_us(name)
+            if over_us < 0:
+                use.told = False
+                continue
+            self.refused[name] += 1
+            is_new, use.told = not use.told, True
+            return Exhausted(name, self._most[name], 1 + int(over_us // US_PER_SECOND), is_new)
+        return None
+
+    def shown(self, now_us: int) -> list[BudgetShown]:
+        found = []
+        for name in NAMES:
+            used_us, by = 0.0, None
+            for user, use in self._uses.get(name, {}).items():
+                use.leak(now_us)
+                if use.level_us > used_us:
+                    used_us, by = use.level_us, str(user)
+            found.append(BudgetShown(name, self._most.get(name, 0), used_us / _window_us(name), by, self.refused[name]))
+        return found
+
+
+def _window_us(name: str) -> int:
+    return US_PER_DAY if name.endswith("_per_day") else US_PER_MINUTE

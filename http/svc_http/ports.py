@@ -14,10 +14,9 @@ from aggregates.audit import Act
 from aggregates.decide import AnyCommand
 from aggregates.event import Digester, Mendable, Reply, Scope
 from aggregates.people.acts import Channel, PeopleAct
-from aggregates.people.budgets import Budgets, BudgetShown
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Activation, Directory
-from aggregates.people.entry import Account, Operators, Uses
+from aggregates.people.entry import Account, Budgets, BudgetShown, Operators, Uses
 from aggregates.prices.catalog import CatalogCommand, CatalogReply, Published, RevisionRecord, Served
 from aggregates.reports.decide import BackfillRecord, BackfillReply
 from aggregates.reports.events import BackfillRequested

@@ -20,8 +20,17 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
-from aggregates.people.budgets import ADDRESS, BYTES_PER_MEGABYTE, CAPTURES, DEVELOPER, WRONG_KEYS
-from aggregates.people.entry import KeyRefusal, Principal, authenticate, principal
+from aggregates.people.entry import (
+    ADDRESS,
+    BYTES_PER_MEGABYTE,
+    CAPTURES,
+    DEVELOPER,
+    WRONG_KEYS,
+    KeyRefusal,
+    Principal,
+    authenticate,
+    principal,
+)
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, no_content, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service

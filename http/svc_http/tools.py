@@ -23,8 +23,8 @@ from quart_trio.wrappers import TrioResponse
 from werkzeug.datastructures import MultiDict
 from werkzeug.routing import Map, Rule
 
-from aggregates.characters import plain
 from aggregates.event import Unavailable
+from aggregates.ids import plain
 from aggregates.scores.grades import GRADED_BYTES_MAX, PromptGrade, grade_text
 from svc_http.bodies import HttpError, check_content_type, unavailable
 from svc_http.pages.words import HABITS, NEXT_HABIT, state_of

@@ -8,7 +8,7 @@ from pkgutil import get_data
 
 import msgspec
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import UNSURE_END, Floor
 from aggregates.reading.verdicts import OutcomeVerdict, kind_of

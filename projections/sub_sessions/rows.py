@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.characters import plain
 from aggregates.event import Scope
+from aggregates.ids import plain
 from aggregates.judging.rubric import NO_STANDING, Standing
 from aggregates.reading.verdicts import BOOLEANS, Applicability, BooleanName, Intent, UndecidedReason, applicable
 from aggregates.scores.grades import rubric_letter

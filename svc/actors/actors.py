@@ -28,7 +28,7 @@ from aggregates.decide import (
     touched_streams,
 )
 from aggregates.event import Context, Decision, Digester, Event, Reply
-from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
+from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
 from svc.log.codec import NewEvent, rough_bytes
 from svc.log.journal import COMMIT_APPENDS_MAX, JOURNAL_BYTES_MAX, Busy, Journal
 from svc.log.store import READS, Conflict, EventStore, KeyUnusable, StoreUnavailable, current_fences, fenced

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from svc import __version__
 
 Found = dict[str, Any]  # a record, as the API has it

@@ -16,8 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from aggregates.characters import escaped, plain
 from aggregates.event import Mendable
+from aggregates.ids import escaped, plain
 from svc.cli import Command, Found
 from svc.process import single
 from svc.settings import Settings, load_settings, unknown_variables

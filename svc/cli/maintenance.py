@@ -8,7 +8,7 @@ from uuid import UUID
 
 import click
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from aggregates.people.directory import Developer, Membership
 from svc.cli import Command
 from svc.cli.access import REPLAY, Access, NotReached, chosen, reach

@@ -24,8 +24,8 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, Notification, StoredEvent, Transcoder
 from msgspec.structs import fields, replace
 
+from aggregates.decide import TOPICS, UPCASTS, Upcast, upcast
 from aggregates.event import DeveloperEvent, Event, Unavailable, Words
-from aggregates.topics import TOPICS, UPCASTS, Upcast, upcast
 from svc.log.vault import Vault, VaultError
 
 _FORMAT = 2

@@ -12,9 +12,9 @@ from threading import Event, Lock
 import structlog
 import trio
 
+from aggregates.decide import TimePassed
 from aggregates.event import Scope
 from aggregates.ids import clock_stream
-from aggregates.topics import TimePassed
 from projections.apply import bookmark, next_due_us
 from projections.facts.facts import GiveWay
 from projections.facts.rows import Digesters

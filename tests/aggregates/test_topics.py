@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from aggregates.decide import TOPICS
 from aggregates.event import Event
-from aggregates.topics import TOPICS
 
 GOLDEN = Path(__file__).parent.parent / "topics.txt"
 

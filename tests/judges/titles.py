@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.reading.prompt_text import TITLE_CHARS_MAX
 from aggregates.sub_sessions.arcs import Arc, cut_arcs

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from aggregates.capture.events import MetricsCaptured, PromptAnswered, PromptCaptured, RecordsCaptured, SessionClaimed
+from aggregates.decide import TimePassed
 from aggregates.event import Digester, Event, Scope, Words
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.prices.catalog import CatalogPublished, RequestsRepriced
@@ -24,7 +25,6 @@ from aggregates.sub_sessions.sub_session import (
     ReworkOverridden,
     TitleEdited,
 )
-from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.reader import Reader, create_tables, key_of, table_names
 from tests.support.catalogs import list_rate, lookup, rate, snapshot

@@ -6,9 +6,9 @@ from pathlib import Path
 from uuid import UUID, uuid5
 
 from aggregates.capture.events import PromptCaptured
+from aggregates.decide import TimePassed
 from aggregates.event import Event, Words
 from aggregates.people.acts import CreateDeveloper
-from aggregates.topics import TimePassed
 from svc.log.codec import Codec, NewEvent
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import EventStore

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from aggregates.people import budgets
+from aggregates.people import entry
 from tests.cluster.sprayed import NODES, Together, balanced, folders, saw_command, told_of, told_of_command
 from tests.support.driver import bearer, until
 from tests.support.warm import Child, Warm
@@ -33,7 +33,7 @@ READY_SECONDS = 600.0  # nothing fails because a machine is slow: a server that 
 STOP_SECONDS = 5
 NOTHING: Mapping[str, str] = MappingProxyType({})
 QUIET = {"SVC_CATALOG_REFRESH": "false"}  # list prices are asked of nobody
-NO_BUDGETS = {f"SVC_{name.upper()}": "0" for name in budgets.NAMES}
+NO_BUDGETS = {f"SVC_{name.upper()}": "0" for name in entry.NAMES}
 """Of what a server is flooded with, nothing is refused."""
 KEY = re.compile(r"svc_[A-Za-z0-9_-]{43}")
 _READY = re.compile(r"ready intake=(\S+) api=(\S+)")

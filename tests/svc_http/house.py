@@ -13,14 +13,13 @@ from werkzeug.datastructures import Headers
 
 from aggregates.audit import Act, Told, acts
 from aggregates.capture.events import OperationClaimed
-from aggregates.decide import AnyCommand, StreamState, decide, evolve
+from aggregates.decide import AnyCommand, StreamState, TimePassed, decide, evolve
 from aggregates.event import Context, Digester, Event, Refused, Reply, Scope, Unavailable
 from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
-from aggregates.people.budgets import Budgets
 from aggregates.people.decide import PeopleReply, decide_people
 from aggregates.people.directory import Activation, Organization
-from aggregates.people.entry import Operators, Uses
+from aggregates.people.entry import Budgets, Operators, Uses
 from aggregates.prices.catalog import (
     CatalogCommand,
     CatalogPublished,
@@ -35,7 +34,6 @@ from aggregates.reports.decide import BackfillRecord, BackfillReply, decide_back
 from aggregates.reports.events import BackfillRequested
 from aggregates.reports.prose import Narration, Narrative, NarrativeRequest
 from aggregates.scores.grades import PeerRanges
-from aggregates.topics import TimePassed
 from projections.apply import apply
 from projections.prices import Coverage, Reading, TeamWindow
 from projections.reader import Reader

@@ -11,7 +11,7 @@ import trio.testing
 
 from aggregates.ids import membership_stream
 from aggregates.people.acts import ChangeMembership, EndMembership, RevokeKey, StartMembership
-from aggregates.people.budgets import WRONG_KEYS, Budgets
+from aggregates.people.entry import WRONG_KEYS, Budgets
 from svc_http.app import build_intake
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER, carry_out, issue, key_of

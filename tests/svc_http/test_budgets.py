@@ -8,7 +8,7 @@ import structlog
 import trio
 import trio.testing
 
-from aggregates.people.budgets import BYTES_PER_MEGABYTE, Budgets
+from aggregates.people.entry import BYTES_PER_MEGABYTE, Budgets
 from svc_http.app import build_api, build_intake
 from svc_http.bodies import AT_ONCE_MAX, SMALL_BYTES_MAX, Body
 from tests.support.people import ANA, BEN_KEY

@@ -10,7 +10,7 @@ import pytest
 import trio
 from quart_trio import QuartTrio
 
-from aggregates.people.budgets import Budgets
+from aggregates.people.entry import Budgets
 from svc_http import ports as lane
 from svc_http.app import build_api
 from svc_http.tools import with_tools

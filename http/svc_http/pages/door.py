@@ -15,9 +15,8 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.ids import sign_in_stream
 from aggregates.people.acts import PeopleAct
-from aggregates.people.budgets import ADDRESS, DEVELOPER
 from aggregates.people.directory import Developer, SignIn
-from aggregates.people.entry import Principal, signed_in
+from aggregates.people.entry import ADDRESS, DEVELOPER, Principal, signed_in
 from aggregates.times import zone_named
 from svc_http.bodies import Body, HttpError, accepted, check_content_type
 from svc_http.pages import rendering

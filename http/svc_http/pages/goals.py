@@ -9,7 +9,7 @@ from uuid import UUID
 from markupsafe import Markup, escape
 from quart import Response
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.sub_session import EditTitle, GapOverridden, Override
 from projections.explain.explain import explanation

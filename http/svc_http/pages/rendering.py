@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from quart import Response, request
 from quart_trio.wrappers import TrioResponse
 
-from aggregates.characters import plain
+from aggregates.ids import plain
 from aggregates.scores.grades import Interval, Tally
 from svc_http.bodies import HttpError
 from svc_http.pages import words

@@ -101,8 +101,8 @@ class OrganizationChange(msgspec.Struct):
 def _act(at: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
     """A route for an act. Its id stands in the path, or is new; POST and PATCH answer the record."""
     method, _, path = at.partition(" ")
-    record, own_id = KINDS[command.ABOUT], command.__struct_fields__[OWN_ID]
-    told: Mapping[int, str] = ({} if command.BEGINS else {404: "There is nothing of that id."}) | dict(refuses or {})
+    record, own_id = KINDS[command.about()], command.__struct_fields__[OWN_ID]
+    told: Mapping[int, str] = ({} if command.begins() else {404: "There is nothing of that id."}) | dict(refuses or {})
 
     async def carried_out(call: BySecret, ids: Mapping[str, UUID], values: Mapping[str, Any]) -> msgspec.Struct:
         act = msgspec.convert({**values, own_id: next(iter(ids.values()), None) or uuid.uuid4()}, command)
@@ -115,7 +115,7 @@ def _act(at: str, about: str, command: type[PeopleAct], refuses: Mapping[int, st
             await carried_out(call, ids, {})
 
         return
-    status, sent = (201, _body(command, "Body")) if command.BEGINS else (200, _body(command, "Change"))
+    status, sent = (201, _body(command, "Body")) if command.begins() else (200, _body(command, "Change"))
 
     @routes(f"{method} /v1/admin/{path}", about, answers=record, status=status, body=sent, refuses=told)
     async def handler(call: BySecret, body: msgspec.Struct, **ids: UUID) -> msgspec.Struct:
@@ -132,7 +132,7 @@ def _body(command: type[PeopleAct], end: str) -> type[msgspec.Struct]:
     for each in msgspec.structs.fields(command)[OWN_ID + 1 :]:
         default = each.default if each.default_factory is msgspec.NODEFAULT else each.default_factory()
         fields.append((each.name, each.type) if each.required else (each.name, each.type, default))
-    return msgspec.defstruct(f"{KINDS[command.ABOUT].__name__}{end}", fields, kw_only=True)
+    return msgspec.defstruct(f"{KINDS[command.about()].__name__}{end}", fields, kw_only=True)
 
 
 _act("POST organizations", "Found an organization.", acts.CreateOrganization)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.people.budgets import DEVELOPER, US_PER_MINUTE, USERS_MAX, Budgets, Exhausted
+from aggregates.people.entry import DEVELOPER, US_PER_MINUTE, USERS_MAX, Budgets, Exhausted
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.facts import ANA, BEN
 

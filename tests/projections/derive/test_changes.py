@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aggregates.decide import TimePassed
 from aggregates.event import Scope
-from aggregates.topics import TimePassed
 from projections.apply import apply
 from tests.fuzz.odd import examples
 from tests.projections.derive.test_any_order import CORRECTED

@@ -20,7 +20,7 @@ from aggregates.capture.events import (
 from aggregates.decide import AnyCommand
 from aggregates.event import Decision, Done, Reason, Refused
 from aggregates.ids import prompt_stream
-from aggregates.people.budgets import Budgets
+from aggregates.people.entry import Budgets
 from svc.actors.actors import (
     ACTOR_BATCH_BYTES_MAX,
     ACTOR_IDLE_SECONDS,

@@ -10,10 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from aggregates.decide import TimePassed
 from aggregates.event import Refused
 from aggregates.ids import CATALOG_STREAM, REPRICING_STREAM
 from aggregates.prices.catalog import CatalogPublished, PublishCatalog, Published, Repriced, RequestsRepriced, Snapshot
-from aggregates.topics import TimePassed
 from svc.jobs.catalog import (
     CATALOG_FIRST_REFRESH_SECONDS,
     CATALOG_REFRESH_SECONDS,

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from aggregates.decide import TOPICS, UPCASTS, TimePassed
 from aggregates.event import DeveloperEvent, Event, Words
 from aggregates.prices.catalog import Snapshot
-from aggregates.topics import TOPICS, UPCASTS, TimePassed
 from svc.log.codec import Codec, CorruptEvent, NewEvent, RecordedEvent, UnstorableEvent, rough_bytes
 from svc.log.vault import Vault
 from tests.fuzz.odd import examples

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from aggregates.capture.events import PromptCaptured, RecordsCaptured
+from aggregates.decide import TOPICS
 from aggregates.event import Words
 from aggregates.people.acts import ChangeOrganization
-from aggregates.topics import TOPICS
 from svc.maintenance.texts import TEXTS
 from svc.maintenance.verify import verify
 from svc.process import Place
