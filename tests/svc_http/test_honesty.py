@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-from aggregates.people.acts import ChangeDeveloper
-from aggregates.times import parse_instant
 from tests.support import otlp
-from tests.support.facts import HOUR, SECOND, Log, edit, request, shell
+from tests.support.facts import HOUR, SECOND
 from tests.support.otlp import NOW_US
-from tests.support.people import ANA, ANA_SCOPE, carry_out
 from tests.svc_http.house import Caller, House, prompt
 from tests.svc_http.routes.test_reads import V3
 
@@ -106,45 +103,6 @@ async def test_a_failure_that_a_hook_tells_speaks_against_the_goal_and_adds_no_r
     assert sum(each["count"] for each in errors) == int(told_twice)
 
 
-# --- days -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("zone", "first", "last", "hours"),
-    [
-        ("Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z", 25),
-        ("Australia/Lord_Howe", "2026-10-03T13:30:00Z", "2026-10-04T13:00:00Z", 23.5),
-    ],
-)
-async def test_a_day_on_which_the_clocks_change_ends_at_its_own_midnight(
-    house: House, api: Caller, zone: str, first: str, last: str, hours: float
-) -> None:
-    """Of four goals around it, the two within count: one at its first instant, one a second before its end."""
-    start_us, end_us = parse_instant(first), parse_instant(last)
-    assert end_us - start_us == hours * HOUR
-    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, timezone=zone))
-    for number, at_us in enumerate((start_us - SECOND, start_us, end_us - SECOND, end_us)):
-        log = Log(ANA_SCOPE)
-        log.now_us = at_us
-        log.prompt(f"s{number}", f"Add a --flag{number} switch to src/cli{number}.py and a test for it", at_us)
-        log.records(
-            f"s{number}",
-            request(at_us, model="claude-sonnet-4-5"),
-            edit(at_us + 1, path=f"src/cli{number}.py"),
-            shell(at_us + 2, "pytest -q"),
-            {"kind": "session_end", "source": "exit", "at_us": at_us + 3},
-        )
-        house.has_seen(log)
-    house.passes(end_us + 1)
-    house.clock_us = end_us - 1
-    speed = (await api.get(f"{V3}/speed?window=daily")).json
-    assert (speed["cspw"], speed["delta_cspw"], speed["sparkline"][2:]) == (2, 1, [1.0, 2.0])
-    today = (await api.get(f"{V3}/today-summary")).json
-    assert (today["timezone"], today["total_count"], today["prompts"]) == (zone, 2, 2)
-    house.clock_us = end_us
-    assert (await api.get(f"{V3}/speed?window=daily")).json["sparkline"] == [0.0, 1.0, 2.0, 1.0]
-
-
 # --- tokens ---------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +157,77 @@ async def test_a_plugin_beside_its_agents_own_log_doubles_nothing(house: House, 
     await sends(house, intake, REQUEST, EDIT, CHECK)
     assert (await only(api))["turns"] == 1
     assert await tokens_of(api) == (10, 5)
+
+
+# --- what is missing, and what is too much ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "tokens", "unmeasured"),
+    [(("api_request", {"model": "claude-sonnet-4-5", "cost_usd": 0.01}), None, 1), (ERROR, 15, 0)],
+    ids=["a request that told none", "a request that failed"],
+)
+async def test_sums_say_what_was_not_measured(
+    house: House, intake: Caller, api: Caller, told: Told, tokens: int | None, unmeasured: int
+) -> None:
+    """Null beside how many requests told no tokens; where the contract has a number it is of the others."""
+    await sends(house, intake, told, REQUEST, EDIT, CHECK)
+    row, week = await only(api), (await api.get(f"{V3}/tokens?window=daily")).json
+    assert (row["total_tokens"], row["unmeasured_requests"], row["unpriced_requests"]) == (tokens, unmeasured, 0)
+    assert (week["unmeasured_requests"], week["tpt"], await tokens_of(api)) == (unmeasured, 15, (10, 5))
+    said = (await api.get("/v1/insights/report?from=2026-05-28&to=2026-05-29")).json
+    assert said["totalInputTokens"] == (None if unmeasured else 10)
+
+
+async def test_responses_alone_count_wherever_tokens_and_cost_do(house: House, intake: Caller, api: Caller) -> None:
+    """Rightsizing, analytics and insights tell the same as the tokens of the day."""
+    house.clock_us = NOW_US
+    captured = (await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))).json["id"]
+    answer = {"prompt_id": captured, "response_operation_id": "op", "response_text": "Fixed."}
+    usage = {"model": "opus", "input_tokens": 70, "output_tokens": 30, "cost_usd": 0.25}
+    assert (await intake.post("/v1/prompts/response", answer | usage)).status == 204
+    house.passes(NOW_US + 2 * SECOND)
+    day = "from=2026-05-28&to=2026-05-28"
+    right = (await api.get(f"/v1/intelligence/rightsizing?{day}")).json
+    (used,), (month,) = right["modelUsage"], right["monthlyUsage"]
+    assert (used["model"], used["requestCount"], used["totalCostUsd"]) == ("opus", 1, 0.25)
+    assert (month["inputTokens"], month["outputTokens"], month["totalCostUsd"]) == (70, 30, 0.25)
+    said = (await api.get(f"/v1/insights/report?{day}")).json
+    assert (said["totalInputTokens"], said["costOptimization"]["totalCostUsd"]) == (70, 0.25)
+    (model,) = (await api.get("/v1/telemetry/analytics?date=2026-05-28")).json["models"]
+    assert (model["model"], model["requests"], model["costUsd"]) == ("opus", 1, 0.25)
+    assert await tokens_of(api) == (70, 30)
+
+
+@pytest.mark.parametrize("order", ["cbab", "babc"])
+async def test_files_have_one_order_whatever_came_first(house: House, intake: Caller, api: Caller, order: str) -> None:
+    """By edits, then by path."""
+    edits = [call("Edit", file_path=f"{name}.py", old_string="a", new_string="b") for name in order]
+    await sends(house, intake, REQUEST, *edits, CHECK)
+    files = (await api.get(f"{V3}/sub-sessions/{(await only(api))['sub_session_id']}")).json["files"]
+    assert [(each["path"], each["edits"]) for each in files] == [("b.py", 2), ("a.py", 1), ("c.py", 1)]
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "told"),
+    [
+        ("input_tokens", 10**12, (10**12 + 10, 0)),
+        ("output_tokens", 10**12, (10**12 + 20, 0)),
+        ("cost_usd", 1_000_000, (30, 1)),
+    ],
+)
+async def test_bounds_of_counts_and_costs_are_one(
+    house: House, intake: Caller, api: Caller, field: str, most: int, told: tuple[int, int]
+) -> None:
+    """A response capture and a log record take the same, and no more."""
+    captured = (await intake.post("/v1/prompts", prompt(tool_session_id="another"))).json["id"]
+    body = {"prompt_id": captured, "response_operation_id": "r", "response_text": "Done."}
+    assert (await intake.post("/v1/prompts/response", body | {field: most + 1})).status == 400
+    assert (await intake.post("/v1/prompts/response", body | {field: most})).status == 204
+    requests = [("api_request", {**REQUEST[1], "request_id": f"{n}", field: n}) for n in (most, most + 1)]
+    await sends(house, intake, *requests)
+    rows = {row["agent_session_id"]: row for row in (await api.get(f"{V3}/realtime/sub-sessions")).json}
+    assert (rows["s1"]["total_tokens"], rows["s1"]["unpriced_requests"]) == told
 
 
 async def test_no_table_holds_a_secret(house: House, intake: Caller) -> None:

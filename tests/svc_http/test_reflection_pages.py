@@ -71,30 +71,22 @@ async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: 
     assert "no proof of a cause" in text
 
 
-async def test_without_work_it_says_what_to_do(api: Caller) -> None:
+async def test_pages_without_figures_say_what_to_do(house: House, api: Caller) -> None:
+    """And where the chosen time is empty, that the newest work is from another."""
     assert "svc import claude-code" in words_of(await api.get("/habits"))
-
-
-async def test_where_the_time_is_empty_it_names_the_newest_work(house: House, api: Caller) -> None:
+    assert "No request was reported" in words_of(await api.get("/limits"))
     works(house)
     house.passes(NOW_US + 9 * DAY)
     assert "Your newest work is from" in words_of(await api.get("/habits?days=7"))
 
 
-async def test_a_prompt_is_graded_as_on_the_command_line_and_not_stored(house: House, api: Caller) -> None:
+@pytest.mark.parametrize("prompt", ["", "ok", "\u202e\x1b[31m", "<b>fix</b> the crash in src/a.py; run pytest"])
+async def test_any_text_is_graded_and_none_is_stored(house: House, api: Caller, prompt: str) -> None:
     events = len(house.events)
-    answer = await press(api, "/habits/grade", prompt="<b>fix</b> the crash in src/a.py; run pytest")
-    assert "Read as a bug fix" in words_of(answer)
-    assert "<b>fix" not in answer.body.decode()
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert len(house.events) == events
-
-
-@pytest.mark.parametrize("prompt", ["", "   ", "ok", "\u202e\x1b[31m", "한국어로만 쓴 글입니다 " * 30])
-async def test_any_text_can_be_graded(api: Caller, prompt: str) -> None:
     answer = await press(api, "/habits/grade", prompt=prompt)
-    assert answer.status == 200
-    assert "\u202e" not in answer.body.decode()
+    assert (answer.status, len(house.events), answer.headers["Cache-Control"]) == (200, events, "no-store")
+    assert ("Read as a bug fix" in words_of(answer)) == ("crash" in prompt)
+    assert not [each for each in ("\u202e", "<b>fix") if each in answer.body.decode()]
 
 
 # --- time and limits ----------------------------------------------------------------------------------------------
@@ -114,26 +106,18 @@ async def test_time_lost_is_told_by_cause_and_day(house: House, api: Caller) -> 
     assert "Only the newest" not in text
 
 
+@pytest.mark.parametrize(("most", "looked_at", "partial"), [(2, 2, True), (20_000, 3, False)])
 async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
-    house: House, api: Caller, monkeypatch: pytest.MonkeyPatch
+    house: House, api: Caller, monkeypatch: pytest.MonkeyPatch, most: int, looked_at: int, partial: bool
 ) -> None:
-    monkeypatch.setattr(figures, "REQUESTS_MAX", 2)
+    monkeypatch.setattr(figures, "REQUESTS_MAX", most)
     log = Log(ANA_SCOPE)
     log.now_us = NOW_US
-    log.records("s", failed(NOW_US - 3 * HOUR, 429), request(NOW_US - 2 * HOUR), request(NOW_US - HOUR))
+    log.records("s", *(request(NOW_US - hours * HOUR) for hours in (3, 2, 1)))
     house.has_seen(log)
     text = words_of(await api.get("/limits"))
-    assert "Nothing held you up that svc could see. 2 requests" in text
-    assert "Only the newest 2 requests of this time were looked at." in text
-
-
-async def test_without_requests_no_time_is_called_lost_or_saved(house: House, api: Caller) -> None:
-    assert "No request was reported" in words_of(await api.get("/limits"))
-    log = Log(ANA_SCOPE)
-    log.now_us = NOW_US
-    log.records("s", request(NOW_US - HOUR))
-    house.has_seen(log)
-    assert "Nothing held you up that svc could see. 1 request," in words_of(await api.get("/limits"))
+    assert f"Nothing held you up that svc could see. {looked_at} requests" in text
+    assert ("Only the newest 2 requests of this time were looked at." in text) is partial
 
 
 # --- compared -----------------------------------------------------------------------------------------------------
@@ -216,10 +200,13 @@ async def test_a_report_tells_what_was_not_reached_from_what_does_not_count(hous
 
 
 async def test_a_report_is_cancelled_while_it_waits(house: Workshop, api: Caller) -> None:
-    at = (await press(api, "/reports", period="weekly")).headers["Location"]
+    """And an empty one says so."""
+    at, kept = [(await press(api, "/reports", period=each)).headers["Location"] for each in ("weekly", "monthly")]
     assert (await press(api, f"{at}/delete")).status == 409
     await press(api, f"{at}/cancel")
     assert "It was cancelled" in words_of(await api.get(at))
+    await house.works()
+    assert "No goal counts yet in this time. Prompts No prompt was graded." in words_of(await api.get(kept))
 
 
 async def test_a_report_of_an_older_version_shows_what_it_has(
@@ -239,50 +226,32 @@ async def test_a_report_of_an_older_version_shows_what_it_has(
     assert "Old plan undecided 3 s" in text
 
 
-async def test_an_empty_report_says_so(house: Workshop, api: Caller) -> None:
-    at = (await press(api, "/reports", period="monthly")).headers["Location"]
-    await house.works()
-    assert "No goal counts yet in this time. Prompts No prompt was graded." in words_of(await api.get(at))
-
-
 async def test_reports_come_by_themselves_where_one_wants_them(house: House, api: Caller) -> None:
+    """Nothing is offered that the server cannot do, none is chosen at first, and what was not asked stays."""
+
+    def chosen() -> tuple[object, object]:
+        developer = house.directory.get(Developer, ANA)
+        assert developer is not None
+        return developer.report_schedules, developer.report_notices
+
     await press(api, "/reports/schedule", weekly="yes", monthly="yes")
-    developer = house.directory.get(Developer, ANA)
-    assert developer is not None
-    assert developer.report_schedules == ("weekly", "monthly")
-    assert (await api.get("/reports")).body.decode().count(" checked") == 2
-    await press(api, "/reports/schedule")
-    assert (await api.get("/reports")).body.decode().count(" checked") == 0
-
-
-async def test_who_wants_to_be_told_says_so_where_the_server_can(house: House, api: Caller) -> None:
-    """Nothing is offered that the server cannot do, and none is chosen at first."""
-    assert "tell me so" not in words_of(await api.get("/reports"))
+    shown = await api.get("/reports")
+    assert (chosen(), shown.body.decode().count(" checked")) == ((("weekly", "monthly"), ()), 2)
+    assert "tell me so" not in words_of(shown)
     house.settings = replace(house.settings, channels=("email", "webhook"))
     shown = await api.get("/reports")
     assert "When a report is finished, tell me so by e-mail webhook" in words_of(shown)
     assert "your own address, which is not known here yet" in words_of(shown)
-    assert " checked" not in shown.body.decode()
     await press(api, "/reports/schedule", email="yes", weekly="yes")
-    developer = house.directory.get(Developer, ANA)
-    assert developer is not None
-    assert (developer.report_notices, developer.report_schedules) == (("email",), ("weekly",))
     await press(api, "/reports", period="daily", date="2026-07-31")
     (asked,) = [each for each in house.events if isinstance(each, ReportRequested)]
-    assert asked.notices == ("email",)
+    assert (chosen(), asked.notices) == ((("weekly",), ("email",)), ("email",))
+    house.settings = replace(house.settings, channels=())  # the mail server is away for a day
     await press(api, "/reports/schedule")
-    developer = house.directory.get(Developer, ANA)
-    assert developer is not None
-    assert developer.report_notices == ()
-
-
-async def test_a_form_without_the_question_changes_nothing_of_it(house: House, api: Caller) -> None:
-    """As when whoever runs the server takes the mail server away for a day."""
-    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, report_notices=("email",)))
-    await press(api, "/reports/schedule", daily="yes")
-    developer = house.directory.get(Developer, ANA)
-    assert developer is not None
-    assert developer.report_notices == ("email",)
+    assert chosen() == ((), ("email",))
+    house.settings = replace(house.settings, channels=("email", "webhook"))
+    await press(api, "/reports/schedule")
+    assert chosen() == ((), ())
 
 
 async def test_a_report_says_what_came_of_telling(house: Workshop, api: Caller) -> None:
@@ -303,7 +272,6 @@ async def test_a_report_says_what_came_of_telling(house: Workshop, api: Caller) 
     assert "Telling you by webhook was given up after 3 tries." in words_of(await api.get(at))
 
 
-async def test_a_form_that_does_not_fit_says_so(api: Caller) -> None:
-    assert (await press(api, "/reports", period="yearly")).status == 400
-    assert (await press(api, "/reports", period="daily", date="yesterday")).status == 400
-    assert (await press(api, "/reports", period="daily", date="2030-01-01")).status == 400
+@pytest.mark.parametrize(("period", "date"), [("yearly", ""), ("daily", "yesterday"), ("daily", "2030-01-01")])
+async def test_a_form_that_does_not_fit_says_so(api: Caller, period: str, date: str) -> None:
+    assert (await press(api, "/reports", period=period, date=date)).status == 400
