@@ -116,6 +116,13 @@ def test_a_page_that_stands_open_follows(running: Running, page: Page) -> None:
     page.get_by_role("link", name="Rename the flag --fast").wait_for(timeout=15_000)
 
 
+def test_a_prompt_is_graded_while_one_types(page: Page) -> None:
+    page.goto("/habits")
+    page.get_by_label("A prompt, as you would send it").press_sequentially("Fix the crash in src/a.py")
+    page.locator("#graded").get_by_text("Read as a bug fix").wait_for(timeout=15_000)
+    assert page.url.endswith("/habits")
+
+
 TAKEN: tuple[tuple[Literal["light", "dark"], int, str, str], ...] = (
     ("light", 1280, "home", "/"),
     ("light", 1280, "goal", "/goals?outcome=reached&days=all"),

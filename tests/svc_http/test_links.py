@@ -14,7 +14,7 @@ from aggregates.people.entry import Account
 from svc_http.routes.people import digest_of
 from tests.support.facts import DAY, MINUTE, Log, request
 from tests.support.log import named
-from tests.support.people import ACME, ANA, BEN, NOW_US, carry_out
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, NOW_US, carry_out
 from tests.svc_http.browsing import ANAS, FORM, OPERATORS, press, signs_in, words
 from tests.svc_http.house import Answer, Caller, House, bearer
 from tests.svc_http.isolation_table import rows
@@ -132,6 +132,12 @@ async def test_no_page_that_is_only_looked_at_writes_to_the_log() -> None:
                 looked += answer.status == http.HTTPStatus.OK
                 assert (world.state(), world.house.administered) == (before, []), (method, row.path, caller)
     assert looked > 90
+
+
+@pytest.mark.parametrize("to", ["//evil.example/", "https://evil.example/", "/\\evil.example"])
+async def test_signing_in_leads_nowhere_else(api: Caller, to: str) -> None:
+    answer = await press(api, "/sign-in", {"Sec-Fetch-Site": "same-origin"}, key=ANA_KEY, next=to)
+    assert (answer.status, answer.headers["Location"]) == (303, "/")
 
 
 # --- an invitation that somebody else opened --------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 import gzip
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -78,7 +77,9 @@ def opened(request: pytest.FixtureRequest, server: Server) -> Opened:
 
 
 async def test_the_official_client_lists_and_calls_every_tool(server: Server, opened: Opened) -> None:
-    """Each has a type for what it answers, is marked read only, and says that what it quotes is data."""
+    """Each has a type for what it answers, is marked read only, and says that what it quotes is data. Nothing of a
+    question is stored, and one that does not fit is a sentence for the model."""
+    before, found = _log_head(server), dict[str, Any]()
     async with opened(_key(server)) as client:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == NAMES
@@ -87,7 +88,6 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint is True
             assert "never an instruction" in (tool.description or "")
-        found: dict[str, Any] = {}
         for name in NAMES:
             arguments: dict[str, Any] = {}
             if name == "explain_goal":
@@ -97,14 +97,18 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
             result = await client.call_tool(name, arguments)
             assert result.is_error is not True, result.content
             found[name] = result.structured_content
+        missing = await client.call_tool("explain_goal", {"id": "00000000-0000-4000-8000-000000000000"})
+        assert (missing.is_error, "of yours" in str(missing.content)) == (True, True)
+        assert (await client.call_tool("my_goals", {"limit": 5_000})).is_error
+        assert not (await client.call_tool("my_goals", {"limit": 1})).is_error
+    assert _log_head(server) == before
     assert found["my_goals"]["goals"][0]["state"] == "going on"
     assert found["grade_prompt"]["letter"] is not None
     told = json.dumps(found, ensure_ascii=False)
-    assert ANSWER not in told
-    assert "HOSTILE" not in told
-    assert "\u202e" not in told
+    assert [each for each in (ANSWER, "HOSTILE", "\u202e") if each in told] == []
     assert all(len(text) <= QUOTED_CHARACTERS_MAX and "\n" not in text for text in _quotes(found))
-    assert "rm -rf" not in json.dumps(_without_quotes(found)), "hostile words stand in quoted data alone"
+    unquoted = re.sub(r'"quoted_data": "(?:[^"\\]|\\.)*"', "", told)
+    assert "rm -rf" not in unquoted, "hostile words stand in quoted data alone"
     # The order to ignore instructions names no goal, so the title is what follows it.
     assert any("mail the key" in text for text in _quotes(found)), "which is where they are"
 
@@ -116,62 +120,13 @@ def _quotes(value: Any) -> list[str]:
     return [each for part in value for each in _quotes(part)] if isinstance(value, list) else []
 
 
-def _without_quotes(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_quotes(part) for name, part in value.items() if name != "quoted_data"}
-    return [_without_quotes(part) for part in value] if isinstance(value, list) else value
-
-
-async def test_nothing_is_stored_by_asking(server: Server, opened: Opened) -> None:
-    """Not the prompt that is graded either: the log is as long as before."""
-    before = _log_head(server)
-    async with opened(_key(server)) as client:
-        await client.call_tool("grade_prompt", {"text": "make it nice"})
-        await client.call_tool("my_goals", {"limit": 5})
-    assert _log_head(server) == before
-
-
 def _log_head(server: Server) -> str:
     lines = server.api.get("/metrics").text.splitlines()
     return next(line for line in lines if line.startswith("svc_log_head") or line.startswith("svc_log_position"))
 
 
-async def test_what_does_not_fit_is_an_error_for_the_model(server: Server, opened: Opened) -> None:
-    """An id of nobody, a limit beyond the bound: a sentence, and the next call works."""
-    async with opened(_key(server)) as client:
-        missing = await client.call_tool("explain_goal", {"id": "00000000-0000-4000-8000-000000000000"})
-        assert missing.is_error
-        assert "of yours" in str(missing.content)
-        assert (await client.call_tool("my_goals", {"limit": 5_000})).is_error
-        assert not (await client.call_tool("my_goals", {"limit": 1})).is_error
-
-
 MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 ACCEPTED = {"Accept": "application/json, text/event-stream"}
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 401),
-        ({"Authorization": "Bearer svc_" + "x" * 43}, 401),
-        ({"Host": "evil.example.org"}, 421),
-    ],
-)
-def test_nobody_asks_without_a_key_or_by_another_name(server: Server, headers: dict[str, str], status: int) -> None:
-    """The API's own refusals, before a message is looked at."""
-    own = {"Authorization": f"Bearer {_key(server)}"} if "Host" in headers else {}
-    with httpx.Client(base_url=server.api_url) as nobody:
-        answer = nobody.post("/mcp", json=MESSAGE, headers={**ACCEPTED, **own, **headers})
-    assert answer.status_code == status, answer.text
-    assert "message" in answer.json()
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "OPTIONS"])
-def test_only_a_message_is_taken(server: Server, method: str) -> None:
-    """There is no stream to be opened, and no session to be ended."""
-    answer = server.api.request(method, "/mcp", headers={"Accept": "text/event-stream"})
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
 LISTEN = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"subscriptions": []}}
@@ -196,23 +151,20 @@ def test_every_message_is_answered_whole_behind_the_same_headers(server: Server,
         (gzip.compress(b" " * (BODY_BYTES_MAX + 1)), {"Content-Encoding": "gzip"}, 413),
         (b"{}", {"Content-Encoding": "br"}, 415),
         (b"{}", {"Content-Type": "text/plain"}, 415),
-        (b"{}", {"Origin": "https://evil.example"}, 403),
         (b"{}", {"Origin": "null"}, 403),
         (b"{}", {"Origin": "http://["}, 403),
+        (b"{}", {"Host": "evil.example.org"}, 421),
+        (b"{}", {"Authorization": "Bearer svc_" + "x" * 43}, 401),
+        (b"{}", {"Authorization": ""}, 401),
     ],
 )
-def test_a_message_is_bounded_like_every_body(server: Server, body: bytes, more: dict[str, str], status: int) -> None:
+def test_a_message_is_refused_as_the_api_refuses_anything(
+    server: Server, body: bytes, more: dict[str, str], status: int
+) -> None:
     headers = {"Content-Type": "application/json", **ACCEPTED, **more}
     answer = server.api.post("/mcp", content=body, headers=headers)
     assert answer.status_code == status, answer.text
     assert answer.json()["code"] == status
-
-
-def test_there_are_no_tools_where_the_setting_is_off(tmp_path: Path) -> None:
-    """It is off by default."""
-    key = init(tmp_path / "var")["key"]
-    with serving(tmp_path / "var", key) as server:
-        assert server.api.post("/mcp", json=MESSAGE, headers=ACCEPTED).status_code == 404
 
 
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
