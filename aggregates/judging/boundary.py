@@ -23,9 +23,7 @@ PAUSE_US = 10 * _MINUTE_US
 TURNS_MAX = 200
 """No goal is followed for longer: the next turn opens another sub-session, so that none costs more the longer it is."""
 _NOVEL_MIN = 3
-_SHARE_OF = 5
-"""Words that are added to those of a turn before a share is taken of them, one of them as known: of few words a share
-says little."""
+_SHARE_OF = 5  # so many words are added to those of a turn, one as known: of few words a share says little
 _BEFORE_PERCENT = (30, 20, 8)
 _NO_WORDS_PERCENT = 8
 _EARLIER_PERCENT = (40, 30)
@@ -95,9 +93,8 @@ def _topic(turn: Turn) -> frozenset[int]:
 def _works(turn: Turn) -> bool:
     """Whether a command is one that an agent worked on; one that only sets something is not."""
     prompt = turn.prompt
-    if prompt is None or prompt.navigational != "command" or prompt.shows("sets up the session"):
-        return False
-    return turn.work.tool_calls > 0 or _answers(turn)
+    sets = prompt is None or prompt.navigational != "command" or prompt.shows("sets up the session")
+    return not sets and (turn.work.tool_calls > 0 or _answers(turn))
 
 
 def _answers(turn: Turn) -> bool:
@@ -202,9 +199,7 @@ class BoundaryModel(msgspec.Struct, frozen=True):
 
     bias: int
     weights: Mapping[str, int]
-    even: int = 0
-    """The logit of the chance at which a sum is 0: a missed boundary costs as much as a false one, and few gaps are
-    boundaries, so a gap is taken for one long before it is more likely one than not."""
+    even: int = 0  # the logit where a sum is 0: few gaps are boundaries, and one missed costs as much as one false
 
     def chance(self, logit: int) -> float:
         """That experts see another topic at such a sum, 0-1, rounded to 3 digits."""
@@ -212,17 +207,13 @@ class BoundaryModel(msgspec.Struct, frozen=True):
 
 
 BOUNDARY_BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[str, Bounds])["boundary"]
-"""Between which chances of another topic a gap is in the unsure band; training writes them."""
 SHIPPED_BOUNDARY = msgspec.json.decode(get_data(__name__, "boundary.json") or b"", type=BoundaryModel)
 
 
 def topic_shift(
     arc: OpenArc, turn: Turn, model: BoundaryModel = SHIPPED_BOUNDARY, *, after_commit: bool = False
 ) -> BoundaryVerdict:
-    """Judge whether `turn` leaves the topic of the open sub-session `arc`, which has a turn.
-
-    `after_commit`: the changes of `arc` were just committed.
-    """
+    """Whether `turn` leaves the topic of `arc`, which has a turn. `after_commit`: its changes were just committed."""
     why_not = cannot_shift(arc, turn)
     if why_not is not None:
         return BoundaryVerdict(False, 0.95, (Evidence(why_not, turn.position),))

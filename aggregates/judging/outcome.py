@@ -108,10 +108,7 @@ def judge_outcome(
     *,
     unsure_end: bool = False,
 ) -> OutcomeVerdict:
-    """Judge a sub-session by its turns and the turn that follows it in the same agent session, if any.
-
-    `unsure_end`: whether that turn opens another goal is in the unsure band.
-    """
+    """By its turns and the turn that follows in the same agent session. `unsure_end`: that one may go on with it."""
     real = [turn for turn in turns if not _commands_only(turn)] or turns
     marks = _marks(turns)
     if turns[0].prompt is not None and turns[0].prompt.asks_to_revert:

@@ -106,8 +106,7 @@ class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     how: str
     next: str  # the same for one who is to begin with it, as the end of a sentence
     rewrite: str  # how it is earned with a prompt's own sentence, `said`
-    nearest: str | None = None
-    """What a missed one was looked for; whether the context is enough is weighed, and no words stand for it."""
+    nearest: str | None = None  # what a missed one was looked for; none where no words stand for it
 
 
 HABIT_WORDS = msgspec.toml.decode(get_data(__name__, "habits.toml") or b"", type=dict[BooleanName, HabitWords])
@@ -120,8 +119,8 @@ _UNSEARCHED = "missed, as it was judged; words are searched in English only"
 def rubric_evidence(text: str | None, rubric: Rubric, position: int) -> dict[BooleanName, Evidence]:
     """For each boolean that applies, what speaks for it, or what was missed. Empty unless the rubric is ok.
 
-    `position`: of the fact whose words are `text`, None where they are gone. A span points into `text`: at what earned
-    the boolean, or at what came nearest to a missed one; where no words stand out there is none.
+    `position`: of the fact whose words are `text`, None where they are gone. A span points at what earned the boolean,
+    or came nearest.
     """
     if rubric.intent is None:
         return {}
@@ -158,15 +157,8 @@ _ITEM_MARK = re.compile(r"(?<=[.!?:])\s+(?:\d{1,2}[.)]?|[-*•–])\s*$")
 """Of the first item of a list, left of it where the line was cut."""
 
 
-def how_to_earn(name: BooleanName, text: str | None) -> str:
-    """How this very prompt would earn it: its own first sentence, with what is missing."""
-    said = "" if text is None else first_sentence(text)
-    return HABIT_WORDS[name].rewrite.format(said=said) if said else HABIT_WORDS[name].how
-
-
 def first_sentence(text: str) -> str:
-    """The first sentence of a prompt's own words on one line, without its full stop, cut with an ellipsis where it is
-    long; empty where it has none, or only leads up to what follows."""
+    """Of a prompt's own words, on one line, cut where it is long; empty where it only leads up to what follows."""
     from aggregates.reading.prompt_text import cut_end, split_pasted, title_and_summary  # late: loaded with the first
 
     title, summary = title_and_summary(split_pasted(text))
@@ -180,6 +172,12 @@ def first_sentence(text: str) -> str:
     return f"{ended} …" if stop is None and len(first) < len(line) else ended.rstrip(" .!?;,")
 
 
+def how_to_earn(name: BooleanName, text: str | None) -> str:
+    """How this very prompt would earn it: its own first sentence, with what is missing."""
+    said = "" if text is None else first_sentence(text)
+    return HABIT_WORDS[name].rewrite.format(said=said) if said else HABIT_WORDS[name].how
+
+
 # What a developer could do differently, in plain sentences: `advice.toml`, in two languages.
 
 Language = Literal["en", "ko"]
@@ -189,21 +187,16 @@ NO_SIGN = "nothing shows that the goal was reached"  # the two reasons that are 
 ONE_SIDED = "only said where sure; no rate"  # of a habit that the judge can surely see, or surely miss, but not both
 
 
-class HabitAdvice(msgspec.Struct, frozen=True):
+class Advised(msgspec.Struct, frozen=True):
     label: str
     advice: str
-
-
-class Trouble(msgspec.Struct, frozen=True):
-    label: str
-    mitigation: str
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     not_enough: str  # with the `least` that it takes
     nothing_missed: str
-    habits: dict[BooleanName, HabitAdvice]
-    troubles: dict[str, Trouble]  # what to do about each kind of evidence against an outcome
+    habits: dict[BooleanName, Advised]
+    troubles: dict[str, Advised]  # what to do about each kind of evidence against an outcome
     reached: dict[Intent, str]
 
 

@@ -180,11 +180,7 @@ def _says_what(reading: PromptReading | None, unless: Sequence[str]) -> bool:
 
 
 def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing]:
-    """For each prompt what stands with it: its own goal, and of the rest what it or an earlier one earned.
-
-    What is unsure of any of them, and earned by none, is unsure; as is what was asked of none. Of a prompt that is not
-    `ok` nothing stands.
-    """
+    """For each `ok` prompt its own goal, and of the rest what it or an earlier one earned, or left unsure."""
     so_far: dict[BooleanName, bool | None] = {}
     found = []
     for rubric in rubrics:
@@ -228,9 +224,7 @@ class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=Tru
     kind: JudgeKind
     agent_session_id: str
     capture_id: UUID  # the prompt, the first of its unit; of an outcome the last one; of a boundary the one after it
-    captures: tuple[UUID, ...] = ()
-    """Of an outcome every prompt of the sub-session, as it was when judged; of a boundary the prompt before it; of a
-    grading unit of several prompts all of these."""
+    captures: tuple[UUID, ...] = ()  # of an outcome or a unit all prompts; of a boundary the one before
     model: str
     prompt_version: int
     input_digest: bytes

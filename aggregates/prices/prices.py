@@ -75,32 +75,29 @@ class PriceBook:
         lookup = self.lookup(model)
         if lookup is None:
             return Unpriced("unknown_model")
+        if not lookup.list_rates and lookup.model.status != "known":
+            return Unpriced(f"{lookup.model.status}_model")
         if not lookup.list_rates:
-            known, served = lookup.model.status, lookup.provider
-            if known != "known":
-                return Unpriced(f"{known}_model")
+            served = lookup.provider
             return Unpriced("no_list_price" if served.provider is not None else f"{served.status}_provider")
-        segment = self._segment(lookup, at_us)
+        if lookup.external_model_id not in self._segments:
+            self._segments[lookup.external_model_id] = tuple(map(_segment, lookup.list_rates))
+        segments = self._segments[lookup.external_model_id]
+        held = (each for each in segments if each.from_us <= at_us and (each.to_us is None or at_us < each.to_us))
+        segment = next(held, None)
         if segment is None:
             return Unpriced("no_list_price_at_that_time")
         reason = segment.reason or _usage_fault(usage)
         return self._priced(segment.bands, usage) if reason is None else Unpriced(reason)
 
     def _lookup(self, model: str) -> ExactLookup | None:
-        for each in spellings(model):
-            if each in self._lookups:
-                return self._lookups[each]
+        plain = next(filter(None, map(self._lookups.get, spellings(model))), None)
+        if plain is not None:
+            return plain
         # `anthropic/claude-…` names the vendor and its id.
         vendor, _, rest = model.strip().lower().partition("/")
-        found = next((self._lookups[each] for each in spellings(rest) if each in self._lookups), None)
+        found = next(filter(None, map(self._lookups.get, spellings(rest))), None)
         return found if found is not None and found.provider.provider == vendor else None
-
-    def _segment(self, lookup: ExactLookup, at_us: int) -> _Segment | None:
-        if lookup.external_model_id not in self._segments:
-            self._segments[lookup.external_model_id] = tuple(map(_segment, lookup.list_rates))
-        segments = self._segments[lookup.external_model_id]
-        held = (each for each in segments if each.from_us <= at_us and (each.to_us is None or at_us < each.to_us))
-        return next(held, None)
 
     def _priced(self, bands: tuple[tuple[int, _FemtoRates], ...], usage: Usage) -> Price | Unpriced:
         input_tokens, read = usage.input_tokens or 0, usage.cache_read_tokens or 0

@@ -5,7 +5,7 @@ Readings are made when the fact is projected; everything later is decided on the
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 
 from aggregates.event import Digester, Span, packed
@@ -113,17 +113,14 @@ def _words(text: str) -> list[str]:
     return _WORDS.cut(text.lower())[0]
 
 
+_CJK = "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+
+
 def _weight(own: str) -> int:
+    """A CJK character counts as three."""
     stripped = own.strip()
-    return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(_cjk().findall(stripped))
-
-
-@cache
-def _cjk() -> re.Pattern[str]:
-    """Compiled where it is needed: that takes as long as reading a hundred prompts."""
-    return re.compile(
-        "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
-    )
+    # Compiled where it is needed: that takes as long as reading a hundred prompts.
+    return len(stripped) if stripped.isascii() else len(stripped) + 2 * len(re.findall(_CJK, stripped))
 
 
 def _navigational(text: str, shown: Features) -> str | None:
@@ -279,7 +276,7 @@ def best_reference(own: str) -> tuple[int, int] | None:
 
 
 def _telling(bare: str) -> int:
-    """How much a reference says of where to look: links and files in folders most, names without a place least."""
+    """How much it says of where to look: links and files in folders most, names without a place least."""
     file, folder = _FILE.search(bare) is not None, "/" in bare
     return 3 if "://" in bare or (file and folder) else 2 if file or folder or bare[0] in "@#" else 1
 

@@ -45,7 +45,11 @@ def redact(text: str) -> Redacted:
         findings = find_secrets(text)
         if not findings:
             break
-        text = _without(text, findings)
+        pieces, done = [], 0
+        for start, end, kind in findings:
+            pieces += [text[done:start], f"[REDACTED:{kind}]"]
+            done = end
+        text = "".join([*pieces, text[done:]])
         counts.update(finding.kind for finding in findings)
     return Redacted(text, dict(sorted(counts.items())))
 
@@ -67,7 +71,7 @@ def find_secrets(text: str) -> list[Finding]:
     lowered = text.replace("\u0130", "i").lower()
     candidates = [  # the more specific kinds first
         *chain.from_iterable(_formed(form, lowered if form.lowered else text) for form in _hinted(_KNOWN.forms, text)),
-        *chain.from_iterable(_formed(form, text) for form in _run_forms(_long_runs(text))),
+        *chain.from_iterable(_formed(form, text) for form in _run_forms(text)),
         *chain.from_iterable(_assigned(name, text, lowered) for name in _hinted(_KNOWN.names, lowered)),
         *_email_addresses(text),
         *_card_numbers(text),
@@ -83,15 +87,6 @@ def find_secrets(text: str) -> list[Finding]:
 
 def _hinted(groups: dict[str, list[_T]], text: str) -> Iterator[_T]:
     return (each for part, group in groups.items() if part in text for each in group)
-
-
-def _without(text: str, findings: list[Finding]) -> str:
-    parts: list[str] = []
-    done = 0
-    for start, end, kind in findings:
-        parts += (text[done:start], f"[REDACTED:{kind}]")
-        done = end
-    return "".join((*parts, text[done:]))
 
 
 # Secrets that are known by their own form, wherever they stand: tokens, private keys, headers, passwords in addresses.
@@ -146,14 +141,6 @@ _AWS_SECRET = re.compile(
 
 
 _LONG_RUN = re.compile(r"[A-Za-z0-9_.~+/-]{15,}")
-_DIGITS = bytes(ord("0" if chr(each).isascii() and chr(each).isdigit() else " ") for each in range(256))
-
-
-def _long_runs(text: str) -> str:
-    """What of a text may hold a token; most texts have next to nothing of it, so many forms cost little."""
-    return " ".join(filter(_has_digit, _LONG_RUN.findall(text)))
-
-
 _BEGINNINGS = re.compile("(?<![A-Za-z0-9])[A-Za-z0-9]{1,2}")
 _OF_RUNS = [(part, form) for part, group in _RUN_FORMS.items() for form in group]
 _BEGUN = defaultdict[str, list[int]](list)
@@ -162,8 +149,10 @@ for _place, (_, _form) in enumerate(_OF_RUNS):
     _BEGUN[_BEGINNINGS.findall(_form.start)[0]].append(_place)
 
 
-def _run_forms(runs: str) -> list[_Form]:
-    """The forms that may be in runs. No token begins within a word, so the beginnings of words leave few of them."""
+def _run_forms(text: str) -> list[_Form]:
+    """The forms that a text's long runs may hold. Most texts have next to none of these; and no token begins within a
+    word, so the beginnings of words leave few forms."""
+    runs = " ".join(filter(_has_digit, _LONG_RUN.findall(text)))
     places = sorted(chain.from_iterable(_BEGUN[each] for each in _BEGUN.keys() & set(_BEGINNINGS.findall(runs))))
     return [form for part, form in map(_OF_RUNS.__getitem__, places) if part in runs]
 
@@ -194,28 +183,14 @@ _NO_MAIL = re.compile(r"v?\d+\.\d|[23]x\.|.*\.(?:png|jpe?g|gif|svg|webp|ico)$", 
 def _email_addresses(text: str) -> Iterator[Finding]:
     """E-mail addresses of people; `git@host` names a service, `self.a@self.b` multiplies matrices."""
     for found in _AT_DOMAIN.finditer(text):
-        place, domain = found.start(), _mail_domain(found[1])
-        local = _mail_local(text, place) if domain else ""
-        if local and local != "git" and not local.startswith("self."):
+        place, domain = found.start(), found[1].rstrip(".-")
+        *labels, top = domain.split(".")
+        if not labels or not all(labels) or not (top.isalpha() and 2 <= len(top) <= 24) or _NO_MAIL.match(found[1]):
+            continue
+        window = text[max(0, place - _LOCAL_CHARACTERS_MAX - 1) : place]
+        local = window[len(window.rstrip(_LOCAL_CHARACTERS)) :].lstrip(".%+-")
+        if 0 < len(local) <= _LOCAL_CHARACTERS_MAX and local != "git" and not local.startswith("self."):
             yield Finding(place - len(local), place + 1 + len(domain), "email")
-
-
-def _mail_local(text: str, place: int) -> str:
-    """What stands before the @ at this place; nothing where it is too long to be a name."""
-    window = text[max(0, place - _LOCAL_CHARACTERS_MAX - 1) : place]
-    local = window[len(window.rstrip(_LOCAL_CHARACTERS)) :].lstrip(".%+-")
-    return local if len(local) <= _LOCAL_CHARACTERS_MAX else ""
-
-
-def _mail_domain(after: str) -> str:
-    """What after an @ is a domain of mail; nothing where it is none."""
-    if _NO_MAIL.match(after):
-        return ""
-    domain = after.rstrip(".-")
-    labels = domain.split(".")
-    if len(labels) < 2 or not all(labels) or not (labels[-1].isalpha() and 2 <= len(labels[-1]) <= 24):
-        return ""
-    return domain
 
 
 # The digit stands before the look behind it: a pattern that begins with one is tried at each character.
@@ -225,22 +200,20 @@ _CARD_ISSUER = re.compile(
 )
 _CARD_DIGITS = {14: ("4-6-4",), 15: ("15", "4-6-5"), 16: ("16", "4-4-4-4")}
 """How cards are written. Other lengths without spaces are ids and times far more often."""
+_DIGITS = bytes(ord("0" if chr(each).isascii() and chr(each).isdigit() else " ") for each in range(256))
 
 
 def _card_numbers(text: str) -> Iterator[Finding]:
     """Payment cards: an issuer's first digits, the groups that stand on a card, and the check digit."""
     has_group = b"0000" in text.encode("ascii", "replace").translate(_DIGITS)
     for found in _CARD.finditer(text) if has_group else ():
-        digits = re.sub(r"[ -]", "", found[0])
-        groups = "-".join(str(len(group)) for group in re.split(r"[ -]", found[0]))
-        if groups in _CARD_DIGITS.get(len(digits), ()) and _CARD_ISSUER.match(digits) and _luhn(digits):
+        groups = re.split(r"[ -]", found[0])
+        digits = "".join(groups)
+        written = "-".join(str(len(group)) for group in groups) in _CARD_DIGITS.get(len(digits), ())
+        doubled = (sum(divmod(2 * int(each), 10)) for each in digits[-2::-2])
+        checked = (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0 and len(set(digits)) > 1
+        if written and checked and _CARD_ISSUER.match(digits):
             yield Finding(*found.span(), "card-number")
-
-
-def _luhn(digits: str) -> bool:
-    """Whether the last digit is the one that the others ask for."""
-    doubled = (sum(divmod(2 * int(each), 10)) for each in digits[-2::-2])
-    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0 and len(set(digits)) > 1
 
 
 # Secrets that are known by the name they are given: `password = …`, `"api_key": "…"`, `--token …`.
@@ -289,9 +262,12 @@ def _value(name: _Name, text: str, lowered: str, place: int, end: int) -> tuple[
     before = lowered[max(0, place - 12) : place]
     if name.before is not None and not name.before.search(before):
         return None
-    given = _given(lowered, before, end)
-    if given is None:
+    # The name is assigned to, is a command's option or a setter.
+    found = _ASSIGNMENT.match(lowered, end) or ("--" in before and _ARGUMENT.match(lowered, end))
+    found = found or (_SETTER.search(before) and _CALL.match(lowered, end))
+    if not found:
         return None
+    given = found.end()
     quoted = _QUOTED.match(text, given)
     if quoted is not None:
         start, stop = quoted.span(quoted.lastindex or 0)
@@ -302,17 +278,6 @@ def _value(name: _Name, text: str, lowered: str, place: int, end: int) -> tuple[
         return None
     rest = _BARE_REST.match(text, bare.end())
     return bare.start(1), bare.end() if rest is None else rest.end()
-
-
-def _given(lowered: str, before: str, end: int) -> int | None:
-    """Where the value begins, if the name is assigned to, is a command's option or a setter."""
-    if assignment := _ASSIGNMENT.match(lowered, end):
-        return assignment.end()
-    if "--" in before and (argument := _ARGUMENT.match(lowered, end)):
-        return argument.end()
-    if _SETTER.search(before) and (call := _CALL.match(lowered, end)):
-        return call.end()
-    return None
 
 
 _PLACEHOLDER = re.compile(
@@ -336,15 +301,11 @@ _ENVIRONMENT_NAME = re.compile(r"[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++$")
 
 
 def _is_quoted_secret(name: _Name, value: str) -> bool:
-    if _PLACEHOLDER.match(value) or _TEMPLATE.search(value):
+    """Whether it is a password rather than a label, a type or a message."""
+    if _PLACEHOLDER.match(value) or _TEMPLATE.search(value) or (not name.spaces and any(map(str.isspace, value))):
         return False
-    if not name.spaces and any(map(str.isspace, value)):
-        return False
-    return _is_chosen(value) if name.chosen else _is_made(value)
-
-
-def _is_chosen(value: str) -> bool:
-    """Whether a quoted value is a password rather than a label, a type or a message."""
+    if not name.chosen:
+        return _is_made(value)
     if len(value) < 4 or value.lower() in _NO_PASSWORDS:
         return False
     if not value.isalpha():
@@ -354,9 +315,8 @@ def _is_chosen(value: str) -> bool:
 
 
 def _is_made(value: str) -> bool:
-    if len(value) < 8 or not _has_digit(value) or not any(map(str.isalpha, value)):
-        return False
-    return not _WORDS.match(value) and not _ENVIRONMENT_NAME.match(value)
+    mixed = len(value) >= 8 and _has_digit(value) and any(map(str.isalpha, value))
+    return mixed and not _WORDS.match(value) and not _ENVIRONMENT_NAME.match(value)
 
 
 def _is_bare_secret(name: _Name, value: str, following: str) -> bool:

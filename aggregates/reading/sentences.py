@@ -14,19 +14,19 @@ Words = frozenset[str]
 Phrase = tuple[str, ...]
 
 
-def _words(text: str) -> Words:
-    return frozenset(text.split())
+def _words(name: str) -> Words:
+    return frozenset(_LEXICON[name].split())
 
 
-def _table(texts: Mapping[str, str]) -> dict[str, Words]:
-    return {name: _words(text) for name, text in texts.items()}
+def _table(name: str) -> dict[str, Words]:
+    return {about: frozenset(words.split()) for about, words in _LEXICON[name].items()}
 
 
 def _text(name: str) -> str:
     return (get_data(__name__, name) or b"").decode()
 
 
-_PATTERNS = tomllib.loads(_text("patterns.toml"))
+_PATTERNS, _LEXICON = tomllib.loads(_text("patterns.toml")), tomllib.loads(_text("lexicon.toml"))
 
 
 def patterns(group: str) -> dict[str, re.Pattern[str]]:
@@ -37,23 +37,22 @@ def patterns(group: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(whole) for name, whole in found.items()}
 
 
-_LEXICON = tomllib.loads(_text("lexicon.toml"))
-FILLERS = _words(_LEXICON["fillers"])
-ACKNOWLEDGEMENTS = _words(_LEXICON["acknowledgements"])
-ACKNOWLEDGING_STARTS = _words(_LEXICON["acknowledging_starts"])
-GO_AHEADS = _words(_LEXICON["go_aheads"])
-AGREEING = _words(_LEXICON["agreeing"])
-PRAISE = _words(_LEXICON["praise"])
+FILLERS = _words("fillers")
+ACKNOWLEDGEMENTS = _words("acknowledgements")
+ACKNOWLEDGING_STARTS = _words("acknowledging_starts")
+GO_AHEADS = _words("go_aheads")
+AGREEING = _words("agreeing")
+PRAISE = _words("praise")
 ACKNOWLEDGEMENT_WORDS_MAX = 8
-HOLLOW = _words(_LEXICON["hollow"]) | FILLERS
-FOREIGN_ONLY = _words(_LEXICON["foreign"])
-VOCABULARY = _words(_LEXICON["vocabulary"])
-VERBS = _table(_LEXICON["verbs"])
-OBJECTS = _table(_LEXICON["objects"])
-FINDINGS = _table(_LEXICON["findings"])
-QUESTION_HEADS = _table(_LEXICON["question_heads"])
-SENTENCE_WORDS = _table(_LEXICON["sentence"])
-WORD_CUES = _table(_LEXICON["word_cues"])
+HOLLOW = _words("hollow") | FILLERS
+FOREIGN_ONLY = _words("foreign")
+VOCABULARY = _words("vocabulary")
+VERBS = _table("verbs")
+OBJECTS = _table("objects")
+FINDINGS = _table("findings")
+QUESTION_HEADS = _table("question_heads")
+SENTENCE_WORDS = _table("sentence")
+WORD_CUES = _table("word_cues")
 PHRASE_CUES: dict[str, tuple[Phrase, ...]] = {
     cue: tuple(tuple(phrase.split()) for phrase in phrases) for cue, phrases in _LEXICON["phrase_cues"].items()
 }
@@ -75,20 +74,13 @@ _BEFORE_A_WISH, _AFTER_A_NOUN = SENTENCE_WORDS["before_a_wish"], SENTENCE_WORDS[
 _SYMPTOM_STRONG, _NEGATIONS = SENTENCE_WORDS["symptom_strong"], SENTENCE_WORDS["negations"]
 _TAGS, _SUBJECTS = SENTENCE_WORDS["tags"], SENTENCE_WORDS["subjects"]
 _ASK_MARKS = _MODALS | _WISHES | SENTENCE_WORDS["ask_marks"]
+_INNER_HEADS = frozenset({"what", "where", "which", "who", "how", "when"})
 _NEAR_WORDS = 40  # a sentence's first words, in which its things and symptoms are looked for
 _SKIPPED = FILLERS | {",", "?"}
-_ALONE = ""
-
-
-def _openers_by_first_word() -> dict[str, dict[str, str]]:
-    """First word → second word, or `_ALONE` → how such a sentence opens."""
-    table: dict[str, dict[str, str]] = {}
-    for words, opener in OPENERS.items():
-        table.setdefault(words[0], {})[words[1] if len(words) > 1 else _ALONE] = opener
-    return table
-
-
-_OPENERS = _openers_by_first_word()
+_OPENERS: dict[str, dict[str, str]] = {}
+"""First word → second word, or "" for the first alone → how such a sentence opens."""
+for _words_of, _opener in OPENERS.items():
+    _OPENERS.setdefault(_words_of[0], {})["".join(_words_of[1:2])] = _opener
 RawSentence = tuple[Sequence[str], Sequence[str], bool]
 """The lower-cased words of one sentence with its commas and question marks; the same without them; whether there is a
 question mark."""
@@ -141,7 +133,7 @@ def opening(tokens: Sequence[str]) -> tuple[str, str | None, str]:
     openers = _OPENERS.get(first)
     if openers is not None:
         rest = [token for token in tokens[start : start + 8] if token != ","]
-        opener = (openers.get(rest[1]) if len(rest) > 1 else None) or openers.get(_ALONE)
+        opener = (openers.get(rest[1]) if len(rest) > 1 else None) or openers.get("")
         if opener is not None:
             return opener, _verb(rest[1:6]) if opener in ASKING else None, first
     verb = _VERB_OF.get(first)
@@ -163,7 +155,7 @@ def analyse(sentence: RawSentence) -> Sentence | None:
     first = rest[0]
     if asks or (first in _QUESTION_OF and first not in ("when", "which")):
         return Sentence("question", _question(rest, words))
-    near = rest if len(rest) <= _NEAR_WORDS else rest[:_NEAR_WORDS]
+    near = rest[:_NEAR_WORDS]
     if not _SYMPTOM_STRONG.isdisjoint(near):
         return _REPORTS_STRONG
     if not _NEGATIONS.isdisjoint(near):
@@ -172,15 +164,12 @@ def analyse(sentence: RawSentence) -> Sentence | None:
 
 
 def _question(rest: Sequence[str], words: Sequence[str]) -> str:
-    head = _QUESTION_OF.get(rest[0])
     if "why" in rest[:6]:
         return "why"
-    if head is not None:
-        return head
-    inner = [word for word in rest[1:12] if word in ("what", "where", "which", "who", "how", "when")]
-    if inner:
-        return _QUESTION_OF[inner[0]]
-    return "tag" if words[-1] in _TAGS else "other"
+    if rest[0] in _QUESTION_OF:
+        return _QUESTION_OF[rest[0]]
+    inner = (_QUESTION_OF[word] for word in rest[1:12] if word in _INNER_HEADS)
+    return next(inner, "tag" if words[-1] in _TAGS else "other")
 
 
 def _request(rest: Sequence[str]) -> tuple[str, str | None] | None:
@@ -192,12 +181,8 @@ def _request(rest: Sequence[str]) -> tuple[str, str | None] | None:
         return "forbid", _verb(rest[1:4]) or "change"
     if _ASK_MARKS.isdisjoint(rest):
         return None
-    for index, word in enumerate(rest[:30]):
-        if word in _ASK_MARKS:
-            asked = _asked(rest, index)
-            if asked is not None:
-                return asked
-    return None
+    asked = (_asked(rest, index) for index, word in enumerate(rest[:30]) if word in _ASK_MARKS)
+    return next(filter(None, asked), None)
 
 
 def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
@@ -215,7 +200,9 @@ def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
     if word == "make":
         return ("sure", "change") if following == "sure" else None
     if word in ("consider", "suggest", "propose"):
-        return ("suggest", _verb(after[:3]) or _gerund(following)) if index else None
+        stem = following.removesuffix("ing")  # `adding` → add, `removing` → remove
+        stems = (stem, f"{stem}e", stem[:-1]) if stem != following else ()
+        return ("suggest", _verb((*after[:3], *stems))) if index else None
     if word in ("should", "must", "shouldnt"):
         return ("should", _verb(after[:4])) if index else None
     if word == "lets":
@@ -225,14 +212,6 @@ def _asked(rest: Sequence[str], index: int) -> tuple[str, str | None] | None:
 
 def _verb(words: Iterable[str]) -> str | None:
     return next((_VERB_OF[word] for word in words if word in _VERB_OF), None)
-
-
-def _gerund(word: str) -> str | None:
-    """`adding` → add, `removing` → remove."""
-    if not word.endswith("ing"):
-        return None
-    stem = word[:-3]
-    return _VERB_OF.get(stem) or _VERB_OF.get(stem + "e") or _VERB_OF.get(stem[:-1])
 
 
 # Traits of a prompt: named features for what single words cannot say. That nothing but a question is asked, that a fix
@@ -283,10 +262,7 @@ def traits(
     else:
         found.add("only statement")
     found.update([_named("question", how) for how in questions])
-    if reports:
-        found.add("has report")
-    if "strong" in reports:
-        found.add("has strong report")
+    found.update(["has report"] if reports else [], ["has strong report"] if "strong" in reports else [])
     if len(plain) >= _PROSE_WORDS_MIN and not questions and all(each.how in _REMARKS for each in requests):
         findings = [(about, counts.get(f"prose:{about}", 0)) for about in FINDINGS]
         found.update(["prose"], [f"prose:{about}" for about, count in findings if count])
@@ -302,12 +278,8 @@ def _named(trait: str, said: str) -> str:
 
 def _requested(requests: Sequence[Sentence]) -> set[str]:
     first, last = requests[0], requests[-1]
-    found = {
-        _named("first does", first.verb or "none"),
-        _named("last does", last.verb or "none"),
-        _named("last how", last.how),
-    }
-    found.update([_named("how", each.how) for each in requests])
+    found = {_named("first does", first.verb or "none"), _named("last does", last.verb or "none")}
+    found.update([_named("last how", last.how), *(_named("how", each.how) for each in requests)])
     found.update([_named("does", _done(each)) for each in requests if each.how not in ("forbid", "unwanted")])
     return found
 
@@ -334,19 +306,10 @@ def says_it_works(own: str) -> bool:
         return False
     said = False
     for clause, end in _CLAUSES.findall(text):
-        if said and _SAYS["but"].match(clause) is not None:
+        if said and _SAYS["but"].match(clause):
             return False
-        said = said or ("?" not in end and _tells_success(_SAYS["like"].sub(" ", clause)))
+        line = " ".join(_SAYS["like"].sub(" ", clause).split())
+        works = _SAYS["works"].search(line)
+        sure = works and not _SAYS["doubts"].search(line, 0, works.end()) and not _SAYS["of a noun"].search(line)
+        said = said or ("?" not in end and bool(_SAYS["merged"].match(line) or sure))
     return said
-
-
-def _tells_success(clause: str) -> bool:
-    line = " ".join(clause.split())
-    if _SAYS["merged"].match(line) is not None:
-        return True
-    found = _SAYS["works"].search(line)
-    return (
-        found is not None
-        and _SAYS["doubts"].search(line, 0, found.end()) is None
-        and _SAYS["of a noun"].search(line) is None
-    )

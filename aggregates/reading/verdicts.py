@@ -35,8 +35,7 @@ APPLIES_TO: dict[BooleanName, frozenset[Intent]] = {
 }
 JudgeStatus = Literal["ok", "unclassified", "skipped", "pending", "failed"]
 UnclassifiedReason = Literal["language"]  # it is surely written in a language that is not judged
-Applicability = Literal["applies", "does_not_apply", "unsure"]
-"""Of a boolean: it is said, it is not asked of such an intent, or it is asked and nobody can say."""
+Applicability = Literal["applies", "does_not_apply", "unsure"]  # said, not asked of such an intent, or nobody can say
 UndecidedReason = Literal["unchecked", "unseen", "balanced"]
 """Silence after a change that nothing checked, an answer that was never seen, or evidence that balances."""
 
@@ -60,13 +59,12 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BooleanVerdict(msgspec.Struct, frozen=True, array_like=True):
-    """What is said of one boolean that applies to the intent."""
+    """Of one boolean that applies to the intent."""
 
     name: BooleanName
     value: bool | None  # none: unsure
     forced: bool  # what would be said of it if something had to be
-    chance: float | None = None
-    """The calibrated probability, 0-1, that it is true; None where a text model said it without one."""
+    chance: float | None = None  # calibrated, 0-1, that it is true; None where a text model said it without one
 
 
 class Rubric(msgspec.Struct, frozen=True, array_like=True):
@@ -79,12 +77,10 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def earned(self) -> tuple[BooleanName, ...]:
-        """Those that are surely true."""
         return tuple(each.name for each in self.booleans if each.value)
 
     @property
     def missed(self) -> tuple[BooleanName, ...]:
-        """Those that are surely false."""
         return tuple(each.name for each in self.booleans if each.value is False)
 
     @property
@@ -100,7 +96,7 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
 def said_booleans(
     intent: Intent, earned: Container[BooleanName], unsure: Container[BooleanName] = ()
 ) -> tuple[BooleanVerdict, ...]:
-    """What was said of the booleans of an intent without probabilities; what is not earned is missed."""
+    """Without probabilities; what is neither is missed."""
     return tuple(
         BooleanVerdict(name, None if name in unsure else name in earned, forced=name in earned)
         for name in applicable(intent)

@@ -105,8 +105,7 @@ PAYS_MIN = 20  # of fewer decided goals, of which the habit is sure, nothing is 
 SIDE_MIN = 5  # so many of them must stand on either side
 USUAL_GOALS = 10
 """Each side is drawn to one's usual rate, as if so many more goals had come out as usual: a handful proves little."""
-_WIDE = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(BOOLEANS))
-"""Seven habits are compared, and one in twenty would differ by chance: so wide, all seven hold (Bonferroni)."""
+_WIDE = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(BOOLEANS))  # all seven hold together (Bonferroni)
 Tells = Literal["more", "less", "nothing", "too_few"]
 
 
@@ -153,33 +152,20 @@ def _pay(name: BooleanName, rows: list[Decided]) -> Pay:
     with_goals, with_reached = sum(each.goals for each in shown), sum(each.reached for each in shown)
     if goals < PAYS_MIN or min(with_goals, goals - with_goals) < SIDE_MIN:
         return Pay(name, goals, with_goals, "too_few")
-    usual = reached / goals
-    sides = (with_goals, with_reached), (goals - with_goals, reached - with_reached)
-    drawn, others_drawn = (_drawn(*each, usual) for each in sides)
-    with_it, without = _side(*sides[0], drawn), _side(*sides[1], others_drawn)
-    low, high = _difference(drawn, others_drawn)
+    usual = USUAL_GOALS * (reached / goals)
+    others = goals - with_goals, reached - with_reached
+    one, other = (with_reached + usual, with_goals + USUAL_GOALS), (others[1] + usual, others[0] + USUAL_GOALS)
+    with_it, without = _side(with_goals, with_reached, one), _side(*others, other)
+    # Newcombe's interval of the difference of two shares, from their score intervals (Newcombe 1998, method 10).
+    first, second = one[0] / one[1], other[0] / other[1]
+    (low_1, high_1), (low_2, high_2) = wilson(*one, _WIDE), wilson(*other, _WIDE)
+    low = first - second - math.hypot(first - low_1, high_2 - second)
+    high = first - second + math.hypot(high_1 - first, second - low_2)
     tells: Tells = "more" if low > 0 else "less" if high < 0 else "nothing"
     between = Interval(100 * low, 100 * high)
     return Pay(name, goals, with_goals, tells, with_it, without, with_it.rate - without.rate, between)
 
 
-def _drawn(goals: int, reached: int, usual: float) -> tuple[float, int]:
-    """How many were reached, and of how many, with `USUAL_GOALS` more that came out as usual."""
-    return reached + USUAL_GOALS * usual, goals + USUAL_GOALS
-
-
 def _side(goals: int, reached: int, drawn: tuple[float, int]) -> Side:
-    hits, total = drawn
-    low, high = wilson(hits, total)
-    return Side(goals, reached, 100 * hits / total, Interval(100 * low, 100 * high))
-
-
-def _difference(one: tuple[float, int], other: tuple[float, int]) -> tuple[float, float]:
-    """Newcombe's interval of the difference of two shares, from their score intervals (Newcombe 1998, method 10)."""
-    first, second = one[0] / one[1], other[0] / other[1]
-    (low_1, high_1), (low_2, high_2) = wilson(*one, _WIDE), wilson(*other, _WIDE)
-    between = first - second
-    return (
-        between - math.hypot(first - low_1, high_2 - second),
-        between + math.hypot(high_1 - first, second - low_2),
-    )
+    low, high = wilson(*drawn)
+    return Side(goals, reached, 100 * drawn[0] / drawn[1], Interval(100 * low, 100 * high))

@@ -348,7 +348,7 @@ def _missed(found: _Works, advice: Advice) -> list[tuple[Category, _Works]]:
             kinds[REWORKED if work.rework else work.weightiest_against].append(work)
     for kind, works in sorted(kinds.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         trouble = advice.troubles[kind]
-        missed.append((Category(label=trouble.label, count=len(works), mitigation=trouble.mitigation), works))
+        missed.append((Category(label=trouble.label, count=len(works), mitigation=trouble.advice), works))
     return missed
 
 

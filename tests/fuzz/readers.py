@@ -54,7 +54,7 @@ BUILT_ELSEWHERE = {
     "aggregates.records.shell._by_argument": "read_command",
     "aggregates.reading.reading._any_of": "evidence_spans",
     "aggregates.reading.sentences.patterns": "read_prompt",
-    "aggregates.reading.reading._cjk": "read_prompt",
+    "aggregates.reading.reading._weight": "read_prompt",
     "aggregates.reading.reading._pattern": "evidence_spans",
     "aggregates.reading.redaction.<lambda>": "redact",
     "aggregates.reports.prose._stands": "prose",

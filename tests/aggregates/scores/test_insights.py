@@ -37,7 +37,7 @@ def test_there_is_a_word_for_everything_in_both_languages() -> None:
     for advice in ADVICE.values():
         assert set(advice.troubles) == against
         assert len({each.label for each in advice.troubles.values()}) == len(against)
-        assert len({each.mitigation for each in advice.troubles.values()}) == len(against)
+        assert len({each.advice for each in advice.troubles.values()}) == len(against)
         assert len(set(advice.reached.values())) == len(advice.reached)
         assert (set(advice.reached), set(advice.habits)) == (set(INTENTS), set(BOOLEANS))
     english, korean = (ADVICE[language].troubles.values() for language in ("en", "ko"))
