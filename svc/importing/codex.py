@@ -49,19 +49,17 @@ class Heritage:
     def covers(self, line: rollout.Line, mark: int | None) -> bool:
         if self._own_from is not None and isinstance(line.ordinal, int):
             return line.ordinal < self._own_from
-        if self._over or line.at_us is None:
-            return False
-        self._over = line.at_us >= self._born_us and not self._repeats(mark, line.at_us)
-        return not self._over
+        if not self._over and line.at_us is not None:
+            self._over = line.at_us >= self._born_us and not self._repeats(mark, line.at_us)
+            return not self._over
+        return False
 
     def _repeats(self, mark: int | None, at_us: int) -> bool:
         if self._parent is None:
             before, self._last_us = self._last_us, at_us
             return at_us - before <= _PAUSE_US
-        if mark is None:
-            return True
         try:
-            self._next = self._parent.index(mark, self._next) + 1
+            self._next = self._next if mark is None else self._parent.index(mark, self._next) + 1
         except ValueError:
             return False
         return True
@@ -69,17 +67,16 @@ class Heritage:
 
 def mark_of(body: rollout.Body) -> int | None:
     """What a line is known again by, whenever it was copied; None for lines that tell nothing apart."""
+    told: str | None = None
     match body.type:
         case "user_message" | "agent_message":
-            told: str | None = body.message
+            told = body.message
         case "function_call" | "custom_tool_call":
             told = body.call_id
         case "task_started" | "turn_started":
             told = body.turn_id
         case "token_count" if body.info is not None and body.info.total_token_usage is not None:
             told = msgspec.json.encode(body.info.total_token_usage).decode()
-        case _:
-            return None
     if told is None:
         return None
     mark = f"{body.type}\x1f{told}".encode("utf-8", "replace")
@@ -155,17 +152,17 @@ class RolloutReader(Reader):
         match body.type:
             case "user_message":
                 self._prompted(body, at_us, number)
-            case "agent_message":
-                self._say(body.message, at_us)
-            case "task_complete" | "turn_complete":
-                self._say(body.last_agent_message or "", at_us)
-                self._open.stopped = True
+            case "agent_message" | "task_complete" | "turn_complete":
+                text = body.message if body.type == "agent_message" else body.last_agent_message or ""
+                if text.strip() and not self._open.stopped:
+                    self._said(text, at_us)
+                self._open.stopped |= body.type != "agent_message"
             case "turn_aborted":
                 if body.reason == "interrupted" and not self._of_sub_agent:
                     self._begin(note("interruption", name, at_us))
                 self._open.stopped = True
             case "token_count" | "token_usage_record":
-                self._usage(body, at_us, number)
+                self._usage(body, at_us, name)
             case "compacted" | "context_compacted":
                 if not self._told_otherwise("compaction", way=body.type == "context_compacted"):
                     self._begin(note("compaction", name, at_us))
@@ -185,34 +182,27 @@ class RolloutReader(Reader):
         if text and not again:
             self._ask(TypedPrompt(f"codex:{self._session}:{number}", text, at_us, cwd=self._cwd))
 
-    def _say(self, text: str, at_us: int) -> None:
-        if text.strip() and not self._open.stopped:
-            self._said(text, at_us)
-
-    def _usage(self, told: rollout.Body, at_us: int, number: int) -> None:
+    def _usage(self, told: rollout.Body, at_us: int, name: str) -> None:
         """One request for each response, though newer versions tell of it in two lines, whichever comes first."""
-        usage = self._counted(told.info) if told.type == "token_count" else told.usage
+        usage, info, before = told.usage, told.info, self._total
+        if told.type == "token_count":
+            # Where the total says that nothing came since, this tells of no response.
+            if info is None or (info.total_token_usage is not None and info.total_token_usage == before):
+                return
+            self._total = info.total_token_usage
+            usage = info.last_token_usage or _difference(info.total_token_usage, before)
         if usage is None or usage == rollout.Usage():
             return
         tokens = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
-        if self._told_otherwise(tokens, way=told.type == "token_usage_record"):
-            return
-        more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
-        self._begin(request(f"{self._session}:{number}", at_us, *tokens, **more))
+        if not self._told_otherwise(tokens, way=told.type == "token_usage_record"):
+            more = {"cache_write_tokens": usage.cache_write_input_tokens, **self._by}
+            self._begin(request(name, at_us, *tokens, **more))
 
     def _told_otherwise(self, what: object, *, way: bool) -> bool:
         """Whether a line of the other kind told this already."""
         told = self._untold[not way, what] > 0
         self._untold[(not way) if told else way, what] += -1 if told else 1
         return told
-
-    def _counted(self, info: rollout.TokenInfo | None) -> rollout.Usage | None:
-        """What the last response used; None where the total says that nothing came since."""
-        before = self._total
-        if info is None or (info.total_token_usage is not None and info.total_token_usage == before):
-            return None
-        self._total = info.total_token_usage
-        return _difference(info.total_token_usage, before) if info.last_token_usage is None else info.last_token_usage
 
     def _tool(self, body: rollout.Body, at_us: int, number: int) -> None:
         call_id = body.call_id or ""
