@@ -12,10 +12,24 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from svc.hook.captures import AGENTS, captured
-from svc.hook.machine import MIB_BYTES, Connection, Outbox, connection_folder, forget_old, load_connection
+from svc import __version__
+from svc.hook.captures import AGENTS, LOGS, PROMPTS, captured
+from svc.hook.machine import (
+    KIB_BYTES,
+    MIB_BYTES,
+    PAUSE_SECONDS,
+    Connection,
+    Outbox,
+    connection_folder,
+    forget_old,
+    load_connection,
+)
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 EXIT_SECONDS = 1.7
 """When the process ends whatever it is doing, so that all of it, the interpreter's start included, stays below 2 s."""
@@ -25,6 +39,10 @@ UNPACK_SECONDS = 0.3  # what the one-file program takes of all this before it be
 LATE_SECONDS = 0.1  # for a note that the server did not answer in time
 assert DELIVER_AT_END_SECONDS < DELIVER_SECONDS < EXIT_SECONDS < EXIT_SECONDS + LATE_SECONDS < 2.0
 INPUT_BYTES_MAX = 16 * MIB_BYTES  # a hook's input; a tool's output in it is the largest part
+ANSWER_BYTES_MAX = 64 * KIB_BYTES  # how much of a server's answer is read
+_TRY_AGAIN = (401, 403, 408, 425, 429)
+"""A key may be put right, a server may have time again: nothing is wrong with the capture itself."""
+_NO_SERVICE = (404, 405)  # from a route that every intake has; something else answers at this address
 
 
 def ended_in(seconds: float, work: Callable[[], None]) -> NoReturn:
@@ -45,42 +63,39 @@ def call(arguments: list[str], *, apart: bool = False) -> NoReturn:
     `apart`: a child sends, and nobody waits for it. A session's end is waited for: the machine may go away after it.
     """
     started = time.monotonic() - (UNPACK_SECONDS if getattr(sys, "frozen", False) else 0)
-    left = max(0.01, started + EXIT_SECONDS - time.monotonic())
-    ended_in(left, lambda: _call(arguments, started, apart))
+
+    def work() -> None:
+        told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
+        agent = arguments[0] if arguments else "claude-code"
+        name = arguments[2] if arguments[1:2] == ["--connection"] and len(arguments) > 2 else agent
+        connection = load_connection(name)
+        if connection is None or agent not in AGENTS:
+            return
+        outbox = Outbox(connection_folder(name))
+        keep(connection, outbox, agent, told)
+        ends = told.get("hook_event_name") == "SessionEnd"
+        if apart and not ends and _left_to_a_child():
+            return
+        _thread.start_new_thread(_end_in_time, (started, outbox))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS), last=ends)
+
+    ended_in(max(0.01, started + EXIT_SECONDS - time.monotonic()), work)
 
 
-def _end_in_time(started: float, late: Outbox) -> None:
-    """Whatever the process waits for (a name's address, a disk, a server that drips), it ends, and `late` notes it."""
-
-    def note() -> None:
-        late.pause()
-        os._exit(0)
-
-    time.sleep(max(0, started + EXIT_SECONDS - time.monotonic()))
-    with contextlib.suppress(BaseException):
-        _thread.start_new_thread(note, ())
-        time.sleep(LATE_SECONDS)
-    os._exit(0)
-
-
-def _call(arguments: list[str], started: float, apart: bool) -> None:
-    """Keep what happened in the outbox, then send what waits there."""
-    told = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
-    agent = arguments[0] if arguments else "claude-code"
-    name = arguments[2] if arguments[1:2] == ["--connection"] and len(arguments) > 2 else agent
-    connection = load_connection(name)
-    if connection is None or agent not in AGENTS:
+def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any]) -> None:
+    """Accept what happened. A prompt is noted first: were it lost, its answer would be taken for another one's."""
+    found = captured(connection, agent, told, outbox.last, time.time())
+    if found is None:
         return
-    outbox = Outbox(connection_folder(name))
-    keep(connection, outbox, agent, told)
-    ends = told.get("hook_event_name") == "SessionEnd"
-    if apart and not ends and _left_to_a_child():
-        return
-    _thread.start_new_thread(_end_in_time, (started, outbox))
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    from svc.hook.sender import send
-
-    send(connection, outbox, started + (DELIVER_AT_END_SECONDS if ends else DELIVER_SECONDS), last=ends)
+    if found.prompt is not None and not found.prompt.answered:
+        outbox.remember(found.session, found.prompt)
+    if found.letter is not None:
+        outbox.accept(found.letter)
+    if found.prompt is not None and found.prompt.answered:
+        outbox.remember(found.session, found.prompt)
+    if found.kind == "session_end":
+        forget_old(outbox.sessions)
 
 
 def _left_to_a_child() -> bool:
@@ -97,19 +112,104 @@ def _left_to_a_child() -> bool:
     return False
 
 
-def keep(connection: Connection, outbox: Outbox, agent: str, told: dict[str, Any]) -> None:
-    """Accept what happened. A prompt is noted first: were it lost, its answer would be taken for another one's."""
-    found = captured(connection, agent, told, outbox.last, time.time())
-    if found is None:
+def _end_in_time(started: float, late: Outbox) -> None:
+    """Whatever the process waits for (a name's address, a disk, a server that drips), it ends, and `late` notes it."""
+
+    def note() -> None:
+        late.pause()
+        os._exit(0)
+
+    time.sleep(max(0, started + EXIT_SECONDS - time.monotonic()))
+    with contextlib.suppress(BaseException):
+        _thread.start_new_thread(note, ())
+        time.sleep(LATE_SECONDS)
+    os._exit(0)
+
+
+def send(connection: Connection, outbox: Outbox, deadline: float, *, last: bool = False) -> None:
+    """Send all that waits, in order; another process that sends already goes on with what came in meanwhile.
+
+    The `last` one of a session waits for that other one, whose process may end with the agent's.
+    """
+    if 0 < outbox.notes().get("pause_until", 0) - time.time() <= PAUSE_SECONDS:
         return
-    if found.prompt is not None and not found.prompt.answered:
-        outbox.remember(found.session, found.prompt)
-    if found.letter is not None:
-        outbox.accept(found.letter)
-    if found.prompt is not None and found.prompt.answered:
-        outbox.remember(found.session, found.prompt)
-    if found.kind == "session_end":
-        forget_old(outbox.sessions)
+    with contextlib.closing(Sender(connection, outbox, deadline)) as sender:
+        while waiting := outbox.waiting():
+            with outbox.sending(wait=last) as ours:
+                if not ours or not all(sender.sent(path) for path in waiting):
+                    return
+
+
+class Sender:
+    """One connection to the server for as long as there is something to send. `deadline`: by the monotonic clock."""
+
+    def __init__(self, connection: Connection, outbox: Outbox, deadline: float) -> None:
+        self._connection = connection
+        self._outbox = outbox
+        self._deadline = deadline
+        self._http: HTTPConnection | None = None
+
+    def close(self) -> None:
+        if self._http is not None:
+            self._http.close()
+
+    def sent(self, path: Path) -> bool:
+        """Whether the next one may be sent: this one was taken, or refused for good, or sent by another process."""
+        if time.monotonic() >= self._deadline:
+            return False
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return True
+        try:
+            letter = json.loads(data)
+            place, body = letter["path"], json.dumps(letter["body"]).encode()
+        except (ValueError, KeyError, TypeError):
+            return self._done(path, {}, "unreadable")
+        try:
+            status, answer = self._post(place, body)
+        except TimeoutError:
+            self._outbox.pause()
+            return False
+        except (
+            Exception
+        ) as error:  # what is no answer: no way there, no HTTP, a certificate or a host that cannot be one
+            self._outbox.failed(getattr(error, "strerror", None) or type(error).__name__)
+            return False
+        missing = status in _NO_SERVICE and place in (PROMPTS, LOGS)
+        if 400 <= status < 500 and status not in _TRY_AGAIN and not missing:
+            return self._done(path, letter, status)
+        if not 200 <= status < 300:
+            self._outbox.failed(f"HTTP {status}")
+            return False
+        return self._done(path, letter, "refused in part" if b'"partialSuccess"' in answer else None)
+
+    def _done(self, path: Path, letter: dict[str, Any], fault: int | str | None) -> bool:
+        if fault is not None:
+            self._outbox.bury(letter, fault)
+        path.unlink(missing_ok=True)
+        return True
+
+    def _post(self, path: str, body: bytes) -> tuple[int, bytes]:
+        # Late: importing HTTP takes half the time of a hook, and what happened is on disk before.
+        from http.client import HTTPConnection, HTTPSConnection
+        from urllib.parse import urlsplit
+
+        url = urlsplit(self._connection.url)
+        if self._http is None:
+            connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
+            self._http = connect(url.hostname or "", url.port)
+        http, left = self._http, max(0.01, self._deadline - time.monotonic())
+        http.timeout = left
+        if http.sock is not None:
+            http.sock.settimeout(left)
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._connection.key}"}
+        http.request("POST", url.path + path, body, headers | {"User-Agent": f"svc-hook/{__version__}"})
+        answer = http.getresponse()
+        status, text = answer.status, answer.read(ANSWER_BYTES_MAX)
+        if not answer.isclosed():
+            http.close()
+        return status, text
 
 
 if __name__ == "__main__":

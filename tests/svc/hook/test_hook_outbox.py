@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc.hook.machine import PAUSE_SECONDS, Letter, Outbox
-from svc.hook.sender import Sender, send
+from svc.hook.main import Sender, send
 from tests.support.intakes import closed, intake, silent
 from tests.svc.hook.test_hook import CONNECTION, folders
 
