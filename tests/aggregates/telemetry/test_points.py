@@ -1,10 +1,12 @@
 """Metric points: five shapes, and the counters that are known."""
 
+import json
 from typing import Any
 
 import pytest
 
 from aggregates.records.record import Point
+from tests.aggregates.telemetry.test_quirks import QUIRKS
 from tests.support.otlp import NOW_NANO, NOW_US, counter, metrics, pairs, taken
 
 START_NANO = str((NOW_US - 60_000_000) * 1_000)
@@ -81,30 +83,10 @@ def test_a_points_times(members: dict[str, Any], times: tuple[int, int | None]) 
     assert (point.at_us, point.start_us) == times
 
 
-@pytest.mark.parametrize(
-    ("name", "attributes", "meaning"),
-    [
-        ("claude_code.token.usage", {"type": "input"}, "input_tokens"),
-        ("claude_code.token.usage", {"type": "cacheRead"}, "cache_read_tokens"),
-        ("claude_code.token.usage", {"type": "cacheCreation"}, "cache_write_tokens"),
-        ("claude_code.token.usage", {"type": "new"}, None),
-        ("claude_code.cost.usage", {}, "cost_usd"),
-        ("claude_code.lines_of_code.count", {"type": "added"}, "lines_added"),
-        ("claude_code.commit.count", {}, "commits"),
-        ("claude_code.pull_request.count", {}, "pull_requests"),
-        ("claude_code.session.count", {}, None),
-        ("gemini_cli.token.usage", {"type": "cache"}, "cache_read_tokens"),
-        ("gemini_cli.token.usage", {"type": "thought"}, None),
-        ("gemini_cli.lines.changed", {"type": "removed"}, "lines_removed"),
-        ("codex.turn.token_usage", {"token_type": "output"}, "output_tokens"),
-        ("codex.turn.token_usage", {"token_type": "cache_write_input"}, "cache_write_tokens"),
-        ("codex.turn.token_usage", {"token_type": "total"}, None),
-        ("gen_ai.client.token.usage", {"gen_ai.token.type": "input"}, None),
-        ("anything", {"type": "input"}, None),
-    ],
-)
-def test_what_counters_count(name: str, attributes: dict[str, object], meaning: str | None) -> None:
-    assert only(counter(name, {"asInt": 1}, attributes)).meaning == meaning
+@pytest.mark.parametrize("line", [line for name, line in QUIRKS if name == "counter"])
+def test_what_counters_count(line: str) -> None:
+    (name, rest), meaning = line.split(" ", 1), json.loads(line.split(" => ")[1])
+    assert only(counter(name, {"asInt": 1}, json.loads(rest.split(" => ")[0]))).meaning == meaning
 
 
 def test_copilots_tokens_are_the_conventions_own_histogram() -> None:

@@ -1,0 +1,352 @@
+"""The log events of Claude Code, Codex, the Gemini CLI and svc's own hook."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregates.capture.events import CaptureRecords
+from aggregates.event import Words, cut
+from aggregates.records.record import Record
+from aggregates.telemetry.agents import called
+from aggregates.telemetry.batches import Sender, steps
+from aggregates.telemetry.draft import wait_told
+from aggregates.turns.turn import observe, sum_work
+from svc.importing.claude_code import TranscriptReader
+from svc.importing.exchange import Memory
+from tests.support.facts import ANA, DIGESTER
+from tests.support.otlp import NOW_NANO, NOW_US, TRACE, Attributes, Taken, claude, log, logs, span, taken, traces
+from tests.support.tables import lines_of
+from tests.support.transcripts import call, raw, result, said, user
+
+
+def codex(event: str, attributes: Attributes, /, **members: Any) -> dict[str, Any]:
+    """A log record as Codex sends it: no time of its own, a body that is null, a name that is a source position."""
+    usual = {
+        "timeUnixNano": "0",
+        "observedTimeUnixNano": NOW_NANO,
+        "body": None,
+        "traceId": TRACE,
+        "spanId": "",
+        "eventName": "event otel/src/events/session_telemetry.rs:703",
+    }
+    named = {"event.name": f"codex.{event}", "conversation.id": "c1", "model": "gpt-5-codex"}
+    return log({**named, **attributes}, **(usual | members))
+
+
+def gemini(event: str, attributes: Attributes) -> dict[str, Any]:
+    """A log record as Gemini sends it: attributes without a value among others."""
+    return log({"session.id": "g1", "event.name": f"gemini_cli.{event}", "extension_id": {}, **attributes})
+
+
+def of_hook(event: str, attributes: Attributes) -> dict[str, Any]:
+    return log({"session.id": "s1", "event.name": f"svc.{event}", **attributes})
+
+
+def of_codex(*records: object) -> Taken:
+    return taken(logs(*records, service="codex_exec"))
+
+
+def of_gemini(*records: object) -> Taken:
+    return taken(logs(*records, service="gemini-cli", resource={"session.id": "g1"}))
+
+
+MADE: Mapping[str, tuple[Any, str]] = {
+    "claude-code": (claude, "claude-code"),
+    "codex": (codex, "codex_exec"),
+    "gemini": (gemini, "gemini-cli"),
+    "svc": (of_hook, "anything"),
+}
+
+
+@pytest.mark.parametrize(("agent", "line"), lines_of(Path(__file__).with_name("events.txt")))
+def test_what_an_event_tells(agent: str, line: str) -> None:
+    told, _, shown = line.partition(" => ")
+    event, _, attributes = told.partition(" ")
+    texts = ("tool_parameters", "tool_input", "arguments", "function_args", "metadata")
+    given = json.loads(attributes)
+    sent = {key: json.dumps(each) if key in texts and isinstance(each, dict) else each for key, each in given.items()}
+    made, service = MADE[agent]
+    found = taken(logs(made(event, sent), service=service))
+    assert (found.shown, found.commands[0].source) == (shown.split(" | "), agent)
+
+
+# --- Claude Code ------------------------------------------------------------------------------------------
+
+REQUEST = {
+    "model": "claude-opus-4-6",
+    "input_tokens": 3,
+    "output_tokens": 266,
+    "cache_read_tokens": 10,
+    "cache_creation_tokens": 44_206,
+    "cost_usd": 0.2829525,
+    "cost_usd_micros": 282_952,
+    "duration_ms": 4_920,
+    "request_id": "req_1",
+    "query_source": "repl_main_thread",
+}
+
+
+def only(event: str, attributes: Attributes | None = None) -> Record:
+    return taken(logs(claude(event, attributes))).only
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_request(as_text: bool) -> None:
+    attributes: dict[str, object] = {key: str(each) if as_text else each for key, each in REQUEST.items()}
+    record = only("api_request", attributes)
+    counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
+    assert (record.kind, record.model, counts) == ("request", "claude-opus-4-6", (3, 266, 10, 44_206))
+    assert (record.cost_usd_nano, record.duration_ms, record.request_id) == (282_952_500, 4_920, "req_1")
+    assert (record.prompt_id, record.sidechain, record.name) == ("p1", False, "api_request")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "nano"),
+    [
+        ({"cost_usd": 0.1}, 100_000_000),
+        ({"cost_usd": "0.000000001"}, 1),
+        ({"cost_usd_micros": "7"}, 7_000),
+        ({"cost_usd": -1}, None),
+        ({"cost_usd": "NaN"}, None),
+        ({"cost_usd": {"doubleValue": "Infinity"}}, None),
+        ({"cost_usd": "much"}, None),
+        ({}, None),
+    ],
+)
+def test_a_cost_is_exact_or_unknown(attributes: dict[str, object], nano: int | None) -> None:
+    assert only("api_request", attributes).cost_usd_nano == nano
+
+
+@pytest.mark.parametrize("count", [-1, 1e300, "x", True, {}, "", 2**60])
+def test_a_count_that_is_none_is_unknown(count: object) -> None:
+    assert only("api_request", {"input_tokens": count, "output_tokens": 5}).input_tokens is None
+
+
+@pytest.mark.parametrize("name", ["user_prompt", "claude_code.user_prompt"])
+@pytest.mark.parametrize("service", ["claude-code", "claude-code-desktop", "something else"])
+def test_an_events_name_comes_with_and_without_its_prefix(name: str, service: str) -> None:
+    record = log({"session.id": "s1", "event.name": name}, body={"stringValue": "claude_code.user_prompt"})
+    found = taken(logs(record, service=service))
+    assert (found.only.kind, found.commands[0].source) == ("prompt", "claude-code")
+
+
+def test_the_body_alone_names_the_event() -> None:
+    assert taken(logs(log({}, body={"stringValue": "claude_code.api_request"}))).only.kind == "request"
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds", "source"),
+    [
+        ("clear", ["prompt", "session_start"], "clear"),
+        ("/quit", ["session_end"], "prompt_input_exit"),
+        ("model", ["prompt"], None),
+    ],
+)
+def test_commands_that_clear_or_leave_say_so(command: str, kinds: list[str], source: str | None) -> None:
+    """Even where the prompt's text is not sent. Who leaves has asked for nothing."""
+    found = taken(logs(claude("user_prompt", {"prompt": "<REDACTED>", "command_name": command})))
+    assert (found.kinds, found.records[-1].source) == (kinds, source)
+    assert len({record.record_id for record in found.records}) == len(kinds)
+    assert {record.origin for record in found.records} == {0}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Bash", {"command": "pytest -q && git commit -m x", "description": "Test"}),
+        ("Bash", {"command": "sleep 9", "run_in_background": True}),
+        ("Edit", {"file_path": "/src/a.py", "old_string": "a\nb\nc", "new_string": "a\nB\nB2\nc"}),
+        ("MultiEdit", {"file_path": "/a", "edits": [{"old_string": "x", "new_string": ""}, {"new_string": "y\nz"}]}),
+        ("Write", {"file_path": "/src/b.py", "content": "1\n2\n3\n"}),
+        ("NotebookEdit", {"notebook_path": "/n.ipynb", "new_source": "a\nb"}),
+        ("Read", {"file_path": "/src/a.py", "limit": 10}),
+        ("Grep", {"pattern": "x"}),
+        ("mcp__linear__create_issue", {"title": "t"}),
+    ],
+)
+def test_a_tool_call_means_what_it_means_in_the_transcript(tool: str, arguments: dict[str, Any]) -> None:
+    """The same path, command, digest of the input, lines and outcome."""
+    attributes = {"tool_name": tool, "tool_use_id": "t1", "success": "true", "tool_input": json.dumps(arguments)}
+    told = taken(logs(claude("tool_result", attributes)))
+    exchanges = TranscriptReader(Path("s1.jsonl"), "s.jsonl", Memory()).read(
+        raw(user("u1", 0, "go"), said("a1", 1, call("t1", tool, **arguments)), result("r1", 2, "t1"))
+    )
+    sender = Sender(ANA, "claude-code", DIGESTER)
+    made = [step.command for exchange in exchanges for step in steps(exchange, sender)]
+    commands = [command for command in made if isinstance(command, CaptureRecords)]
+    (imported, words) = next((r, c.words) for c in commands for r in c.records if r.kind == "tool")
+    record = told.only
+    same = ("kind", "tool", "call_id", "ok", "input_digest", "lines_added", "lines_removed")
+    assert {name: getattr(record, name) for name in same} == {name: getattr(imported, name) for name in same}
+    for field in ("path", "command"):
+        span = getattr(imported, field)
+        assert told.text(field) == (None if span is None else words[span.start : span.end])
+
+
+def test_a_shortened_input_gives_no_lines_and_no_digest() -> None:
+    arguments = {"file_path": "/a", "old_string": "a\nb", "new_string": "x" * 128 + "…[900 chars]"}
+    attributes = {"tool_name": "Edit", "success": "true", "tool_input": json.dumps(arguments)}
+    found = taken(logs(claude("tool_result", attributes)))
+    assert (found.only.lines_added, found.only.input_digest, found.text("path")) == (None, None, "/a")
+
+
+def test_ids_times_and_names_are_told() -> None:
+    ended = only("tool_result", {"tool_name": "Edit", "tool_use_id": "t1", "success": "false", "duration_ms": "12"})
+    assert (ended.call_id, ended.duration_ms, ended.input_digest) == ("t1", 12, None)
+    assert only("tool_decision", {"decision": "reject", "tool_use_id": "t1"}).call_id == "t1"
+    assert only("api_error", {"model": "<synthetic>", "request_id": "r"}).model is None
+    assert only("assistant_response", {"response": "x", "request_id": "r1"}).request_id == "r1"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message", "wait_ms"),
+    [
+        ({"retry_after": "20"}, "429", 20_000),
+        ({"retry_after_ms": 250, "retry_after": 20}, "429", 250),
+        ({"http.response.header.retry-after": ["7"]}, "429", 7_000),
+        ({"http.response.header.retry-after": ["Wed, 21 Oct 2026 07:28:00 GMT"]}, "429", None),
+        ({"retry_after": 99_999_999}, "429", None),
+        ({"retry_after": 20}, "try again in 5s", 20_000),
+        ({}, "Rate limit reached. Please try again in 11.054s.", 11_054),
+        ({}, "Please retry after 30 seconds", 30_000),
+        ({}, "Try again in 250ms", 250),
+        ({}, "Please wait for 2 minutes", 120_000),
+        ({}, "Rate limit reached. Please try again in 6m0s.", 360_000),
+        ({}, "try again in 1 hour and 5 minutes", 3_900_000),
+        ({}, '{"error": {"details": [{"retryDelay": "34.07s"}]}}', 34_070),
+        ({}, "429 Too Many Requests, Retry-After: 20", 20_000),
+        ({}, "retry after 3 attempts", None),
+        ({}, "Please try again later", None),
+        ({}, "try again in 99999999 minutes", None),
+    ],
+)
+def test_how_long_the_provider_asks_to_wait(attributes: dict[str, Any], message: str, wait_ms: int | None) -> None:
+    """By an attribute, else by its words."""
+    assert wait_told(attributes, message) == wait_ms
+
+
+# --- Codex ------------------------------------------------------------------------------------------------
+
+COMPLETED = {
+    "event.kind": "response.completed",
+    "input_token_count": "1520",
+    "output_token_count": "48",
+    "cached_token_count": {"intValue": "1024"},
+    "cache_write_token_count": {"intValue": "0"},
+    "reasoning_token_count": {"intValue": "16"},
+}
+
+
+def test_a_request_is_the_second_completed_event() -> None:
+    """Input without what was cached; the reasoning is part of the output. The stream's other events say nothing."""
+    events = [codex("sse_event", {"event.kind": kind}) for kind in ("response.created", "response.completed")]
+    found = of_codex(*events, codex("sse_event", COMPLETED, traceId=""))
+    assert found.kinds == ["other", "other", "request"]
+    record = found.records[-1]
+    counts = (record.input_tokens, record.output_tokens, record.cache_read_tokens, record.cache_write_tokens)
+    assert (record.model, counts) == ("gpt-5-codex", (496, 48, 1024, 0))
+    assert (record.prompt_id, record.at_us, record.name) == (None, NOW_US, "codex.sse_event")
+    contradicting = codex("sse_event", COMPLETED | {"input_token_count": "5"})
+    assert of_codex(contradicting).only.input_tokens is None
+
+
+@pytest.mark.parametrize(("prompt", "text"), [("Read notes.txt", "Read notes.txt"), ("[REDACTED]", None)])
+def test_a_prompt_is_named_by_its_trace(prompt: str, text: str | None) -> None:
+    found = of_codex(codex("user_prompt", {"prompt": prompt}))
+    assert (found.only.kind, found.only.prompt_id, found.text()) == ("prompt", TRACE, text)
+    assert (found.commands[0].agent_session_id, found.commands[0].source) == ("c1", "codex")
+
+
+PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+one\n+two\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "patched"),
+    [
+        ({"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}, True),
+        ({"cmd": f"cd src && apply_patch <<EOF\n{PATCH}\nEOF"}, True),
+        ({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{PATCH}\nEOF"]}, True),
+        ({"command": ["apply_patch", PATCH]}, True),
+        ({"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\npytest -q"}, False),
+        ({"cmd": f"cat > notes.md <<'EOF'\napply_patch\n{PATCH}\nEOF"}, False),
+        ({"cmd": f"echo '{PATCH}'"}, False),
+    ],
+)
+def test_a_patch_in_a_shells_stead_is_a_patch(arguments: dict[str, Any], patched: bool) -> None:
+    """With all its files and their lines; one among other commands stays a command."""
+    attributes = {"tool_name": "exec_command", "success": "true", "arguments": json.dumps(arguments), "call_id": "x"}
+    found = of_codex(codex("tool_result", attributes | {"duration_ms": "103"}))
+    record = found.only
+    assert (record.duration_ms, record.call_id) == (103, "x")
+    assert record.tool == ("apply_patch" if patched else "exec_command")
+    if patched:
+        (command,) = found.commands
+        assert isinstance(command, CaptureRecords)
+        (more,) = record.more_files
+        assert (found.text("path"), record.lines_added, record.lines_removed) == ("a.py", 3, 1)
+        assert (cut(Words(command.words), more.path), more.lines_added, more.lines_removed) == ("b.py", 2, 0)
+        observed = observe(record, Words(command.words), DIGESTER)
+        work = sum_work([(1, observed), (2, observed)])
+        files = sorted((file.edits, file.lines_added, file.lines_removed) for file in work.files)
+        assert files == [(2, 2, 2), (2, 4, 0)]
+        assert (work.tool_calls, work.lines_added) == (2, 6)
+
+
+def test_a_patch_that_failed_or_that_no_shell_was_given_changes_no_file() -> None:
+    failed = {"tool_name": "apply_patch", "success": "false", "arguments": PATCH}
+    assert of_codex(codex("tool_result", failed)).only.more_files == ()
+    given = {"cmd": f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"}
+    assert called("read_file", given) == ("read_file", given)
+
+
+def test_who_spawns_a_sub_agent_tells_whose_its_conversation_is() -> None:
+    """What is asked there an agent asks; the record itself is shown once."""
+    spawning = {"tool_name": "spawn_agent", "success": "true", "output": '{"agent_id":"c2","nickname":"Ada"}'}
+    found = of_codex(codex("tool_result", spawning))
+    assert [each.agent_session_id for each in found.commands] == ["c1", "c2"]
+    assert [(each.kind, each.source, each.origin) for each in found.records] == [
+        ("tool", None, 0),
+        ("session_start", "subagent", None),
+    ]
+    for output in ("", "unsupported call: spawn_agent", '{"agent_id":7}'):
+        assert len(of_codex(codex("tool_result", spawning | {"output": output})).commands) == 1
+
+
+def test_a_record_that_is_no_event_is_kept_and_says_nothing() -> None:
+    """It names no session, and its name is a place in the source."""
+    note = log({}, body={"stringValue": "flushing OTEL metrics"}, eventName="event otel/src/metrics/client.rs:1")
+    found = of_codex(note, codex("user_prompt", {}))
+    assert [(each.agent_session_id, each.source) for each in found.commands] == [(None, "codex"), ("c1", "codex")]
+    assert (found.records[0].kind, found.records[0].name) == ("other", None)
+
+
+def test_spans_are_kept_only() -> None:
+    """Codex's logs are the truth; a span without a session is of the one of its trace."""
+    usage = {"conversation.id": "c1", "gen_ai.usage.input_tokens": 5, "gen_ai.operation.name": "chat"}
+    found = taken(traces(span("codex.sampling", usage), span("inner", {}, spanId="a" * 16), service="codex_exec"))
+    assert (found.kinds, [each.agent_session_id for each in found.commands]) == (["other", "other"], ["c1"])
+
+
+# --- Gemini -----------------------------------------------------------------------------------------------
+
+
+def test_a_request_counts_thoughts_as_output_and_cached_input_apart() -> None:
+    """Its twin by the semantic conventions is not counted again."""
+    counts = {"input_token_count": 1520, "output_token_count": 48, "cached_content_token_count": 1024}
+    told = {"model": "gemini-2.5-pro", "thoughts_token_count": 16, "prompt_id": "g1########3", **counts}
+    twin = log({"event.name": "gen_ai.client.inference.operation.details", "gen_ai.usage.input_tokens": 1520})
+    found = of_gemini(gemini("api_request", {}), gemini("api_response", told), twin)
+    assert found.kinds == ["other", "request", "other"]
+    record = found.records[1]
+    assert (record.input_tokens, record.output_tokens, record.cache_read_tokens) == (496, 64, 1024)
+    assert (record.model, record.prompt_id, record.cache_write_tokens) == ("gemini-2.5-pro", "g1########3", None)
+    assert [each.agent_session_id for each in found.commands] == ["g1"]
+
+
+def test_a_failed_request_has_its_model_and_its_time() -> None:
+    told = {"model_name": "gemini-2.5-pro", "duration": 8, "prompt_id": "g1"}
+    record = of_gemini(gemini("api_error", told)).only
+    assert (record.model, record.duration_ms, record.prompt_id) == ("gemini-2.5-pro", 8, "g1")

@@ -1,0 +1,256 @@
+"""Spans: Copilot's and those of other agents by the conventions for generative AI, and those of the AI SDK."""
+
+import json
+from typing import Any
+
+import pytest
+
+from aggregates.records.record import OF_SUB_AGENT
+from tests.support.otlp import NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
+
+AGENT, CHAT, INNER, TOOL = "a" * 16, "b" * 16, "c" * 16, "d" * 16
+USAGE = {
+    "gen_ai.request.model": "gpt-5.5",
+    "gen_ai.response.model": "gpt-5.5-2026-03-05",
+    "gen_ai.usage.input_tokens": 1_000,
+    "gen_ai.usage.output_tokens": "50",
+    "gen_ai.usage.cache_read.input_tokens": 900,
+    "github.copilot.cost": 0.04,
+}
+
+
+def agent(attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
+    """The root of a turn; its sums repeat those of its children."""
+    usual = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "v1", **USAGE}
+    return span("invoke_agent GitHub Copilot", {**usual, **(attributes or {})}, **({"spanId": AGENT} | members))
+
+
+def chat(attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
+    usual = {"gen_ai.operation.name": "chat", **USAGE}
+    return span("chat gpt-5.5", {**usual, **(attributes or {})}, **({"spanId": CHAT, "parentSpanId": AGENT} | members))
+
+
+def tool(name: str, arguments: object, attributes: Attributes | None = None, **members: Any) -> dict[str, Any]:
+    usual = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": name,
+        "gen_ai.tool.call.id": "call_1",
+        "gen_ai.tool.call.arguments": json.dumps(arguments),
+    }
+    ids = {"spanId": TOOL, "parentSpanId": AGENT}
+    return span(f"execute_tool {name}", {**usual, **(attributes or {})}, **(ids | members))
+
+
+def messages(*pairs: tuple[str, str]) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in pairs])
+
+
+def of_copilot(*spans: object) -> Taken:
+    return taken(traces(*spans))
+
+
+def test_a_turn_is_its_root_and_only_leaves_are_requests() -> None:
+    """A chat around another chat repeats its sums as well; children without a session have that of their root."""
+    inner = chat(spanId=INNER, parentSpanId=CHAT)
+    found = of_copilot(tool("get_file", {"path": "src/App.cs"}), inner, chat(), agent())
+    assert found.kinds == ["tool", "request", "other", "prompt"]
+    assert [each.agent_session_id for each in found.commands] == ["v1"]
+    assert {record.prompt_id for record in found.records} == {TRACE}
+    request = found.records[1]
+    counts = (request.input_tokens, request.output_tokens, request.cache_read_tokens)
+    assert (request.model, counts, request.cost_usd_nano) == ("gpt-5.5-2026-03-05", (100, 50, 900), None)
+    assert (request.at_us, request.duration_ms) == (NOW_US, 1_000)
+
+
+def test_what_was_asked_and_answered_stands_on_the_root() -> None:
+    """The last message of the user, and at its end the agent's."""
+    asked = messages(("user", "old"), ("assistant", "yes"), ("user", "Fix it"), ("tool", "x"))
+    told = {"gen_ai.input.messages": asked, "gen_ai.output.messages": messages(("assistant", "Done."))}
+    found = of_copilot(agent(told))
+    prompt, response = found.records
+    assert (prompt.kind, response.kind, response.record_id) == ("prompt", "response", prompt.record_id + "#response")
+    assert (prompt.at_us, response.at_us) == (NOW_US, NOW_US + 1_000_000)
+    (command,) = found.commands
+    assert getattr(command, "words", None) == "Fix itDone."
+
+
+def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
+    attributes = {"gen_ai.conversation.id": "v1", "gen_ai.input.messages": messages(("user", "Explain"))}
+    found = of_copilot(chat(attributes, parentSpanId=""))
+    assert found.kinds == ["request", "prompt"]
+    assert found.records[1].record_id == found.records[0].record_id + "#prompt"
+    assert {record.origin for record in found.records} == {0}
+
+
+FAILED = {"status": {"code": 2, "message": "429, retry after 5s"}}
+EDITED = {"filePath": "a", "oldString": "x", "newString": "y\nz"}
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (tool("run_in_terminal", {"command": "dotnet test"}), "tool run_in_terminal ok dotnet test"),
+        (tool("create_file", {"filePath": "a.cs", "content": "1\n2"}), "tool create_file ok a.cs +2 -None"),
+        (tool("replace_string_in_file", EDITED), "tool replace_string_in_file ok a +2 -1"),
+        (tool("apply_patch", {"patch": "*** Update File: b.cs\n+x"}), "tool apply_patch ok b.cs +1 -0"),
+        (tool("edit", {"path": "a.cs", "old_str": "x", "new_str": "y\nz"}), "tool edit ok a.cs +2 -1"),
+        (tool("create", {"path": "a.cs", "file_text": "1\n2"}), "tool create ok a.cs +2 -None"),
+        (tool("get_file", {"path": "src/App.cs"}), "tool get_file ok src/App.cs"),
+        (tool("run_build", {"configuration": "Debug"}), "tool run_build ok"),
+        # A command that ended badly has failed, as what has a status of two.
+        (tool("bash", {}, {"gen_ai.tool.call.result": "x\n<completed with exit code 4>"}), "tool bash failed"),
+        (tool("bash", {}, {"gen_ai.tool.call.result": "x\n<completed with exit code 0>"}), "tool bash ok"),
+        (tool("bash", {}, {"process.exit.code": 1}), "tool bash failed"),
+        (tool("bash", {}, {"process.exit.code": 0}), "tool bash ok"),
+        (tool("bash", {}, {"error.type": "timeout"}), "tool bash failed"),
+        (chat(**FAILED), "error 429 wait 5000 '429, retry after 5s'"),
+        (tool("create_file", {"content": "x"}, **FAILED), "tool create_file failed"),
+        # Messages that say nothing leave a prompt without text; a sub-agent's is none.
+        *(
+            (agent({"gen_ai.input.messages": said}), "prompt")
+            for said in ("", "no json", "{}", "[5]", '[{"role":"user"}]', '[{"role":"user","parts":[5]}]')
+        ),
+        (agent(parentSpanId=CHAT), "subagent"),
+    ],
+)
+def test_what_a_span_tells(told: dict[str, Any], shown: str) -> None:
+    assert of_copilot(told).shown == [shown]
+
+
+def test_two_conversations_in_one_trace_stay_apart() -> None:
+    """A span without a session is its parent's; where that is unknown, nobody's."""
+    found = of_copilot(
+        agent(),
+        agent({"gen_ai.conversation.id": "v2"}, spanId=INNER),
+        tool("run_build", {}, parentSpanId=INNER),
+        tool("run_build", {}, spanId="e" * 16, parentSpanId="f" * 16),
+    )
+    sessions = {each.agent_session_id: len(getattr(each, "records", ())) for each in found.commands}
+    assert sessions == {"v1": 1, "v2": 2, None: 1}
+    circle = of_copilot(chat(spanId=CHAT, parentSpanId=INNER), chat(spanId=INNER, parentSpanId=CHAT))
+    assert [each.agent_session_id for each in circle.commands] == [None]
+
+
+def test_copilot_under_another_name_is_known_by_its_attributes() -> None:
+    found = taken(traces(agent(), service="my-service"))
+    assert (found.kinds, found.commands[0].source) == (["prompt"], "copilot")
+
+
+def test_copilots_logs_repeat_its_spans() -> None:
+    """They are kept; the resource of VS Code names a window, and no session."""
+    record = log({"event.name": "copilot_chat.agent.turn", "turn.index": 1})
+    found = taken(logs(record, service="copilot-chat", resource={"session.id": "window"}))
+    assert (found.kinds, found.commands[0].agent_session_id) == (["other"], None)
+
+
+def test_any_agent_that_follows_the_conventions_is_read() -> None:
+    """Session, prompt, tool and tokens, whatever its service is called; an operation of its own is kept only."""
+    asked = {"gen_ai.conversation.id": "c1", "gen_ai.input.messages": messages(("user", "Fix it"))}
+    used = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 7}
+    spans = (
+        span("execute_tool", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "bash"}, parentSpanId=AGENT),
+        span("chat", used, spanId=CHAT, parentSpanId=AGENT),
+        span("invoke_agent", {"gen_ai.operation.name": "invoke_agent", **asked}, spanId=AGENT),
+        span("embed", {"gen_ai.operation.name": "embed_everything"}, spanId=TOOL, parentSpanId=AGENT),
+    )
+    found = taken(traces(*spans, service="my-own-agent"))
+    assert found.kinds == ["tool", "request", "prompt", "other"]
+    assert {(each.agent_session_id, each.source) for each in found.commands} == {("c1", "unknown")}
+    assert (found.records[1].input_tokens, found.records[1].output_tokens) == (5, 7)
+
+
+def test_an_unknown_service_is_kept() -> None:
+    found = taken(logs(log({}, eventName="browser.page_view"), service="my-service"))
+    assert (found.only.kind, found.only.name, found.commands[0].source) == ("other", "browser.page_view", "unknown")
+
+
+# --- The AI SDK, as opencode and other programs send it ---------------------------------------------------
+
+SDK_USAGE = {
+    "ai.response.model": "gpt-5.1-2026",
+    "ai.response.id": "chat_1",
+    "ai.usage.inputTokens": 1_000,
+    "ai.usage.outputTokens": 50,
+    "ai.usage.cachedInputTokens": 900,
+}
+ASKED = {"role": "user", "content": [{"type": "text", "text": "Run the check"}]}
+TITLE = {"role": "user", "content": "Generate a title for this conversation:\n"}
+CALLED = {"role": "assistant", "content": [{"type": "tool-call", "toolName": "bash"}]}
+GIVEN = {"role": "tool", "content": [{"type": "tool-result", "toolName": "bash"}]}
+SYSTEM = {"role": "system", "content": "You are opencode"}
+
+
+def sdk(operation: str, attributes: Attributes, **members: Any) -> dict[str, Any]:
+    return span(operation, {"ai.operationId": operation, "session.id": "ses_1", **attributes}, **members)
+
+
+def call(*said: object, **attributes: Any) -> dict[str, Any]:
+    told = {f"ai.response.{name}": value for name, value in attributes.items()}
+    return sdk("ai.streamText", {"ai.prompt": json.dumps({"messages": said}), **SDK_USAGE, **told})
+
+
+def request(*said: object, **members: Any) -> dict[str, Any]:
+    return sdk("ai.streamText.doStream", {"ai.prompt.messages": json.dumps(said), **SDK_USAGE}, **members)
+
+
+def asked(told: object) -> dict[str, Any]:
+    return sdk("ai.generateText", {"ai.prompt": json.dumps(told)})
+
+
+def sdk_tool(name: str, arguments: object, result: object, **members: Any) -> dict[str, Any]:
+    told = {"name": name, "id": "call_1", "args": json.dumps(arguments), "result": json.dumps(result)}
+    return sdk("ai.toolCall", {f"ai.toolCall.{key}": value for key, value in told.items()}, **members)
+
+
+def check(code: int) -> dict[str, Any]:
+    return sdk_tool("bash", {"command": "sh check.sh"}, {"metadata": {"exit": code}, "output": "1 failed\n"})
+
+
+@pytest.mark.parametrize("service", ["opencode", "our-own-helper"])
+def test_a_call_is_prompt_and_answer_and_its_request_has_the_tokens(service: str) -> None:
+    spans = request(SYSTEM, ASKED), call(SYSTEM, ASKED, text="Done.", finishReason="stop")
+    found = taken(traces(*spans, service=service))
+    assert found.shown == ["request 100+900 > 50", "prompt 'Run the check'", "response 'Done.'"]
+    used, prompt, response = found.records
+    assert (used.model, used.request_id) == ("gpt-5.1-2026", "chat_1")
+    assert (prompt.at_us, response.at_us) == (NOW_US, NOW_US + 1_000_000)
+    assert [each.agent_session_id for each in found.commands] == ["ses_1"]
+
+
+def test_the_session_of_a_helper_is_an_agents() -> None:
+    result = {"metadata": {"sessionId": "ses_2"}, "output": "looked"}
+    found = taken(traces(sdk_tool("task", {"prompt": "Look around."}, result), service="opencode"))
+    child = next(each for each in found.commands if each.agent_session_id == "ses_2")
+    (start,) = child.records  # type: ignore[union-attr]
+    assert (start.kind, start.source) == ("session_start", OF_SUB_AGENT)
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        # Only a step that ends with a user's words is a prompt, and only the last an answer.
+        (call(ASKED, text="I look.", finishReason="tool-calls"), "prompt 'Run the check'"),
+        (call(ASKED, CALLED, GIVEN, text="It fails.", finishReason="stop"), "response 'It fails.'"),
+        # A request for a title is the agent's own.
+        (request(SYSTEM, TITLE, ASKED), "request 100+900 > 50 beside"),
+        (call(SYSTEM, TITLE, ASKED, text="A title", finishReason="stop"), "other"),
+        # What was asked is the last message of a user.
+        (asked({"prompt": "Explain"}), "prompt 'Explain'"),
+        (asked({"prompt": [ASKED]}), "prompt 'Run the check'"),
+        (asked({"messages": [ASKED, {"role": "user", "content": "and tell"}]}), "prompt 'and tell'"),
+        (asked({"messages": [{"role": "user", "content": [{"type": "image", "image": "…"}]}]}), "other"),
+        (asked({"messages": [ASKED, {"role": "assistant", "content": "I look."}]}), "other"),
+        (asked({"messages": "x"}), "other"),
+        (asked([5]), "other"),
+        (asked({}), "other"),
+        # To opencode a command that ended badly is a success: it ran.
+        (check(1), "tool bash failed sh check.sh"),
+        (check(0), "tool bash ok sh check.sh"),
+        (sdk_tool("bash", {"command": "ls"}, {}, status={"code": 2}), "tool bash failed ls"),
+        (sdk_tool("edit", EDITED, {"output": "done"}), "tool edit ok a +2 -1"),
+        (request(ASKED, **FAILED), "error 429 wait 5000 '429, retry after 5s'"),
+        (span("Session.get", {"session.id": "ses_1"}), "other"),
+    ],
+)
+def test_what_a_span_of_the_sdk_tells(told: dict[str, Any], shown: str) -> None:
+    assert taken(traces(told, service="opencode")).shown == [shown]
