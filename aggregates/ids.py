@@ -4,7 +4,8 @@ At the end: characters that steer whoever shows a name or a text, a terminal or 
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from uuid import UUID, uuid5
 
 KEY_START_CHARACTERS = 12  # by so much of a key it is known to people and in logs; the key itself is kept nowhere
@@ -15,119 +16,40 @@ def stream_id(kind: str, *parts: object) -> UUID:
     return uuid5(_NAMESPACE, "\x1f".join((kind, *map(str, parts))))
 
 
-@lru_cache(maxsize=1_024)
-def session_stream(agent_session_id: str) -> UUID:
-    """Agent session ids are globally unique: one stream holds the claim of one scope."""
-    return stream_id("session", agent_session_id)
+def _remembered(kind: str) -> Callable[..., UUID]:
+    """Of ids that nearly every request asks for."""
+    return lru_cache(maxsize=1_024)(partial(stream_id, kind))
 
 
-def prompt_stream(developer_id: UUID, client_event_id: UUID) -> UUID:
-    return stream_id("prompt", developer_id, client_event_id)
-
-
-def operation_stream(developer_id: UUID, response_operation_id: str) -> UUID:
-    return stream_id("operation", developer_id, response_operation_id)
-
-
-def batch_stream(developer_id: UUID, agent_session_id: str, records_digest: str) -> UUID:
-    """An exact retry of a telemetry batch finds its stream taken."""
-    return stream_id("batch", developer_id, agent_session_id, records_digest)
-
-
-def overrides_stream(developer_id: UUID) -> UUID:
-    return stream_id("corrections", developer_id)
-
-
-@lru_cache(maxsize=1_024)
-def attempt_stream(developer_id: UUID, agent_session_id: str) -> UUID:
-    return stream_id("attempt", developer_id, agent_session_id)
-
-
-@lru_cache(maxsize=1_024)
-def credential_stream(key_digest: str) -> UUID:
-    """A key is looked up by its digest only."""
-    return stream_id("credential", key_digest)
-
-
-def link_stream(link_digest: str) -> UUID:
-    return stream_id("link", link_digest)
-
-
-@lru_cache(maxsize=1_024)
-def sign_in_stream(cookie_digest: str) -> UUID:
-    return stream_id("sign-in", cookie_digest)
-
-
-def claim_stream(access_id: UUID, only_in: UUID | None) -> UUID:
-    """That a sign-in, key or account is its developer's own is said once for good, and once in each browser."""
-    return stream_id("claim", access_id, only_in)
-
-
-def identity_stream(issuer: str, subject: str) -> UUID:
-    """An account of a sign-in provider stands for one developer at a time."""
-    return stream_id("identity", issuer, subject)
-
-
-@lru_cache(maxsize=1_024)
-def membership_stream(organization_id: UUID, developer_id: UUID) -> UUID:
-    return stream_id("membership", organization_id, developer_id)
-
-
-def membership_id(stream: UUID, started_at_us: int) -> UUID:
-    """Of whoever joins again; the first membership has the id of its stream."""
-    return stream_id("membership again", stream, started_at_us)
+session_stream = _remembered("session")  # agent session id, unique among all: one stream holds the claim of one scope
+prompt_stream = partial(stream_id, "prompt")  # developer, client event id
+operation_stream = partial(stream_id, "operation")  # developer, response operation id
+batch_stream = partial(stream_id, "batch")  # developer, agent session, digest of the records: a retry finds it taken
+overrides_stream = partial(stream_id, "corrections")  # developer
+attempt_stream = _remembered("attempt")  # developer, agent session id
+credential_stream = _remembered("credential")  # digest of the key, by which alone it is looked up
+link_stream = partial(stream_id, "link")  # digest of the link
+sign_in_stream = _remembered("sign-in")  # digest of the cookie
+claim_stream = partial(stream_id, "claim")  # what is claimed, and in which sign-in alone; None: for good
+identity_stream = partial(stream_id, "identity")  # issuer, subject: they stand for one developer at a time
+membership_stream = _remembered("membership")  # organization, developer
+membership_id = partial(stream_id, "membership again")  # stream, time: the first membership has the id of its stream
+clock_stream = partial(stream_id, "clock")  # when it is due
+CATALOG_STREAM = stream_id("catalog")  # of published catalogs; the version of an event in it is the catalog's revision
+REPRICING_STREAM = stream_id("repricing")  # of orders to reprice; beside the catalog's, so that revisions have no gaps
+forget_stream = partial(stream_id, "forget")  # developer
+forget_request_stream = partial(stream_id, "forget request")  # developer
+retained_stream = partial(stream_id, "standing")  # organization, developer, first position
+retention_stream = partial(stream_id, "retention")  # organization, kind of text
+turn_id_from_host = partial(stream_id, "turn")  # agent session, host's prompt id: whichever capture arrives first
+turn_id_from_capture = partial(stream_id, "turn-capture")  # capture, where nothing else names the turn
+record_capture_id = partial(stream_id, "record")  # agent session, record id
+flag_id = partial(stream_id, "flag")  # organization, developer, kind, agent session, what made it fire
 
 
 def answer_stream(developer_id: UUID, kind: str, model: str, prompt_version: int, input_digest: bytes) -> UUID:
     """The same question to the same model is answered once."""
     return stream_id("answer", developer_id, kind, model, prompt_version, input_digest.hex())
-
-
-def clock_stream(due_us: int) -> UUID:
-    return stream_id("clock", due_us)
-
-
-CATALOG_STREAM = stream_id("catalog")
-"""The one stream of published catalogs; the version of an event in it is the catalog's revision."""
-REPRICING_STREAM = stream_id("repricing")
-"""The one stream of orders to reprice, beside the catalog's, so that revisions have no gaps."""
-
-
-def forget_stream(developer_id: UUID) -> UUID:
-    return stream_id("forget", developer_id)
-
-
-def forget_request_stream(developer_id: UUID) -> UUID:
-    return stream_id("forget request", developer_id)
-
-
-def retained_stream(organization_id: UUID, developer_id: UUID, first: int) -> UUID:
-    return stream_id("standing", organization_id, developer_id, first)
-
-
-def retention_stream(organization_id: UUID, kind: str) -> UUID:
-    return stream_id("retention", organization_id, kind)
-
-
-def turn_id_from_host(agent_session_id: str, host_prompt_id: str) -> UUID:
-    """A turn that the agent itself named keeps that name, whichever capture arrives first."""
-    return stream_id("turn", agent_session_id, host_prompt_id)
-
-
-def turn_id_from_capture(capture_id: UUID) -> UUID:
-    """A turn that only a capture names; the kind of capture is part of the capture's id."""
-    return stream_id("turn-capture", capture_id)
-
-
-def record_capture_id(agent_session_id: str, record_id: str) -> UUID:
-    return stream_id("record", agent_session_id, record_id)
-
-
-def flag_id(
-    organization_id: UUID, developer_id: UUID, kind: str, agent_session_id: str | None, fired_by: object
-) -> UUID:
-    """An integrity flag of one developer, known by what made it fire: whoever finds that again finds the same flag."""
-    return stream_id("flag", organization_id, developer_id, kind, agent_session_id, fired_by)
 
 
 _STEERING = re.compile(

@@ -32,7 +32,7 @@ from projections.facts.prices import answer_price
 from projections.facts.reports import add_report
 from projections.facts.rows import BEGINNING_US, Digesters, Reprice, Rows, add_capture, add_flags, host_name, trusted
 from projections.facts.telemetry import add_points, add_records
-from projections.reader import Reader, bound, owner, pack
+from projections.reader import Reader, owner, pack
 
 
 def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, prices: PriceBook | None) -> None:
@@ -41,8 +41,7 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
     _add_arrival(rows, event)
     match event:
         case SessionClaimed():
-            owner = (event.agent_session_id, str(event.organization_id), str(event.developer_id))
-            rows.sessions.append(owner)
+            rows.sessions.append((event.agent_session_id, *owner(event.scope)))
             # Captures may have been waiting for the claim: derive the session from its beginning.
             rows.touched_times.append((event.agent_session_id, BEGINNING_US))
         case PromptCaptured():
@@ -72,17 +71,15 @@ def _add_arrival(rows: Rows, event: Event) -> None:
         case _:
             return
     if not event.source.endswith(TRANSCRIPT_SUFFIX):
-        owned = str(event.organization_id), str(event.developer_id)
-        rows.arrivals.append((*owned, event.source, signal, event.received_at_us))
+        rows.arrivals.append((*owner(event.scope), event.source, signal, event.received_at_us))
 
 
 def _add_said(rows: Rows, position: int, event: Event) -> None:
     """What people, text models and orders say: the session of a capture is derived again from its turn on."""
     match event:
         case RequestsRepriced():
-            organization_id = str(event.organization_id)
-            order = Reprice(position, organization_id, event.catalog_revision, event.from_us, event.to_us)
-            rows.repricings.append(order)
+            order = str(event.organization_id), event.catalog_revision, event.from_us, event.to_us
+            rows.repricings.append(Reprice(position, *order))
         case ReportEvent():
             add_report(rows, position, event)
         case SetupCompleted():
@@ -124,28 +121,16 @@ def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Dige
         timed=event.responded_at_us is not None,
         position=position,
         reading=None if shown is None else shown.response,
-        elapsed_ms=event.elapsed_ms,
-        model=event.model,
-        input_tokens=event.input_tokens,
-        output_tokens=event.output_tokens,
-        cache_read_tokens=event.cache_read_tokens,
         cache_write_tokens=event.cache_creation_tokens,
-        cost_usd_nano=event.cost_usd_nano,
+        **{name: getattr(event, name) for name in _AS_TOLD},
     )
-    capture_id = str(event.prompt_id)
-    price = answer_price(prices, answer, answer.at_us)
-    rows.answers.append(
-        (
-            capture_id,
-            event.agent_session_id,
-            event.content_digest,
-            event.received_at_us,
-            position,
-            pack(answer),
-            None if price is None else pack(price),
-        )
-    )
+    capture_id, price = str(event.prompt_id), answer_price(prices, answer, answer.at_us)
+    told = event.agent_session_id, event.content_digest, event.received_at_us, position
+    rows.answers.append((capture_id, *told, pack(answer), None if price is None else pack(price)))
     rows.touched_captures.append(capture_id)
+
+
+_AS_TOLD = ("elapsed_ms", "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd_nano")
 
 
 class Fact(Protocol):
@@ -227,22 +212,20 @@ _OWNED = (
 )
 _ANSWERED_ALIKE = f"{_OWNED} AND a.content_digest = ? ORDER BY c.at_us DESC LIMIT 1"
 _LATEST_UNANSWERED = f"{_OWNED} AND a.capture_id IS NULL ORDER BY c.at_us DESC, c.capture_id LIMIT 1"
-ARRIVALS_MAX = 32
-"""Of a developer so many pairs of agent and signal are shown, the newest; an agent names itself as it likes."""
+ARRIVALS_MAX = 32  # pairs of agent and signal that are shown, the newest; an agent names itself as it likes
 
 
 def arrivals(reader: Reader, scope: Scope) -> list[tuple[str, str, int]]:
     """Each agent and signal, and when it last came; by name."""
-    query = (
-        "SELECT source, signal, last_us FROM arrivals WHERE organization_id = :organization "
-        "AND developer_id = :developer ORDER BY last_us DESC LIMIT :limit"
-    )
-    return sorted(reader.db.execute(query, bound(scope, limit=ARRIVALS_MAX)).fetchall())
+    newest = "organization_id = ? AND developer_id = ? ORDER BY last_us DESC LIMIT ?"
+    query = f"SELECT source, signal, last_us FROM arrivals WHERE {newest}"
+    return sorted(reader.db.execute(query, (*owner(scope), ARRIVALS_MAX)).fetchall())
 
 
 def activation(db: sqlite3.Connection) -> dict[UUID, Activation]:
     """The developers that are no longer waiting."""
     found: dict[UUID, Activation] = {}
     found |= {UUID(row[0]): "key_configured" for row in db.execute("SELECT developer_id FROM setups")}
-    found |= {UUID(row[0]): "first_prompt" for row in db.execute("SELECT DISTINCT developer_id FROM sub_sessions")}
-    return found
+    return found | {
+        UUID(row[0]): "first_prompt" for row in db.execute("SELECT DISTINCT developer_id FROM sub_sessions")
+    }

@@ -44,7 +44,6 @@ def book_of(db: sqlite3.Connection, revision: int, before_position: int = END_PO
 
 
 def price_of(book: PriceBook | None, model: str | None, at_us: int, usage: Usage) -> Price | None:
-    """What the catalog says these tokens cost; None where it does not know, or there is none."""
     if book is None or model is None:
         return None
     found = book.price(model, at_us, usage)
@@ -101,8 +100,7 @@ def reprice(db: sqlite3.Connection, repricings: Iterable[Reprice], rows: Rows) -
 
 
 def _price_requests(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, rows: Rows) -> None:
-    asked = (repricing.organization_id, repricing.from_us, repricing.to_us, repricing.position)
-    for developer, record, session, model, at_us, *tokens in db.execute(_UNPRICED, asked).fetchall():
+    for developer, record, session, model, at_us, *tokens in db.execute(_UNPRICED, repricing.asked).fetchall():
         price = price_of(book, model, at_us, Usage(*tokens))
         if price is None:
             continue
@@ -114,22 +112,16 @@ def _price_requests(db: sqlite3.Connection, repricing: Reprice, book: PriceBook,
 
 
 def _price_answers(db: sqlite3.Connection, repricing: Reprice, book: PriceBook, rows: Rows) -> None:
-    asked = (repricing.organization_id, repricing.from_us, repricing.to_us, repricing.position)
-    for capture, received_us, body in db.execute(_UNPRICED_ANSWERS, asked).fetchall():
+    for capture, received_us, body in db.execute(_UNPRICED_ANSWERS, repricing.asked).fetchall():
         price = answer_price(book, unpack(body, CapturedResponse), received_us)
         if price is not None:
             db.execute("UPDATE answers SET price = ? WHERE capture_id = ?", (pack(price), capture))
             rows.touched_captures.append(capture)
 
 
-_FLAGS = ("failed", "sidechain", "superseded")
-COLUMNS: dict[str, type[str] | type[int] | type[bool]] = {
-    "organization_id": str,
-    **{
-        name: bool if name in _FLAGS else {"TEXT": str, "INTEGER": int}[kind]
-        for name, kind in types_of("requests").items()
-    },
-}
+_TYPES: dict[str, type[str] | type[int]] = {"TEXT": str, "INTEGER": int}
+_FLAGS = dict.fromkeys(("failed", "sidechain", "superseded"), bool)
+COLUMNS = {"organization_id": str} | {name: _TYPES[kind] for name, kind in types_of("requests").items()} | _FLAGS
 """What the archive takes of each row, the organization first: ids, numbers, flags and the model's name; no words."""
 
 _CHANGED = (

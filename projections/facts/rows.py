@@ -35,10 +35,12 @@ class Reprice(msgspec.Struct, frozen=True):
     from_us: int
     to_us: int
 
+    @property
+    def asked(self) -> tuple[str, int, int, int]:
+        return self.organization_id, self.from_us, self.to_us, self.position
+
 
 class Rows(msgspec.Struct):
-    """The rows of a batch of facts, by table, and what they touched."""
-
     sessions: list[Row] = []
     captures: list[Row] = []
     answers: list[Row] = []
@@ -62,16 +64,11 @@ class Rows(msgspec.Struct):
     touched_captures: list[str] = []  # captures that were answered, or of whose turn a person said something
     touched_details: list[str] = []  # agent sessions whose tool calls tell their lines
     touched_turns: list[str] = []  # turns whose sub-session got a new title
-    touched_duplicates: list[tuple[str, str]] = []
-    """(agent session, key) of what another capture may have reported as well."""
+    touched_duplicates: list[tuple[str, str]] = []  # (agent session, key) of what may have been reported twice
 
     def extend(self, other: "Rows") -> None:
         for name in self.__struct_fields__:
             getattr(self, name).extend(getattr(other, name))
-
-
-def _latest(columns: str) -> str:
-    return _replacing(columns, "excluded.position > position")
 
 
 def _replacing(columns: str, where: str, *others: str) -> str:
@@ -91,8 +88,8 @@ _CONFLICTS = {
         _MORE_TOKENS,
         "changed_position = max(changed_position, excluded.changed_position)",
     ),
-    "corrections": _latest("position said"),
-    "judge_answers": _latest("position body"),
+    "corrections": _replacing("position said", "excluded.position > position"),
+    "judge_answers": _replacing("position body", "excluded.position > position"),
     # A report that was begun again is shown from when it was first begun.
     "report_steps": _replacing("at_us position body", "excluded.position < position"),
     "flags": _replacing("detected_at_us details", "excluded.detected_at_us < detected_at_us"),
@@ -123,17 +120,8 @@ def host_name(prompt_id: str | None, agent_session_id: str) -> str | None:
 
 def add_capture(rows: Rows, session: str, capture: Capture) -> None:
     """A capture of a prompt, from a plugin, a transcript or an agent's log."""
-    rows.captures.append(
-        (
-            str(capture.capture_id),
-            session,
-            capture.at_us,
-            capture.host_prompt_id,
-            capture.text_digest,
-            int(capture.kind == "plugin"),
-            pack(capture),
-        )
-    )
+    known_by = capture.at_us, capture.host_prompt_id, capture.text_digest, int(capture.kind == "plugin")
+    rows.captures.append((str(capture.capture_id), session, *known_by, pack(capture)))
     rows.touched_times.append((session, capture.at_us))
     if capture.host_prompt_id is not None:
         rows.touched_hosts.append((session, capture.host_prompt_id))
@@ -148,30 +136,22 @@ _Group = tuple[str, str, str, int]  # organization, developer, agent session and
 
 def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:
     name = flag_id(scope.organization_id, scope.developer_id, found.kind, found.agent_session_id, fired_by)
-    return (
-        str(name),
-        *owner(scope),
-        found.kind,
-        found.detected_us,
-        found.agent_session_id,
-        None if found.turn_id is None else str(found.turn_id),
-        found.count,
-        found.window_seconds,
-        pack(found.details),
-    )
+    turn_id = None if found.turn_id is None else str(found.turn_id)
+    fired = found.kind, found.detected_us, found.agent_session_id, turn_id, found.count, found.window_seconds
+    return str(name), *owner(scope), *fired, pack(found.details)
 
 
 def add_flags(rows: Rows, position: int, event: Event) -> None:
     """What a fact alone tells of."""
     if isinstance(event, ForeignSessionAttempted):
-        scope = Scope(event.organization_id, event.developer_id)
-        rows.flags.append(flag_row(scope, foreign_session(event.agent_session_id, event.received_at_us), None))
+        found = foreign_session(event.agent_session_id, event.received_at_us)
+        rows.flags.append(flag_row(event.scope, found, None))
     elif isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured):
         told_us, received_us = _told_us(event), event.received_at_us
         if told_us is not None and told_us - received_us > SKEW_US:
             # No session is an empty name here, so that it can be looked up like any other.
-            key = (str(event.organization_id), str(event.developer_id), event.agent_session_id or "")
-            rows.skews.append((position, *key, skew_day(received_us), received_us, told_us - received_us))
+            when = event.agent_session_id or "", skew_day(received_us), received_us, told_us - received_us
+            rows.skews.append((position, *owner(event.scope), *when))
 
 
 def _told_us(event: PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured) -> int | None:
@@ -189,11 +169,9 @@ def _told_us(event: PromptCaptured | PromptAnswered | RecordsCaptured | MetricsC
 
 def flag_skews(db: sqlite3.Connection, rows: Iterable[Row]) -> None:
     """Find the flag of every session and day that these new rows of `skews` belong to again."""
+    group = "organization_id = ? AND developer_id = ? AND agent_session_id = ? AND day = ?"
     for organization_id, developer_id, session, day in sorted({msgspec.convert(row[1:5], _Group) for row in rows}):
-        query = (
-            "SELECT received_us, ahead_us FROM skews WHERE organization_id = ? AND developer_id = ? "
-            "AND agent_session_id = ? AND day = ?"
-        )
+        query = f"SELECT received_us, ahead_us FROM skews WHERE {group}"
         skews = [Skew(*found) for found in db.execute(query, (organization_id, developer_id, session, day))]
         scope = Scope(UUID(organization_id), UUID(developer_id))
         row = flag_row(scope, clock_skew(session or None, skews), day)

@@ -20,7 +20,7 @@ from aggregates.turns.turn import Observation, observe
 from aggregates.turns.turns import Capture, PlacedObservation, of_sub_agent
 from projections.facts.prices import price_of
 from projections.facts.rows import BEGINNING_US, Row, Rows, add_capture, host_name, trusted
-from projections.reader import json_array, pack
+from projections.reader import json_array, owner, pack
 
 REPORTED = "reported"  # the kind of a cost that the agent itself told
 _NAMES = {"request": "request_id", "error": "request_id", "tool": "call_id", "rejection": "call_id"}
@@ -39,8 +39,8 @@ TRANSCRIPT = "transcript"  # the signal of what an import read from an agent's o
 class _Batch(NamedTuple):
     """What the records of one event share, as columns hold it."""
 
-    developer_id: str
     organization_id: str
+    developer_id: str
     signal: str
     agent_session_id: str | None
     position: int
@@ -51,7 +51,7 @@ def add_records(
 ) -> None:
     session, stood = event.agent_session_id, retained_observations(event.words)
     signal = "traces" if isinstance(event, TracesCaptured) else "logs"
-    batch = _Batch(str(event.developer_id), str(event.organization_id), signal, session, position)
+    batch = _Batch(*owner(event.scope), signal, session, position)
     last_origin = None
     touched: list[tuple[int, str | None]] = []
     for place, record in enumerate(event.records):
@@ -65,7 +65,9 @@ def add_records(
             rows.telemetry_records.append(_shown(record, at_us, batch._replace(signal=TRANSCRIPT)))
         if record.kind == "other":
             continue
-        price = _price(record, at_us, prices)
+        price = None
+        if record.kind == "request" and record.cost_usd_nano is None:  # by the catalog, where its agent did not say
+            price = price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _TOKENS)))
         if record.kind in ("request", "error") and record.name != STOP_FAILURE:
             rows.requests.append(_request(record, at_us, batch, price))
         if session is not None:
@@ -79,45 +81,18 @@ def add_records(
 
 
 def _shown(record: Record, at_us: int, batch: _Batch) -> Row:
-    return (
-        batch.developer_id,
-        at_us,
-        record.record_id,
-        batch.organization_id,
-        batch.signal,
-        batch.agent_session_id,
-        record.name,
-        record.kind,
-        record.model,
-        record.tool,
-        None if record.ok is None else int(record.ok),
-        record.status_code,
-        record.duration_ms,
-        batch.position,
-        record.origin,
-    )
+    key = batch.developer_id, at_us, record.record_id, batch.organization_id, batch.signal, batch.agent_session_id
+    ok = None if record.ok is None else int(record.ok)
+    told = record.name, record.kind, record.model, record.tool, ok, record.status_code, record.duration_ms
+    return *key, *told, batch.position, record.origin
 
 
 def _request(record: Record, at_us: int, batch: _Batch, price: Price | None) -> Row:
-    reported = REPORTED if record.cost_usd_nano is not None else None
-    return (
-        batch.developer_id,
-        at_us,
-        record.record_id,
-        batch.organization_id,
-        batch.agent_session_id,
-        record.prompt_id,
-        record.request_id,
-        int(record.kind == "error"),
-        int(record.sidechain),
-        *_MEASURED(record),
-        record.cost_usd_nano if price is None else price.cost_usd_nano,
-        reported if price is None else price.kind,
-        None if price is None else price.catalog_revision,
-        0,
-        batch.position,
-        batch.position,
-    )
+    key = batch.developer_id, at_us, record.record_id, batch.organization_id, batch.agent_session_id
+    named = record.prompt_id, record.request_id, int(record.kind == "error"), int(record.sidechain)
+    told = record.cost_usd_nano, None if record.cost_usd_nano is None else REPORTED, None
+    cost = told if price is None else (price.cost_usd_nano, price.kind, price.catalog_revision)
+    return *key, *named, *_MEASURED(record), *cost, 0, batch.position, batch.position
 
 
 def _observe(rows: Rows, session: str, record: Record, placed: PlacedObservation, price: Price | None) -> str | None:
@@ -148,40 +123,18 @@ def _observe(rows: Rows, session: str, record: Record, placed: PlacedObservation
 
 
 def add_points(rows: Rows, position: int, event: MetricsCaptured) -> None:
-    """The rows of a batch of metric points, each as received."""
-    developer_id, organization_id = str(event.developer_id), str(event.organization_id)
+    organization_id, developer_id = owner(event.scope)
     for point in event.points:
         at_us = trusted(point.at_us, event.received_at_us)
-        rows.metric_points.append(
-            (
-                developer_id,
-                at_us,
-                point.record_id,
-                organization_id,
-                event.agent_session_id,
-                *_NAMED(point),
-                None if point.monotonic is None else int(point.monotonic),
-                *_COUNTED_POINT(point),
-                position,
-                point.origin,
-            )
-        )
+        key = developer_id, at_us, point.record_id, organization_id, event.agent_session_id
+        monotonic = None if point.monotonic is None else int(point.monotonic)
+        rows.metric_points.append((*key, *_NAMED(point), monotonic, *_COUNTED_POINT(point), position, point.origin))
         if event.agent_session_id is not None and point.meaning in _LINES:
             rows.touched_times.append((event.agent_session_id, at_us))
 
 
-def _price(record: Record, at_us: int, prices: PriceBook | None) -> Price | None:
-    """What the catalog says a request cost, where its agent did not say."""
-    if record.kind != "request" or record.cost_usd_nano is not None:
-        return None
-    return price_of(prices, record.model, at_us, Usage(*(getattr(record, name) for name in _TOKENS)))
-
-
 def _duplicate_key(record: Record) -> str | None:
-    """Equal for two reports of one request, one failure, one tool call or one refusal.
-
-    Where nothing names it, by what such reports have in common (see `duplicates.UNNAMED`).
-    """
+    """Equal for two reports of one thing: by its name, else by what such reports have in common (see `UNNAMED`)."""
     if record.name == STOP_FAILURE:
         return None
     field = _NAMES.get(record.kind)
@@ -225,11 +178,10 @@ WHERE at_us >= :start_us ORDER BY at_us, record_id
 
 def line_counts(db: sqlite3.Connection, session: str, start_us: int) -> list[PlacedObservation]:
     """The counts from a time on; none where a tool call of the session told its lines."""
+    found = db.execute(_COUNTED, {"session": session, "start_us": start_us})
     return [
-        PlacedObservation(at_us, record_id, position, Observation(kind="lines", **{meaning: round(count)}))
-        for at_us, record_id, position, meaning, count in db.execute(
-            _COUNTED, {"session": session, "start_us": start_us}
-        )
+        PlacedObservation(at_us, name, position, Observation(kind="lines", **{meaning: round(count)}))
+        for at_us, name, position, meaning, count in found
     ]
 
 
@@ -241,13 +193,10 @@ def newly_detailed(db: sqlite3.Connection, sessions: set[str]) -> list[str]:
     return [session for session in new if db.execute(counted, (session,)).fetchone() is not None]
 
 
-# One request, tool call or refusal that was reported twice counts once.
-#
-# An agent's own log and its transcript both tell of it, under the same request or call id. Which report counts does
-# not depend on which came first: the better rank, then the later time, then the id.
-#
-# Codex and Gemini name no requests, and Gemini no calls. There the k-th report of one source is the k-th alike of the
-# other: what is alike stands in the key, and the two lie close together in time.
+# One request, tool call or refusal that was reported twice counts once: an agent's own log and its transcript both
+# tell of it, under the same request or call id. Which report counts does not depend on which came first: the better
+# rank, then the later time, then the id. Codex and Gemini name no requests, and Gemini no calls. There the k-th report
+# of one source is the k-th alike of the other: what is alike stands in the key, and the two lie close in time.
 
 UNNAMED = "~"  # a key that begins with this says what a report is like, and not which thing it tells of
 _CLOSE_US = 2 * 60 * 1_000_000
@@ -323,10 +272,8 @@ def _worse(reports: Sequence[_Report]) -> set[_Report]:
 
 
 def _write(db: sqlite3.Connection, session: str, report: _Report, superseded: bool, since: int) -> None:
-    key = (session, report.at_us, report.record_id)
-    where = "WHERE agent_session_id = ? AND at_us = ? AND record_id = ?"
-    db.execute(f"UPDATE observations SET superseded = ? {where}", (superseded, *key))
-    db.execute(
-        f"UPDATE requests SET superseded = ?, changed_position = max(changed_position, ?) {where}",
-        (superseded, since, *key),
-    )
+    told = {"session": session, "at_us": report.at_us, "id": report.record_id, "since": since, "superseded": superseded}
+    where = "WHERE agent_session_id = :session AND at_us = :at_us AND record_id = :id"
+    changed = "changed_position = max(changed_position, :since)"
+    db.execute(f"UPDATE observations SET superseded = :superseded {where}", told)
+    db.execute(f"UPDATE requests SET superseded = :superseded, {changed} {where}", told)
