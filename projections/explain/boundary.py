@@ -20,6 +20,7 @@ from projections.explain.evidence import (
     ascending,
     counted,
     one_line,
+    said,
     unquoted,
 )
 from projections.reader import unpack
@@ -80,19 +81,29 @@ class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
 
 def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
     """What was said or judged at its first prompt, at its end, where parts of it were merged, and what stayed in it."""
-    arcs, first, turn = facts.arcs, facts.arcs[0], facts.turns[0]
+    arcs, first, last, turn = facts.arcs, facts.arcs[0], facts.arcs[-1], facts.turns[0]
     opening = facts.prompt_piece("its first prompt", turn)
     signals, shift = _opening(facts, first)
     evidence = _opening_evidence(facts, first, first.shift if shift is not None else None, opening)
+    opens = [SENTENCES["opened"].get(first.opened_by, f"It opens here: {first.opened_by}.")]
+    if shift is not None:
+        reasons = _sides(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
+        sure = [*opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
+        opens = [said("opened", "unsure", chance=shift.chance), reasons] if shift.unsure else sure
     joined = [_merged(facts, place) for place in range(1, len(arcs))]
     merged = [each for each, _ in joined]
     kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
-    ends, last = SENTENCES["closed"], arcs[-1]
+    stayed = [f"{counted(in_all, 'later prompt')} stayed in it."] if kept else []
+    asked = (each.judge for each in kept if each.judge.startswith("model:"))
+    stayed += [f"{judge} was asked whether a later prompt opens another topic, and says no." for judge in asked]
+    if nearest := _nearest(kept):
+        stayed.append(f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}")
     if last.end_chance is not None:
-        closing = ends["unsure"].format(chance=last.end_chance)
+        closing = said("closed", "unsure", chance=last.end_chance)
     else:
+        ends = SENTENCES["closed"]
         closing = ends.get(last.closed_by or "") or ends["settled" if facts.row.settled else "open"]
-    no_folder = [] if any(arc.cwd_digest is not None for arc in arcs) else [_NO_FOLDER]
+    no_folder = all(arc.cwd_digest is None for arc in arcs)
     return BoundaryExplained(
         kind=first.opened_by,
         closed_by=last.closed_by,
@@ -103,25 +114,10 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         merged=merged,
         kept=kept,
         kept_not_shown=in_all - len(kept),
-        text=[
-            *_opening_sentences(first.opened_by, shift, signals),
-            *(sentence for _, sentence in joined),
-            *_kept_sentences(kept, in_all),
-            closing,
-        ],
-        not_observed=[*unquoted(opening, turn), *no_folder],
+        text=[*opens, *(sentence for _, sentence in joined), *stayed, closing],
+        not_observed=[*unquoted(opening, turn), *([_NO_FOLDER] if no_folder else [])],
         positions=ascending([turn.position, *(each.position for part in (evidence, merged, kept) for each in part)]),
     )
-
-
-def _opening_sentences(opened_by: str, shift: BoundaryVerdict | None, signals: Sequence[SignalExplained]) -> list[str]:
-    opens = SENTENCES["opened"].get(opened_by, f"It opens here: {opened_by}.")
-    if shift is None:
-        return [opens]
-    reasons = _sides(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
-    if shift.unsure:
-        return [SENTENCES["opened"]["unsure"].format(chance=shift.chance), reasons]
-    return [opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
 
 
 def _weighed(arc: OpenArc, turn: Turn, after_commit: bool) -> tuple[list[SignalExplained], BoundaryVerdict]:
@@ -133,16 +129,14 @@ def _weighed(arc: OpenArc, turn: Turn, after_commit: bool) -> tuple[list[SignalE
 
 def _opening(facts: SubSessionEvidence, first: Arc) -> tuple[list[SignalExplained], BoundaryVerdict | None]:
     """What the embedded judge weighed where it opened an arc, and what was judged."""
-    shift = first.shift
+    shift, after_commit = first.shift, first.opened_by == "commit"
     if first.opened_by not in ("topic", "commit"):
         return [], None
-    not_weighed = shift is not None and (
-        shift.judge.startswith("model:") or any(each.what == FULL for each in shift.evidence)
-    )
-    before = None if not_weighed else arc_before(facts.reader.db, first)
+    if shift is not None and (shift.judge.startswith("model:") or any(each.what == FULL for each in shift.evidence)):
+        return [], shift
+    before = arc_before(facts.reader.db, first)
     if before is None:
         return [], shift
-    after_commit = first.opened_by == "commit"
     signals, verdict = _weighed(OpenArc(turns_of(facts.reader.db, [before])), facts.turns[0], after_commit)
     # After a commit it is judged as well, and not kept.
     return signals, verdict if after_commit and shift is None and signals else shift
@@ -153,14 +147,16 @@ def _opening_evidence(
 ) -> list[EvidencePiece]:
     """What the judge went by; else where the boundary was said, and the prompt that it lies before."""
     # A signal of the prompt's own quotes it; an answer of a text model stands elsewhere, and holds no words.
-    judged = [
+    shown = [
         msgspec.structs.replace(opening, what=each.what)
         if each.position in (None, opening.position)
         else EvidencePiece(what=each.what, position=each.position, quote=None)
         for each in (() if shift is None else shift.evidence)
     ]
-    shown = judged if any(each.position == opening.position for each in judged) else [*judged, opening]
-    before, opened_by = neighbour(facts.reader.db, facts.turns[0], "<"), first.opened_by
+    if all(each.position != opening.position for each in shown):
+        shown.append(opening)
+    turn, opened_by = facts.turns[0], first.opened_by
+    before = neighbour(facts.reader.db, turn, "<")
     if opened_by not in ("commit", "clear", "end") or before is None:
         return shown
     # The last report of it from the turn before to the first turn; else the first prompt.
@@ -168,7 +164,7 @@ def _opening_evidence(
         "SELECT position, record_id, body FROM observations WHERE agent_session_id = ? AND at_us BETWEEN ? AND ? "
         "ORDER BY at_us DESC, record_id DESC"
     )
-    what, span = f"the {opened_by} before it", (before.agent_session_id, before.started_us, facts.turns[0].started_us)
+    what, span = f"the {opened_by} before it", (before.agent_session_id, before.started_us, turn.started_us)
     for position, record_id, body in facts.reader.db.execute(query, span):
         seen = unpack(body, Observation)
         commits = seen.tool is not None and seen.tool.commit
@@ -176,26 +172,26 @@ def _opening_evidence(
         if commits if opened_by == "commit" else closes:
             quote = one_line(facts.reader.command(position, record_id))
             return [EvidencePiece(what=what, position=position, quote=quote), *shown]
-    return [facts.prompt_piece(what, facts.turns[0]), *shown]
+    return [facts.prompt_piece(what, turn), *shown]
 
 
 def _merged(facts: SubSessionEvidence, place: int) -> tuple[MergedArc, str]:
     """The arc at a place among those of the sub-session, and why it was joined to the ones before."""
     *earlier, arc = facts.arcs[: place + 1]
     opening = next(turn for turn in facts.turns if turn.turn_id == arc.arc_id)
-    closed_us = earlier[-1].closed_us
+    closed_us, started_at = earlier[-1].closed_us, iso(arc.started_us)
     shared = len(frozenset(arc.touched_files).intersection(chain.from_iterable(each.touched_files for each in earlier)))
     merged = MergedArc(
         agent_session_id=arc.agent_session_id,
         opened_by=arc.opened_by,
-        started_at=iso(arc.started_us),
+        started_at=started_at,
         gap_seconds=None if closed_us is None else (arc.started_us - closed_us) / US_PER_SECOND,
         shared_files=shared,
         position=opening.position,
     )
     minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(shared, "file")
-    sentence = SENTENCES["merged"]["rule" if arc.said is None else "person"]
-    return merged, sentence.format(started_at=merged.started_at, minutes=minutes, files=files)
+    by = "rule" if arc.said is None else "person"
+    return merged, said("merged", by, started_at=started_at, minutes=minutes, files=files)
 
 
 def _kept(facts: SubSessionEvidence) -> Iterator[KeptExplained]:
@@ -219,11 +215,11 @@ def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplai
         verdict, text = topic_shift(so_far, turn), f"It opens no other topic, whatever it says: {why_not}."
     else:
         signals, verdict = _weighed(so_far, turn, committed(so_far))
-        says = SENTENCES["weighed"]["unsure" if verdict.unsure else "no"].format(chance=verdict.chance)
+        says = said("weighed", "unsure" if verdict.unsure else "no", chance=verdict.chance)
         text, passed_us = f"{says} {_sides(signals)}", turn.started_us - so_far.last.started_us
         # Why a long pause was not weighed, where somebody may look for it.
         if passed_us > PAUSE_US and not any(each.what.startswith("stands apart") for each in signals):
-            text += SENTENCES["weighed"]["silence"].format(minutes=passed_us // _US_PER_MINUTE)
+            text += said("weighed", "silence", minutes=passed_us // _US_PER_MINUTE)
     return KeptExplained(
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
@@ -235,17 +231,6 @@ def _stayed(so_far: OpenArc, turn: Turn, answer: GapAnswer | None) -> KeptExplai
     )
 
 
-def _kept_sentences(kept: Sequence[KeptExplained], in_all: int) -> list[str]:
-    if not kept:
-        return []
-    text = [f"{counted(in_all, 'later prompt')} stayed in it."]
-    asked = (each.judge for each in kept if each.judge.startswith("model:"))
-    text += [f"{judge} was asked whether a later prompt opens another topic, and says no." for judge in asked]
-    nearest = _nearest(kept)
-    near = [] if nearest is None else [f"Nearest to a boundary was that of {nearest.submitted_at}. {nearest.text}"]
-    return text + near
-
-
 def _nearest(kept: Iterable[KeptExplained]) -> KeptExplained | None:
     """Of the prompts that were weighed, the one nearest to a boundary."""
     judged = [each for each in kept if each.signals]
@@ -254,9 +239,9 @@ def _nearest(kept: Iterable[KeptExplained]) -> KeptExplained | None:
 
 def boundary_numbers(explained: BoundaryExplained) -> list[str]:
     """What the embedded judge weighed, in numbers: where it opens, and at the later prompt nearest to a boundary."""
-    nearest = _nearest(explained.kept)
     places = [("Where it opens", explained.signals)]
-    places += [] if nearest is None else [(f"At the prompt of {nearest.submitted_at}", nearest.signals)]
+    if nearest := _nearest(explained.kept):
+        places.append((f"At the prompt of {nearest.submitted_at}", nearest.signals))
     return [f"{place}: {_sides(signals, in_numbers=True)}" for place, signals in places if signals]
 
 
@@ -265,10 +250,8 @@ def _sides(signals: Sequence[SignalExplained], *, in_numbers: bool = False) -> s
     sides = []
     for sign in (1, -1):
         named = [each for each in signals if each.weight * sign > 0]
-        said = [f"{each.what} ({each.weight:+.2f})" if in_numbers else each.what for each in named[:_NAMED_MAX]]
-        said += [f"{len(named) - _NAMED_MAX} more"] if in_numbers and len(named) > _NAMED_MAX else []
-        sides.append("; ".join(said) or "nothing")
+        told = [f"{each.what} ({each.weight:+.2f})" if in_numbers else each.what for each in named[:_NAMED_MAX]]
+        told += [f"{len(named) - _NAMED_MAX} more"] if in_numbers and len(named) > _NAMED_MAX else []
+        sides.append("; ".join(told) or "nothing")
     total = sum(each.weight for each in signals)
-    return SENTENCES["weighed"]["sums" if in_numbers else "words"].format(
-        for_it=sides[0], against=sides[1], total=total
-    )
+    return said("weighed", "sums" if in_numbers else "words", for_it=sides[0], against=sides[1], total=total)

@@ -1,7 +1,7 @@
 """Why a sub-session is what it is: each part of the conclusion with its rule, its evidence and its facts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Literal
 from uuid import UUID
 
@@ -9,7 +9,7 @@ import msgspec
 
 from aggregates.event import Scope
 from aggregates.judging import outcome as rules
-from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent
+from aggregates.reading.verdicts import EMBEDDED, INTENTS, Evidence, Intent, kind_of
 from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkView, jaccard, why_rework
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
@@ -17,28 +17,25 @@ from aggregates.turns.turn import Observation, ToolUse, Turn
 from projections.derive.sessions import override_words, prompt_id
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
 from projections.explain.evidence import (
-    SENTENCES,
     EvidencePiece,
     ExplainedPart,
     SubSessionEvidence,
     ascending,
     counted,
-    undecided_because,
+    missing,
+    said,
     unquoted,
-    verdict_of,
-    why_trivia,
 )
 from projections.explain.rubric import RubricExplained, rubric
 from projections.reader import Reader, bodies
 from projections.sub_sessions.detail import UnsureGap, unsure_gaps
 from projections.sub_sessions.rows import find, turns_in
 
-_FLOOR_RULE = SENTENCES["floor"]["rule"].format(
-    turns=rules.COUNTABLE_TURNS_MIN,
-    lines=rules.CHANGED_LINES_MIN,
-    calls=rules.MUTATING_CALLS_MIN,
-    any=rules.TOOL_CALLS_MIN,
-)
+_FLOOR_MIN = {
+    "turns_min": rules.COUNTABLE_TURNS_MIN,
+    "lines_min": rules.CHANGED_LINES_MIN,
+    "mutating_calls_min": rules.MUTATING_CALLS_MIN,
+}
 _COMPLETION_FLOOR = rules.OUTCOME_BOUNDS.true_from or 1.0  # from how likely on completion is said
 _Shows = Callable[[Observation], bool]
 
@@ -151,25 +148,26 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
         return None
     facts = SubSessionEvidence(reader, row)
     opening, floor, grade = boundary(facts), _floor(facts), rubric(facts)
-    reached, rework, overridden = outcome(facts), _rework(facts), overrides(facts)
+    reached, rework, overridden = _outcome(facts), _rework(facts), _overrides(facts)
     judges = {opening.judge, grade.judge, reached.judge}
     judges |= {each.judge for each in grade.prompts} | {each.judge for each in opening.kept}
     gaps, numbers = unsure_gaps(reader, row.sub_session_id), boundary_numbers(opening)
+    verdict, places = _verdict(facts, grade.letter_grade), [gap.split_turn_idx for gap in gaps]
     # Where nobody can tell one goal from two.
-    told, places = SENTENCES["unsure"], [gap.split_turn_idx for gap in gaps]
-    cuts = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
-    unsure = ", ".join(told[part] for part, holds in cuts.items() if holds)
+    unsure = {"begins": 0 in places, "ends": facts.arcs[-1].end_chance is not None, "within": any(places)}
+    if any(unsure.values()):
+        parts = ", ".join(said("unsure", part) for part, holds in unsure.items() if holds)
+        verdict += f" {said('unsure', 'said', parts=parts)}"
     if row.settled:
-        needed = SENTENCES["needed"]["last" if facts.following is None else "followed"].format(floor=_COMPLETION_FLOOR)
+        needed = said("needed", "last" if facts.following is None else "followed", floor=_COMPLETION_FLOOR)
         end = f"; {needed}" if row.detail.outcome.judge == EMBEDDED else "."
         numbers = [f"By the evidence, completion is {row.detail.outcome.chance:.0%} likely{end}", *numbers]
-    parts = (opening, floor, grade, reached, rework)
-    positions = [*(at for part in parts for at in part.positions), *(each.position for each in overridden)]
+    positions = [at for part in (opening, floor, grade, reached, rework) for at in part.positions]
     return Explanation(
         score_v3_sub_session_id=row.sub_session_id,
         agent_session_ids=list(row.detail.agent_session_ids),
         is_preview=not row.settled,
-        verdict=verdict_of(row, grade.letter_grade) + (f" {told['said'].format(parts=unsure)}" if unsure else ""),
+        verdict=verdict,
         unsure_gaps=gaps,
         details=numbers,
         boundary=opening,
@@ -180,34 +178,80 @@ def explanation(reader: Reader, scope: Scope, sub_session_id: UUID, rules_versio
         overrides=overridden,
         rules_version=rules_version,
         judges=sorted(judge for judge in judges if judge is not None),
-        positions=ascending(positions),
+        positions=ascending([*positions, *(each.position for each in overridden)]),
     )
 
 
+def _verdict(facts: SubSessionEvidence, letter_grade: str | None) -> str:
+    """One sentence: what it was, whether its goal was reached and how sure that is, and its grade."""
+    row, floor, verdict = facts.row, facts.row.detail.floor, facts.row.detail.outcome
+    if row.settled and not row.floor_passed:
+        little = "Nobody can tell whether it counts as work" if floor.unseen else "Too little to count as work"
+        return f"{little}. {_why_trivia(floor)}"
+    if row.intent is None:
+        language = "it is written in a language that is not judged"
+        why = language if row.detail.judge_reason else "nobody can tell what for"
+        return f"Work that is not classified, since {why}; it counts nowhere."
+    graded = f"; its prompts stand at {letter_grade}" if letter_grade is not None else ""
+    silent = f", {counted(row.unsure_count, 'habit')} untold" if row.unsure_count else ""
+    done = "reached its goal" if row.goal_complete else "did not reach its goal"
+    rework = ", but only repairs earlier work" if row.goal_complete and row.rework else ""
+    if not row.settled:
+        reached = ", still open"
+    elif row.goal_complete is None:
+        reached = f" of which nobody can tell whether its goal was reached: {_undecided(facts)}"
+    elif row.goal_complete != verdict.goal_complete:
+        reached = f" that {done}, as you said"
+    else:
+        reached = f" that {done}, {verdict.confidence:.0%} sure{rework}"
+    return f"{kind_of(row.intent).capitalize()}{reached}{graded}{silent}."
+
+
+def _why_trivia(floor: rules.Floor) -> str:
+    """What was missing; where the agent's work was not observed, nothing is said of it."""
+    unseen = "told" if floor.told else "unseen"
+    return said("trivia", unseen if floor.unseen else floor.reason or "too_few_turns")
+
+
+def _undecided(facts: SubSessionEvidence) -> str:
+    """Why nobody can tell whether it reached its goal."""
+    verdict = facts.row.detail.outcome
+    against = [piece.what for piece in verdict.evidence_against]
+    if against == [rules.UNSURE_END]:
+        return said("undecided", "unsure_end")
+    if verdict.undecided == "unseen":
+        return said("undecided", "unseen")
+    if not verdict.evidence_for:
+        return said("undecided", "against" if against else "nothing")
+    later = "unchecked_later" if facts.row.turns > 1 else "unchecked"
+    return said("undecided", later if verdict.undecided == "unchecked" else "balanced")
+
+
 def _floor(facts: SubSessionEvidence) -> FloorExplained:
-    floor, told = facts.row.detail.floor, SENTENCES["floor"]
-    has = told["seen" if floor.unseen else "has"].format(
+    floor, (turns, lines, calls) = facts.row.detail.floor, _FLOOR_MIN.values()
+    rule = said("floor", "rule", turns=turns, lines=lines, calls=calls, any=rules.TOOL_CALLS_MIN)
+    has = said(
+        "floor",
+        "seen" if floor.unseen else "has",
         turns=counted(floor.countable_turns, "such turn"),
         lines=counted(floor.changed_lines, "changed line"),
         calls=counted(floor.mutating_calls, "call"),
     )
-    trivia = told["untold" if floor.unseen else "trivia"].format(why=why_trivia(floor))
+    trivia = said("floor", "untold" if floor.unseen else "trivia", why=_why_trivia(floor))
     times = Counter(maker for turn in facts.turns for maker in turn.made)
     made = "; ".join(f"{maker} ({counted(count, 'time')})" for maker, count in sorted(times.items()))
     work = [each.position for each in facts.seen if each.observation.tool is not None]
     return FloorExplained(
         passed=floor.passed,
         reason=floor.reason,
-        rule=_FLOOR_RULE,
+        rule=rule,
         turns=floor.countable_turns,
-        turns_min=rules.COUNTABLE_TURNS_MIN,
         lines=floor.changed_lines,
-        lines_min=rules.CHANGED_LINES_MIN,
         mutating_calls=floor.mutating_calls,
-        mutating_calls_min=rules.MUTATING_CALLS_MIN,
+        **_FLOOR_MIN,
         text=[
-            *(_FLOOR_RULE, has, "So it is work." if floor.passed else trivia),
-            *([told["made"].format(made=made)] if made else []),
+            *(rule, has, "So it is work." if floor.passed else trivia),
+            *([said("floor", "made", made=made)] if made else []),
         ],
         not_observed=facts.not_observed(),
         positions=ascending([*(turn.position for turn in facts.turns), *work]),
@@ -217,9 +261,8 @@ def _floor(facts: SubSessionEvidence) -> FloorExplained:
 def _rework(facts: SubSessionEvidence) -> ReworkExplained:
     row, db = facts.row, facts.reader.db
     query = "SELECT rework_view FROM sub_sessions WHERE sub_session_id IN (?, ?)"
-    views = {
-        str(each.sub_session_id): each for each in bodies(db, ReworkView, query, (row.sub_session_id, row.rework_of))
-    }
+    found = bodies(db, ReworkView, query, (row.sub_session_id, row.rework_of))
+    views = {str(each.sub_session_id): each for each in found}
     mine, earlier = views[row.sub_session_id], views.get(row.rework_of or "")
     reason, shared, likeness, before = None, None, None, []
     if earlier is not None:
@@ -236,9 +279,8 @@ def _rework(facts: SubSessionEvidence) -> ReworkExplained:
     elif earlier is None or reason is None:
         sentence = "It is rework because you said so; no rule finds of what."
     else:
-        ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, SENTENCES["rework"][reason]
+        ago, why = (mine.started_us - earlier.ended_us) / US_PER_DAY, said("rework", reason)
         sentence = f"It is rework of {earlier.sub_session_id}, which ended {ago:.1f} days before it: {why}."
-    pathless = not any(turn.work.files for turn in facts.turns)
     return ReworkExplained(
         rework=row.rework,
         rework_of=row.rework_of,
@@ -246,16 +288,16 @@ def _rework(facts: SubSessionEvidence) -> ReworkExplained:
         shared_files=shared,
         likeness=likeness,
         text=[sentence],
-        not_observed=["which files it touched: not observed"] if pathless else [],
+        not_observed=missing((not any(turn.work.files for turn in facts.turns), "which files it touched")),
         positions=ascending(turn.position for turn in (*facts.turns[:1], *before[:1])),
     )
 
 
-def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
+def _outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     row, verdict = facts.row, facts.row.detail.outcome
-    speaks_for = [_outcome_piece(facts, each) for each in verdict.evidence_for]
     # A doubt about where it ends is told where it was cut: nobody said anything against the work.
-    against = [_outcome_piece(facts, each) for each in verdict.evidence_against if each.what != rules.UNSURE_END]
+    doubts = [each for each in verdict.evidence_against if each.what != rules.UNSURE_END]
+    speaks_for, against = ([_piece(facts, each) for each in side] for side in (verdict.evidence_for, doubts))
     # The turn whose prompt says what is wanted; where none does, the first with a prompt, else the first.
     graded = [each for each in facts.prompts if each.body.rubric.status == "ok"]
     named = [each.turn for each in graded if each.body.rubric.intent == row.intent]
@@ -264,7 +306,17 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
     goal = facts.prompt_piece("the prompt that says what is wanted", wanting)
     read = [at for turn in facts.turns for at in (turn.position, turn.response_position)]
     silent = sum(turn.answered and turn.response is None for turn in facts.turns)
-    unread = [f"the text of {counted(silent, 'answer')}: not observed"] if silent else []
+    text = ["It is still open; the outcome is judged when it settles."]
+    if row.settled:
+        listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
+        done = f"nobody can tell: {_undecided(facts)}"
+        if verdict.goal_complete is not None:
+            done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
+        text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]
+        if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
+            text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
+        if row.goal_complete != verdict.goal_complete:
+            text.append(f"You said that it was {'reached' if row.goal_complete else 'not reached'}; that counts.")
     return OutcomeExplained(
         goal_complete=row.goal_complete,
         confidence=verdict.confidence if row.settled else None,
@@ -274,34 +326,34 @@ def outcome(facts: SubSessionEvidence) -> OutcomeExplained:
         undecided_reason=row.undecided_reason,
         evidence_for=speaks_for,
         evidence_against=against,
-        text=_outcome_sentences(facts, speaks_for, against),
-        not_observed=[*unquoted(goal, wanting), *facts.not_observed(), *unread],
+        text=text,
+        not_observed=[
+            *(*unquoted(goal, wanting), *facts.not_observed()),
+            *missing((silent, f"the text of {counted(silent, 'answer')}")),
+        ],
         positions=ascending([*read, *(each.position for each in (*speaks_for, *against))]),
     )
 
 
-def _outcome_piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
-    piece = _piece(facts, evidence)
-    spoken = [turn for turn in facts.around if evidence.position in (turn.position, turn.response_position)]
-    who: Literal["you", "the agent", "the tools"] = "the agent" if evidence.what in _BY_ANSWER else "the tools"
-    if evidence.what in _BY_PROMPT or evidence.what in _BY_HAND:
-        who = "you"
-    at = iso(spoken[-1].started_us) if spoken and evidence.position is not None else None
-    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
-
-
-def _piece(facts: SubSessionEvidence, evidence: Evidence) -> EvidencePiece:
+def _piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
     what, position = evidence.what, evidence.position
-    if what in _BY_WORK:
-        return facts.work_piece(what, _BY_WORK[what], position)
+    speaking = None
     if what in _BY_PROMPT:
         speaking = next((turn for turn in _speaking(facts, what) if turn.position == position), None)
-        if speaking is not None:
-            return facts.prompt_piece(what, speaking)
-    if what in _BY_ANSWER:
+    piece = EvidencePiece(what=what, position=position, quote=None)
+    if what in _BY_WORK:
+        piece = facts.work_piece(what, _BY_WORK[what], position)
+    elif speaking is not None:
+        piece = facts.prompt_piece(what, speaking)
+    elif what in _BY_ANSWER:
         answered = [turn for turn in facts.turns if turn.response_position == position]
-        return facts.answer_piece(what, [*facts.turns, *answered][-1])
-    return EvidencePiece(what=what, position=position, quote=None)
+        piece = facts.answer_piece(what, [*facts.turns, *answered][-1])
+    spoken = [turn for turn in facts.around if position in (turn.position, turn.response_position)]
+    who: Literal["you", "the agent", "the tools"] = "the agent" if what in _BY_ANSWER else "the tools"
+    if what in _BY_PROMPT or what in _BY_HAND:
+        who = "you"
+    at = iso(spoken[-1].started_us) if spoken and position is not None else None
+    return OutcomePiece(**msgspec.structs.asdict(piece), who=who, at=at)
 
 
 def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
@@ -317,28 +369,9 @@ def _speaking(facts: SubSessionEvidence, what: str) -> Iterator[Turn]:
     return (everyone[at] for at in latest_first if rules.complaint(everyone[at], everyone[:at]) == what)
 
 
-def _outcome_sentences(
-    facts: SubSessionEvidence, speaks_for: Sequence[EvidencePiece], against: Sequence[EvidencePiece]
-) -> list[str]:
-    row, verdict = facts.row, facts.row.detail.outcome
-    if not row.settled:
-        return ["It is still open; the outcome is judged when it settles."]
-    listed = ("; ".join(piece.what for piece in pieces) or "nothing" for pieces in (speaks_for, against))
-    if verdict.goal_complete is None:
-        done = f"nobody can tell: {undecided_because(verdict, row.turns)}"
-    else:
-        done = f"{'complete' if verdict.goal_complete else 'not complete'}, {verdict.confidence:.0%} sure"
-    text = ["The judge says: {}. For: {}. Against: {}.".format(done, *listed)]
-    if any(piece.what in (rules.ENDED_ON_ERROR, rules.CANCELLED_LOOPING) for piece in against):
-        text.append("What ends on an unrecovered error, or is cancelled in a loop, is never complete.")
-    if row.goal_complete != verdict.goal_complete:
-        text.append(f"You said that it was {'reached' if row.goal_complete else 'not reached'}; that counts.")
-    return text
-
-
-def overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
+def _overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
     """What people said against the judges, in that order: the latest of each kind, for boundaries of each place."""
-    turns = {turn.turn_id: turn for turn in facts.turns}
+    turns, title = {turn.turn_id: turn for turn in facts.turns}, facts.row.detail.edited_title
     latest: dict[tuple[str, UUID | None], OverrideShown] = {}
     for word in override_words(facts.reader.db, {turn.agent_session_id for turn in facts.turns}):
         place = (word.topic, word.turn_id if word.topic == "gap" else None)
@@ -354,8 +387,5 @@ def overrides(facts: SubSessionEvidence) -> list[OverrideShown]:
                 intent_class=next((intent for intent in INTENTS if intent == word.said), None),
                 position=word.position,
             )
-    shown = list(latest.values())
-    title = facts.row.detail.edited_title
-    if title is not None:
-        shown.append(OverrideShown(field="label", action="rename", position=title.position))
-    return sorted(shown, key=lambda each: each.position)
+    renamed = [] if title is None else [OverrideShown(field="label", action="rename", position=title.position)]
+    return sorted([*latest.values(), *renamed], key=lambda each: each.position)

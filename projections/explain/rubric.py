@@ -1,7 +1,6 @@
 """Why a sub-session has its grade: the words that earned or missed each boolean."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -9,10 +8,9 @@ import msgspec
 
 from aggregates.judging.prompt import how_to_earn, rubric_evidence
 from aggregates.judging.rubric import BLANK_LINE, joined_turns
-from aggregates.reading.verdicts import BooleanName, Evidence, Rubric, applicable, kind_of
+from aggregates.reading.verdicts import BooleanName, Rubric, applicable, kind_of
 from aggregates.scores.grades import rubric_letter
 from aggregates.times import iso
-from aggregates.turns.turn import Turn
 from projections.derive.sessions import prompt_id
 from projections.explain.evidence import (
     FORGOTTEN,
@@ -22,7 +20,9 @@ from projections.explain.evidence import (
     SubSessionEvidence,
     ascending,
     counted,
+    missing,
     one_line,
+    said,
 )
 from projections.sub_sessions.rows import UNCLASSIFIED, JudgedTurn
 
@@ -88,15 +88,35 @@ class RubricExplained(ExplainedPart, frozen=True, kw_only=True):
 
 
 def rubric(facts: SubSessionEvidence) -> RubricExplained:
-    row, intent = facts.row, facts.row.intent
+    row, intent, judged = facts.row, facts.row.intent, facts.row.judged_intent
     shown = [_prompt(facts, each) for each in facts.prompts[:PROMPTS_MAX]]
-    score = None if intent is None else row.standing.score
-    naming = None
-    if intent is not None and intent == row.judged_intent:  # a person may have named another
-        naming = next((each.turn for each in facts.prompts if each.body.rubric.intent == intent), None)
-    habits = {} if intent is None else {name: _habit(facts, shown, name) for name in applicable(intent)}
-    missing = sum(turn.prompt is None for turn in facts.turns)
-    silent = [each for each, turn in zip(shown, facts.turns, strict=False) if each.quote is None and turn.prompt]
+    unread = sum(each.quote is None and turn.prompt is not None for each, turn in zip(shown, facts.turns, strict=False))
+    habits: dict[BooleanName, HabitExplained] = {}
+    naming, score, text = None, None, ["No prompt of it could be classified, so it has no grade and is not counted."]
+    if intent is not None:
+        habits, score, by = {name: _habit(facts, shown, name) for name in applicable(intent)}, row.standing.score, ""
+        classified = [each for each in facts.prompts if each.body.rubric.intent is not None]
+        # A person may have named another intent.
+        named = (each for each in classified if each.body.rubric.intent == intent == judged)
+        naming = next((each.turn for each in named), None)
+        if naming is not None:
+            why = "" if naming is classified[0].turn else ", the first that asks for a change"
+            by = f"by the prompt of {iso(naming.started_us)}{why}"
+        earned = [name for name, each in habits.items() if each.earned]
+        unsure = [name for name, each in habits.items() if each.unsure]
+        missed = [name for name in habits if name not in (*earned, *unsure)]
+        told = len(habits) - len(unsure)
+        without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
+        grade = "That is too little for a grade."
+        text = [
+            f"It is {kind_of(intent)}, {by or 'as you said'}.",
+            f"{len(earned)} of the {told} habits that can be told were shown: {', '.join(earned) or 'none'}.",
+            *([f"Missed: {', '.join(missed)}."] if missed else []),
+            *([f"Nobody can tell: {', '.join(unsure)}."] if unsure else []),
+            grade if score is None else f"That is {score:.0f} of 100, {rubric_letter(score)}.",
+            *([f"You said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
+        ]
+    silent = sum(turn.prompt is None for turn in facts.turns)
     return RubricExplained(
         judge=facts.prompts[0].body.rubric.judge,
         judge_status=row.detail.judge_status,
@@ -107,43 +127,16 @@ def rubric(facts: SubSessionEvidence) -> RubricExplained:
         booleans=habits,
         prompts=shown,
         prompts_not_shown=len(facts.prompts) - len(shown),
-        text=_sentences(facts, score, naming, habits),
+        text=text,
         not_observed=[
-            f"the text of {counted(count, 'prompt')}: {why}"
-            for count, why in ((missing, "not observed"), (len(silent), FORGOTTEN))
-            if count
+            *missing((silent, f"the text of {counted(silent, 'prompt')}")),
+            *missing((unread, f"the text of {counted(unread, 'prompt')}"), why=FORGOTTEN),
         ],
         positions=ascending(turn.position for turn in facts.turns),
     )
 
 
-def _sentences(
-    facts: SubSessionEvidence, score: float | None, naming: Turn | None, habits: Mapping[BooleanName, HabitExplained]
-) -> list[str]:
-    intent, judged = facts.row.intent, facts.row.judged_intent
-    if intent is None:
-        return ["No prompt of it could be classified, so it has no grade and is not counted."]
-    by = "as you said"
-    if naming is not None:
-        first = next(each.turn for each in facts.prompts if each.body.rubric.intent is not None)
-        why = "" if naming is first else ", the first that asks for a change"
-        by = f"by the prompt of {iso(naming.started_us)}{why}"
-    earned = [name for name, each in habits.items() if each.earned]
-    missed = [name for name, each in habits.items() if not each.earned and not each.unsure]
-    unsure = [name for name, each in habits.items() if each.unsure]
-    without = "could not be classified" if judged is None else f"was judged as {kind_of(judged)}"
-    return [
-        f"It is {kind_of(intent)}, {by}.",
-        f"{len(earned)} of the {len(habits) - len(unsure)} habits that can be told were shown: "
-        f"{', '.join(earned) or 'none'}.",
-        *([f"Missed: {', '.join(missed)}."] if missed else []),
-        *([f"Nobody can tell: {', '.join(unsure)}."] if unsure else []),
-        "That is too little for a grade." if score is None else f"That is {score:.0f} of 100, {rubric_letter(score)}.",
-        *([f"You said that it is {kind_of(intent)}; without that it {without}."] if intent != judged else []),
-    ]
-
-
-def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: BooleanName) -> HabitExplained:
+def _habit(facts: SubSessionEvidence, shown: list[PromptExplained], name: BooleanName) -> HabitExplained:
     """As the prompt earned it that shows it best; where none did, what was missed by those of which it was asked."""
     asked = [place for place, each in enumerate(facts.prompts) if _applies(name, each.body.rubric)]
     asked_of = [facts.turns[place].position for place in asked[:PROMPTS_MAX]]
@@ -159,17 +152,17 @@ def _habit(facts: SubSessionEvidence, shown: Sequence[PromptExplained], name: Bo
         """Words of a prompt of the goal's own kind show most."""
         return facts.prompts[place].body.rubric.intent != facts.row.intent, own(place).quote is None, place
 
-    earning = [place for place in asked if name in facts.prompts[place].body.rubric.earned]
+    earning, more = [place for place in asked if name in facts.prompts[place].body.rubric.earned], ""
     if earning:
-        nearest, more = own(min([each for each in earning if each < len(shown)] or earning[:1], key=telling)), ""
+        nearest = own(min([each for each in earning if each < len(shown)] or earning[:1], key=telling))
     else:
         missed = [own(place) for place in asked if place < len(shown) or place == asked[0]]
         doubtful = next((each for each in missed if each.unsure), None)
         nearest = doubtful or next((each for each in missed if each.quote is not None), missed[0])
-        none_did = "" if doubtful is not None else ", and none of them earned it"
-        more = f"; asked of {len(asked)} prompts{none_did}" if len(asked) > 1 else ""
-        intents = [each.body.rubric.intent for each in facts.prompts if not _applies(name, each.body.rubric)]
-        apart = [kind_of(each) for each in intents if each is not None]
+        if len(asked) > 1:
+            more = f"; asked of {len(asked)} prompts{'' if doubtful else ', and none of them earned it'}"
+        others = [each.body.rubric.intent for each in facts.prompts if not _applies(name, each.body.rubric)]
+        apart = [kind_of(intent) for intent in others if intent is not None]
         if apart:
             kinds = ", ".join(dict.fromkeys(apart))
             more += f"; not asked of {counted(len(apart), 'prompt')}: it does not apply to {kinds}"
@@ -181,13 +174,12 @@ def _applies(name: BooleanName, own: Rubric) -> bool:
 
 
 def _prompt(facts: SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
-    turn, own, text = prompt.turn, prompt.body.rubric, facts.text(prompt.body.prompt)
-    intent = facts.row.intent
+    turn, own, intent = prompt.turn, prompt.body.rubric, facts.row.intent
     wanted = () if own.intent is None or intent is None else applicable(intent)
     not_asked = [name for name in wanted if not _applies(name, own)]
     judged = own.status == "ok" and own.intent is not None
     if prompt.body.unit_prompt_id is not None:
-        why = SENTENCES["not_judged"]["together"]
+        why = said("not_judged", "together")
     elif judged and own.intent is not None:
         kind, shows = kind_of(own.intent), ", ".join(own.earned) or "no habit"
         without = f" Not asked of it, since it does not apply to {kind}: {', '.join(not_asked)}." if not_asked else ""
@@ -200,7 +192,7 @@ def _prompt(facts: SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
         prompt_id=prompt_id(turn),
         submitted_at=iso(turn.started_us),
         position=turn.position,
-        quote=one_line(text),
+        quote=one_line(facts.text(prompt.body.prompt)),
         judge=own.judge,
         judge_status=own.status,
         text=why,
@@ -214,29 +206,29 @@ def _prompt(facts: SubSessionEvidence, prompt: JudgedTurn) -> PromptExplained:
 
 def _booleans(facts: SubSessionEvidence, prompt: JudgedTurn) -> dict[BooleanName, BooleanExplained]:
     """Of a prompt and those judged with it. The words of a forgotten one cannot be quoted; what was earned stands."""
+    own = prompt.body.rubric
     unit = [prompt, *(each for each in facts.prompts if each.body.unit_prompt_id == prompt_id(prompt.turn))]
     unit = unit[: len(joined_turns([each.turn for each in unit]))]
     texts = [text for each in unit if (text := facts.text(each.body.prompt)) is not None]
     text = BLANK_LINE.join(texts) if len(texts) == len(unit) else None
     starts = [0, *accumulate(len(each) + len(BLANK_LINE) for each in texts)]
-
-    verdicts = {each.name: each for each in prompt.body.rubric.booleans}
-
-    def explained(name: BooleanName, found: Evidence) -> BooleanExplained:
-        earned, span, said = name in prompt.body.rubric.earned, found.span, verdicts[name]
-        place = 0 if span is None else bisect_right(starts, span.start) - 1
-        marked = None if span is None or text is None else (span.start - starts[place], span.end - starts[place])
-        return BooleanExplained(
-            earned=earned,
-            unsure=said.value is None,
-            chance=said.chance,
-            span=None if marked is None else ExplainedSpan(*marked),
-            how_to_earn=how_to_earn(name, text) if said.value is False else None,
-            prompt_id=prompt_id(prompt.turn) if earned else None,
+    verdicts, explained = {each.name: each for each in own.booleans}, {}
+    for name, found in rubric_evidence(text, own, prompt.turn.position).items():
+        verdict, place, span, quote = verdicts[name], 0, None, None
+        if found.span is not None:
+            place = bisect_right(starts, found.span.start) - 1
+            if text is not None:
+                span = ExplainedSpan(found.span.start - starts[place], found.span.end - starts[place])
+                quote = one_line(text[found.span.start : found.span.end])
+        explained[name] = BooleanExplained(
+            earned=name in own.earned,
+            unsure=verdict.value is None,
+            chance=verdict.chance,
+            span=span,
+            how_to_earn=how_to_earn(name, text) if verdict.value is False else None,
+            prompt_id=prompt_id(prompt.turn) if name in own.earned else None,
             what=found.what,
             position=unit[place].turn.position,
-            quote=None if span is None or text is None else one_line(text[span.start : span.end]),
+            quote=quote,
         )
-
-    shown = rubric_evidence(text, prompt.body.rubric, prompt.turn.position)
-    return {name: explained(name, each) for name, each in shown.items()}
+    return explained
