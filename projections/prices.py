@@ -8,7 +8,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -18,9 +18,9 @@ from aggregates.people.directory import Stay
 from aggregates.times import Window
 from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sub_session_rows import ModelTotals, PromptDetail
-from projections.reader import Reader, bound, json_array, owner, sum_in_halves, unpack, whole_sums
+from projections.reader import Reader, bound, json_array, sum_in_halves, unpack, whole_sums
 from projections.sub_sessions.listing import with_agents
-from projections.sub_sessions.rows import NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in
+from projections.sub_sessions.rows import IN_RANGE, NANO, OUTCOME, GoalOutcome, SubSessionRow, select, started_in
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 CoverageReason = Literal["complete", "file_budget", "byte_budget"]
@@ -30,9 +30,9 @@ class Spent(msgspec.Struct, frozen=True):
     """Sums over answered requests, how many of them lack a number, and how many told each kind of tokens."""
 
     requests: int = 0
-    unpriced: int = 0
-    lower_bound: int = 0  # priced, but some of their cache writes may have cost more
-    unmeasured: int = 0
+    unpriced_requests: int = 0
+    lower_bound_requests: int = 0  # priced, but some of their cache writes may have cost more
+    unmeasured_requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
@@ -53,39 +53,37 @@ class Spent(msgspec.Struct, frozen=True):
 
     @property
     def total_tokens(self) -> int:
-        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return sum(getattr(self, name) for name in _TOKENS)
+
+    @property
+    def priced_requests(self) -> int:
+        return self.requests - self.unpriced_requests
 
     @property
     def cost_usd(self) -> float | None:
         """None where a request has no price."""
-        return None if self.unpriced else self.cost_usd_nano / NANO
+        return None if self.unpriced_requests else self.cost_usd_nano / NANO
 
     def shown_as(self, kind: type[_S], *, known: bool = True, **more: object) -> _S:
         """The figures that a shape declares, None where they are not `known`, with others that it needs."""
         tokens = {name: (getattr(self, name), getattr(self, f"told_{name}")) for name in _TOKENS}
         tokens["cache_creation_tokens"] = tokens["cache_write_tokens"]
-        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured
+        tokens["total_tokens"] = self.total_tokens, self.requests - self.unmeasured_requests
         figures: dict[str, object] = {
-            **dict.fromkeys(("requests", "request_count"), self.requests),
-            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
-            **{name: None if self.unmeasured else in_all for name, (in_all, _) in tokens.items()},
+            **msgspec.structs.asdict(self),
+            **{name: None if self.unmeasured_requests else in_all for name, (in_all, _) in tokens.items()},
             **{f"avg_{name}": in_all / told if told else None for name, (in_all, told) in tokens.items()},
-            "priced_requests": self.requests - self.unpriced,
-            "unpriced_requests": self.unpriced,
-            "lower_bound_requests": self.lower_bound,
-            "unmeasured_requests": self.unmeasured,
+            **dict.fromkeys(("cost_usd", "total_cost_usd"), self.cost_usd),
+            "request_count": self.requests,
+            "priced_requests": self.priced_requests,
         }
         shown = (figures if known else dict.fromkeys(figures)) | more
         return kind(**{name: shown[name] for name in kind.__struct_fields__})
 
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-_BY_RESPONSE = (
-    *("requests", "unpriced_requests", "lower_bound_requests", "unmeasured_requests"),
-    *(*_TOKENS, "cost_usd_nano"),
-)
-"""The figures of a `Spent`, as a turn's `ModelUsage` has them."""
 _COUNTS, _COLUMNS = 4, 4 + 2 * (len(_TOKENS) + 1)
+_SUMMED = Spent.__struct_fields__[: _COUNTS + len(_TOKENS) + 1]  # as a turn's `ModelUsage` has them
 SUMS = ", ".join(
     (
         "count(*)",
@@ -96,8 +94,6 @@ SUMS = ", ".join(
     )
 )
 """What makes a `Spent` of rows of `requests`, in the SQL that SQLite and DuckDB share."""
-
-
 SUMS_AND_TOLD = f"{SUMS}, {', '.join(f'count({name})' for name in _TOKENS)}"
 COUNTS = "NOT failed AND NOT superseded"
 """Which requests count: answered ones, and each once however many captures told of it."""
@@ -147,10 +143,6 @@ _KEYS = (
     "SELECT developer_id, at_us, record_id FROM requests WHERE changed_position > :after "
     "AND +organization_id = :organization AND +at_us >= :start AND +at_us < :end"
 )
-_PROMPTS = (
-    "SELECT at_us, body FROM prompts WHERE organization_id = ? AND developer_id = ? AND at_us >= ? AND at_us < ? "
-    "ORDER BY at_us, turn_id"
-)
 
 
 def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, after: int) -> LivePart:
@@ -161,7 +153,7 @@ def live_part(db: sqlite3.Connection, organization_id: UUID, asked: TeamWindow, 
     for stay in asked.stays:
         whose, days = Scope(organization_id, stay.developer_id), Window(stay.start_us, stay.end_us)
         for _, _, usage in told_by_responses(db, whose, days):
-            add_spent(spent, {stay.developer_id: Spent(*msgspec.structs.astuple(usage)[: len(_BY_RESPONSE)])})
+            add_spent(spent, {stay.developer_id: Spent(*msgspec.structs.astuple(usage)[: len(_SUMMED)])})
     window = {"start": asked.window.start_us, "end": asked.window.end_us}
     return LivePart(spent, db.execute(_KEYS, narrowed | window).fetchall())
 
@@ -177,15 +169,20 @@ def spent_rows(rows: Iterable[Sequence[Any]]) -> ByDeveloper:
 
 
 def told_by_responses(db: sqlite3.Connection, scope: Scope, window: Window) -> Iterator[tuple[int, str | None, Spent]]:
-    """What only response captures tell: when it was asked, the model, and the figures. Each kind of tokens counts as
-    told where it is above 0."""
-    for at_us, body in db.execute(_PROMPTS, (*owner(scope), window.start_us, window.end_us)):
+    """What only response captures tell: when it was asked, the model, and the figures.
+
+    Each kind of tokens counts as told where it is above 0.
+    """
+    query = (
+        "SELECT at_us, body FROM prompts WHERE organization_id = :organization AND developer_id = :developer "
+        "AND at_us >= :start AND at_us < :end ORDER BY at_us, turn_id"
+    )
+    for at_us, body in db.execute(query, bound(scope, window)):
         for usage in unpack(body, PromptDetail).usage:
             if usage.response_requests:
-                tokens = (getattr(usage, name) for name in _TOKENS)
-                told = (usage.requests if count else 0 for count in tokens)
+                told = (usage.requests if getattr(usage, name) else 0 for name in _TOKENS)
                 model = None if usage.model == UNKNOWN_MODEL else usage.model
-                yield at_us, model, Spent(*(getattr(usage, name) for name in _BY_RESPONSE), *told)
+                yield at_us, model, Spent(*(getattr(usage, name) for name in _SUMMED), *told)
 
 
 class Rollup(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -239,17 +236,20 @@ class TeamCost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) -> TeamCost:
     """The answer for a window. `names`: everybody who was in the team within it."""
-    partial = current.coverage.reason != "complete"
-    total = sum(current.spent.values(), Spent())
-    total_usd = _cost_usd(total, partial)
-    by_name = sorted(names, key=lambda each: (names[each], each))
-    members = [_member(each, names[each], current.spent.get(each, Spent()), total_usd, partial) for each in by_name]
+    partial, before_partial = (each.coverage.reason != "complete" for each in (current, previous))
+    total, before = (sum(each.spent.values(), Spent()) for each in (current, previous))
+    total_usd, members = _cost_usd(total, partial), []
+    for developer_id in sorted(names, key=lambda each: (names[each], each)):
+        spent = current.spent.get(developer_id, Spent())
+        cost_usd = _cost_usd(spent, partial)
+        share = cost_usd / total_usd if cost_usd is not None and total_usd else None
+        own = {"developer_id": developer_id, "display_name": names[developer_id], "cost_usd": cost_usd, "share": share}
+        members.append(spent.shown_as(Member, known=not partial, **own))
     ranked = all(member.cost_usd is not None for member in members)
-    at_least = (partial or total.unpriced or total.lower_bound) and total.cost_usd_nano > 0
+    at_least = (partial or total.unpriced_requests or total.lower_bound_requests) and total.cost_usd_nano > 0
     least_usd = total.cost_usd_nano / NANO if at_least else None
     rollup = {"cost_usd": total_usd, "lower_bound_cost_usd": least_usd, "is_estimate": True}
-    ratio = None if partial or not total.requests else (total.requests - total.unpriced) / total.requests
-    before_partial = previous.coverage.reason != "complete"
+    ratio = None if partial or not total.requests else total.priced_requests / total.requests
     return TeamCost(
         is_partial=partial,
         prev_is_partial=before_partial,
@@ -259,7 +259,7 @@ def team_cost(names: Mapping[UUID, str], current: Reading, previous: Reading) ->
         rollup=total.shown_as(Rollup, known=not partial, **rollup),
         members=sorted(members, key=lambda member: -(member.cost_usd or 0.0)) if ranked else members,
         pricing_coverage=total.shown_as(PricingCoverage, known=not partial, ratio=ratio),
-        prev_cost_usd=_cost_usd(sum(previous.spent.values(), Spent()), before_partial),
+        prev_cost_usd=_cost_usd(before, before_partial),
     )
 
 
@@ -269,24 +269,13 @@ def _cost_usd(spent: Spent, partial: bool) -> float | None:
     return None if partial or nought_is_doubtful else spent.cost_usd
 
 
-def _member(developer_id: UUID, name: str, spent: Spent, total_usd: float | None, partial: bool) -> Member:
-    cost_usd = _cost_usd(spent, partial)
-    share = cost_usd / total_usd if cost_usd is not None and total_usd else None
-    own = {"developer_id": developer_id, "display_name": name, "cost_usd": cost_usd, "share": share}
-    return spent.shown_as(Member, known=not partial, **own)
-
-
 # What a developer's goals cost: by day, by outcome, by model, and which cost most. A goal counts where it began.
 
-_GOAL_SUMS = ", ".join(
-    (
-        *(f"coalesce(sum(s.{name}), 0)" for name in _BY_RESPONSE[:_COUNTS]),
-        *(sum_in_halves(f"s.{name}") for name in _BY_RESPONSE[_COUNTS:]),
-    )
-)
+_GOAL_COUNTS = ", ".join(f"coalesce(sum(s.{name}), 0)" for name in _SUMMED[:_COUNTS])
+_GOAL_SUMS = ", ".join((_GOAL_COUNTS, *(sum_in_halves(f"s.{name}") for name in _SUMMED[_COUNTS:])))
 
 
-class ModelSpent(msgspec.Struct, frozen=True):
+class ModelSpent(NamedTuple):
     model: str | None  # None where it was not reported
     spent: Spent
 
@@ -311,7 +300,7 @@ def spent_by_model(reader: Reader, scope: Scope, window: Window) -> list[ModelSp
             sums[each.model or UNKNOWN_MODEL] += Spent(
                 each.requests,
                 each.unpriced_requests,
-                unmeasured=each.unmeasured_requests,
+                unmeasured_requests=each.unmeasured_requests,
                 output_tokens=each.tokens,
                 cost_usd_nano=each.cost_usd_nano,
             )
@@ -321,8 +310,5 @@ def spent_by_model(reader: Reader, scope: Scope, window: Window) -> list[ModelSp
 
 def dearest(reader: Reader, scope: Scope, window: Window, limit: int) -> list[SubSessionRow]:
     """Those with the highest cost, as far as their requests have a price."""
-    where = (
-        "AND s.started_us >= :start AND s.started_us < :end AND s.cost_usd_nano > 0 "
-        "ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
-    )
+    where = f"{IN_RANGE}AND s.cost_usd_nano > 0 ORDER BY s.cost_usd_nano DESC, s.sub_session_id LIMIT :limit"
     return with_agents(reader, select(reader, scope, where, window, limit=limit))

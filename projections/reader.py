@@ -17,8 +17,7 @@ from aggregates.retained import RetainedWords
 from aggregates.sub_sessions.sub_session import TitleEdited
 from aggregates.times import Window
 
-SCHEMA_VERSION = 48
-"""Counted up whenever a table or a body changes shape; the views are then built anew from the log."""
+SCHEMA_VERSION = 48  # counted up whenever a table or a body changes shape; the views are then built anew from the log
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,8 +82,7 @@ class TextRef(msgspec.Struct, frozen=True, array_like=True):
     """A text in the log: which fact, which of its words, and where in them."""
 
     position: int
-    field: str
-    """`prompt`, `response`, `words`, `title`, `summary`, `sections` or `narrative`."""
+    field: str  # `prompt`, `response`, `words`, `title`, `summary`, `sections` or `narrative`
     span: Span | None = None
 
     @property
@@ -180,8 +178,7 @@ _NOT_NOW = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     )
 )
-_NO_TEXT = "Could not decode to UTF-8"
-"""How Python begins where a text is none; it gives that no code."""
+_NO_TEXT = "Could not decode to UTF-8"  # how Python begins where a text is none; it gives that no code
 
 
 def is_damage(error: BaseException) -> bool:

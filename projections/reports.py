@@ -25,25 +25,10 @@ from projections.derive.sub_session_rows import Detail, PromptDetail
 from projections.prices import Coverage, PricingCoverage, Reading, Rollup, team_cost
 from projections.reader import Reader, TextRef, bodies, bound
 from projections.scores import activity, score
-from projections.scores.skill import (
-    ShownHabit,
-    Skill,
-    best_shown,
-    insight_summary,
-    newest_missed,
-    skill,
-    top_prompts,
-)
+from projections.scores.skill import ShownHabit, Skill, best_shown, insight_summary, newest_missed, skill, top_prompts
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import trivia
-from projections.sub_sessions.rows import (
-    CRUSHED,
-    QUALIFIES,
-    SETTLED,
-    UNCLASSIFIED,
-    started_in,
-    turns_in,
-)
+from projections.sub_sessions.rows import CRUSHED, QUALIFIES, SETTLED, UNCLASSIFIED, started_in, turns_in
 from projections.telemetry.usage import rightsizing
 
 ROWS_MAX = 200

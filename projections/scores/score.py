@@ -21,7 +21,7 @@ from aggregates.scores.grades import (
 )
 from aggregates.times import US_PER_SECOND, AskedWindow, Window, WindowName, iso, local_date
 from projections.reader import Reader, bound, json_array, sum_in_halves, whole_sums
-from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS
+from projections.sub_sessions.rows import CRUSHED, IN_RANGE, NANO, QUALIFIES, SETTLED, TOKENS, newest_us
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,18 +159,17 @@ def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
     """The completion rate of the last window given; the sparkline over all of them."""
     per_window = [window_counts(reader, scope, window) for window in windows]
     counts, rates = per_window[-1], [score_of(each.crushed_count, each.total_count) or 0.0 for each in per_window]
-    rate, decided = counts.decided_rate, counts.decided_count
     weights = _weights(_crushed(reader, scope, windows[-1]))
     return Score(
         window=name,
         newest_at=newest_at(reader, scope),
         svc_score=rates[-1],
         interval=tally(reader, scope, windows[-1]).interval(),
-        letter_grade=svc_letter(rate, decided),
-        personal_tier=personal_tier(rate, decided),
+        letter_grade=svc_letter(counts.decided_rate, counts.decided_count),
+        personal_tier=personal_tier(counts.decided_rate, counts.decided_count),
         crush_weight=float(median(weights)),
         crush_weight_count=len(weights),
-        unmeasured_requests=_sums(reader, scope, windows[-1])[2],
+        unmeasured_requests=reader.db.execute(_SUMS, bound(scope, windows[-1])).fetchone()[2],
         sparkline=rates,
         sparkline_counts=[each.total_count for each in per_window],
         **msgspec.structs.asdict(counts),
@@ -180,17 +179,16 @@ def score(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Win
 def speed(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Speed:
     """Crushed sub-sessions of the last window given, against the one before."""
     per_window = [window_counts(reader, scope, window) for window in windows]
-    counts = per_window[-1]
-    before = per_window[-2].crushed_count if len(per_window) > 1 else 0
+    crushed = [each.crushed_count for each in per_window]
     return Speed(
         window=name,
         newest_at=newest_at(reader, scope),
-        cspw=counts.crushed_count,
-        delta_cspw=counts.crushed_count - before,
+        cspw=crushed[-1],
+        delta_cspw=crushed[-1] - sum(crushed[-2:-1]),
         ttc_median_seconds=median(row.seconds for row in _crushed(reader, scope, windows[-1])),
-        sparkline=[float(each.crushed_count) for each in per_window],
+        sparkline=[float(each) for each in crushed],
         sparkline_counts=[each.total_count for each in per_window],
-        **msgspec.structs.asdict(counts),
+        **msgspec.structs.asdict(per_window[-1]),
     )
 
 
@@ -221,7 +219,7 @@ def _token_figures(
     reader: Reader, scope: Scope, window: Window, crushed: Sequence[_CrushedRow], earlier: Sequence[_CrushedRow]
 ) -> dict[str, Any]:
     """The fields of `TokenFigures` for a window; `earlier`: what was crushed in the one before it."""
-    turns, requests, unmeasured, *halves = _sums(reader, scope, window)
+    turns, requests, unmeasured, *halves = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
     sums, prices = Breakdown(*whole_sums(halves)), Counter(row.price for row in crushed)
     weights, weights_before = _weights(crushed), _weights(earlier)
     weight, before = float(median(weights)), float(median(weights_before))
@@ -242,15 +240,10 @@ def _token_figures(
     }
 
 
-def _sums(reader: Reader, scope: Scope, window: Window) -> Sequence[int]:
-    """Turns, requests, those that told no tokens, and the halves of each kind of tokens."""
-    row: Sequence[int] = reader.db.execute(_SUMS, bound(scope, window)).fetchone()
-    return row
-
-
 def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
     """The counts of one window; for responses that are about prompts, too."""
-    found, unclassified, overridden = _counted(reader, scope, window)
+    *counts, unclassified, overridden = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
+    found = Tally(*counts)
     return Counts(
         total_count=found.total,
         crushed_count=found.crushed,
@@ -263,22 +256,13 @@ def window_counts(reader: Reader, scope: Scope, window: Window) -> Counts:
 
 
 def tally(reader: Reader, scope: Scope, window: Window) -> Tally:
-    return _counted(reader, scope, window)[0]
-
-
-def _counted(reader: Reader, scope: Scope, window: Window) -> tuple[Tally, int, int]:
-    *counts, unclassified, overridden = reader.db.execute(_COUNTS, bound(scope, window)).fetchone()
-    return Tally(*counts), unclassified, overridden
+    return Tally(*reader.db.execute(_COUNTS, bound(scope, window)).fetchone()[:4])
 
 
 def newest_at(reader: Reader, scope: Scope) -> str | None:
     """When the newest sub-session of a developer began, in whatever window."""
-    query = (
-        "SELECT max(s.started_us) FROM sub_sessions s "
-        "WHERE s.organization_id = :organization AND s.developer_id = :developer"
-    )
-    (newest_us,) = reader.db.execute(query, bound(scope)).fetchone()
-    return None if newest_us is None else iso(newest_us)
+    found = newest_us(reader, scope)
+    return None if found is None else iso(found)
 
 
 def _crushed(reader: Reader, scope: Scope, window: Window) -> list[_CrushedRow]:

@@ -87,19 +87,18 @@ def team_throttle(
     edges = [window, *reaches]
     widest = Window(min(each.start_us for each in edges), max(each.end_us for each in edges))
     failures = _server_failures(reader.db, scope, widest)
-    count = f"SELECT count(*) {_MINE}"
-    requests = sum(int(reader.db.execute(count, bound(*each)).fetchone()[0]) for each in members)
-    read = [
-        int(reader.db.execute(count, bound(member, reach)).fetchone()[0])
-        for (member, _), reach in zip(members, reaches, strict=True)
-    ]
+
+    def counted(member: Scope, days: Window) -> int:
+        return int(reader.db.execute(f"SELECT count(*) {_MINE}", bound(member, days)).fetchone()[0])
+
+    read = [counted(member, reach) for (member, _), reach in zip(members, reaches, strict=True)]
     most = _share(read, TEAM_REQUESTS_MAX if budget is None else budget)
     events: list[ThrottleEvent] = []
     for (member, days), reach in zip(members, reaches, strict=True):
         events += _events(reader.db, member, _requests(reader.db, member, reach, most), failures, days)
-    nameless = (msgspec.structs.replace(event, session_id=None) for event in _joined(events))
+    nameless = [msgspec.structs.replace(event, session_id=None) for event in _joined(events)]
     is_partial = len(failures) > OUTSIDE_FAILURES_MAX or max(read, default=0) > most
-    return _impact(list(nameless), requests, is_partial=is_partial)
+    return _impact(nameless, sum(counted(*each) for each in members), is_partial=is_partial)
 
 
 def _share(counts: Sequence[int], budget: int) -> int:
@@ -131,9 +130,24 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
     hours: defaultdict[Detector, float] = defaultdict(float)
     for event in events:
         hours[event.detector] += event.delay_us / _US_PER_HOUR
+    shown = []
+    for event in sorted(events, key=lambda event: -event.at_us):
+        is_outage = event.detector == "service_outage"
+        told = ShownEvent(
+            detector=event.detector,
+            timestamp=iso(event.at_us),
+            session_id=event.session_id,
+            details=event.details,
+            estimated_delay_secs=event.delay_us / US_PER_SECOND,
+            confidence=event.confidence if is_outage else UNSET,
+            # There is no status source yet that would name an incident.
+            incident_name=None if is_outage else UNSET,
+            incident_url=None if is_outage else UNSET,
+        )
+        shown.append(told)
     return ThrottleImpact(
         is_partial=is_partial,
-        events=[_shown(event) for event in sorted(events, key=lambda event: -event.at_us)],
+        events=shown,
         summary=ThrottleSummary(
             total_events=len(events),
             estimated_hours_lost=sum(event.delay_us for event in events) / _US_PER_HOUR,
@@ -141,21 +155,6 @@ def _impact(events: Sequence[ThrottleEvent], requests: int, *, is_partial: bool)
             total_api_requests=requests,
         ),
         recommendations=rules.recommendations(hours),
-    )
-
-
-def _shown(event: ThrottleEvent) -> ShownEvent:
-    is_outage = event.detector == "service_outage"
-    return ShownEvent(
-        detector=event.detector,
-        timestamp=iso(event.at_us),
-        session_id=event.session_id,
-        details=event.details,
-        estimated_delay_secs=event.delay_us / US_PER_SECOND,
-        confidence=event.confidence if is_outage else UNSET,
-        # There is no status source yet that would name an incident.
-        incident_name=None if is_outage else UNSET,
-        incident_url=None if is_outage else UNSET,
     )
 
 
@@ -201,32 +200,30 @@ def _reach(db: sqlite3.Connection, scope: Scope, window: Window) -> Window:
     return Window(start_us, last_us + rules.WAIT_MAX_US + 1)
 
 
+_BY_PROVIDER = "failed = 1 AND status_code BETWEEN {} AND {}".format(*rules.SERVER_ERRORS)
+
+
 def _failed(
     db: sqlite3.Connection, scope: Scope, farthest: Literal["min", "max"], first_us: int, last_us: int
 ) -> int | None:
     """The first or last failure within a span: the developer's, or the provider's anywhere in the organization."""
-    least, greatest = rules.SERVER_ERRORS
     span = f"SELECT {farthest}(at_us) AS at_us FROM requests WHERE at_us BETWEEN :first AND :last AND superseded = 0"
     query = (
         f"SELECT {farthest}(at_us) FROM ("
         f"{span} AND developer_id = :developer AND +organization_id = :organization AND failed = 1 UNION ALL "
-        f"{span} AND organization_id = :organization AND failed = 1 AND status_code BETWEEN :least AND :greatest)"
+        f"{span} AND organization_id = :organization AND {_BY_PROVIDER})"
     )
-    values = bound(scope, first=first_us, last=last_us, least=least, greatest=greatest)
-    at_us: int | None = db.execute(query, values).fetchone()[0]
+    at_us: int | None = db.execute(query, bound(scope, first=first_us, last=last_us)).fetchone()[0]
     return at_us
 
 
 def _server_failures(db: sqlite3.Connection, scope: Scope, window: Window) -> list[tuple[str, int]]:
     """(developer, time) of what failed by the provider's fault in the organization; one more than may be looked at."""
     query = (
-        "SELECT developer_id, at_us FROM requests WHERE organization_id = :organization AND failed = 1 "
-        "AND at_us >= :start AND at_us < :end AND superseded = 0 AND status_code BETWEEN :least AND :greatest "
-        "ORDER BY at_us DESC LIMIT :most"
+        "SELECT developer_id, at_us FROM requests WHERE organization_id = :organization AND at_us >= :start "
+        f"AND at_us < :end AND superseded = 0 AND {_BY_PROVIDER} ORDER BY at_us DESC LIMIT :most"
     )
-    least, greatest = rules.SERVER_ERRORS
-    codes = bound(scope, window, least=least, greatest=greatest, most=OUTSIDE_FAILURES_MAX + 1)
-    return db.execute(query, codes).fetchall()
+    return db.execute(query, bound(scope, window, most=OUTSIDE_FAILURES_MAX + 1)).fetchall()
 
 
 def _events(
@@ -237,8 +234,7 @@ def _events(
     window: Window,
 ) -> list[ThrottleEvent]:
     """Those that began within a range."""
-    own_id = str(scope.developer_id)
-    elsewhere = [at_us for developer_id, at_us in failures if developer_id != own_id]
+    elsewhere = [at_us for developer_id, at_us in failures if developer_id != str(scope.developer_id)]
     found = rules.throttle_events(requests, _timings(db, scope, requests), elsewhere)
     return [event for event in found if window.start_us <= event.at_us < window.end_us]
 
@@ -255,8 +251,6 @@ def _timings(db: sqlite3.Connection, scope: Scope, requests: Sequence[ApiRequest
         "WHERE place <= :most"
     )
     first_us = min(each.at_us for each in requests)
-    models = json_array(sorted(slow))
-    before = bound(
-        scope, Window(first_us - rules.BASELINE_US, first_us), models=models, most=rules.BASELINE_REQUESTS_MAX
-    )
+    days, models = Window(first_us - rules.BASELINE_US, first_us), json_array(sorted(slow))
+    before = bound(scope, days, models=models, most=rules.BASELINE_REQUESTS_MAX)
     return [Timing(*row) for row in db.execute(query, before)]

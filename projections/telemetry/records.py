@@ -25,22 +25,6 @@ _ATTRIBUTED = msgspec.json.Decoder(otlp.Attributed, dec_hook=otlp.typed)
 _UNREADABLE = (otlp.Fault, msgspec.DecodeError, RecursionError)
 
 
-class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a histogram or summary; None where the point does not tell."""
-
-    count: int | None
-    sum: float | None
-    min: float | None
-    max: float | None
-    bucket_counts: list[int] | None = None
-    explicit_bounds: list[float] | None = None  # of a histogram: the upper bounds of all buckets but the last
-    scale: int | None = None
-    zero_count: int | None = None
-    positive: "Buckets | None" = None
-    negative: "Buckets | None" = None  # those with a scale are of an exponential histogram
-    quantiles: "list[Quantile] | None" = None
-
-
 class Buckets(msgspec.Struct, frozen=True):
     """The buckets of one sign of an exponential histogram."""
 
@@ -53,6 +37,22 @@ class Quantile(msgspec.Struct, frozen=True):
 
     quantile: float
     value: float
+
+
+class PointDistribution(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of a histogram or summary; None where the point does not tell."""
+
+    count: int | None
+    sum: float | None
+    min: float | None
+    max: float | None
+    bucket_counts: list[int] | None = None
+    explicit_bounds: list[float] | None = None  # of a histogram: the upper bounds of all buckets but the last
+    scale: int | None = None
+    zero_count: int | None = None
+    positive: Buckets | None = None
+    negative: Buckets | None = None  # those with a scale are of an exponential histogram
+    quantiles: list[Quantile] | None = None
 
 
 class RecordsQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,11 +121,6 @@ SELECT t.at_us, t.record_id AS source_event_id, t.name, t.agent_session_id AS se
     t.origin, t.kind, t.unit, t.temporality, t.value
 FROM metric_points t WHERE :signal = 'metrics'
 """
-_OF_ALL = "AND t.developer_id = :developer AND t.organization_id = :organization "
-_OF_SESSION = (
-    "AND t.agent_session_id = :session AND +t.developer_id = :developer AND t.organization_id = :organization "
-)
-"""The plus keeps the narrower index, that over sessions, in use."""
 _NEWEST_FIRST = (
     "AND t.at_us >= :start AND t.at_us < :end ORDER BY t.at_us DESC, t.record_id DESC LIMIT :limit OFFSET :offset"
 )
@@ -145,12 +140,12 @@ def metrics(reader: Reader, scope: Scope, asked: RecordsQuery) -> Page[MetricPoi
 
 
 def _page(reader: Reader, scope: Scope, asked: RecordsQuery, signal: Signal, kind: type[_R]) -> Page[_R]:
-    select = _POINTS if signal == "metrics" else _RECORDS
-    owner = _OF_ALL if asked.session_id is None else _OF_SESSION
-    one_more = {"limit": asked.limit + 1, "offset": asked.offset}
-    found = reader.db.execute(
-        select + owner + _NEWEST_FIRST, bound(scope, asked.window, signal=signal, session=asked.session_id, **one_more)
-    )
+    # The plus keeps the narrower index, that over sessions, in use.
+    of_session = "AND t.agent_session_id = :session AND +" if asked.session_id is not None else "AND "
+    owner = f"{of_session}t.developer_id = :developer AND t.organization_id = :organization "
+    query = (_POINTS if signal == "metrics" else _RECORDS) + owner + _NEWEST_FIRST
+    more = {"signal": signal, "session": asked.session_id, "limit": asked.limit + 1, "offset": asked.offset}
+    found = reader.db.execute(query, bound(scope, asked.window, **more))
     names = [column[0] for column in found.description]
     rows = [dict(zip(names, row, strict=True)) for row in found]
     whole = _with_details(reader, rows[: asked.limit], signal)
@@ -202,25 +197,26 @@ def attributes_json(record: bytes) -> str | None:
 
 
 def distribution(record: bytes) -> PointDistribution | None:
-    """A default may be left out on the wire: the lowest quantile is 0."""
+    """A default may be left out on the wire: the lowest quantile is 0. Infinities have no form in JSON."""
     try:
         point = otlp.DISTRIBUTION_POINT.decode(record)
     except _UNREADABLE:
         return None
-    bounds, counts = point.explicit_bounds, point.bucket_counts
-    quantiles = [Quantile(_finite(q.quantile) or 0.0, _finite(q.value) or 0.0) for q in point.quantile_values or ()]
+    bounds, counts, quantiles = point.explicit_bounds, point.bucket_counts, point.quantile_values
     return PointDistribution(
-        count=None if point.count is None else int(point.count),
+        count=_whole(point.count),
         sum=_finite(point.sum),
         min=_finite(point.min),
         max=_finite(point.max),
         bucket_counts=None if counts is None else [int(each or 0) for each in counts],
         explicit_bounds=None if bounds is None else [_finite(each) or 0.0 for each in bounds],
-        scale=None if point.scale is None else int(point.scale),
-        zero_count=None if point.zero_count is None else int(point.zero_count),
+        scale=_whole(point.scale),
+        zero_count=_whole(point.zero_count),
         positive=_buckets(point.positive),
         negative=_buckets(point.negative),
-        quantiles=None if point.quantile_values is None else quantiles,
+        quantiles=None
+        if quantiles is None
+        else [Quantile(_finite(each.quantile) or 0.0, _finite(each.value) or 0.0) for each in quantiles],
     )
 
 
@@ -229,6 +225,9 @@ def _buckets(told: otlp.WireBuckets | None) -> Buckets | None:
     return None if told is None else Buckets(int(told.offset or 0), counts)
 
 
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
 def _finite(number: float | None) -> float | None:
-    """Infinities and what is no number have no form in JSON."""
     return None if number is None or not isfinite(number) else float(number)

@@ -24,7 +24,8 @@ from projections.reader import Reader, bound, json_array, unpack
 SLOT_US = 15 * 60 * US_PER_SECOND
 """Every zone in use differs from UTC by whole quarters of an hour, so a quarter never lies in two of its hours."""
 HOURS = 24
-_USD_DIGITS = 9  # nano-dollars: what lies below comes of adding fractions up
+_DIGITS = {"input_tokens": None, "output_tokens": None, "cost_usd": 9}
+"""Of what counters gained: whole tokens, and nano-dollars, since what lies below comes of adding fractions up."""
 
 GroupBy = Literal["hour", "day", "session_id"]
 _OWN = "t.developer_id = :developer AND t.organization_id = :organization AND t.at_us >= :start AND t.at_us < :end"
@@ -60,7 +61,7 @@ class ModelSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None
-    cache_creation_tokens: int | None  # these are None where a request told no tokens at all
+    cache_creation_tokens: int | None
     cost_usd: float | None
     unpriced_requests: int
     unmeasured_requests: int
@@ -103,7 +104,7 @@ class MonthlyUsage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     output_tokens: int | None
     cache_read_tokens: int | None
     cache_creation_tokens: int | None
-    total_tokens: int | None  # these are None where a request told no tokens at all
+    total_tokens: int | None
     total_cost_usd: float | None
     request_count: int
     active_days: int
@@ -134,8 +135,8 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
     prompt_id: str
     requests: int
     tools: int
-    tokens: TurnTokens | None  # None where there was no request, or one told none
-    cost_usd: float | None  # None where there was no request, or one has no price
+    tokens: TurnTokens | None  # None where there was no request
+    cost_usd: float | None  # None where there was no request
     errors: int
     tool_errors: int
     unpriced_requests: int
@@ -143,13 +144,13 @@ class TurnUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """One hour, day or agent session in which there was a record. Tokens that a request did not tell are None."""
+    """One hour, day or agent session in which there was a record."""
 
     key: str | None  # when the hour began, in UTC; the day of the zone; the agent session, None where records name none
     records: int
     input_tokens: int | None
     output_tokens: int | None
-    cost_usd: float | None  # also None where a request has no price
+    cost_usd: float | None
     unpriced_requests: int
     unmeasured_requests: int
 
@@ -162,7 +163,6 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
     for slot, model, usage in _usage_per_slot(reader, scope, window):
         models[model] += usage
         hours[local_time(slot, zone).hour] += usage.requests
-    ranked = sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
     tools = []
     for name, calls, errors, timed in reader.db.execute(_query("tools"), own):
         durations_ms = msgspec.json.decode(timed, type=list[int])
@@ -171,7 +171,7 @@ def analytics(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) -> A
     return Analytics(
         tools=tools,
         errors=[ErrorCount(*row) for row in reader.db.execute(_query("failed"), own)],
-        models=[usage.shown_as(ModelSums, model=model) for model, usage in ranked],
+        models=[usage.shown_as(ModelSums, model=model) for model, usage in _most_used(models)],
         active_hours=[HourCount(hour, requests) for hour, requests in enumerate(hours)],
     )
 
@@ -187,14 +187,18 @@ def rightsizing(reader: Reader, scope: Scope, window: Window, zone: ZoneInfo) ->
         models[model] += usage
         months[month] += usage
         days[month].add(local.day)
-    by_use = sorted(models, key=lambda model: (-models[model].requests, model or ""))
     return Rightsizing(
         recommendations=[],
-        model_usage=[models[model].shown_as(ModelAverages, model=model) for model in by_use],
+        model_usage=[usage.shown_as(ModelAverages, model=model) for model, usage in _most_used(models)],
         monthly_usage=[
-            months[month].shown_as(MonthlyUsage, month=month, active_days=len(days[month])) for month in sorted(months)
+            usage.shown_as(MonthlyUsage, month=month, active_days=len(days[month]))
+            for month, usage in sorted(months.items(), key=lambda item: item[0])
         ],
     )
+
+
+def _most_used(models: Mapping[str | None, Spent]) -> list[tuple[str | None, Spent]]:
+    return sorted(models.items(), key=lambda item: (-item[1].requests, item[0] or ""))
 
 
 def _usage_per_slot(reader: Reader, scope: Scope, window: Window) -> list[tuple[int, str | None, Spent]]:
@@ -218,18 +222,17 @@ def per_turn(reader: Reader, scope: Scope, session_id: str, prompt_ids: Sequence
     turns = []
     for prompt_id in dict.fromkeys(prompt_ids):
         own, results = usage[prompt_id, 0], calls[prompt_id]
-        tokens = (own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_write_tokens)
-        turns.append(
-            own.shown_as(
-                TurnUse,
-                prompt_id=prompt_id,
-                tools=len(results),
-                tokens=TurnTokens(*tokens) if own.requests and not own.unmeasured else None,
-                cost_usd=own.cost_usd if own.requests else None,
-                errors=usage[prompt_id, 1].requests,
-                tool_errors=sum(ok is False for ok in results),
-            )
+        tokens = TurnTokens(own.input_tokens, own.output_tokens, own.cache_read_tokens, own.cache_write_tokens)
+        turn = own.shown_as(
+            TurnUse,
+            prompt_id=prompt_id,
+            tools=len(results),
+            tokens=tokens if own.requests and not own.unmeasured_requests else None,
+            cost_usd=own.cost_usd if own.requests else None,
+            errors=usage[prompt_id, 1].requests,
+            tool_errors=sum(ok is False for ok in results),
         )
+        turns.append(turn)
     return turns
 
 
@@ -251,36 +254,20 @@ def stats(
     records: defaultdict[str | None, int] = defaultdict(int)
     for key, count in rows("points" if signal == "metrics" else "records"):
         records[key] += count
-    counts = sorted(records.items(), key=lambda item: (item[0] is None, item[0] or ""))
-    if signal == "metrics":
-        gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
-        for key, meaning, value in rows("counted"):
-            gained[key, meaning] += value
-        return [_of_counters(key, count, gained) for key, count in counts]
+    gained: defaultdict[tuple[str | None, str], float] = defaultdict(float)
+    for key, meaning, value in rows("counted") if signal == "metrics" else ():
+        gained[key, meaning] += value
     usage: defaultdict[str | None, Spent] = defaultdict(Spent)
-    for key, *sums in rows("requests"):
+    for key, *sums in rows("requests") if signal != "metrics" else ():
         usage[key] += Spent.of(sums)
     groups = []
-    for key, count in counts:
-        unknown = () if usage[key].requests else ("input_tokens", "output_tokens", "cost_usd")
-        untold: dict[str, Any] = dict.fromkeys(unknown)
-        groups.append(usage[key].shown_as(RecordGroup, key=key, records=count, **untold))
+    for key, count in sorted(records.items(), key=lambda item: (item[0] is None, item[0] or "")):
+        told: dict[str, Any] = {}
+        if not usage[key].requests:  # what counters gained; nothing of records that told of no request
+            told = {name: gained.get((key, name)) for name in ("input_tokens", "output_tokens", "cost_usd")}
+            told = {name: None if value is None else round(value, _DIGITS[name]) for name, value in told.items()}
+        groups.append(usage[key].shown_as(RecordGroup, key=key, records=count, **told))
     return groups
-
-
-def _of_counters(key: str | None, records: int, gained: Mapping[tuple[str | None, str], float]) -> RecordGroup:
-    tokens = (gained.get((key, name)) for name in ("input_tokens", "output_tokens"))
-    whole = [None if each is None else round(each) for each in tokens]
-    cost_usd = gained.get((key, "cost_usd"))
-    return RecordGroup(
-        key=key,
-        records=records,
-        input_tokens=whole[0],
-        output_tokens=whole[1],
-        cost_usd=None if cost_usd is None else round(cost_usd, _USD_DIGITS),
-        unpriced_requests=0,
-        unmeasured_requests=0,
-    )
 
 
 def local_time(slot: int, zone: ZoneInfo) -> datetime:

@@ -161,9 +161,9 @@ def _cost_chart(spent: Sequence[Spent], labels: Sequence[str]) -> Markup:
         Bar(
             label,
             (("priced", each.cost_usd_nano),),
-            f"{label}: {usd(each.cost_usd_nano / NANO)} for {counted(each.requests - each.unpriced, 'request')}"
-            + (f"; {number(each.unpriced)} more without a price" if each.unpriced else ""),
-            each.unpriced > 0,
+            f"{label}: {usd(each.cost_usd_nano / NANO)} for {counted(each.priced_requests, 'request')}"
+            + (f"; {number(each.unpriced_requests)} more without a price" if each.unpriced_requests else ""),
+            each.unpriced_requests > 0,
         )
         for label, each in zip(labels, spent, strict=True)
     ]

@@ -40,7 +40,7 @@ def spent() -> Reader:
 
 def test_a_day_has_the_goals_that_began_on_it(spent: Reader) -> None:
     days = spent_in(spent, ANA, DAYS)
-    assert [(each.cost_usd_nano, each.requests, each.unpriced) for each in days] == [
+    assert [(each.cost_usd_nano, each.requests, each.unpriced_requests) for each in days] == [
         (5 * DOLLAR, 2, 0),
         (0, 1, 1),
         (0, 0, 0),
@@ -57,7 +57,7 @@ def test_outcomes_share_the_whole(spent: Reader) -> None:
 
 def test_the_dearest_model_comes_first_and_one_without_a_price_last(spent: Reader) -> None:
     found = spent_by_model(spent, ANA, WEEK)
-    assert [(each.model, each.spent.cost_usd_nano, each.spent.unpriced) for each in found] == [
+    assert [(each.model, each.spent.cost_usd_nano, each.spent.unpriced_requests) for each in found] == [
         ("claude-b", 3 * DOLLAR, 0),
         ("claude-a", 2 * DOLLAR, 0),
         ("claude-c", 0, 1),
