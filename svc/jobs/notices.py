@@ -8,13 +8,14 @@ import binascii
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
-import msgspec
 import structlog
 import trio
+from msgspec import structs
 
 from aggregates.event import Scope, Unavailable
 from aggregates.people.acts import EMAIL, Channel
@@ -31,8 +32,9 @@ from aggregates.reports.decide import (
 from aggregates.reports.events import Problem, ReportNoticeTried
 from aggregates.times import US_PER_SECOND
 from projections.facts.reports import open_notices
+from svc.jobs.reports import patiently, seen
 from svc.outward import asked, trusted
-from svc.process import KIB_BYTES, REPORT_RETRY_SECONDS
+from svc.process import KIB_BYTES
 from svc.settings import LOOPBACK, Settings, SettingsError, is_safe
 from svc_http.ports import Service
 
@@ -51,7 +53,6 @@ NOTICE_STORE_SECONDS = 60.0
 
 SECRET_START = "whsec_"
 SECRET_BYTES_MIN, SECRET_BYTES_MAX = 24, 64
-GONE = 410
 log = structlog.get_logger()
 
 
@@ -113,22 +114,16 @@ async def _post(url: str, key: bytes, notice: Notice, _developer: Developer, now
         return Refusal("unreachable", None, str(error))
     if 200 <= answer.status < 300:
         return None
-    return Refusal("gone" if answer.status == GONE else "refused", answer.status, "it answered with an error")
-
-
-Tls = Literal["starttls", "at once", "none"]
+    return Refusal("gone" if answer.status == 410 else "refused", answer.status, "it answered with an error")
 
 
 class MailServer(NamedTuple):
     host: str
     port: int
-    tls: Tls  # none for a server on this very machine alone
+    tls: Literal["starttls", "at once", "none"]  # none for a server on this very machine alone
     login: tuple[str, str]  # two empty texts where nobody logs in
     sender: str
-
-    @property
-    def domain(self) -> str:
-        return self.sender.rpartition("@")[2]
+    domain: str  # of the sender
 
 
 _PORTS: Mapping[str, int] = {"smtp": 587, "smtps": 465}
@@ -149,9 +144,9 @@ def mail_server(url: str, sender: str) -> MailServer:
             "smtp_url is no address of a mail server: write smtp://USER:PASSWORD@HOST:587, or smtps:// for TLS from "
             "the first byte; percent-encode characters other than letters and digits in USER and PASSWORD"
         )
-    host = parts.hostname or ""
-    tls: Tls = "none" if host in LOOPBACK else "starttls"
-    return MailServer(host, port, "at once" if parts.scheme == "smtps" else tls, (name, password), sender)
+    host, domain = parts.hostname or "", sender.rpartition("@")[2]
+    tls: Literal["starttls", "at once", "none"] = "none" if host in LOOPBACK else "starttls"
+    return MailServer(host, port, "at once" if parts.scheme == "smtps" else tls, (name, password), sender, domain)
 
 
 async def _mail(server: MailServer, notice: Notice, developer: Developer, now_us: int) -> Refusal | None:
@@ -208,7 +203,7 @@ class ReportNotices:
         self._service = service
         self._senders = senders
         self._dashboard_url = dashboard_url
-        self._news: set[Scope] = set()  # who was told: the views must hold that before the next look
+        self._news: set[Scope] = set()  # who was told
         self._not_stored: set[tuple[UUID, Channel]] = set()  # told, and not written down: they are not told again
 
     async def run(self) -> None:
@@ -224,21 +219,15 @@ class ReportNotices:
 
     async def look(self) -> int:
         """Tell whoever is to be told now; how many that were. Raises `Unavailable`."""
-        due = await self._due()
-        async with trio.open_nursery() as nursery:
-            for each in due:
-                nursery.start_soon(self._tell, *each)
-        return len(due)
-
-    async def _due(self) -> list[tuple[Notice, Developer]]:
-        for scope in list(self._news):
-            await self._service.read(scope, lambda _reader, _scope: None)
-            self._news.discard(scope)
+        await seen(self._service, self._news)
         now_us, channels = self._service.now_us(), tuple(self._senders)
         since_us, most = now_us - NEWS_US, NOTICES_WAITING_MAX
         waiting = await self._service.read_all(lambda reader: open_notices(reader, channels, since_us, most))
-        found = [(each, who) for each in waiting if (who := self._who_wants(each, now_us)) is not None]
-        return found[:NOTICES_MAX]
+        due = [(each, who) for each in waiting if (who := self._who_wants(each, now_us)) is not None][:NOTICES_MAX]
+        async with trio.open_nursery() as nursery:
+            for notice, developer in due:
+                nursery.start_soon(self._tell, notice, developer)
+        return len(due)
 
     def _who_wants(self, waiting: Notice, now_us: int) -> Developer | None:
         """The developer, where a try is due, they are a member and their profile asks for it."""
@@ -253,43 +242,29 @@ class ReportNotices:
         return developer if reachable and channel in developer.report_notices else None
 
     async def _tell(self, waiting: Notice, developer: Developer) -> None:
-        refusal = await self._tried(waiting, developer)
+        report_id, channel = waiting.report_id, waiting.channel
+        url = None if self._dashboard_url is None else f"{self._dashboard_url.rstrip('/')}/reports/{report_id}"
+        about = {"report_id": str(report_id), "channel": channel, "attempt": len(waiting.tries) + 1}
+        try:
+            notice = structs.replace(waiting, url=url)
+            refusal = await self._senders[channel](notice, developer, self._service.now_us())
+            if refusal is not None:
+                status, reason = refusal.status, refusal.reason
+                log.warning("a developer could not be told of a report", **about, status=status, reason=reason)
+        except Exception:
+            log.exception("telling of a report broke", **about)
+            refusal = Refusal("unreachable", None, "broken")
         tried = ReportNoticeTried(
-            organization_id=waiting.scope.organization_id,
-            developer_id=waiting.scope.developer_id,
-            report_id=waiting.report_id,
-            channel=waiting.channel,
+            **structs.asdict(waiting.scope),
+            report_id=report_id,
+            channel=channel,
             problem=None if refusal is None else refusal.problem,
             status=None if refusal is None else refusal.status,
         )
         self._news.add(waiting.scope)
-        if not await self._stored(tried):
-            self._not_stored.add((waiting.report_id, waiting.channel))
-
-    async def _tried(self, waiting: Notice, developer: Developer) -> Refusal | None:
-        url = None if self._dashboard_url is None else f"{self._dashboard_url.rstrip('/')}/reports/{waiting.report_id}"
-        notice = msgspec.structs.replace(waiting, url=url)
-        about = {"report_id": str(waiting.report_id), "channel": waiting.channel, "attempt": len(waiting.tries) + 1}
         try:
-            refusal = await self._senders[waiting.channel](notice, developer, self._service.now_us())
+            with trio.fail_after(NOTICE_STORE_SECONDS):
+                await patiently(partial(self._service.send, tried))
         except Exception:
-            log.exception("telling of a report broke", **about)
-            return Refusal("unreachable", None, "broken")
-        if refusal is not None:
-            status, reason = refusal.status, refusal.reason
-            log.warning("a developer could not be told of a report", **about, status=status, reason=reason)
-        return refusal
-
-    async def _stored(self, tried: ReportNoticeTried) -> bool:
-        try:
-            with trio.move_on_after(NOTICE_STORE_SECONDS):
-                while True:
-                    try:
-                        await self._service.send(tried)
-                        return True
-                    except Unavailable:
-                        await trio.sleep(REPORT_RETRY_SECONDS)
-        except Exception:
-            log.exception("that a developer was told of a report could not be stored", report_id=str(tried.report_id))
-        log.error("a developer may be told of a report again after the next start", report_id=str(tried.report_id))
-        return False
+            log.exception("a developer may be told of a report again after the next start", **about)
+            self._not_stored.add((report_id, channel))

@@ -107,9 +107,7 @@ class ReportJobs:
 
     async def _to_make(self) -> list[OpenReport]:
         await self._service.reach(self._elsewhere)
-        for scope in list(self._news):
-            await self._service.read(scope, lambda _reader, _scope: None)
-            self._news.discard(scope)
+        await seen(self._service, self._news)
         found = await self._service.read_all(lambda reader: open_reports(reader, REPORT_JOBS_MAX))
         room = REPORT_JOBS_MAX - len(self._jobs)
         return [each for each in found if each.report_id not in self._jobs][:room]
@@ -128,14 +126,14 @@ class ReportJobs:
 
     async def _make(self, wanted: OpenReport) -> None:
         about: dict[str, Any] = {**msgspec.structs.asdict(wanted.scope), "report_id": wanted.report_id}
-        if isinstance(await _patiently(partial(self._service.send, events.ReportStarted(**about))), Done):
+        if isinstance(await patiently(partial(self._service.send, events.ReportStarted(**about))), Done):
             outcome = await self._outcome(wanted, about)
-            await _patiently(partial(self._service.send, outcome))
+            await patiently(partial(self._service.send, outcome))
 
     async def _outcome(self, wanted: OpenReport, about: dict[str, Any]) -> events.ReportEvent:
         try:
             with trio.fail_after(REPORT_SECONDS_MAX):
-                sections = await _patiently(partial(self._sections, wanted))
+                sections = await patiently(partial(self._sections, wanted))
         except _UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}"
             log.error("a report's source cannot be read", report_id=str(wanted.report_id), reason=reason)
@@ -143,19 +141,13 @@ class ReportJobs:
         except Exception:
             log.exception("a report could not be made", report_id=str(wanted.report_id))
             return events.ReportFailed(**about)
-        narrative, narrator = None, None
+        said: dict[str, Any] = {"rules_version": self._rules_version, "sections": Words(sections)}
         try:
             if (prose := await self._write(wanted, sections)) is not None:
-                narrative, narrator = Words(prose.text), prose.narrator
+                said |= {"narrative": Words(prose.text), "narrated_by": prose.narrator}
         except Exception:
             log.exception("a report's prose could not be asked for", report_id=str(wanted.report_id))
-        return events.ReportCompleted(
-            **about,
-            rules_version=self._rules_version,
-            sections=Words(sections),
-            narrative=narrative,
-            narrated_by=narrator,
-        )
+        return events.ReportCompleted(**about, **said)
 
     async def _sections(self, wanted: OpenReport) -> str:
         window = wanted.period.window
@@ -176,7 +168,14 @@ class ReportJobs:
         return await self._service.read(wanted.scope, make)
 
 
-async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
+async def seen(service: Service, news: set[Scope]) -> None:
+    """Wait until the views hold what these have done; then it is no news."""
+    for scope in list(news):
+        await service.read(scope, lambda _reader, _scope: None)
+        news.discard(scope)
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
     """Try again until it works. Raises `Unavailable` where the time would end before the next try does."""
     while True:
         try:
