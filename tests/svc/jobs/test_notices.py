@@ -2,7 +2,8 @@
 
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,17 +16,21 @@ from trio.testing import MockClock
 
 from aggregates.decide import AnyCommand
 from aggregates.event import Done, Reply, Unavailable, Words
-from aggregates.ids import membership_stream
 from aggregates.people.acts import ChangeDeveloper, Channel, EndMembership
 from aggregates.people.directory import Developer
 from aggregates.reports.decide import NEWS_US, RETRY_SECONDS, TRIES_MAX
-from aggregates.reports.events import ReportCompleted, ReportDeleted, ReportFailed, ReportNoticeTried, ReportStarted
+from aggregates.reports.events import ReportCompleted, ReportDeleted, ReportNoticeTried, ReportStarted
 from projections.facts.reports import report_tries
+from svc.jobs import notices
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
-from svc.settings import Settings
+from svc.log.opening import open_log
+from svc.service import RunningService, lanes_of, open_service
+from svc.serving import initialize
+from svc.settings import Settings, SettingsError
 from tests.support.listening import self_signed
 from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_SCOPE, carry_out
+from tests.support.memory import FixedClock
+from tests.support.people import ANA, ANA_SCOPE, carry_out
 from tests.support.receivers import MailServer, Receiver, mail_server, receiver
 from tests.svc.jobs.test_reports import about, wanted
 from tests.svc_http.house import DAY_US, House
@@ -60,7 +65,7 @@ class Office(House):
             raise Unavailable("the event store cannot be written at present")
         return await super().send(command)
 
-    async def finishes(self, name: str = "one", day: int = 0, *, fails: bool = False, after_days: int = 0) -> None:
+    async def finishes(self, name: str = "one", day: int = 0, *, after_days: int = 0) -> None:
         """A report is asked for, and made so much later."""
         developer = self.directory.get(Developer, ANA)
         assert developer is not None
@@ -68,8 +73,13 @@ class Office(House):
         assert isinstance(await self.send(wanted(name, day, notices=notices)), Done)
         self.clock_us += after_days * DAY_US
         await self.send(ReportStarted(**about(name)))
-        made = ReportCompleted(**about(name), rules_version=1, sections=Words(SECTIONS))
-        await self.send(ReportFailed(**about(name), error_code=None) if fails else made)
+        await self.send(ReportCompleted(**about(name), rules_version=1, sections=Words(SECTIONS)))
+
+    async def leaves(self) -> None:
+        """Ana is forgotten."""
+        member = self.directory.membership(ANA_SCOPE)
+        assert member is not None
+        carry_out(self.directory, EndMembership(membership_id=member.id, forgotten=True))
 
     async def after(self, seconds: float) -> None:
         self.clock_us += int(seconds * SECOND_US)
@@ -99,7 +109,7 @@ def by_mail(server: MailServer, login: str = "", host: str = "127.0.0.1") -> Set
     return Settings(smtp_url=f"smtp://{login}{host}:{server.port}", mail_from="svc@example.com")
 
 
-# --- what is told -------------------------------------------------------------------------------------------------
+# --- what is told, and to whom not ----------------------------------------------------------------------------------
 
 
 async def test_a_webhook_tells_that_a_report_is_made_and_its_receiver_can_verify_it(there: Receiver) -> None:
@@ -142,46 +152,35 @@ async def test_all_are_told_where_many_are_finished_at_once(there: Receiver) -> 
     assert len({got.headers["webhook-id"] for got in there.received}) == NOTICES_MAX + 1
 
 
-# --- who is not told ----------------------------------------------------------------------------------------------
+Meanwhile = Callable[[Office], Awaitable[object]]
 
 
-async def test_nobody_is_told_who_has_not_asked_for_it(there: Receiver) -> None:
-    office = Office(by_webhook(there.url))
-    office.wants()
-    await office.finishes()
-    office.wants("webhook")
-    assert await office.notices.look() == 0
-
-
-async def test_whoever_asks_no_longer_is_told_no_more(there: Receiver) -> None:
-    office = Office(by_webhook(there.url))
-    await office.finishes()
+async def asks_no_longer(office: Office) -> None:
     office.wants("email")
-    assert await office.notices.look() == 0
 
 
-async def test_whoever_has_left_or_is_forgotten_is_told_no_more(there: Receiver) -> None:
-    office = Office(by_webhook(there.url))
-    await office.finishes()
-    stream = membership_stream(ACME, ANA)
-    member = office.directory.membership(ANA_SCOPE)
-    assert member is not None
-    carry_out(office.directory, EndMembership(membership_id=member.id, forgotten=True))
-    assert office.directory.version(stream) == 2
-    assert await office.notices.look() == 0
-
-
-async def test_of_a_deleted_report_nobody_is_told(there: Receiver) -> None:
-    office = Office(by_webhook(there.url))
-    await office.finishes()
+async def had_not_asked(office: Office) -> None:
     await office.send(ReportDeleted(**about("one")))
-    assert await office.notices.look() == 0
+    office.wants()
+    await office.finishes("two", 1)
+    office.wants("webhook")
 
 
-async def test_what_is_no_news_any_more_is_not_told(there: Receiver) -> None:
+MEANWHILE: dict[str, Meanwhile] = {
+    "who asks no longer": asks_no_longer,
+    "who had not asked for it when it was made": had_not_asked,
+    "who is forgotten": Office.leaves,
+    "of a deleted report": lambda office: office.send(ReportDeleted(**about("one"))),
+    "of what is no news any more": lambda office: office.after(NEWS_US / SECOND_US),
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+async def test_nobody_is_told(there: Receiver, meanwhile: str) -> None:
     office = Office(by_webhook(there.url))
     await office.finishes()
-    await office.after(NEWS_US / SECOND_US)
+    await MEANWHILE[meanwhile](office)
+    assert await office.notices.look() == 0
     assert there.received == []
 
 
@@ -229,23 +228,18 @@ async def test_a_receiver_that_is_down_is_tried_again_also_after_a_restart(there
     assert sent[1] - sent[0] == RETRY_SECONDS[1]
 
 
-async def test_in_the_end_it_is_given_up(there: Receiver) -> None:
+@pytest.mark.parametrize(
+    ("status", "tries"),
+    [(500, ["failed"] * (TRIES_MAX - 1) + ["given_up"]), (410, ["given_up"])],
+    ids=["a receiver that never answers well", "a receiver that is gone"],
+)
+async def test_in_the_end_it_is_given_up(there: Receiver, status: int, tries: list[str]) -> None:
     office = Office(by_webhook(there.url))
-    there.status = 500
+    there.status = status
     await office.finishes()
     for pause in (0, *RETRY_SECONDS, 86_400):
         await office.after(pause)
-    assert await office.tries() == ["failed"] * (TRIES_MAX - 1) + ["given_up"]
-    assert len(there.received) == TRIES_MAX
-
-
-async def test_a_receiver_that_is_gone_is_not_tried_again(there: Receiver) -> None:
-    office = Office(by_webhook(there.url))
-    there.status = 410
-    await office.finishes()
-    await office.after(0)
-    await office.after(86_400)
-    assert (await office.tries(), len(there.received)) == (["given_up"], 1)
+    assert (await office.tries(), len(there.received)) == (tries, len(tries))
 
 
 async def test_no_redirection_is_followed(there: Receiver) -> None:
@@ -257,23 +251,19 @@ async def test_no_redirection_is_followed(there: Receiver) -> None:
     assert (await office.tries(), len(there.received)) == (["failed"], 1)
 
 
-@pytest.mark.parametrize("verb", ["EHLO", "AUTH", "MAIL", "RCPT", "DATA"])
-async def test_a_mail_server_that_refuses_is_asked_again(post: MailServer, verb: str) -> None:
+@pytest.mark.parametrize(
+    ("verb", "tries"),
+    [*((verb, ["failed", "told"]) for verb in ("EHLO", "AUTH", "MAIL", "RCPT", "DATA")), ("QUIT", ["told"])],
+)
+async def test_a_mail_server_that_refuses_is_asked_again(post: MailServer, verb: str, tries: list[str]) -> None:
+    """Not because of a bad goodbye: it has the mail."""
     office = Office(by_mail(post, "svc:password@"))
     post.refuses[verb] = "451 not now"
     await office.finishes()
     await office.notices.look()
     post.refuses.clear()
     await office.after(RETRY_SECONDS[0])
-    assert (await office.tries("email"), len(post.received)) == (["failed", "told"], 1)
-
-
-async def test_a_mail_that_was_taken_is_not_sent_again_because_of_a_bad_goodbye(post: MailServer) -> None:
-    office = Office(by_mail(post))
-    post.refuses["QUIT"] = "421 whatever"
-    await office.finishes()
-    await office.notices.look()
-    assert await office.tries("email") == ["told"]
+    assert (await office.tries("email"), len(post.received)) == (tries, 1)
 
 
 async def test_what_cannot_be_written_down_is_not_told_again_and_again(
@@ -317,27 +307,32 @@ def certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
     return file, context
 
 
-async def test_mail_goes_by_tls_with_a_server_whose_certificate_is_trusted(
-    certificate: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("offers_tls", "trusted", "tries", "said"),
+    [
+        (True, True, ["told"], {"EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "QUIT"}),
+        (True, False, ["failed"], {"EHLO", "STARTTLS"}),
+        (False, True, ["failed"], {"EHLO", "STARTTLS"}),
+    ],
+    ids=["a trusted certificate", "another's certificate", "no TLS"],
+)
+async def test_mail_goes_elsewhere_by_trusted_tls_or_not_at_all(
+    certificate: tuple[Path, ssl.SSLContext],
+    monkeypatch: pytest.MonkeyPatch,
+    offers_tls: bool,
+    trusted: bool,
+    tries: list[str],
+    said: set[str],
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
-    with mail_server("127.0.0.2", certificate[1]) as post:
-        office = Office(by_mail(post, "svc:password@", "127.0.0.2"))
-        await office.finishes()
-        await office.notices.look()
-    assert [(got.by_tls, got.login) for got in post.received] == [(True, ("svc", "password"))]
-
-
-@pytest.mark.parametrize("offers_tls", [True, False])
-async def test_nothing_is_said_to_a_mail_server_elsewhere_without_trusted_tls(
-    certificate: tuple[Path, ssl.SSLContext], offers_tls: bool
-) -> None:
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
     with mail_server("127.0.0.2", certificate[1] if offers_tls else None) as post:
         office = Office(by_mail(post, "svc:password@", "127.0.0.2"))
         await office.finishes()
         await office.notices.look()
-    assert await office.tries("email") == ["failed"]
-    assert set(post.commands) <= {"EHLO", "STARTTLS"}
+    assert await office.tries("email") == tries
+    assert set(post.commands) <= said
+    assert [(got.by_tls, got.login) for got in post.received] == [(True, ("svc", "password"))] * tries.count("told")
 
 
 async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Receiver, post: MailServer) -> None:
@@ -351,3 +346,73 @@ async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Rece
     shown = repr(lines) + repr(settings) + repr(senders_of(settings)) + repr(office.events)
     for secret in ("the-user", "the-password", "token-in-the-path", SECRET, SECRET[6:], "ana@example.com"):
         assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"smtp_url": "smtp://hush@h"}, "smtp_url and mail_from belong together"),
+        ({"mail_from": "svc@example.com"}, "smtp_url and mail_from belong together"),
+        ({"webhook_url": "https://hush.example"}, "webhook_url and webhook_secret belong together"),
+        ({"webhook_secret": SECRET}, "webhook_url and webhook_secret belong together"),
+        ({"webhook_url": "http://hush.example", "webhook_secret": SECRET}, "webhook_url is no address"),
+        ({"webhook_url": "https://h.example", "webhook_secret": "hush"}, "webhook_secret must be whsec_"),
+        ({"webhook_url": "https://h.example", "webhook_secret": "whsec_hush"}, "base64 of 24 to 64 random bytes"),
+        ({"webhook_url": "https://h.example", "webhook_secret": "whsec_hush!"}, "base64 of 24 to 64 random bytes"),
+        ({"smtp_url": "http://hush@h:25", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://user:hu/sh@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://user:h%FFush@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://user:hüsh@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://:hush@h", "mail_from": "svc@example.com"}, "smtp_url is no address"),
+        ({"smtp_url": "smtp://h", "mail_from": "a@example.com, b@example.com"}, "mail_from must be one address"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_without_what_it_holds(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as error:
+        senders_of(Settings(**settings))
+    assert "hush" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_a_mail_server_is_reached_where_such_servers_listen() -> None:
+    """STARTTLS on 587, TLS from the first byte on 465, and none on this machine."""
+    urls = ("smtp://mail.example", "smtps://mail.example", "smtp://localhost:2525")
+    mails = [notices.mail_server(url, "svc@example.com") for url in urls]
+    assert [(each.port, each.tls) for each in mails] == [(587, "starttls"), (465, "at once"), (2525, "none")]
+
+
+async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> None:
+    """One process tries in vain, the next one goes on."""
+    with receiver() as there:
+        settings = replace(by_webhook(there.url), var=str(tmp_path / "var"))
+        clock = FixedClock(int(time.time()) * SECOND_US)
+        there.status = 503
+        async with open_service(settings, clock=clock) as service:
+            made = await initialize(service, tmp_path / "var")
+            assert made is not None
+            mine = {**about("one"), "organization_id": made.organization_id, "developer_id": made.developer_id}
+            await service.administer(ChangeDeveloper(developer_id=made.developer_id, report_notices=("webhook",)))
+            await service.send(replace(wanted("one", notices=("webhook",)), **mine))
+            await service.send(ReportStarted(**mine))
+            await service.send(ReportCompleted(**mine, rules_version=1, sections=Words(SECTIONS)))
+            await service.projector.wait_for(service.store.head())
+            first = ReportNotices(service, senders_of(settings), None)
+            assert [await first.look() for _ in range(2)] == [1, 0]
+        clock.advance(RETRY_SECONDS[0] * SECOND_US)
+        there.status = 200
+        async with open_service(settings, clock=clock) as service:
+            second = ReportNotices(service, senders_of(settings), None)
+            assert [await second.look() for _ in range(2)] == [1, 0]
+        assert len({got.headers["webhook-id"] for got in there.received}) == 1
+        assert len(there.received) == 2
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_a_server_tells_people_where_its_settings_say_so(tmp_path: Path, wanted: bool) -> None:
+    settings = replace(by_webhook(NOBODY) if wanted else Settings(), var=str(tmp_path))
+    store, vault = open_log(settings.place)
+    with closing(store), closing(RunningService(settings, store, vault, FixedClock(0), lasting=True)) as service:
+        lanes = lanes_of(service, settings, lasting=True, reporting=True)
+        owners = [type(getattr(lane, "__self__", None)) for lane in lanes]
+        assert (ReportNotices in owners, service.settings.channels) == (wanted, ("webhook",) * wanted)
