@@ -86,12 +86,11 @@ def _sentence(error: BaseException) -> str:
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     sentence = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
-    if not isinstance(error, PermissionError) or not isinstance(error.filename, str):
-        return sentence
-    for path in (Path(error.filename), *Path(error.filename).parents):
-        with contextlib.suppress(OSError, KeyError):
-            return f"{sentence}; {path} belongs to {path.owner()}: run this as that user, or name another place"
-    return f"{sentence}; run this as the user that owns it, or name another place"
+    if isinstance(error, PermissionError) and isinstance(error.filename, str):
+        for path in (Path(error.filename), *Path(error.filename).parents):
+            with contextlib.suppress(OSError, KeyError):
+                return f"{sentence}; {path} belongs to {path.owner()}: run this as that user, or name another place"
+    return sentence
 
 
 def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
@@ -104,31 +103,18 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
 
 @contextlib.contextmanager
 def working(
-    doing: str,
-    what_holds: str | None = None,
-    *shown: "ProgressColumn",
-    **fields: Any,
+    doing: str, what_holds: str | None = None, *shown: "ProgressColumn", **fields: Any
 ) -> Iterator[Callable[..., None]]:
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     hear_warnings()
     console = Shown(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *(shown or (TaskProgressColumn(), TimeRemainingColumn())),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), *(shown or (TaskProgressColumn(), TimeRemainingColumn())))
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with sentences(what_holds), bar:
         task = bar.add_task(doing, total=None, **fields)
-
-        def heard(done: int, of: int, **fields: Any) -> None:
-            bar.update(task, completed=done, total=of, **fields)
-
-        yield heard
+        yield lambda done, of, **fields: bar.update(task, completed=done, total=of, **fields)
 
 
 DEVELOPER = "developer"  # as a column: the name of whoever has the record's `developer_id`
@@ -240,12 +226,10 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | 
     elif wanted <= console.width:
         console.print(table)
     else:
-        if title is not None:
-            console.print(f"[italic]{title}[/italic]", soft_wrap=True)
-        for place, line in enumerate(lines):
-            if place:
-                console.print()
+        console.print(f"[italic]{title or ''}[/italic]", soft_wrap=True)
+        for line in lines:
             show_fields(zip(head, line, strict=False), console)
+            console.print()
 
 
 def show_fields(fields: Iterable[tuple[str, str]], console: Console | None = None) -> None:

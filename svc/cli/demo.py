@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     from svc.service import RunningService
 
 SHOWN = (("score", "--days", "31"), ("habits", "--days", "31"), ("goals", "--limit", "8"))
-"""Commands that every developer has."""
 DEVELOPERS = {"Ana": "ana", "Ben": "ben"}  # display name → the name of their file in `sessions/`
 _MONDAY = datetime(2026, 8, 17, tzinfo=UTC)  # of the last week of the sample
 _SETTLED = timedelta(minutes=45)
 """How long before now the last session ends, at the latest: by then it is settled and judged."""
 _BETWEEN = timedelta(minutes=12)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Line = dict[str, Any]  # a line of a transcript
 
@@ -131,15 +129,12 @@ def _show(graded: PromptGrade) -> None:
     console.print(table, markup=False)
 
 
-# --- the sample --------------------------------------------------------------------------------------------------
-
-
 def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
     """Lay the sample down, dated relative to `now_us` (since 1970, UTC); developer → their folder.
 
     The last week becomes the present one. Its sessions that would lie ahead of now are moved to before now.
     """
-    now = _EPOCH + timedelta(microseconds=now_us)
+    now = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_us)
     weeks = timedelta(weeks=(now - _MONDAY) // timedelta(weeks=1))
     for name in DEVELOPERS.values():
         latest = now - _SETTLED
@@ -151,7 +146,7 @@ def write_transcripts(folder: Path, *, now_us: int) -> dict[str, Path]:
 
 
 def _sessions(name: str) -> list[list[Line]]:
-    """The sessions of one developer, in the order of their time; a sub-agent's lines stand behind its session's."""
+    """In the order of their time; a sub-agent's lines stand behind its session's."""
     raw = resources.files("svc.cli").joinpath("sample", f"{name}.jsonl").read_bytes()
     lines = map(msgspec.json.decode, raw.splitlines())
     return [list(session) for _, session in groupby(lines, lambda line: line["sessionId"])]

@@ -18,17 +18,7 @@ from rich.markup import escape
 from aggregates.judging.prompt import ONE_SIDED
 from svc import __version__
 from svc.cli import Command, Found
-from svc.cli.common import (
-    Shown,
-    counted,
-    json_option,
-    minute,
-    print_json,
-    run,
-    sentences,
-    settings_option,
-    show_table,
-)
+from svc.cli.common import Shown, counted, json_option, minute, print_json, run, sentences, settings_option, show_table
 from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
 from svc.log.folder import running
@@ -103,10 +93,8 @@ def score(server: Server, as_json: bool, days: int) -> None:
         return
     if figures["letter_grade"] != "N/A":
         console.print(f"That is {figures['letter_grade']}.")
-    if prompts["sample_count"]:
-        console.print(
-            f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(prompts['sample_count'], 'prompt')}."
-        )
+    if count := prompts["sample_count"]:
+        console.print(f"Prompts: {prompts['apg_current']:.0f} of 100 over {counted(count, 'prompt')}.")
     if habits["worst_pillar"] in HABITS and habits["sample_count"]:
         console.print(f"Next habit: a prompt that [bold]{HABITS[habits['worst_pillar']]}[/bold].")
     console.print("`svc goals` lists the goals, `svc why 1` explains the newest.", style="dim")
@@ -215,9 +203,6 @@ def _habit_told(habit: str, said: Found) -> str:
     return f"{mark} {HABITS[habit]}{': ' if reason else ''}{reason}.{advice}"
 
 
-_TAKE_BACK = "clear"
-
-
 @click.command(cls=Asking, example="svc wrong 1 --not-reached")
 @click.argument("goal")
 @click.option("--reached", "said", flag_value="mark_complete", help="The goal was reached.")
@@ -225,7 +210,7 @@ _TAKE_BACK = "clear"
 @click.option("--join", "said", flag_value="merge_with_previous", help="It is one goal with the one before it.")
 @click.option("--split", type=click.IntRange(1), metavar="N", help="Another goal begins with its prompt N (from 2).")
 @click.option("--kind", type=click.Choice(list(KINDS)), metavar="KIND", help=f"What kind of work: {', '.join(KINDS)}.")
-@click.option("--take-back", "said", flag_value=_TAKE_BACK, help="Take back what you said last.")
+@click.option("--take-back", "said", flag_value="clear", help="Take back what you said last.")
 def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int | None, kind: str | None) -> None:
     """GOAL is a number in the list of `svc goals`, or the beginning of an id."""
     given = [each for each in (said, split, kind) if each is not None]
@@ -233,15 +218,16 @@ def wrong(server: Server, as_json: bool, goal: str, said: str | None, split: int
         raise click.UsageError("say one thing: --reached, --not-reached, --split N, --join, --kind K or --take-back")
     if split == 1:
         raise click.UsageError("prompt 1 begins the goal already; --split takes 2 or more")
-    body: Found = {"field": "boundary", "action": said}
+    body: Found = {
+        "field": "completion" if said in ("mark_complete", "mark_incomplete") else "boundary",
+        "action": said,
+    }
     if split is not None:
-        body = {"field": "boundary", "action": "split_at_turn", "payload": {"split_turn_idx": split - 1}}
+        body |= {"action": "split_at_turn", "payload": {"split_turn_idx": split - 1}}
     elif kind is not None:
         body = {"field": "label", "action": "set_intent", "payload": {"intent_class": kind}}
-    elif said in ("mark_complete", "mark_incomplete"):
-        body["field"] = "completion"
     found = chosen_goal(server, goal)
-    if said == _TAKE_BACK:
+    if said == "clear":
         words = ask(server, f"{_V3}/sub-sessions/{found['score_v3_sub_session_id']}/explain")["overrides"]
         if not words:
             raise Refused(
@@ -313,9 +299,6 @@ def cost_told(parts: list[Found]) -> str:
     return f"{'' if whole else 'at least '}{usd(sum(known))}" if known else UNKNOWN
 
 
-MISSING = "svc mcp needs the extra `mcp`: pip install 'coding-agent-mirror[mcp]' (or uv tool install, pipx install)"
-
-
 @click.command(cls=Asking, json=False, example="svc mcp --api http://127.0.0.1:8318")
 def mcp(server: Server) -> None:
     """Reads JSON-RPC on standard input; an agent starts it, `svc connect claude-code --mcp` has it do so. Seven tools,
@@ -328,27 +311,26 @@ def mcp(server: Server) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
             raise
-        raise click.ClickException(MISSING) from error
+        raise click.ClickException(
+            "svc mcp needs the extra `mcp`: pip install 'coding-agent-mirror[mcp]' (or uv tool install, pipx install)"
+        ) from error
     import anyio
 
     from aggregates.scores.grades import grade_text
 
     one_at_a_time = anyio.Lock()  # one connection
 
-    async def ask(_ctx: Any, path: str, query: dict[str, object]) -> Any:
-        from urllib.parse import urlencode
-
-        where = f"{path}?{urlencode(query)}" if query else path
+    async def asked(_ctx: Any, path: str, query: dict[str, object]) -> Any:
         async with one_at_a_time:
             try:
-                return msgspec.json.decode(await anyio.to_thread.run_sync(server.answer, "GET", where))
+                return await anyio.to_thread.run_sync(lambda: ask(server, path, **query))
             except (KeyRefused, NotAnswered) as error:
                 raise ToolError(str(error)) from error
-
-    if sys.stdin.isatty():
-        click.echo("svc mcp waits for an agent's questions on standard input; Ctrl-C ends it", err=True)
 
     async def grade(_ctx: Any, text: str) -> Any:
         return await anyio.to_thread.run_sync(grade_text, text)
 
-    run(build(ask, grade, __version__).run_stdio_async)
+    if sys.stdin.isatty():
+        click.echo("svc mcp waits for an agent's questions on standard input; Ctrl-C ends it", err=True)
+
+    run(build(asked, grade, __version__).run_stdio_async)

@@ -127,10 +127,10 @@ def checked_url(text: str) -> str:
     """The intake's address without a slash at its end. Raises `Refused`."""
     url = urlsplit(text.strip())
     try:
-        usable = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
+        usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
     except ValueError:
         usable = False
-    if not usable or url.query or url.fragment or url.username or any(each.isspace() for each in text.strip()):
+    if not usable or url.query or url.fragment or url.username or len(text.split()) != 1:
         raise Refused(f"{text!r} is no address of an intake: write it like http://127.0.0.1:4318")
     return text.strip().rstrip("/")
 

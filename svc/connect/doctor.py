@@ -34,10 +34,8 @@ PLUGIN_FILES_MAX = 200
 PLUGIN_FILE_BYTES_MAX = 256 * 1024
 _INTAKE = (b"/v1/prompts", b"hook claude-code")
 """What stands in a plugin that captures prompts for an intake, be it svc's own or another's."""
-PROCESSES_SECONDS_MAX = 5.0
 _BACKGROUND = re.compile(r"\s*(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)\s+(?:\S*node\S*\s+)?\S*codex\S*\s(?:.*\s)?app-server\b")
 """How long a process has run as `ps` writes it, days and hours where there are any, and what it runs."""
-_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _HEADER = ("OTEL_EXPORTER_OTLP_HEADERS",)
 CLOCK_SECONDS_MAX = 60.0
 """A clock that is further off puts prompts into the wrong order; beyond ten minutes ahead the server mends times."""
@@ -261,7 +259,8 @@ def untrusted_hooks(connection: StoredConnection) -> Iterator[str]:
     for path, change in connection.hooks():
         groups, event = value_in(path, change.path), change.path[-1]
         if change.stands(groups):
-            state = f"{path}:{_CAPITAL.sub('_', event).lower()}:{groups.index(change.value)}:0"
+            snake = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+            state = f"{path}:{snake}:{groups.index(change.value)}:0"
             trust = value_in(Path(connection.folder) / "config.toml", ("hooks", "state", state))
             if not isinstance(trust, dict) or not trust.get("trusted_hash") or trust.get("enabled") is False:
                 yield event
@@ -280,7 +279,7 @@ def background_codex_since(processes: str) -> int | None:
 def processes() -> str:
     command = ["ps", "-axo", "etime=,args="]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        return subprocess.run(command, capture_output=True, text=True, timeout=PROCESSES_SECONDS_MAX).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=5.0).stdout
     return ""
 
 

@@ -83,9 +83,7 @@ class CatalogSource:
         """What a refresh publishes. Raises `CatalogUnusable`."""
         if self.setting != PACKAGE:
             return await (fetch(self.setting) if self._is_address else read_file(Path(self.setting)))
-        if not self._network:
-            return await _packaged(now_us)
-        return await fetch(await _in_thread(PACKAGE, _package_url))
+        return await (fetch(await _in_thread(PACKAGE, _package_url)) if self._network else _packaged(now_us))
 
 
 def packaged_source() -> str:
@@ -107,7 +105,11 @@ async def read_file(path: Path) -> PublishCatalog:
 
 async def fetch(url: str) -> PublishCatalog:
     """The catalog at an address. Raises `CatalogUnusable`."""
-    shown = _shown_address(url)
+    try:  # without user name, password or token, which go into no log and no message
+        parts = urlsplit(url)
+        shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    except ValueError:
+        shown = "the address of prices"
     try:
         answer = await asked(
             "GET",
@@ -121,15 +123,6 @@ async def fetch(url: str) -> PublishCatalog:
     if answer.status >= 300:
         raise CatalogUnusable(f"{shown}: answered {answer.status}")
     return await _in_thread(shown, lambda: PublishCatalog(document=decoded(answer.content), source=shown))
-
-
-def _shown_address(url: str) -> str:
-    """Without user name, password or token, which go into no log and no message."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "the address of prices"
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def decoded(content: bytes) -> CatalogDocument:
@@ -236,9 +229,10 @@ class Catalog:
                 pause_seconds = CATALOG_RETRY_SECONDS
 
     async def revisions(self, limit: int) -> list[RevisionRecord]:
-        return await trio.to_thread.run_sync(
-            lambda: [record for record, _ in islice(_stored_revisions(self._store), limit)], limiter=READS
-        )
+        def read() -> list[RevisionRecord]:
+            return [record for record, _ in islice(_stored_revisions(self._store), limit)]
+
+        return await trio.to_thread.run_sync(read, limiter=READS)
 
     async def _publish(self, finding: Awaitable[PublishCatalog | None]) -> CatalogReply | None:
         try:
@@ -317,26 +311,23 @@ def _stored_revisions(store: EventStore) -> Iterator[tuple[RevisionRecord, Catal
     while True:
         try:
             recorded = store.read_newest(CATALOG_STREAM, below)
+            if recorded is None:
+                return
+            below, event, fault = recorded.version, recorded.event, "this is not the revision that stands here"
         except CorruptEvent as error:
-            below = error.version
-            yield RevisionRecord(catalog_revision=below, valid=False, fault=str(error)), None
+            below, event, fault = error.version, None, str(error)
+        if not isinstance(event, CatalogPublished) or event.snapshot.catalog_revision != below:
+            yield RevisionRecord(catalog_revision=below, valid=False, fault=fault), None
             continue
-        if recorded is None:
-            return
-        below, event = recorded.version, recorded.event
-        if isinstance(event, CatalogPublished) and event.snapshot.catalog_revision == below:
-            snapshot, fault = event.snapshot, snapshot_fault(event.snapshot)
-            shown = RevisionRecord(
-                catalog_revision=below,
-                valid=fault is None,
-                fault=fault,
-                source=event.source,
-                published_at=iso(snapshot.published_at_us),
-                stored_at=iso(event.received_at_us),
-                checksum_sha256=snapshot.checksum_sha256,
-                lookups=len(snapshot.exact_lookups),
-            )
-            yield shown, event
-        else:
-            why = "this is not the revision that stands here"
-            yield RevisionRecord(catalog_revision=below, valid=False, fault=why), None
+        snapshot, broken = event.snapshot, snapshot_fault(event.snapshot)
+        shown = RevisionRecord(
+            catalog_revision=below,
+            valid=broken is None,
+            fault=broken,
+            source=event.source,
+            published_at=iso(snapshot.published_at_us),
+            stored_at=iso(event.received_at_us),
+            checksum_sha256=snapshot.checksum_sha256,
+            lookups=len(snapshot.exact_lookups),
+        )
+        yield shown, event

@@ -195,11 +195,10 @@ def _rate(price: upstream.ModelPrice) -> Rate | str:
 
 
 def _dollars(used: dict[str, Decimal | upstream.TieredPrices | None], input_tokens: int) -> dict[str, float | None]:
-    return {name: _dollar(value, input_tokens) for name, value in used.items()}
-
-
-def _dollar(value: Decimal | upstream.TieredPrices | None, input_tokens: int) -> float | None:
-    if isinstance(value, upstream.TieredPrices):
-        reached = [tier.price for tier in value.tiers if input_tokens > tier.start]
-        value = reached[-1] if reached else value.base
-    return None if value is None else float(value.quantize(_DECIMALS))
+    found: dict[str, float | None] = {}
+    for name, value in used.items():
+        if isinstance(value, upstream.TieredPrices):
+            reached = [tier.price for tier in value.tiers if input_tokens > tier.start]
+            value = reached[-1] if reached else value.base
+        found[name] = None if value is None else float(value.quantize(_DECIMALS))
+    return found
