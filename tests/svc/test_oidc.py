@@ -143,6 +143,7 @@ def test_an_address_that_looks_alike_is_another(world: World, browser: httpx.Cli
     assert is_in(browser)
 
 
+NOBODYS = {"sub": "x", "email": "x@example.com", "email_verified": True}
 NOAS = {"sub": "noa", "email": "noa@example.com"}
 STAY_OUT: dict[str, tuple[dict[str, object], str]] = {
     # what the provider does, and what is said

@@ -65,6 +65,19 @@ SIGNED_IN = {
 }
 """Whose browser stands for whom, by which key."""
 
+PEOPLE: tuple[PeopleAct, ...] = (
+    CreateDeveloper(developer_id=CLEO, display_name="Cleo"),
+    CreateDeveloper(developer_id=DAN, display_name="Dan"),
+    StartMembership(organization_id=ACME, developer_id=CLEO),
+    StartMembership(organization_id=ACME, developer_id=DAN),
+    issue(key_of("cleo"), ACME, CLEO),
+    issue(key_of("dan"), ACME, DAN),
+    issue(key_of("ben's old one"), ACME, BEN),
+    CreateTeam(team_id=named("core"), organization_id=ACME, name=f"Core {WORD}"),
+    AddTeamMember(team_membership_id=named("ben in core"), team_id=named("core"), developer_id=BEN),
+    AddTeamMember(team_membership_id=named("dan in core"), team_id=named("core"), developer_id=DAN),
+)
+"""Ben and Dan are in Core; later Dan leaves the organization, and one of Ben's keys is revoked."""
 _JULY: dict[str, object] = {"from": "2026-07-01T00:00:00Z", "to": "2026-08-02T00:00:00Z"}
 _RANGE = "from=2026-07-01&to=2026-08-02"
 _DAYS = "from_date=2026-07-01&to_date=2026-08-01"
@@ -163,11 +176,11 @@ class World:
         """Everything is there that a route may be asked for."""
         self.house.prices = Served(snapshot(), NOW_US, False)
         self.house.newest_prices = PublishCatalog(document=document(lookup("refreshed")), source="test")
-        for command in _people():
+        for command in PEOPLE:
             self._people(command, NOW_US - 30 * DAY)
         self._sign_in()
-        for command in _endings():
-            self._people(command, NOW_US - 29 * DAY)
+        self._people(RevokeKey(credential_id=named(key_of("ben's old one"))), NOW_US - 29 * DAY)
+        self._people(EndMembership(membership_id=membership_stream(ACME, DAN)), NOW_US - 29 * DAY)
         await self._work()
         report = await self._report("2026-07-31")
         await self.house.works()
@@ -180,62 +193,41 @@ class World:
             membership=str(membership_stream(ACME, BEN)),
         )
 
-    async def prepare(self, row: Row) -> None:  # noqa: C901  # a case for each route that uses something up
+    async def prepare(self, row: Row) -> None:  # noqa: C901  # a case for each kind of thing that is used up
         """What this route uses up is there anew."""
         self._made += 1
         self.house.operators.begin(digest_of("operator's"), self.house.now_us())
-        new = named(f"made {self._made}")
-        match row.method, row.path:
-            case "POST", "/sign-out" | "/mine/sign-out":
-                self._sign_in()
-            case "POST", "/mine/browsers/<id>/end" | "/mine/access/<id>/keep" | "/mine/access/<id>/end":
-                other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
-                came_by = None if "browsers" in row.path else named("ana's link")
-                self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by))
-                self.ids = self.ids._replace(browser=str(other))
-            case "POST", "/mine/keys/<id>/revoke" | "/operator/keys/<id>/revoke":
-                key = key_of(str(new))
-                self._people(issue(key, ACME, BEN))
-                self.ids = self.ids._replace(key=str(named(key)))
-            case "POST", "/v1/prompts/response":
-                self.ids = self.ids._replace(prompt=await self._prompt(f"{WORD} {new}", "2026-08-01T07:10:00Z"))
-            case "POST", "/v1/score_v3/report/cancel/<id>" | "/reports/<id>/cancel":
-                self.ids = self.ids._replace(report=await self._report(f"2026-06-{self._made % 27 + 1:02}"))
-            case "DELETE" | "POST", "/v1/score_v3/report/<id>" | "/reports/<id>/delete":
-                report = await self._report(f"2026-05-{self._made % 27 + 1:02}")
+        new, path, made = named(f"made {self._made}"), row.path, dict[str, object]()
+        if row.method == "GET":
+            return
+        if path.endswith(("/sign-out", "<id>/link")):
+            self._sign_in()
+        if "browsers" in path or "access" in path:
+            made["browser"] = other = sign_in_stream(digest_of(f"another of ben's {self._made}"))
+            came_by = None if "browsers" in path else named("ana's link")
+            self._people(OpenSignIn(sign_in_id=other, organization_id=ACME, developer_id=BEN, came_by=came_by))
+        elif "/keys/<id>" in path:
+            self._people(issue(key_of(str(new)), ACME, BEN))
+            made["key"] = named(key_of(str(new)))
+        elif path == "/v1/prompts/response":
+            made["prompt"] = await self._prompt(f"{WORD} {new}", "2026-08-01T07:10:00Z")
+        elif "report" in path and "<id>" in path:
+            made["report"] = report = await self._report(f"2026-0{5 + ('cancel' in path)}-{self._made % 27 + 1:02}")
+            if "cancel" not in path:
                 await self.caller("api", "themself").post(f"/v1/score_v3/report/cancel/{report}", {})
-                self.ids = self.ids._replace(report=report)
-            case "DELETE", "/v1/admin/keys/<id>":
-                key = key_of(str(new))
-                self._people(issue(key, ACME, BEN))
-                self.ids = self.ids._replace(key=str(named(key)))
-            case "DELETE", "/v1/admin/teams/<id>":
-                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
-                self.ids = self.ids._replace(team=str(new))
-            case "POST", "/operator/people/<id>/link" | "/operator/people/<id>/sign-out":
-                self._sign_in()
-                self.ids = self.ids._replace(membership=str(membership_stream(ACME, BEN)))
-            case "POST", "/operator/teams/<id>/add":
-                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
-                self.ids = self.ids._replace(team=str(new), membership=str(membership_stream(ACME, BEN)))
-            case "POST", "/operator/team-memberships/<id>/end" | "/mine/team-memberships/<id>/end":
-                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+        elif "team" in path:
+            self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
+            made |= {"team": new, "membership": membership_stream(ACME, BEN), "team_membership": named(f"stay {new}")}
+            if "memberships/<id>" in path:
                 self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
-                self.ids = self.ids._replace(team_membership=str(named(f"stay {new}")))
-            case ("DELETE" | "POST", "/v1/admin/team-memberships/<id>" | "/v1/admin/team-memberships"):
-                self._people(CreateTeam(team_id=new, organization_id=ACME, name=str(new)))
-                self.ids = self.ids._replace(team=str(new), team_membership=str(named(f"stay {new}")))
-                if row.method == "DELETE":
-                    self._people(AddTeamMember(team_membership_id=named(f"stay {new}"), team_id=new, developer_id=BEN))
-            case "POST", path if path.startswith("/operator/people"):
-                self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
+        elif path in ("/operator/people/<id>/link", "/operator/people/<id>/sign-out"):
+            made["membership"] = membership_stream(ACME, BEN)
+        elif "/operator/people" in path or "/admin/memberships" in path:
+            self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
+            made |= {"membership": membership_stream(ACME, new)} | ({"developer": new} if "admin" in path else {})
+            if path != "/v1/admin/memberships":
                 self._people(StartMembership(organization_id=ACME, developer_id=new))
-                self.ids = self.ids._replace(membership=str(membership_stream(ACME, new)))
-            case ("DELETE" | "PATCH" | "POST", "/v1/admin/memberships/<id>" | "/v1/admin/memberships"):
-                self._people(CreateDeveloper(developer_id=new, display_name=f"{WORD} {new}"))
-                self.ids = self.ids._replace(developer=str(new), membership=str(membership_stream(ACME, new)))
-                if row.method != "POST":
-                    self._people(StartMembership(organization_id=ACME, developer_id=new))
+        self.ids = self.ids._replace(**{name: str(each) for name, each in made.items()})
 
     def state(self) -> tuple[object, ...]:
         """The place in the log, who is who, and what else a request may begin."""
@@ -273,30 +265,6 @@ class World:
 
     def _people(self, command: PeopleAct, at_us: int = NOW_US) -> None:
         assert not isinstance(carry_out(self.house.directory, command, at_us), Refused), command
-
-
-def _people() -> list[PeopleAct]:
-    """Ben and Dan are in Core; Dan has left the organization, and one of Ben's keys was revoked."""
-    team = named("core")
-    return [
-        CreateDeveloper(developer_id=CLEO, display_name="Cleo"),
-        CreateDeveloper(developer_id=DAN, display_name="Dan"),
-        StartMembership(organization_id=ACME, developer_id=CLEO),
-        StartMembership(organization_id=ACME, developer_id=DAN),
-        issue(key_of("cleo"), ACME, CLEO),
-        issue(key_of("dan"), ACME, DAN),
-        issue(key_of("ben's old one"), ACME, BEN),
-        CreateTeam(team_id=team, organization_id=ACME, name=f"Core {WORD}"),
-        AddTeamMember(team_membership_id=named("ben in core"), team_id=team, developer_id=BEN),
-        AddTeamMember(team_membership_id=named("dan in core"), team_id=team, developer_id=DAN),
-    ]
-
-
-def _endings() -> list[PeopleAct]:
-    return [
-        RevokeKey(credential_id=named(key_of("ben's old one"))),
-        EndMembership(membership_id=membership_stream(ACME, DAN)),
-    ]
 
 
 def _exports(session: str, at_nano: int) -> dict[str, dict[str, Any]]:
@@ -337,28 +305,24 @@ def ask(row: Row, ids: Ids) -> Ask:
     return Ask(full, body, {"Content-Type": "application/msgpack"} if isinstance(body, bytes) else {})
 
 
-_FORMS: dict[str, bytes] = {
-    "/sign-in": b"key=" + key_of("nobody").encode(),
-    "/goals/<id>/say": b"word=not-reached",
-    "/goals/<id>/back": b"field=completion",
-    "/habits/grade": b"prompt=fix+the+crash",
-    "/reports": b"period=monthly",
-    "/reports/schedule": b"weekly=yes",
-    "/mine/keys": b"label=laptop",
-    "/operator/people/<id>/role": b"role=lead",
-    "/mine/profile": b"timezone=Asia/Seoul&language=ko",
-}
-"""What is sent by the buttons of pages."""
-
-
 def _form(row: Row, ids: Ids) -> bytes:
-    organization = f"organization={ACME if ids is not UNKNOWN else NOBODYS}&name=Made {ids.membership}&role=member"
+    """What is sent by the button of a page."""
+    named_so = f"organization={ACME if ids is not UNKNOWN else NOBODYS}&name=Made {ids.membership}&role=member"
     told = {
-        "/operator/people": organization.encode(),
-        "/operator/teams": organization.encode(),
-        "/operator/teams/<id>/add": f"member={ids.membership}".encode(),
+        "/sign-in": f"key={key_of('nobody')}",
+        "/goals/<id>/say": "word=not-reached",
+        "/goals/<id>/back": "field=completion",
+        "/habits/grade": "prompt=fix+the+crash",
+        "/reports": "period=monthly",
+        "/reports/schedule": "weekly=yes",
+        "/mine/keys": "label=laptop",
+        "/mine/profile": "timezone=Asia/Seoul&language=ko",
+        "/operator/people": named_so,
+        "/operator/people/<id>/role": "role=lead",
+        "/operator/teams": named_so,
+        "/operator/teams/<id>/add": f"member={ids.membership}",
     }
-    return told.get(row.path) or _FORMS.get(row.path, b"")
+    return told.get(row.path, "").encode()
 
 
 def _path_id(path: str, ids: Ids) -> str:
@@ -394,15 +358,11 @@ def _body(row: Row, ids: Ids) -> object:
     return _bodies(ids).get(f"{row.method} {row.path}")
 
 
-def _import(ids: Ids) -> dict[str, object]:
-    prompt = {"line_id": f"line of {ids.prompt}", "text": f"{WORD} once more", "at_us": NOW_US - HOUR}
-    draft = {"record": {"record_id": f"tool:{ids.prompt}", "at_us": NOW_US - HOUR, "kind": "tool"}, "path": WORD}
-    exchange = {"agent_session_id": ids.session, "prompt": prompt, "drafts": [draft]}
-    return {"source": "codex", "exchanges": [exchange]}
-
-
 def _bodies(ids: Ids) -> dict[str, object]:
     a, control = "/v1/admin", "/v1/admin/control"
+    asked = {"line_id": f"line of {ids.prompt}", "text": f"{WORD} once more", "at_us": NOW_US - HOUR}
+    draft = {"record": {"record_id": f"tool:{ids.prompt}", "at_us": NOW_US - HOUR, "kind": "tool"}, "path": WORD}
+    exchange = {"agent_session_id": ids.session, "prompt": asked, "drafts": [draft]}
     label = {"field": "label", "action": "rename", "payload": {"new_label": f"Its {WORD}"}}
     membership = {"organization_id": str(ACME), "developer_id": ids.developer}
     answer = {
@@ -415,7 +375,7 @@ def _bodies(ids: Ids) -> dict[str, object]:
     return {
         "POST /v1/prompts": {"prompt_text": f"Fix the crash in {WORD}.py; run pytest.", "tool_session_id": ids.session},
         "POST /v1/prompts/response": answer,
-        "POST /v1/import": _import(ids),
+        "POST /v1/import": {"source": "codex", "exchanges": [exchange]},
         "POST /v1/setup-complete": {"plugin_version": "0.6.0"},
         "POST /v1/telemetry/per-turn": {"session_id": ids.session, "prompt_ids": ["p1"]},
         "PATCH /v1/score_v3/sub-sessions/<id>": {"title": f"My {WORD}"},
