@@ -6,16 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.event import Refused, Scope
+from aggregates.event import Scope
 from aggregates.ids import membership_stream
-from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Key, Team, TeamMembership
 from aggregates.people.entry import Account
 from svc_http.routes.people import digest_of
-from tests.support.facts import DAY, MINUTE, Log, request
+from tests.support.facts import DAY, MINUTE
 from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, NOW_US, carry_out
-from tests.svc_http.browsing import ANAS, FORM, OPERATORS, press, signs_in, words
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, NOW_US
+from tests.svc_http.browsing import ANAS, FORM, OPERATORS, enters, press, signs_in, words, works
 from tests.svc_http.house import Answer, Caller, House, bearer
 from tests.svc_http.isolation_table import rows
 from tests.svc_http.isolation_world import World, ask
@@ -200,10 +199,7 @@ async def test_a_link_of_ones_own_is_no_question(house: House, api: Caller) -> N
     """Nor one of whoever runs the server. A link of one's own that was made in a doubtful browser is one."""
     for by in (OPERATORS, await let_in(api, ANA, ANAS)):
         assert await asked(api, "/", await let_in(api, ANA, by)) == []
-    newcomer = CreateDeveloper(developer_id=named("nora"), display_name="Nora")
-    owner = StartMembership(organization_id=ACME, developer_id=named("nora"), role="owner")
-    for command in (newcomer, owner):
-        assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    enters(house, "nora", "owner")
     doubtful = await let_in(api, named("nora"), ANAS)
     assert len(await asked(api, "/", await let_in(api, named("nora"), doubtful))) == 2
 
@@ -244,14 +240,6 @@ async def test_an_account_that_was_linked_there_is_asked_about_too(house: House,
 # --- a crowd of one owner's making ------------------------------------------------------------------------------
 
 
-def _works(house: House, developer_id: UUID) -> None:
-    log = Log(Scope(ACME, developer_id))
-    log.now_us = NOW_US
-    log.prompt(f"of {developer_id}", "Fix src/parser.py and run pytest", NOW_US)
-    log.records(f"of {developer_id}", request(NOW_US + MINUTE))
-    house.has_seen(log)
-
-
 async def _crowd(house: House, api: Caller) -> Cookie:
     """Ana makes up two members, opens their links herself, works as them, and puts Ben into a team with them."""
     form = {"organization": str(ACME), "role": "member"}
@@ -263,7 +251,7 @@ async def _crowd(house: House, api: Caller) -> Cookie:
     invented = {each.developer_id for each in house.directory.all(Key) if each.came_by is not None}
     for developer_id in (*invented, BEN):
         await press(api, f"/operator/teams/{team.id}/add", ANAS, member=str(member(developer_id)))
-        _works(house, developer_id)
+        works(house, Scope(ACME, developer_id), at_us=NOW_US)
     return await let_in(api, next(iter(invented)), OPERATORS)
 
 

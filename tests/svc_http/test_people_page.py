@@ -6,14 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from aggregates.event import Refused
 from aggregates.ids import membership_stream
-from aggregates.people.acts import CreateDeveloper, StartMembership
 from svc_http.routes.people import digest_of
 from tests.support.facts import DAY
 from tests.support.log import named
-from tests.support.people import ACME, ANA, BEN, BEN_KEY, NOW_US, carry_out, issue, key_of
-from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words
+from tests.support.people import ACME, ANA, BEN, BEN_KEY, issue, key_of
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, carried_out, enters, press, signs_in, words
 from tests.svc_http.house import Answer, Caller, House
 
 NORA = named("nora")
@@ -23,9 +21,7 @@ NORA_MEMBER, BEN_MEMBER, ANA_MEMBER = (membership_stream(ACME, each) for each in
 @pytest.fixture(autouse=True)
 def _people(house: House) -> None:
     """Ana is an owner. Ben is a member who did nothing yet, and Nora is new."""
-    newcomer = CreateDeveloper(developer_id=NORA, display_name="Nora")
-    for command in (newcomer, StartMembership(organization_id=ACME, developer_id=NORA)):
-        assert not isinstance(carry_out(house.directory, command, NOW_US), Refused)
+    enters(house, "nora")
     signs_in(house)
     house.operators.begin(digest_of("operator's"), house.now_us())
 
@@ -54,7 +50,7 @@ def has_work(house: House) -> None:
 
 def uses_a_new_key(house: House) -> None:
     key = key_of("ben's new one")
-    assert not isinstance(carry_out(house.directory, issue(key, ACME, BEN), NOW_US), Refused)
+    carried_out(house, issue(key, ACME, BEN))
     house.uses.note(named(key), house.now_us())
 
 

@@ -1,20 +1,15 @@
 """Pages on how one works: own figures only, in words that hold."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from aggregates.event import Refused, Scope
+from aggregates.event import Scope
 from aggregates.people.acts import (
-    AddTeamMember,
     ChangeDeveloper,
-    CreateDeveloper,
-    CreateTeam,
-    PeopleAct,
-    StartMembership,
 )
 from aggregates.people.directory import Developer
 from aggregates.reports.events import ReportNoticeTried, ReportRequested
@@ -25,9 +20,9 @@ from svc_http.app import build_api
 from svc_http.pages import figures
 from tests.projections.scores.test_throttle import failed
 from tests.support.facts import DAY, HOUR, MINUTE, Log, edit, request
-from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
-from tests.svc_http.browsing import ANAS, press, signs_in, words_of
+from tests.svc_http.browsing import ANAS, core, enters, press, signs_in, words_of
+from tests.svc_http.browsing import works as one_goal
 from tests.svc_http.house import Caller, House
 from tests.svc_http.workshop import Workshop
 
@@ -48,13 +43,9 @@ def _signed_in(house: House) -> None:
     signs_in(house)
 
 
-def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) -> None:
-    for scope in scopes:
-        log = Log(scope)
-        log.now_us = NOW_US - DAY
-        for number in range(goals):
-            log.works(f"{scope.developer_id} {number}", NOW_US - DAY + number * HOUR)
-        house.has_seen(log)
+def works(house: House, *scopes: Scope, goals: int = 1) -> None:
+    for place in range(goals):
+        one_goal(house, *(scopes or (ANA_SCOPE,)), at_us=NOW_US - DAY + place * HOUR)
     house.passes(NOW_US)
 
 
@@ -62,7 +53,7 @@ def works(house: House, goals: int = 1, scopes: Sequence[Scope] = (ANA_SCOPE,)) 
 
 
 async def test_habits_are_told_as_n_of_m_with_ones_own_words(house: House, api: Caller) -> None:
-    works(house, 3)
+    works(house, goals=3)
     answer = await api.get("/habits")
     text = words_of(answer)
     assert "It says what should hold afterwards 3 of 3 prompts" in text
@@ -124,7 +115,7 @@ async def test_time_lost_of_very_many_requests_is_told_of_the_newest(
 
 
 async def test_alone_one_is_compared_with_ones_own_past(house: House, api: Caller) -> None:
-    works(house, 3)
+    works(house, goals=3)
     text = words_of(await api.get("/compared"))
     assert "The 30 days before 0 0 0 –" in text
     assert "You are in no team with others" in text
@@ -142,19 +133,10 @@ async def test_looking_again_is_no_further_range(house: House, api: Caller) -> N
 
 
 async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api: Caller) -> None:
-    people = [ANA_SCOPE, *(Scope(ACME, named(f"peer {number}")) for number in range(4))]
-    commands: list[PeopleAct] = [CreateTeam(team_id=named("core"), organization_id=ACME, name="Core")]
-    for each in people[1:]:
-        commands.append(CreateDeveloper(developer_id=each.developer_id, display_name=str(each.developer_id)))
-        commands.append(StartMembership(organization_id=ACME, developer_id=each.developer_id))
-    for each in people:
-        stay = named(f"stay {each.developer_id}")
-        commands.append(AddTeamMember(team_membership_id=stay, team_id=named("core"), developer_id=each.developer_id))
-    for command in commands:
-        assert not isinstance(carry_out(house.directory, command, NOW_US - 9 * DAY), Refused)
-    works(house, scopes=people[:4])
+    people = core(house, ANA_SCOPE, *(enters(house, f"peer {n}") for n in range(4)), at_us=NOW_US - 9 * DAY)
+    works(house, *people[:4])
     assert "with fewer than 4 who have a goal" in words_of(await api.get("/compared"))
-    works(house, scopes=people[4:])
+    works(house, *people[4:])
     answer = await api.get("/compared")
     assert "at or above that of 4 of 4 colleagues" in words_of(answer)
     assert "give all four rates of the others away" in words_of(answer)
@@ -165,7 +147,7 @@ async def test_a_group_of_five_is_told_what_can_be_worked_out(house: House, api:
 
 
 async def test_a_report_is_asked_for_made_read_and_deleted(house: Workshop, api: Caller) -> None:
-    works(house, 3)
+    works(house, goals=3)
     asked = await press(api, "/reports", period="daily", date="2026-07-31")
     at = asked.headers["Location"]
     waiting = await api.get(at)
