@@ -111,6 +111,9 @@ class Mill(House):
         assert await self.broken_reads(chance) == []
 
 
+MILL = Mill()
+
+
 def replayed(store: EventStore, batch_events: int) -> tuple[dict[str, str], list[tuple[int, str]]]:
     """The tables, and what could not be read or derived."""
     with closing(empty_views()) as views:

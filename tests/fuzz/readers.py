@@ -5,8 +5,10 @@ import importlib
 import inspect
 import pkgutil
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -39,62 +41,8 @@ from tests.fuzz.linear import Target
 from tests.support.facts import DIGESTER
 from tests.support.otlp import logs
 
-NEVER_USERS_TEXT = {
-    "svc_http.openapi": "reads the program's own routes",
-    "svc.views.views": "reads names of files that svc made",
-    "svc.archive.folder": "reads names of files that svc made",
-}
-USED_AS = {
-    "aggregates.reading.redaction._KNOWN": ("match",),
-    "aggregates.reading.redaction._RUN_FORMS": ("match",),
-    "aggregates.reading.redaction._BEGUN": ("match",),
-}
-"""How patterns in tables are used: those of secrets only behind the letters that begin one."""
-BUILT_ELSEWHERE = {
-    "aggregates.records.shell._by_argument": "read_command",
-    "aggregates.reading.reading._any_of": "evidence_spans",
-    "aggregates.reading.sentences.patterns": "read_prompt",
-    "aggregates.reading.reading._weight": "read_prompt",
-    "aggregates.reading.reading._pattern": "evidence_spans",
-    "aggregates.reading.redaction.<lambda>": "redact",
-    "aggregates.reports.prose._stands": "prose",
-    "svc_http.pages.goals.marked": "marked",
-}
-"""Patterns that a function compiles, and the target through which they are searched."""
-CUT_BEFORE = {
-    "aggregates.reading.reading._TELLS['done']": 400,
-    "aggregates.reading.reading._TELLS['failed']": 400,
-    "aggregates.reading.reading._TELLS['offers']": 200,
-    "aggregates.reading.reading._CLEARS": 80,
-    "aggregates.reading.reading._IMAGE": 2_000,
-    "aggregates.reports.prose._WORDS": 700,
-    "aggregates.reports.prose._NUMBER": 700,
-    "aggregates.records.tools._WORD": 200,
-    "aggregates.telemetry.draft._STATUS": 400,
-    "aggregates.telemetry.draft._WAIT": 400,
-    "aggregates.telemetry.agents._AFTER_PATCH": 500,
-    "aggregates.telemetry.agents._PATCHES": 500,
-    "aggregates.telemetry.agents._ABORTED": 200,
-    "aggregates.telemetry.outcomes._WORDINGS": 500,
-    "aggregates.reading.prompt_text._PASTED['to the judge']": 32_769,
-    "aggregates.reading.prompt_text._OPENS['names a new task']": 220,
-    "aggregates.reading.prompt_text._OPENS['goes back']": 220,
-    "aggregates.reading.prompt_text._OPENS['picks from a list']": 400,
-    "aggregates.reading.prompt_text._OPENS['accepts']": 400,
-    "aggregates.reading.prompt_text._OPENS['begins with now']": 400,
-    "aggregates.reading.prompt_text._OPENS['asks like a first prompt']": 400,
-    "aggregates.reading.prompt_text._OPENS['links back at once']": 400,
-    "aggregates.reading.prompt_text._OPENS['points back']": 220,
-    "aggregates.reading.prompt_text._OPENS['speaks of somebody']": 400,
-    "aggregates.reading.prompt_text._OPENS['failure of a run']": 400,
-    "aggregates.reading.prompt_text._OPENS['adds']": 24,
-    "aggregates.reading.prompt_text._OPENS['passes on a comment']": 220,
-    "aggregates.reading.prompt_text._OPENS['remark of a reviewer']": 400,
-    "aggregates.reading.prompt_text._OPENS['rates a severity']": 400,
-    "aggregates.reading.prompt_text._OTHER_LETTERS": 400,
-    "aggregates.reading.prompt_text._OPENS['wants at once']": 400,
-}
-"""Patterns that only ever see so many characters, by what their caller cuts."""
+_TOLD: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+NEVER_USERS_TEXT, USED_AS, BUILT_ELSEWHERE, CUT_BEFORE = _TOLD.values()
 _RE = re.compile(r"re\.\w+$")
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")
 
@@ -138,7 +86,9 @@ def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
             variable = ast.unparse(target)
             for place, compiled in _placed(variable, vars(module).get(variable)):
                 name = f"{module.__name__}.{place}"
-                methods = USED_AS.get(name) or tuple(sorted({method for each, method in used if each == place}))
+                methods = tuple(USED_AS.get(name, ())) or tuple(
+                    sorted({method for each, method in used if each == place})
+                )
                 yield Pattern(name, compiled, methods or ("search",))
             if any(isinstance(each, ast.Lambda) for each in ast.walk(statement)) and calls:
                 yield Pattern(f"{module.__name__}.<lambda>", None)

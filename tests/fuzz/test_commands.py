@@ -20,9 +20,8 @@ from aggregates.decide import AnyCommand
 from aggregates.event import Reply
 from aggregates.records.record import Point
 from aggregates.sub_sessions.sub_session import EditTitle
-from tests.fuzz.mill import Mill
+from tests.fuzz.mill import MILL, Mill
 from tests.fuzz.odd import examples
-from tests.fuzz.test_intake import MILL
 from tests.support.log import named
 from tests.support.people import ACME, ANA, NOW_US
 

@@ -13,9 +13,8 @@ from aggregates.event import Refused
 from aggregates.prices.catalog import PublishCatalog
 from svc.importing.importer import FORMATS, import_transcripts
 from svc.jobs.catalog import CatalogUnusable, read_file
-from tests.fuzz.mill import Mill
+from tests.fuzz.mill import MILL, Mill
 from tests.fuzz.odd import as_json, bent, damaged, examples
-from tests.fuzz.test_intake import MILL
 from tests.support import chats, rollouts, transcripts
 from tests.support.catalogs import CHANGE, list_rate, lookup, rate
 from tests.support.otlp import claude, logs

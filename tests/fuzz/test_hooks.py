@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from svc.hook.captures import AGENTS, captured
 from svc.hook.machine import Connection, OpenPrompt
-from tests.fuzz.mill import drawn_ids
+from tests.fuzz.mill import MILL, drawn_ids
 from tests.fuzz.odd import bent, examples
-from tests.fuzz.test_intake import MILL
 from tests.support.people import NOW_US
 
 AT = NOW_US / 1e6
