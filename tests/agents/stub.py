@@ -10,11 +10,13 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
+from string import Template
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from tests.support.listening import Handler, listening
 
@@ -105,17 +107,9 @@ def _called(asked: Asked, names: tuple[str, ...], command: str) -> Step:
 
 def _delegated(asked: Asked) -> Step:
     words = {"prompt": "Look around.", "description": "Look around", "message": "Look around."}
-    for name in (
-        "Agent",
-        "Task",
-        "multi_agent_v1.spawn_agent",
-        "task",
-        "invoke_agent",
-        "codebase_investigator",
-        "generalist",
-    ):
-        properties = asked.tools.get(name)
-        if properties is None:
+    helpers = "Agent Task multi_agent_v1.spawn_agent task invoke_agent codebase_investigator generalist"
+    for name in helpers.split():
+        if (properties := asked.tools.get(name)) is None:
             continue
         kinds = {
             "subagent_type": "general" if name == "task" else "general-purpose",
@@ -139,187 +133,103 @@ def _texts(content: Any) -> str:
     )
 
 
+_Heard = tuple[str, int, str]  # the person's last words, how many results came after them, and the last of these
+
+
+def _heard(turns: Iterable[tuple[str | None, int, str]]) -> _Heard:
+    """From turns: a person's words, if they are such, the results that they bring, and the last result."""
+    text, results, latest = "", 0, ""
+    for said, done, result in turns:
+        text, results = (text, results) if said is None else (said, 0)
+        results, latest = results + done, result or latest
+    return text, results, latest
+
+
+def _properties(tool: dict[str, Any], *keys: str) -> dict[str, Any]:
+    found: dict[str, Any] = next((tool[key] for key in keys if tool.get(key)), {})
+    return found.get("properties", {})
+
+
 def _of_messages(body: dict[str, Any], _path: str) -> Asked:
-    text, results = "", 0
-    for message in body["messages"]:
+    def turn(message: dict[str, Any]) -> tuple[str | None, int, str]:
         parts = message["content"] if isinstance(message["content"], list) else [{"text": message["content"]}]
         done = sum(part.get("type") == "tool_result" for part in parts)
-        if message["role"] == "user" and not done:
-            text, results = _texts(parts), 0
-        results += done
-    tools = {tool["name"]: tool.get("input_schema", {}).get("properties", {}) for tool in body.get("tools", ())}
+        return _texts(parts) if message["role"] == "user" and not done else None, done, ""
+
+    text, results, _ = _heard(map(turn, body["messages"]))
+    tools = {tool["name"]: _properties(tool, "input_schema") for tool in body.get("tools", ())}
     return Asked(text, results, tools, body["model"], bool(body.get("stream")))
 
 
 def _of_responses(body: dict[str, Any], _path: str) -> Asked:
-    text, results, latest = "", 0, ""
+    def turn(item: dict[str, Any]) -> tuple[str | None, int, str]:
+        done = str(item.get("type", "")).endswith("call_output")
+        return (
+            _texts(item["content"]) if item.get("role") == "user" else None,
+            done,
+            str(item["output"]) if done else "",
+        )
+
     items = body["input"] if isinstance(body["input"], list) else [{"role": "user", "content": body["input"]}]
-    for item in items:
-        if item.get("role") == "user":
-            text, results = _texts(item["content"]), 0
-        if str(item.get("type", "")).endswith("call_output"):
-            results, latest = results + 1, str(item["output"])
+    text, results, latest = _heard(map(turn, items))
     tools = {}
     for tool in body.get("tools", ()):
         # A group of tools is named, and its members are called by both names.
         for each in tool.get("tools", [tool]):
             name = f"{tool['name']}.{each['name']}" if each is not tool else tool.get("name", tool["type"])
-            tools[name] = each.get("parameters", {}).get("properties", {})
+            tools[name] = _properties(each, "parameters")
     return Asked(text, results, tools, body["model"], bool(body.get("stream")), latest=latest)
 
 
 def _of_chat(body: dict[str, Any], _path: str) -> Asked:
-    text, results = "", 0
-    for message in body["messages"]:
-        if message["role"] == "user":
-            text, results = _texts(message["content"]), 0
-        results += message["role"] == "tool"
+    def turn(message: dict[str, Any]) -> tuple[str | None, int, str]:
+        return _texts(message["content"]) if message["role"] == "user" else None, message["role"] == "tool", ""
+
+    text, results, _ = _heard(map(turn, body["messages"]))
     functions = [tool["function"] for tool in body.get("tools", ()) if "function" in tool]
-    tools = {each["name"]: each.get("parameters", {}).get("properties", {}) for each in functions}
+    tools = {each["name"]: _properties(each, "parameters") for each in functions}
     return Asked(text, results, tools, body["model"], bool(body.get("stream")))
 
 
 def _of_gemini(body: dict[str, Any], path: str) -> Asked:
-    text, results = "", 0
-    for content in body.get("contents", ()):
+    def turn(content: dict[str, Any]) -> tuple[str | None, int, str]:
         done = sum("functionResponse" in part for part in content["parts"])
-        if content.get("role") == "user" and not done:
-            text, results = _texts(content["parts"]), 0
-        results += done
+        return _texts(content["parts"]) if content.get("role") == "user" and not done else None, done, ""
+
+    text, results, _ = _heard(map(turn, body.get("contents", ())))
     declared = [each for tool in body.get("tools", ()) for each in tool.get("functionDeclarations", ())]
-    tools = {
-        each["name"]: (each.get("parametersJsonSchema") or each.get("parameters") or {}).get("properties", {})
-        for each in declared
-    }
-    model = path.partition("models/")[2].partition(":")[0]
+    tools = {each["name"]: _properties(each, "parametersJsonSchema", "parameters") for each in declared}
     wanted = body.get("generationConfig", {})
     schema = wanted.get("responseJsonSchema") or wanted.get("responseSchema")
+    model = path.partition("models/")[2].partition(":")[0]
     return Asked(text, results, tools, model, "stream" in path, schema)
 
 
-def _event(kind: str, **more: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **more})}\n\n".encode()
+_LANGUAGES = {"/v1beta": _of_gemini, "/messages": _of_messages, "/responses": _of_responses, "/chat": _of_chat}
+_BLOCKS = re.split(r"^\[(.+)\]\n", Path(__file__).with_name("answers.txt").read_text(encoding="utf-8"), flags=re.M)
+_ANSWERS = dict(zip(_BLOCKS[1::2], _BLOCKS[2::2], strict=True))
+"""By language, what is said, and how."""
 
 
-def _data(value: Any) -> bytes:
-    return f"data: {json.dumps(value)}\n\n".encode()
-
-
-def _as_messages(number: int, said: Answered, streams: bool) -> bytes:
-    step = said.step
-    usage = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
-    block: dict[str, Any] = {"type": "text", "text": step.text}
-    if step.tool:
-        block = {"type": "tool_use", "id": f"toolu_{number:08d}", "name": step.tool, "input": dict(step.arguments)}
-    reason = "tool_use" if step.tool else "end_turn"
-    message = {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": said.model,
-        "stop_sequence": None,
+def _put(language: str, number: int, said: Answered, *, streams: bool) -> bytes:
+    """The answer on its way."""
+    kind = f"{language} {'tool' if said.step.tool else 'text'} {'stream' if streams else 'whole'}"
+    group, _, name = said.step.tool.rpartition(".")
+    arguments = json.dumps(dict(said.step.arguments))
+    told = {
+        "TEXT": json.dumps(said.step.text),
+        "NAMESPACE": f'"namespace": {json.dumps(group)}, ' if group else "",
+        "NAME": json.dumps(name),
+        "ARGS": arguments,
+        "ARGS_TEXT": json.dumps(arguments),
+        "MODEL": json.dumps(said.model),
+        "ID": f"{number:08d}",
+        "IN": said.input_tokens,
+        "OUT": said.output_tokens,
+        "TOTAL": said.input_tokens + said.output_tokens,
+        "NOW": int(time.time()),
     }
-    if not streams:
-        return json.dumps(message | {"content": [block], "stop_reason": reason, "usage": usage}).encode()
-    begun: dict[str, Any] = message | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
-    empty = block | cast(dict[str, Any], {"input": {}} if step.tool else {"text": ""})
-    delta = {"type": "text_delta", "text": step.text}
-    if step.tool:
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(dict(step.arguments))}
-    return b"".join(
-        (
-            _event("message_start", message=begun),
-            _event("content_block_start", index=0, content_block=empty),
-            _event("content_block_delta", index=0, delta=delta),
-            _event("content_block_stop", index=0),
-            _event("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage=usage),
-            _event("message_stop"),
-        )
-    )
-
-
-def _as_responses(number: int, said: Answered, streams: bool) -> bytes:
-    step = said.step
-    item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"item_{number}", "status": "completed"}
-    item["content"] = [{"type": "output_text", "text": step.text, "annotations": []}]
-    if step.tool:
-        group, _, name = step.tool.rpartition(".")
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": name}
-        item |= {"namespace": group} if group else {}
-        item |= {"arguments": json.dumps(dict(step.arguments)), "status": "completed"}
-    tokens = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
-    usage = tokens | {
-        "total_tokens": said.input_tokens + said.output_tokens,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens_details": {"reasoning_tokens": 0},
-    }
-    response: dict[str, Any] = {
-        "id": f"resp_{number}",
-        "object": "response",
-        "model": said.model,
-        "status": "completed",
-    }
-    response |= {"output": [item], "usage": usage, "created_at": int(time.time())}
-    if not streams:
-        return json.dumps(response).encode()
-    begun = response | {"status": "in_progress", "output": [], "usage": None}
-    return b"".join(
-        (
-            _event("response.created", response=begun, sequence_number=0),
-            _event(
-                "response.output_item.added", output_index=0, item=item | {"status": "in_progress"}, sequence_number=1
-            ),
-            _event("response.output_item.done", output_index=0, item=item, sequence_number=2),
-            _event("response.completed", response=response, sequence_number=3),
-        )
-    )
-
-
-def _as_chat(number: int, said: Answered, streams: bool) -> bytes:
-    step = said.step
-    usage = {"prompt_tokens": said.input_tokens, "completion_tokens": said.output_tokens}
-    usage["total_tokens"] = said.input_tokens + said.output_tokens
-    message: dict[str, Any] = {"role": "assistant", "content": step.text or None}
-    if step.tool:
-        function = {"name": step.tool, "arguments": json.dumps(dict(step.arguments))}
-        message["tool_calls"] = [{"index": 0, "id": f"call_{number}", "type": "function", "function": function}]
-    whole = {"id": f"chat_{number}", "created": int(time.time()), "model": said.model}
-    reason = "tool_calls" if step.tool else "stop"
-    if not streams:
-        choice = {"index": 0, "message": message, "finish_reason": reason}
-        return json.dumps(whole | {"object": "chat.completion", "choices": [choice], "usage": usage}).encode()
-    piece = whole | {"object": "chat.completion.chunk"}
-    return b"".join(
-        (
-            _data(piece | {"choices": [{"index": 0, "delta": message, "finish_reason": None}]}),
-            _data(piece | {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
-            _data(piece | {"choices": [], "usage": usage}),
-            b"data: [DONE]\n\n",
-        )
-    )
-
-
-def _as_gemini(number: int, said: Answered, streams: bool) -> bytes:
-    step = said.step
-    part: dict[str, Any] = {"text": step.text}
-    if step.tool:
-        part = {"functionCall": {"id": f"call_{number}", "name": step.tool, "args": dict(step.arguments)}}
-    usage = {"promptTokenCount": said.input_tokens, "candidatesTokenCount": said.output_tokens}
-    usage["totalTokenCount"] = said.input_tokens + said.output_tokens
-    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    value = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": said.model, "responseId": f"r{number}"}
-    return _data(value) if streams else json.dumps(value).encode()
-
-
-_LANGUAGES = {
-    "/v1beta": (_of_gemini, _as_gemini),
-    "/messages": (_of_messages, _as_messages),
-    "/responses": (_of_responses, _as_responses),
-}
-
-
-def _language(path: str) -> tuple[Callable[[dict[str, Any], str], Asked], Callable[[int, Answered, bool], bytes]]:
-    return next((pair for part, pair in _LANGUAGES.items() if part in path), (_of_chat, _as_chat))
+    return (Template(_ANSWERS[kind]).substitute(told).rstrip() + ("\n\n" if streams else "")).encode()
 
 
 # --- the server -----------------------------------------------------------------------------------------------
@@ -339,10 +249,11 @@ class Stub:
 
     def answer(self, path: str, body: dict[str, Any]) -> tuple[Answered, list[bytes], bool]:
         """What it says, in the pieces in which it says it, and whether as a stream of events."""
-        asked = _language(path)[0](body, path)
+        language = next((part for part in _LANGUAGES if part in path), "/chat")
+        asked = _LANGUAGES[language](body, path)
         number = next(self._numbers)
         said = Answered(path, asked.text, next_step(asked), 1_000 + number, 10 + number, asked.model)
-        whole = _language(path)[1](number, said, asked.streams)
+        whole = _put(language, number, said, streams=asked.streams)
         if "hold" not in asked.text or not asked.streams or self.let_go.is_set():
             return said, [whole], asked.streams
         events = [event + b"\n\n" for event in whole.split(b"\n\n")[:-1]]

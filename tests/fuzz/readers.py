@@ -86,10 +86,8 @@ def _of(module: ModuleType, source: str) -> Iterator[Pattern]:
             variable = ast.unparse(target)
             for place, compiled in _placed(variable, vars(module).get(variable)):
                 name = f"{module.__name__}.{place}"
-                methods = tuple(USED_AS.get(name, ())) or tuple(
-                    sorted({method for each, method in used if each == place})
-                )
-                yield Pattern(name, compiled, methods or ("search",))
+                methods = USED_AS.get(name) or sorted({method for each, method in used if each == place})
+                yield Pattern(name, compiled, tuple(methods) or ("search",))
             if any(isinstance(each, ast.Lambda) for each in ast.walk(statement)) and calls:
                 yield Pattern(f"{module.__name__}.<lambda>", None)
         for call in [] if isinstance(statement, ast.Assign | ast.AnnAssign) else calls:
