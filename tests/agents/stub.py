@@ -147,7 +147,7 @@ def _heard(turns: Iterable[tuple[str | None, int, str]]) -> _Heard:
 
 def _properties(tool: dict[str, Any], *keys: str) -> dict[str, Any]:
     found: dict[str, Any] = next((tool[key] for key in keys if tool.get(key)), {})
-    return found.get("properties", {})
+    return dict(found.get("properties", {}))
 
 
 def _of_messages(body: dict[str, Any], _path: str) -> Asked:
@@ -163,12 +163,9 @@ def _of_messages(body: dict[str, Any], _path: str) -> Asked:
 
 def _of_responses(body: dict[str, Any], _path: str) -> Asked:
     def turn(item: dict[str, Any]) -> tuple[str | None, int, str]:
-        done = str(item.get("type", "")).endswith("call_output")
-        return (
-            _texts(item["content"]) if item.get("role") == "user" else None,
-            done,
-            str(item["output"]) if done else "",
-        )
+        if str(item.get("type", "")).endswith("call_output"):
+            return None, 1, str(item["output"])
+        return _texts(item["content"]) if item.get("role") == "user" else None, 0, ""
 
     items = body["input"] if isinstance(body["input"], list) else [{"role": "user", "content": body["input"]}]
     text, results, latest = _heard(map(turn, items))
