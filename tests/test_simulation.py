@@ -14,8 +14,8 @@ SMALL = Size(steps=3, people=2, deeds=20, sessions=2)
 def test_a_history_holds(seed: int, kind: StoreKind) -> None:
     """Deaths, refusals, clocks that jump and a replay at the end; `python -m tests.sim --seed N` shows it again."""
     told = history(seed, kind, SMALL)
-    assert told.counts["events replayed twice"] > 50
-    assert told.reads.total() > 50
+    assert told.counts["events replayed twice"] > 30
+    assert told.reads.total() > 30
 
 
 @pytest.mark.skipif(programs() is None, reason="no postgres is found on this machine")
