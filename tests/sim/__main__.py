@@ -13,35 +13,13 @@ from collections import Counter
 from itertools import count
 
 import click
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 
-from tests.sim.history import Failed, Size, Told, history
+from tests.sim.history import Failed, Size, history
 from tests.sim.world import StoreKind
 from tests.support.results import Result, table_of
 
 STORES: tuple[StoreKind, ...] = ("memory", "sqlite")  # in turn
-
-
-class Sum:
-    """What all histories came to."""
-
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.counts: Counter[str] = Counter()
-        self.told: list[Counter[str]] = [Counter(), Counter()]
-        self.failures = 0
-
-    def add(self, told: Told) -> None:
-        self.counts += Counter({"histories": 1}) + told.counts + Counter({"reads checked": told.reads.total()})
-        for mine, new in zip(self.told, (told.reads, told.deeds), strict=True):
-            mine += new
-
-    def table(self, seed: int, details: bool = False) -> Group:
-        title = f"{time.monotonic() - self.started:.0f} s, at seed {seed}"
-        shown = [Result(*each) for each in self.counts.items()] + [Result("divergences", self.failures, "", 0, True)]
-        more = [[Result(*each) for each in counts.most_common()] for counts in (self.told if details else ())]
-        return Group(table_of(shown, title), *map(table_of, more))
 
 
 @click.command()
@@ -56,28 +34,30 @@ def main(seed: int | None, first: int, seconds: float, steps: int, store: StoreK
 
     Example: python -m tests.sim --seconds 600
     """
-    console, total, number = Console(width=150), Sum(), first
+    console, started, number = Console(width=150), time.monotonic(), first
+    told: dict[str, Counter[str]] = {"histories": Counter(), "reads": Counter(), "deeds": Counter()}
+    failures = 0
     try:
-        with Live(console=console, refresh_per_second=2) as live:
-            for number in count(first) if seed is None else iter([seed]):
-                _one(number, store or STORES[number % 2], steps, total, console)
-                live.update(total.table(number))
-                if time.monotonic() - total.started > seconds:
-                    break
+        for number in count(first) if seed is None else iter([seed]):
+            kind = store or STORES[number % 2]
+            try:
+                found = history(number, kind, Size(steps=steps))
+                told["histories"] += Counter({"histories": 1}) + found.counts
+                told["reads"] += found.reads
+                told["deeds"] += found.deeds
+            except Failed as failed:
+                failures += 1
+                console.print(str(failed), style="bold red", markup=False, soft_wrap=True)
+                console.print(f"again: python -m tests.sim --seed {number} --store {kind} --steps {steps}")
+            if time.monotonic() - started > seconds:
+                break
     except KeyboardInterrupt:
         console.print("interrupted")
-    if details:
-        console.print(total.table(number, details))
-    sys.exit(1 if total.failures else 0)
-
-
-def _one(seed: int, kind: StoreKind, steps: int, total: Sum, console: Console) -> None:
-    try:
-        total.add(history(seed, kind, Size(steps=steps)))
-    except Failed as failed:
-        total.failures += 1
-        console.print(str(failed), style="bold red", markup=False, soft_wrap=True)
-        console.print(f"again: python -m tests.sim --seed {seed} --store {kind} --steps {steps}", markup=False)
+    for name in told if details else ("histories",):
+        shown = [Result(*each) for each in told[name].most_common()]
+        console.print(table_of(shown, f"{name}: {time.monotonic() - started:.0f} s, up to seed {number}"))
+    console.print(f"{failures} divergences")
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import trio
 
@@ -11,7 +10,7 @@ from tests.sim import sending
 from tests.sim.life import Side
 from tests.sim.model import Divergence, Person, same, trusted
 from tests.sim.nodes import Nodes
-from tests.sim.stories import Point, Record, Turn
+from tests.sim.stories import Record, Turn
 from tests.sim.wire import Answer, Lost
 from tests.sim.world import ANSWER_SECONDS_MAX
 
@@ -93,19 +92,8 @@ class Clients:
         self._one_of(f"prompt {turn.name}", answer, possible)
         person.mark(person.sure, turn, now_us)
 
-    async def other_prompt(self, person: Person, turn: Turn) -> None:
-        """Another text under an event id that is known."""
-        await self._conflicts(person, "", sending.prompt(turn, text="something else altogether"))
-
-    async def foreign_prompt(self, person: Person, turn: Turn) -> None:
-        """A prompt in a session that belongs to somebody else."""
-        await self._conflicts(person, "", sending.prompt(turn))
-
-    async def other_response(self, person: Person, turn: Turn) -> None:
-        """Another response to a prompt that is answered."""
-        await self._conflicts(person, "/response", sending.response(turn, text="quite another answer"))
-
-    async def _conflicts(self, person: Person, end: str, value: object) -> None:
+    async def conflicts(self, person: Person, value: object, end: str = "") -> None:
+        """Other words for what is known, or a prompt in a session that belongs to somebody else."""
         answer, _ = await self.insist(person, "intake", "POST", f"/v1/prompts{end}", value)
         self._one_of(f"{value}, which is known otherwise", answer, {409})
 
@@ -124,10 +112,18 @@ class Clients:
 
     async def logs(self, person: Person, records: Sequence[Record]) -> None:
         """An export of log records, in whatever cut."""
-        await self._export(person, "logs", records, sending.logs(records))
-
-    async def metrics(self, person: Person, points: Sequence[Point]) -> None:
-        await self._export(person, "metrics", points, sending.metrics(points))
+        now_us = self.world.clock.now_us()
+        cut = tuple(record.nonce for record in records)
+        if not (cut in person.cuts or person.agrees(records, now_us)):
+            return  # with two times that count it would be listed twice (docs/simulation.md, Left out)
+        person.cuts.add(cut)
+        for record in records:
+            person.mark(person.sent, record, now_us)
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/logs", sending.logs(records))
+        same("an export", (answer.status, answer.json), (200, {}))
+        for record in records:
+            person.mark(person.sure, record, now_us)
+        self.tally["writes acknowledged"] += 1
 
     async def foreign_logs(self, person: Person, records: Sequence[Record]) -> None:
         """Records of a session that belongs to somebody else: none is kept."""
@@ -135,22 +131,6 @@ class Clients:
         self._one_of("foreign records", answer, {200})
         rejected = answer.json.get("partialSuccess", {}).get("rejectedLogRecords")
         same("foreign records, rejected", rejected, str(len(records)))
-
-    async def _export(
-        self, person: Person, signal: str, things: Sequence[Record] | Sequence[Point], value: dict[str, Any]
-    ) -> None:
-        now_us = self.world.clock.now_us()
-        cut = tuple(thing.nonce for thing in things)
-        if not (cut in person.cuts or person.agrees(things, now_us)):
-            return  # with two times that count it would be listed twice (docs/simulation.md, Left out)
-        person.cuts.add(cut)
-        for thing in things:
-            person.mark(person.sent, thing, now_us)
-        answer, _ = await self.insist(person, "intake", "POST", f"/v1/{signal}", value)
-        same(f"export of {signal}", (answer.status, answer.json), (200, {}))
-        for thing in things:
-            person.mark(person.sure, thing, now_us)
-        self.tally["writes acknowledged"] += 1
 
     # --- keys -------------------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class History:
         self.size = size
         self.tally: Counter[str] = Counter()
         self.clients = Clients(world, chance, self.tally)
-        self.reads = Reads(self.clients, chance, START_US)
+        self.reads = Reads(self.clients, chance)
         self.deeds: list[tuple[str, Deed]] = []  # what is still to be sent, in no order
         self.done: Counter[str] = Counter()
         self.faults = [Faults(node, self.clients, chance, self.done) for node in world.nodes]
@@ -252,8 +252,6 @@ class History:
                 self._later("response", partial(self._respond, person, turn))
         for export in stories.cuts(chance, session.records):
             self._later("logs", partial(self.clients.logs, person, export))
-        if session.points:
-            self._later("metrics", partial(self.clients.metrics, person, session.points))
         if session.records and chance.random() < 0.5:
             again = chance.sample(session.records, chance.randint(1, len(session.records)))
             self._later("logs cut otherwise", partial(self.clients.logs, person, again))
@@ -276,16 +274,17 @@ class History:
         """What is refused: other words for what is known, and sessions of somebody else."""
         known = [turn for turn in session.turns if turn.name in person.sure.plugin]
         if known:
-            await self.clients.other_prompt(person, self.chance.choice(known))
+            await self.clients.conflicts(person, sending.prompt(self.chance.choice(known), text="something else"))
         answered = [turn for turn in known if turn.name in person.sure.answers]
         if answered:
-            await self.clients.other_response(person, self.chance.choice(answered))
+            other_answer = sending.response(self.chance.choice(answered), text="quite another answer")
+            await self.clients.conflicts(person, other_answer, "/response")
         claimed = [r for r in session.records if r.nonce in person.sure.records]
         other = self.chance.choice([each for each in self.people if each is not person])
         if claimed:
             await self.clients.foreign_logs(other, claimed[:3])
         if claimed or known:
-            await self.clients.foreign_prompt(other, self.chance.choice(session.turns))
+            await self.clients.conflicts(other, sending.prompt(self.chance.choice(session.turns)))
 
     async def _keys(self, person: Person) -> None:
         """Another key, and one that goes; those that went stay refused."""
@@ -307,24 +306,21 @@ class History:
         """Somebody looks at everything, others at something."""
         for person in self.people:
             same("what is on its way", person.sent, person.sure)
-        await self.reads.everything(self.chance.choice(self.people))
+        whole = self.chance.choice(self.people)
+        for session in whole.sessions.values():
+            await self.reads.session(whole, session)
         for person in self.chance.sample(self.people, 2):
             await self.reads.anything(person)
+            await self.reads.titles(person)  # a title by hand is the one that is shown from then on
             if person.sessions:
-                await self.reads.session(person, self.chance.choice(list(person.sessions.values())))
+                session = self.chance.choice(list(person.sessions.values()))
+                await self.reads.session(person, session)
+                await self.reads.rename(person, session)
         await self.reads.not_mine(*self.chance.sample(self.people, 2))
-        await self._title()
         team, people = self.chance.choice(self.teams)
         await self.reads.team_cost(team, people, self.chance.choice(("daily", "weekly")))
         for key in self.dead_keys[-3:]:
             await self.clients.dead_key(key)
-
-    async def _title(self) -> None:
-        """A title by hand is the one that is shown from then on."""
-        person = self.chance.choice(self.people)
-        await self.reads.titles(person)
-        if person.sessions:
-            await self.reads.rename(person, self.chance.choice(list(person.sessions.values())))
 
     async def _end(self) -> None:
         """Whatever was not sent yet is, and two days later everybody looks at everything."""
@@ -339,12 +335,10 @@ class History:
         for person in self.people:
             same("what is on its way", person.sent, person.sure)
         for person in self.people:
-            await self.reads.everything(person)
+            for session in person.sessions.values():
+                await self.reads.session(person, session)
             await self.reads.titles(person)
         for team, people in self.teams:
-            days = {at_us - at_us % DAY_US for p in people for at_us in p.sure.prompts().values()}
-            for day_us in sorted(days):
-                await self.reads.team(team, people, day_us)
             for window in ("daily", "weekly"):
                 await self.reads.team_cost(team, people, window)
         for key in self.dead_keys:

@@ -3,13 +3,12 @@
 It knows no turns, arcs or tables, only what was sent, when the server first heard of it, and arithmetic.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from tests.sim.stories import DAY_US, MINUTE_US, Answered, Point, Record, Session, Turn, price_nano
+from tests.sim.stories import MINUTE_US, Answered, Record, Session, Turn, price_nano
 
 TRUSTED_AHEAD_US = 10 * MINUTE_US
 
@@ -40,7 +39,6 @@ class Ledger(msgspec.Struct):
     log: dict[str, int] = {}  # turn → when, as the agent's log told
     answers: dict[str, int] = {}
     records: dict[str, int] = {}
-    points: dict[str, int] = {}
 
     def prompts(self) -> dict[str, int]:
         """Turn → when it was, whoever told of it first in time."""
@@ -49,14 +47,11 @@ class Ledger(msgspec.Struct):
 
 
 class Person(msgspec.Struct):
-    """A developer, as everybody knows them."""
-
     organization_id: str
     developer_id: str
     sessions: dict[str, Session] = {}
     turns: dict[str, Turn] = {}
     records: dict[str, Record] = {}
-    points: dict[str, Point] = {}
     cuts: set[tuple[str, ...]] = set()  # exports that were sent, by what was in them
     skewed: set[str] = set()  # sessions of which something came with a time that was not believed
     titles: dict[str, str] = {}  # turn that opened a sub-session → its last title by hand
@@ -69,28 +64,23 @@ class Person(msgspec.Struct):
         self.sessions[session.name] = session
         self.turns |= {turn.name: turn for turn in session.turns}
         self.records |= {record.nonce: record for record in session.records}
-        self.points |= {point.nonce: point for point in session.points}
 
-    def mark(self, ledger: Ledger, thing: Turn | Record | Point, now_us: int) -> None:
+    def mark(self, ledger: Ledger, thing: Turn | Record, now_us: int) -> None:
         """It was sent, or acknowledged, at this time of the server's clock; the first time counts."""
         at_us = trusted(thing.at_us, now_us)
         if at_us != thing.at_us:
             self.skewed.add(thing.session)
-        match thing:
-            case Turn():
-                ledger.plugin.setdefault(thing.name, at_us)
-            case Record():
-                ledger.records.setdefault(thing.nonce, at_us)
-                if thing.event == "user_prompt":
-                    ledger.log.setdefault(thing.turn, at_us)
-            case Point():
-                ledger.points.setdefault(thing.nonce, at_us)
+        if isinstance(thing, Turn):
+            ledger.plugin.setdefault(thing.name, at_us)
+            return
+        ledger.records.setdefault(thing.nonce, at_us)
+        if thing.event == "user_prompt":
+            ledger.log.setdefault(thing.turn, at_us)
 
-    def agrees(self, things: Sequence[Record | Point], now_us: int) -> bool:
+    def agrees(self, records: Sequence[Record], now_us: int) -> bool:
         """Whether each has now the time that counted when it was sent before, if it was."""
-        known = {**self.sent.records, **self.sent.points}
-        times = {thing.nonce: trusted(thing.at_us, now_us) for thing in things}
-        return all(known.get(nonce, at_us) == at_us for nonce, at_us in times.items())
+        times = {record.nonce: trusted(record.at_us, now_us) for record in records}
+        return all(self.sent.records.get(nonce, at_us) == at_us for nonce, at_us in times.items())
 
     def is_whole(self, session: Session) -> bool:
         """Whether all of it is acknowledged, each with its own time."""
@@ -139,14 +129,9 @@ def of_session(person: Person, name: str) -> Usage:
 def spent(person: Person, start_us: int, end_us: int) -> Usage:
     """Requests of a time, and of prompts of that time what only their responses tell."""
     told = requests(person, within(person.sure.records, start_us, end_us))
-    return added(told, answers(person, told_by_answers(person, start_us, end_us)))
-
-
-def told_by_answers(person: Person, start_us: int, end_us: int) -> list[str]:
-    """The prompts of a time of which only their responses tell."""
     prompts = within(person.sure.plugin, start_us, end_us)
     alone = (name for name in prompts if person.sessions[person.turns[name].session].seen == "plugin")
-    return [name for name in alone if name in person.sure.answers]
+    return added(told, answers(person, [name for name in alone if name in person.sure.answers]))
 
 
 def added(*parts: Usage) -> Usage:
@@ -155,11 +140,6 @@ def added(*parts: Usage) -> Usage:
 
 def within(told: dict[str, int], start_us: int, end_us: int) -> list[str]:
     return [name for name, at_us in told.items() if start_us <= at_us < end_us]
-
-
-def days(told: dict[str, int]) -> Counter[int]:
-    """How many on each day of UTC, by the day's first microsecond."""
-    return Counter(at_us - at_us % DAY_US for at_us in told.values())
 
 
 def same(what: str, said: object, expected: object) -> None:

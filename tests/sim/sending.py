@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.sim.stories import PRICED, Point, Record, Turn
+from tests.sim.stories import PRICED, Record, Turn
 from tests.support import otlp
 from tests.support.catalogs import list_rate, lookup
 
@@ -45,11 +45,6 @@ def logs(records: Iterable[Record]) -> dict[str, Any]:
     return otlp.logs(*map(_log, records))
 
 
-def metrics(points: Iterable[Point]) -> dict[str, Any]:
-    """Each of a counter of its own series."""
-    return otlp.metrics(*map(_counter, points))
-
-
 def catalog() -> dict[str, Any]:
     """List prices of the models that have any."""
     rates = {
@@ -77,10 +72,3 @@ def _log(record: Record) -> dict[str, Any]:
         attributes |= {"tool_use_id": f"call-{record.nonce}", "success": "true" if record.ok else "false"}
     told = {name: value for name, value in attributes.items() if value is not None}
     return otlp.claude(record.event, told, timeUnixNano=str(record.at_us * 1_000))
-
-
-def _counter(point: Point) -> dict[str, Any]:
-    named = {"session.id": point.session, "type": "input", "model": "sim-large-1", "sim.nonce": point.nonce}
-    nanos = point.at_us * 1_000
-    made = {"timeUnixNano": str(nanos), "startTimeUnixNano": str(nanos - 1_000), "asInt": str(point.input_tokens)}
-    return otlp.counter("claude_code.token.usage", made, named)

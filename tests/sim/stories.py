@@ -32,8 +32,6 @@ _TOOLS = ("Edit", "Read", "Bash", "Grep")
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A prompt, and what was answered."""
-
     session: str
     name: str  # as the agent calls it; unique
     event_id: UUID
@@ -45,8 +43,6 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """What the agent answered, and what it says that this took."""
-
     operation_id: str
     at_us: int
     text: str
@@ -57,8 +53,6 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A log record."""
-
     nonce: str
     session: str
     at_us: int
@@ -73,23 +67,11 @@ class Record(msgspec.Struct, frozen=True):
     ok: bool = True
 
 
-class Point(msgspec.Struct, frozen=True):
-    """A point of a counter that tells what was gained."""
-
-    nonce: str
-    session: str
-    at_us: int
-    input_tokens: int
-
-
 class Session(msgspec.Struct, frozen=True):
-    """All of one agent session."""
-
     name: str
     seen: Seen
     turns: tuple[Turn, ...]
     records: tuple[Record, ...]
-    points: tuple[Point, ...]
     arcs: int
 
 
@@ -115,8 +97,7 @@ def session(chance: Random, name: str, start_us: int) -> Session:
             if seen != "plugin":
                 records += _records(chance, turn)
             at_us += chance.randint(30, 300) * SECOND_US
-    points = [] if seen == "plugin" else _points(chance, name, start_us, at_us)
-    return Session(name, seen, tuple(turns), tuple(records), tuple(points), arcs)
+    return Session(name, seen, tuple(turns), tuple(records), arcs)
 
 
 def _turn(chance: Random, session: str, number: int, at_us: int, text: str, arc: int, seen: Seen) -> Turn:
@@ -162,13 +143,6 @@ def _records(chance: Random, turn: Turn) -> list[Record]:
     if chance.random() < 0.1:
         found.append(named("api_error", 15, model="sim-large-1"))
     return found
-
-
-def _points(chance: Random, session: str, start_us: int, end_us: int) -> list[Point]:
-    return [
-        Point(f"{session}-m{number}", session, chance.randint(start_us, end_us), chance.randint(1, 500))
-        for number in range(chance.randint(0, 4))
-    ]
 
 
 def cuts(chance: Random, records: tuple[Record, ...]) -> list[tuple[Record, ...]]:
