@@ -151,17 +151,16 @@ def _files(folder: Path) -> Iterator[Path]:
 
 @asynccontextmanager
 async def household(
-    var: Path, *, demo: bool = False, store: str | None = None, master: Path | None = None
+    var: Path, *, demo: bool = False, store: str | None = None, master: Path | None = None, **more: Any
 ) -> AsyncIterator[Household]:
     """A folder that is set up, with two members; `demo`: and a month of the sample's work by the owner.
 
-    `store`, `master`: where other nodes share it.
+    `store`, `master`: where other nodes share it. `more`: of settings.
     """
     clock = FixedClock(NOW_US)
     key = None if master is None else str(master)
-    async with open_service(
-        Settings(var=str(var), catalog_refresh=False, store=store, master_key_file=key), clock=clock
-    ) as service:
+    settings = Settings(var=str(var), catalog_refresh=False, store=store, master_key_file=key, **more)
+    async with open_service(settings, clock=clock) as service:
         await initialize(service, var)
         owner, other = await _members(service)
         house = Household(var, service, owner, other, clock)

@@ -51,13 +51,6 @@ def test_what_a_client_may_name_freely_makes_no_label() -> None:
     assert found["svc_judge_calls_total|judge=embedded|outcome=ok"] == 50
 
 
-def test_each_service_has_a_registry_of_its_own() -> None:
-    first, second = (Metrics() for _ in range(2))
-    first.commits.observe(0.01)
-    assert samples(first.text("")[0].decode())["svc_commit_seconds_count"] == 1
-    assert samples(second.text("")[0].decode())["svc_commit_seconds_count"] == 0
-
-
 def trouble(server: Server) -> None:
     """Requests of every kind that has something to hide."""
     prompt = {"prompt_text": PROMPT, "tool_session_id": "s", "cwd": f"/home/{PLANTED}"}

@@ -2,125 +2,102 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from aggregates.capture.events import CapturePrompt, CaptureRecords
-from aggregates.event import Done, Scope, Unavailable
+from aggregates.capture.events import CaptureRecords
+from aggregates.event import Unavailable
 from aggregates.people.acts import ChangeDeveloper, PeopleAct
 from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
 from svc.actors.actors import AHEAD_EVENTS_MAX, Actors
-from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, RunningService, open_service
-from svc.serving import initialize
+from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, open_service
 from svc.settings import Settings
 from svc.views.projector import Ticker
-from tests.support.memory import FixedClock
+from tests.support.household import Household, household
 
-NOW_US = 1_780_000_000 * 1_000_000
+TEXT = "Fix src/a.py and run pytest"
 MINUTE_US = 60 * 1_000_000
 
 
-class Running:
-    """A service, its one developer, and a clock that only the test moves."""
-
-    def __init__(self, service: RunningService, scope: Scope, clock: FixedClock) -> None:
-        self.service = service
-        self.scope = scope
-        self.clock = clock
-
-    async def prompt(self, text: str = "Fix src/a.py and run pytest", session: str = "s1") -> None:
-        reply = await self.service.send(
-            CapturePrompt(
-                organization_id=self.scope.organization_id,
-                developer_id=self.scope.developer_id,
-                prompt_id=uuid4(),
-                agent_session_id=session,
-                source="claude-code",
-                text=text,
-            )
-        )
-        assert isinstance(reply, Done)
-
-    async def edit(self, session: str = "s1") -> None:
-        record = Record(record_id="r1", at_us=self.clock.now_us(), kind="tool", tool="Edit", ok=True, lines_added=20)
-        await self.service.send(
-            CaptureRecords(
-                organization_id=self.scope.organization_id,
-                developer_id=self.scope.developer_id,
-                agent_session_id=session,
-                source="claude-code",
-                decoder_version=1,
-                records=(record,),
-                words="",
-            )
-        )
-
-    async def rows(self) -> list[RealtimeRow]:
-        return await self.service.read(self.scope, realtime, 50, 0, None, None)
-
-    def ticker(self) -> Ticker:
-        return Ticker(self.service.journal, self.service.projector, self.clock.now_us)
-
-
 @pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Running]:
-    clock = FixedClock(NOW_US)
-    async with open_service(Settings(var=str(tmp_path / "var")), clock=clock) as service:
-        made = await initialize(service, tmp_path / "var")
-        assert made is not None
-        yield Running(service, Scope(made.organization_id, made.developer_id), clock)
+async def house(tmp_path: Path) -> AsyncIterator[Household]:
+    async with household(tmp_path / "var") as made:
+        yield made
 
 
-async def test_a_read_is_never_behind_its_callers_own_writes(running: Running) -> None:
+async def edit(house: Household) -> None:
+    at_us = house.clock.now_us()
+    record = Record(record_id="r1", at_us=at_us, kind="tool", tool="Edit", ok=True, lines_added=20)
+    await house.service.send(
+        CaptureRecords(
+            organization_id=house.owner.organization_id,
+            developer_id=house.owner.developer_id,
+            agent_session_id="s1",
+            source="claude-code",
+            decoder_version=1,
+            records=(record,),
+            words="",
+        )
+    )
+
+
+async def rows(house: Household) -> list[RealtimeRow]:
+    return await house.service.read(house.owner, realtime, 50, 0, None, None)
+
+
+def ticker(house: Household) -> Ticker:
+    return Ticker(house.service.journal, house.service.projector, house.clock.now_us)
+
+
+async def test_a_read_is_never_behind_its_callers_own_writes(house: Household) -> None:
     """Twenty captures, each followed at once by a read that shows it."""
     for number in range(1, 21):
-        await running.prompt(session=f"s{number}")
-        assert len(await running.rows()) == number
+        await house.prompt(TEXT, session=f"s{number}")
+        assert len(await rows(house)) == number
 
 
-async def test_an_address_that_is_not_ascii_is_told_by_the_status(running: Running) -> None:
-    changed = ChangeDeveloper(received_at_us=NOW_US, developer_id=running.scope.developer_id, email="kim@straße.de")
-    running.service.directory.apply(running.scope.developer_id, changed)
-    assert [each.unusable_email for each in (await running.service.status()).developers] == ["kim@straße.de"]
+async def test_an_address_that_is_not_ascii_is_told_by_the_status(house: Household) -> None:
+    changed = ChangeDeveloper(received_at_us=1, developer_id=house.owner.developer_id, email="kim@straße.de")
+    house.service.directory.apply(house.owner.developer_id, changed)
+    assert "kim@straße.de" in [each.unusable_email for each in (await house.service.status()).developers]
 
 
-async def test_half_an_hour_of_silence_settles_and_is_a_fact(running: Running) -> None:
+async def test_half_an_hour_of_silence_settles_and_is_a_fact(house: Household) -> None:
     """Before it is due nothing is said; then it is said once, and what was a preview is judged."""
-    await running.prompt()
-    await running.edit()
-    assert [row.is_preview for row in await running.rows()] == [True]
-    assert await running.ticker().poll() is False
-    running.clock.advance(31 * MINUTE_US)
-    assert await running.ticker().poll() is True
+    await house.prompt(TEXT)
+    await edit(house)
+    assert [row.is_preview for row in await rows(house)] == [True]
+    assert await ticker(house).poll() is False
+    house.clock.advance(31 * MINUTE_US)
+    assert await ticker(house).poll() is True
     with trio.fail_after(5):
-        await running.service.projector.wait_for(running.service.store.head())
-    assert [row.is_preview for row in await running.rows()] == [False]
-    assert await running.ticker().poll() is False
+        await house.service.projector.wait_for(house.service.store.head())
+    assert [row.is_preview for row in await rows(house)] == [False]
+    assert await ticker(house).poll() is False
 
 
-async def test_activity_after_the_silence_opens_the_same_goal_again(running: Running) -> None:
+async def test_activity_after_the_silence_opens_the_same_goal_again(house: Household) -> None:
     """Settled is not closed: the next prompt that continues makes it a preview again, under the same id."""
-    await running.prompt()
-    await running.edit()
-    await running.rows()
-    running.clock.advance(31 * MINUTE_US)
-    assert await running.ticker().poll() is True
-    await running.service.projector.wait_for(running.service.store.head())
-    settled = (await running.rows())[0]
-    await running.prompt("no, that is still wrong, try again")
-    again = (await running.rows())[0]
+    await house.prompt(TEXT)
+    await edit(house)
+    await rows(house)
+    house.clock.advance(31 * MINUTE_US)
+    assert await ticker(house).poll() is True
+    await house.service.projector.wait_for(house.service.store.head())
+    settled = (await rows(house))[0]
+    await house.prompt("no, that is still wrong, try again")
+    again = (await rows(house))[0]
     assert (settled.is_preview, again.is_preview) == (False, True)
     assert (again.sub_session_id, again.turns) == (settled.sub_session_id, 2)
 
 
 async def test_health_checks_share_a_write_each_second(
-    running: Running, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
+    house: Household, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
 ) -> None:
     """A store that cannot be written is looked at each time: it may work again."""
     outcomes = [True, False, False, True]
@@ -130,31 +107,31 @@ async def test_health_checks_share_a_write_each_second(
         looks.append(outcomes[len(looks)])
         return looks[-1]
 
-    monkeypatch.setattr(running.service.journal, "probe", probe)
-    asked = [await running.service.store_is_writable() for _ in range(10)]
+    monkeypatch.setattr(house.service.journal, "probe", probe)
+    asked = [await house.service.store_is_writable() for _ in range(10)]
     assert (asked, looks) == ([True] * 10, [True])
     mock_clock.jump(HEALTH_KEPT_SECONDS)
-    assert [await running.service.store_is_writable() for _ in range(4)] == [False, False, True, True]
+    assert [await house.service.store_is_writable() for _ in range(4)] == [False, False, True, True]
     assert looks == outcomes
 
 
 async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(
-    running: Running, monkeypatch: pytest.MonkeyPatch
+    house: Household, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Actors, "are_alone", False)
-    await running.service.projector.wait_for(running.service.journal.head)
+    await house.service.projector.wait_for(house.service.journal.head)
     for number in range(2 * AHEAD_EVENTS_MAX):
-        await running.prompt(session=f"s{number}")
-        lag = running.service.journal.head - running.service.projector.position
+        await house.prompt(TEXT, session=f"s{number}")
+        lag = house.service.journal.head - house.service.projector.position
         assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
     monkeypatch.undo()
-    assert running.service.actors.are_alone, "who sends alone need not wait: nobody else looks"
+    assert house.service.actors.are_alone, "who sends alone need not wait: nobody else looks"
 
 
 async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_be_now(
-    running: Running, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
+    house: Household, monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
 ) -> None:
-    service, tried = running.service, list[PeopleAct]()
+    service, tried = house.service, list[PeopleAct]()
     administer, answered = service.administer, trio.Event()
 
     async def tries(command: PeopleAct) -> PeopleReply:
@@ -169,7 +146,7 @@ async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_b
     monkeypatch.setattr(service, "administer", tries)
     (key,) = service.directory.all(Key)
     for _ in range(3):
-        service.uses.note(key.id, running.clock.now_us())
+        service.uses.note(key.id, house.clock.now_us())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.note_uses)
         for _ in range(2):

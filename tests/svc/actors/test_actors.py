@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 import pytest
 import trio
@@ -100,15 +100,6 @@ async def all_replies(house: House, commands: Sequence[AnyCommand]) -> list[obje
     return [replies[number] for number in range(len(commands))]
 
 
-async def test_a_retry_finds_what_is_there(nursery: trio.Nursery) -> None:
-    house = await House(nursery).open()
-    first = await house.actors.send(prompt())
-    second = await house.actors.send(prompt())
-    assert first == Done(True, prompt_stream(ANA.developer_id, EVENT))
-    assert second == Done(False, prompt_stream(ANA.developer_id, EVENT))
-    assert len(house.events(PromptCaptured)) == 1
-
-
 async def test_a_retry_after_a_restart_finds_what_is_there(nursery: trio.Nursery) -> None:
     """An actor that knows nothing inserts first, is refused by the log, looks, and answers."""
     house = await House(nursery).open()
@@ -202,17 +193,6 @@ async def test_too_many_bytes_on_their_way_are_refused_and_freed_again(nursery: 
     assert len(house.events(PromptCaptured)) == 20
 
 
-class Unwritable:
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self.broken = True
-
-    async def append(self, events: Sequence[NewEvent]) -> list[int]:
-        if self.broken:
-            raise StoreUnavailable("disk full")
-        return await self._journal.append(events)
-
-
 async def test_large_captures_at_once_are_appended_one_by_one(
     nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,18 +212,6 @@ async def test_large_captures_at_once_are_appended_one_by_one(
     replies = await all_replies(house, [*large, *small])
     assert all(isinstance(reply, Done) for reply in replies)
     assert max(appended) == 1
-
-
-async def test_an_unwritable_store_is_said_so_and_works_again(nursery: trio.Nursery) -> None:
-    house = await House(nursery).open()
-    unwritable = Unwritable(house.journal)
-    means = house.actors._context._replace(journal=unwritable)  # type: ignore[arg-type]
-    actors = Actors(means)
-    await nursery.start(actors.run)
-    with pytest.raises(StoreUnavailable):
-        await actors.send(prompt())
-    unwritable.broken = False
-    assert await actors.send(prompt()) == Done(True, prompt_stream(ANA.developer_id, EVENT))
 
 
 class Lying(MemoryRecorder):
@@ -278,14 +246,6 @@ async def test_an_idle_actor_goes_and_comes_back(nursery: trio.Nursery, mock_clo
     await wait_all_tasks_blocked()
     assert len(house.actors._actors) == 0
     assert await house.actors.send(prompt()) == Done(False, prompt_stream(ANA.developer_id, EVENT))
-
-
-async def test_what_is_acknowledged_says_where_it_stands(nursery: trio.Nursery) -> None:
-    """The position is that of the command's last event, for reads that must not be behind it."""
-    house = await House(nursery).open()
-    await house.actors.send(prompt(event=uuid5(EVENT, "one")))
-    assert house.actors.acknowledged(ANA.developer_id) == house.store.head() == 2
-    assert house.actors.acknowledged(BEN.developer_id) == 0
 
 
 async def test_a_stop_does_not_wait_for_a_long_decision(monkeypatch: pytest.MonkeyPatch) -> None:

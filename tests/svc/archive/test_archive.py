@@ -2,8 +2,6 @@
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -18,7 +16,6 @@ from structlog.testing import capture_logs
 from projections.facts.prices import COLUMNS
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, connected
 from tests.support.facts import HOUR, MONDAY, empty_views
-from tests.support.process import environment
 from tests.support.requests import (
     ACME,
     archive_all,
@@ -263,12 +260,6 @@ def test_what_others_put_into_the_folder_stays(opened: Opened, views: sqlite3.Co
 
 
 # --- the library ----------------------------------------------------------------------------------------------
-
-
-def test_the_library_is_imported_when_it_is_needed() -> None:
-    """A server that archives nothing does not pay for it."""
-    code = "import sys, svc.service; sys.exit('duckdb' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], env=environment(), check=False).returncode == 0
 
 
 def test_the_library_sees_the_archive_and_nothing_else(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from svc.archive import folder, lane
 from svc.archive.folder import Archive, ArchiveFile, Mark
@@ -126,17 +124,4 @@ def test_a_crash_between_any_two_steps(tmp_path: Path) -> None:
         check_complete(tmp_path / str(steps), views)
         steps += 1
     assert steps > 12
-    views.close()
-
-
-@settings(max_examples=8)
-@given(st.lists(st.integers(0, 30), max_size=25))
-def test_many_crashes_in_a_row(tmp_path_factory: pytest.TempPathFactory, lives: list[int]) -> None:
-    """While rows go on coming in and changing, every life of the process ends after so many steps."""
-    var, views, left = tmp_path_factory.mktemp("var"), empty_views(), list(lives)
-    for rows in history():
-        put(views, *rows)
-        while crashes(var, views, left.pop() if left else 10_000):
-            pass
-    check_complete(var, views)
     views.close()

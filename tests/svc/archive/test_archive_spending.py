@@ -1,6 +1,5 @@
 """Spending read from files and views together is what the views alone would tell, or the read says that it is not."""
 
-import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
@@ -209,17 +208,3 @@ def test_files_that_the_library_refuses_are_dropped(archive: Archive, views: sql
     found = read(archive, views)
     assert (found.coverage.reason, requests(found)) == ("file_budget", 0)
     assert found.coverage.unreadable_files == found.coverage.dropped_files == 9
-
-
-@examples(10)
-@given(st.randoms(use_true_random=False))
-def test_no_damage_makes_a_read_fail(tmp_path_factory: pytest.TempPathFactory, chance: random.Random) -> None:
-    """Bytes that somebody changed: what is told is never more than there was."""
-    with closing(empty_views()) as views, closing(Archive(tmp_path_factory.mktemp("var"), fingerprint)) as archive:
-        four_days(archive, views)
-        for file in chance.sample(archive.files(), 3):
-            data = bytearray(archive.path(file).read_bytes())
-            for _ in range(chance.randint(1, 5)):
-                data[chance.randrange(len(data))] = chance.randrange(256)
-            archive.path(file).write_bytes(data[: chance.randint(0, len(data))])
-        assert requests(read(archive, views)) <= 4

@@ -69,5 +69,5 @@ def test_a_server_starts_without_a_client(tmp_path: Path) -> None:
     """It takes a tenth of the start, and most servers ask nobody. What reads texts is loaded behind the start."""
     code = "import json, sys, svc.serving; sys.stderr.write(json.dumps(sorted(sys.modules)))"
     found = imported(tmp_path, code=code)
-    assert found & {"httpx", "duckdb", "mcp", "pydantic", "sqlite_utils"} == set()
+    assert found & {"httpx", "duckdb", "mcp", "psycopg", "pydantic", "sqlite_utils"} == set()
     assert found & READERS == set()

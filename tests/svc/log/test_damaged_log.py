@@ -10,8 +10,6 @@ from svc import __main__ as entry
 from svc import cli
 from svc.cli import main
 from svc.log.sqlite import EVENTS_FILE
-from svc.maintenance.backup import back_up
-from tests.support.household import household, no_progress
 from tests.support.process import init
 
 COMMANDS = (
@@ -46,17 +44,6 @@ def test_a_start_on_damaged_pages_names_the_file_as_well(tmp_path: Path) -> None
     done = CliRunner().invoke(main, ["serve", "--var", str(tmp_path / "var"), "--intake", "127.0.0.1:0"])
     assert (done.exit_code, done.output.count(str(log))) == (1, 1)
     assert "svc restore" in done.output
-
-
-async def test_a_damaged_list_of_the_archive_keeps_nobody_from_a_backup(tmp_path: Path) -> None:
-    """It is made from the log: a restore writes it anew."""
-    var = tmp_path / "var"
-    async with household(var):
-        pass
-    (var / "archive.db").write_bytes(os.urandom(5_000))
-    kept = {file.name for file in back_up(var, tmp_path / "b", no_progress).files}
-    assert EVENTS_FILE in kept
-    assert "archive.db" not in kept
 
 
 def test_an_interrupt_while_modules_are_imported_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

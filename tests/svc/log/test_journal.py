@@ -79,13 +79,6 @@ class Outcomes:
             self.of[name] = error
 
 
-async def test_an_append_answers_with_its_positions(disk: Disk, journal: Journal, nursery: trio.Nursery) -> None:
-    await nursery.start(journal.run)
-    assert await journal.append([new("a"), new("a", 2)]) == [1, 2]
-    assert await journal.append([new("b")]) == [3]
-    assert journal.head == _journal(disk).head == 3
-
-
 async def test_what_waits_together_goes_into_one_transaction(disk: Disk, nursery: trio.Nursery) -> None:
     journal = _journal(disk)
     outcomes = Outcomes(journal, nursery)
@@ -118,19 +111,6 @@ async def test_a_transaction_is_bounded(
 def test_the_largest_piece_of_an_export_fits_into_one_transaction() -> None:
     """A record, or a part of it, with its texts; the log knows nothing of telemetry, so it cannot say so itself."""
     assert 2 * max(RECORD_BYTES_MAX, PART_BYTES_MAX) < COMMIT_BYTES_MAX
-
-
-async def test_a_conflict_refuses_nobody_else(disk: Disk, nursery: trio.Nursery) -> None:
-    """The append that stands in the way is found by halving; its neighbours land."""
-    journal = _journal(disk)
-    outcomes = Outcomes(journal, nursery)
-    for name, stream in zip("abcde", ("s", "t", "s", "u", "v"), strict=True):
-        await outcomes.start(name, new(stream))
-    await nursery.start(journal.run)
-    await trio.testing.wait_all_tasks_blocked()
-    assert isinstance(outcomes.of.pop("c"), Conflict)
-    assert outcomes.of == {"a": [1], "b": [2], "d": [3], "e": [4]}
-    assert (journal.counts.conflicts, journal.counts.events) == (1, 4)
 
 
 _APPENDS = st.lists(st.lists(st.tuples(st.sampled_from("stu"), st.integers(1, 3)), min_size=1, max_size=3), max_size=12)
@@ -280,27 +260,6 @@ async def test_a_key_that_cannot_be_kept_counts_as_a_store_that_cannot_be_writte
     folder.mkdir()
     assert await journal.append([new("a", event=prompt("hello"))]) == [1]
     assert journal.healthy
-
-
-async def test_a_reader_waits_for_the_log_to_grow(journal: Journal, nursery: trio.Nursery) -> None:
-    reached: list[int] = []
-
-    async def read_beyond(position: int) -> None:
-        await journal.wait_beyond(position)
-        reached.append(position)
-
-    await nursery.start(journal.run)
-    nursery.start_soon(read_beyond, 0)
-    nursery.start_soon(read_beyond, 1)
-    await trio.testing.wait_all_tasks_blocked()
-    assert reached == []
-    await journal.append([new("a")])
-    await trio.testing.wait_all_tasks_blocked()
-    assert reached == [0]
-    await journal.append([new("b")])
-    await journal.wait_beyond(0)
-    await trio.testing.wait_all_tasks_blocked()
-    assert reached == [0, 1]
 
 
 async def test_a_journal_that_stops_leaves_nobody_waiting(journal: Journal, nursery: trio.Nursery) -> None:

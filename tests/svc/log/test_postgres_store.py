@@ -1,11 +1,10 @@
 """What a log in PostgreSQL does besides the contract: fences, leases, wrapped keys, commits without an answer."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -25,7 +24,7 @@ from svc.settings import Settings, SettingsError, load_settings
 from tests.support.log import ANA, created, new, prompt
 from tests.support.memory import MemoryKeys
 from tests.support.postgres import Postgres, as_role
-from tests.support.process import environment, svc
+from tests.support.process import svc
 
 NOWHERE = "postgresql://svc@127.0.0.1:1/none"
 
@@ -184,23 +183,6 @@ def test_a_store_is_an_address_with_a_master_key() -> None:
     assert "127.0.0.1:1" not in repr(Settings(store=NOWHERE, master_key_file="k"))
 
 
-def test_a_follower_under_writers_misses_nothing(shared_store: str) -> None:
-    """Four writers, each with a connection of its own; the reader goes by positions alone."""
-    codec = Codec(Vault(MemoryKeys()))
-
-    def write(recorder: PostgresRecorder) -> int:
-        store = EventStore(recorder, codec, recorder)
-        return sum(len(store.append([new(str(uuid4())) for _ in range(3)])) for _ in range(50))
-
-    with ExitStack() as held, ThreadPoolExecutor(4) as running:
-        reader, *writers = (held.enter_context(closing(open_recorder(shared_store))) for _ in range(5))
-        waiting = [running.submit(write, each) for each in writers]
-        seen: list[int] = []
-        while not all(each.done() for each in waiting) or len(seen) < 600:
-            seen += [each.id for each in reader.select_after(seen[-1] if seen else 0, 100, 1_000_000)]
-    assert seen == list(range(1, 601))
-
-
 def test_a_role_with_the_least_rights_serves(shared_store: str, postgres: Postgres, tmp_path: Path) -> None:
     """Whoever owns the tables made them; a node's own role only reads and writes rows."""
     open_recorder(shared_store).close()
@@ -234,9 +216,3 @@ def test_without_the_driver_a_store_says_how_to_get_it(tmp_path: Path, monkeypat
         with pytest.raises(StoreUnavailable, match=r"pip install 'svc\[postgres\]'"):
             asked(Place(tmp_path, NOWHERE, tmp_path / "master"))
     assert not (tmp_path / "master").exists()
-
-
-def test_who_stays_with_one_process_loads_no_driver() -> None:
-    """A server on SQLite starts as fast as before."""
-    program = "import sys; import svc.serving; sys.exit('psycopg' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment())

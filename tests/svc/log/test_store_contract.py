@@ -96,12 +96,6 @@ def test_an_appended_event_is_read_back(store: EventStore) -> None:
     assert recorded.position == position == store.head()
 
 
-def test_positions_grow_in_the_order_of_appending(store: EventStore) -> None:
-    positions = [position for name in "abc" for position in store.append([new(name), new(name, 2)])]
-    assert positions == sorted(set(positions))
-    assert [recorded.position for recorded in store.read_after(0)] == positions
-
-
 def test_a_stream_is_read_by_version_and_backwards(store: EventStore) -> None:
     store.append([new("s", 2), new("t"), new("s", 1)])
     assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]
@@ -132,15 +126,6 @@ def test_several_groups_go_into_one_transaction(store: EventStore) -> None:
     groups = [store.encode([new("a"), new("a", 2)]), store.encode([new("b")])]
     (first, second), (third,) = store.insert(groups)
     assert [recorded.position for recorded in store.read_after(0)] == [first, second, third]
-
-
-def test_reading_on_from_a_position_leaves_it_out(store: EventStore) -> None:
-    """A reader that remembers the last position it saw misses nothing and sees nothing twice."""
-    positions = store.append([new("s", version) for version in range(1, 8)])
-    seen: list[int] = []
-    while batch := store.read_after(seen[-1] if seen else 0, limit_events=3):
-        seen += [recorded.position for recorded in batch]
-    assert seen == positions
 
 
 def test_a_read_is_bounded_in_bytes(store: EventStore) -> None:

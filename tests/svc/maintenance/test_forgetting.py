@@ -61,19 +61,7 @@ async def test_whatever_was_concluded_stands_and_every_word_is_gone(tmp_path: Pa
     assert rebuilt(var, tmp_path / "again.db") == before
     assert holding(var, PLANTED.encode(), key) == []
     assert holding(var, others_key) == [f"keys/{house.other.developer_id}.key"]
-
-
-async def test_the_flags_that_rest_on_texts_stand_as_well(tmp_path: Path) -> None:
-    """Five prompts alike within a minute are a storm; it is still one when nobody can compare them any more."""
-    async with household(tmp_path / "var") as house:
-        await house.work()
-        await house.level()
-        with house.service.projector.readers.reading() as db:
-            flags = db.execute("SELECT kind FROM flags").fetchall()
-        assert ("auto_retry_storm",) in flags
-        await forget(house, house.owner)
-        with house.service.projector.readers.reading() as db:
-            assert db.execute("SELECT kind FROM flags").fetchall() == flags
+    assert len([*(var / "keys").glob("*.key")]) == 1, "no key is made anew"
 
 
 async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> None:
@@ -100,24 +88,6 @@ async def test_nothing_more_is_taken_from_who_was_forgotten(tmp_path: Path) -> N
         await forget(house, house.owner)
         before = house.tables()
     assert rebuilt(tmp_path / "var", tmp_path / "again.db") == before
-
-
-async def test_forgetting_twice_changes_nothing(tmp_path: Path) -> None:
-    async with household(tmp_path / "var") as house:
-        await house.work()
-        await forget(house, house.owner)
-        before, told = house.tables(), _told(house)
-        await forget(house, house.owner)
-        assert (house.tables(), _told(house)) == (before, told)
-
-
-async def test_no_key_is_made_for_who_was_forgotten(tmp_path: Path) -> None:
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        await forget(house, house.owner)
-    rebuilt(var, tmp_path / "again.db")
-    assert list((var / "keys").glob("*.key")) == []
 
 
 class Folder:
@@ -191,7 +161,3 @@ def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pyte
     was_ordered = False
     with pytest.raises(click.Abort):
         carried_out(*asked)
-
-
-def _told(house: Household) -> list[int]:
-    return [each.position for each in house.service.store.read_topics(["standing.sealed"], 0, 1_000)]

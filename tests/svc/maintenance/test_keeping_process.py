@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from aggregates.reading.verdicts import BOOLEANS
-from tests.support.household import holding, tables_of
 from tests.support.process import Server, init, serving, svc
 
 pytestmark = pytest.mark.process
@@ -154,24 +153,6 @@ def test_one_byte_of_a_projected_row_is_named(tmp_path: Path) -> None:
         f"{views.name}, table captures, row capture_id {capture_id}"
     ]
     svc("replay", "--var", var)
-    assert json_of("verify", "--var", var)["clean"]
-
-
-def test_forgetting_through_a_running_server(tmp_path: Path) -> None:
-    """The key opens nothing any more, no file holds a word or the key, and a replay gives the same scores."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server:
-        assert {capture(server, number) for number in range(1, 30)} == {201}
-        shown(server)
-        before = tables_of(var)
-        key = (var / "keys" / f"{made['developer_id']}.key").read_bytes()
-        assert json_of("forget", made["developer_id"], "--yes", "--var", var) == {"developer_id": made["developer_id"]}
-        assert capture(server, 99) == 401
-        assert holding(var, PLANTED.encode(), key) == []
-        assert tables_of(var) == before
-        assert server.stop() == 0
-    assert json_of("replay", "--var", var, "--check")["identical"]
     assert json_of("verify", "--var", var)["clean"]
 
 

@@ -74,6 +74,7 @@ async def test_old_texts_go_and_every_figure_stands(tmp_path: Path, days: int) -
         assert await house.service.retention.apply() == 0
     assert rebuilt(var, tmp_path / "again.db") == before
     assert holding(var, PLANTED.encode()) == []
+    assert (await verify(Place(var), no_progress)).findings == []
 
 
 async def test_prompts_that_were_graded_together_stay_so(tmp_path: Path) -> None:
@@ -214,19 +215,6 @@ async def test_who_is_forgotten_after_a_retention_keeps_their_figures(tmp_path: 
         assert house.tables() == before
     assert rebuilt(var, tmp_path / "again.db") == before
     assert holding(var, PLANTED.encode()) == []
-
-
-async def test_a_folder_verifies_after_a_retention(tmp_path: Path) -> None:
-    var = tmp_path / "var"
-    async with household(var) as house:
-        await house.work()
-        house.clock.advance(2 * DAY_US)
-        await set_days(house, text=1)
-        await house.service.retention.apply()
-        await house.level()
-    found = await verify(Place(var), no_progress)
-    assert found.findings == []
-    assert found.position > 0
 
 
 def test_whatever_holds_words_has_a_term() -> None:

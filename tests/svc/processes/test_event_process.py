@@ -91,22 +91,6 @@ def test_a_reader_is_told_whatever_another_does_and_a_stop_ends_both(tmp_path: P
         assert reading.ended.wait(1), "brought to its end before the server was gone"
 
 
-def test_a_page_that_was_away_goes_on_after_a_restart(tmp_path: Path) -> None:
-    """It is told once that something happened meanwhile."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server, page(server.api) as first:
-        capture(server.intake, "s1")
-        first.until(lambda stream: len(stream.told) == 1)
-        assert server.stop() == 0
-    with serving(var, made["key"]) as server:
-        capture(server.intake, "s2")
-        assert server.api.get("/v1/score_v3/realtime/sub-sessions").status_code == 200, "which waits for it"
-        with page(server.api, first.stream.last_id) as second:
-            assert len(second.stream.told) == 1
-            assert server.stop() == 0
-
-
 async def _followed(api: httpx.AsyncClient, stream: Stream) -> None:
     async with api.stream("GET", PATH) as answer:
         assert (answer.http_version, answer.status_code) == ("HTTP/2", 200)

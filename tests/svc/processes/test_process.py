@@ -1,7 +1,6 @@
 """The promises of the first page, on the real program: real sockets, real SQLite, real kill -9."""
 
 import sqlite3
-import ssl
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -11,8 +10,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.support.listening import self_signed
-from tests.support.process import Server, init, serving, svc
+from tests.support.process import init, serving, svc
 
 pytestmark = pytest.mark.process
 
@@ -142,54 +140,6 @@ def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Pa
             locker.execute("ROLLBACK")
         assert capture(server.intake, 3).status_code == 201
         assert server.intake.get("/health").text == "ok"
-
-
-def test_both_listeners_speak_tls(tmp_path: Path) -> None:
-    """With a certificate and a key, captures and reads go over https, and commands still reach the server."""
-    var = tmp_path / "var"
-    made = init(var)
-    certificate, key = self_signed(tmp_path)
-    with serving(var, made["key"], "--tls-certificate", str(certificate), "--tls-key", str(key)) as server:
-        assert server.intake_url.startswith("https://")
-        headers = {"Authorization": f"Bearer {made['key']}"}
-        context = ssl.create_default_context(cafile=str(certificate))
-        with httpx.Client(headers=headers, verify=context) as client:
-            captured = client.post(
-                f"{server.intake_url}/v1/prompts", json={"prompt_text": "hi", "tool_session_id": "s"}
-            )
-            assert captured.status_code == 201
-            assert len(client.get(f"{server.api_url}/v1/score_v3/realtime/sub-sessions").json()) == 1
-        assert made["developer_id"] in svc("key", "list", "--var", var, "--json").stdout
-
-
-def _others(server: Server, made: dict[str, str]) -> str:
-    """The key of a developer in another organization, made through the admin routes."""
-    secret = Path(made["internal_secret_file"]).read_text().strip()
-    with httpx.Client(base_url=server.api_url, headers={"X-Internal-Secret": secret}) as admin:
-        organization = admin.post("/v1/admin/organizations", json={"name": "Other"}).json()["organization_id"]
-        developer = admin.post("/v1/admin/developers", json={"display_name": "Zoe"}).json()["developer_id"]
-        owner = {"organization_id": organization, "developer_id": developer}
-        assert admin.post("/v1/admin/memberships", json=owner | {"role": "owner"}).status_code == 201
-        key: str = admin.post("/v1/admin/keys", json=owner).json()["key"]
-    return key
-
-
-def test_another_organization_sees_nothing(tmp_path: Path) -> None:
-    """Its developer gets 404 on every id of this one, empty lists, and 409 on its agent session."""
-    var = tmp_path / "var"
-    made = init(var)
-    with serving(var, made["key"]) as server:
-        prompt_id = capture(server.intake, 1).json()["id"]
-        row = server.api.get("/v1/score_v3/realtime/sub-sessions").json()[0]
-        headers = {"Authorization": f"Bearer {_others(server, made)}"}
-        with httpx.Client(headers=headers) as other:
-            path = f"{server.api_url}/v1/score_v3/sub-sessions/{row['sub_session_id']}"
-            assert other.patch(path, json={"title": "mine"}).status_code == 404
-            answer = {"prompt_id": prompt_id, "response_operation_id": "x", "response_text": "mine"}
-            assert other.post(f"{server.intake_url}/v1/prompts/response", json=answer).status_code == 404
-            assert other.get(f"{server.api_url}/v1/score_v3/realtime/sub-sessions").json() == []
-            stolen = {"prompt_text": "hello there", "tool_session_id": row["agent_session_id"]}
-            assert other.post(f"{server.intake_url}/v1/prompts", json=stolen).status_code == 409
 
 
 def _children(var: Path) -> list[str]:

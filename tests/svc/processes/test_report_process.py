@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.support.process import Program, Server, init, serving
@@ -77,17 +76,3 @@ def test_a_report_that_is_running_outlives_a_kill_and_is_completed_once(tmp_path
         assert server.stop() == 0
     assert steps(var).count("report.started") == 2
     assert steps(var).count("report.completed") == 1
-
-
-def test_a_server_that_is_asked_to_stop_does_not_wait_for_a_report(tmp_path: Path) -> None:
-    """Within five seconds, as ever; the report is made after the next start."""
-    var = tmp_path / "var"
-    key = init(var)["key"]
-    with serving(var, key) as server:
-        report_id = asks(server, period="weekly")
-        assert server.stop() == 0
-    with serving(var, key) as server:
-        comes_to(server, report_id, "completed")
-        with httpx.Client(base_url=server.api_url) as nobody:
-            assert nobody.get(REPORT).status_code == 401
-        assert server.stop() == 0

@@ -30,9 +30,10 @@ from svc.views import replay as rebuilding
 from svc.views.projector import ReadPool
 from svc.views.replay import Progress
 from svc.views.views import ViewsDamaged, current_file, new_file, open_writer, point_to, serving_file
-from tests.svc.test_service import MINUTE_US, NOW_US, Running, running
+from tests.support.household import NOW_US, Household
+from tests.svc.test_service import TEXT, house, rows, ticker
 
-__all__ = ["running"]
+__all__ = ["house"]
 
 
 def shatter(path: Path, table: str) -> None:
@@ -55,8 +56,8 @@ def flip_a_bit(var: Path, position: int) -> None:
         db.commit()
 
 
-def views_of(service: Running) -> Path:
-    return service.service.projector.readers.path
+def views_of(house: Household) -> Path:
+    return house.service.projector.readers.path
 
 
 @pytest.fixture(autouse=True)
@@ -69,30 +70,30 @@ def built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuilding, "build_in_thread", build)
 
 
-async def mended(service: Running, old: Path) -> None:
+async def mended(house: Household, old: Path) -> None:
     with trio.fail_after(10):
-        while views_of(service) == old or service.service.replay_status().state == "running":
+        while views_of(house) == old or house.service.replay_status().state == "running":
             await trio.lowlevel.checkpoint()
 
 
-async def test_a_read_of_damaged_views_is_put_off_and_they_are_built_anew_once(running: Running) -> None:
+async def test_a_read_of_damaged_views_is_put_off_and_they_are_built_anew_once(house: Household) -> None:
     """503 that says so; a disk that damages them again is not mended by building on and on."""
-    await running.prompt()
-    (before,) = await running.rows()
-    old = views_of(running)
+    await house.prompt(TEXT)
+    (before,) = await rows(house)
+    old = views_of(house)
     shatter(old, "sub_sessions")
     with structlog.testing.capture_logs() as logs:
         with pytest.raises(ViewsDamaged):
-            await running.rows()
-        await mended(running, old)
-        assert await running.rows() == [before]
-        shatter(views_of(running), "sub_sessions")
+            await rows(house)
+        await mended(house, old)
+        assert await rows(house) == [before]
+        shatter(views_of(house), "sub_sessions")
         with pytest.raises(ViewsDamaged):
-            await running.rows()
+            await rows(house)
     assert [line["flaw"] for line in logs if "anew" in line["event"]] == [
         f"{old.name}: database disk image is malformed"
     ]
-    assert running.service.replay_status().state == "completed"
+    assert house.service.replay_status().state == "completed"
 
 
 def undecodable(path: Path, table: str) -> None:
@@ -100,49 +101,49 @@ def undecodable(path: Path, table: str) -> None:
         db.execute(f"UPDATE {table} SET detail = x'c1'")
 
 
-async def a_read(service: Running) -> None:
+async def a_read(house: Household) -> None:
     with pytest.raises(ViewsDamaged):
-        await service.rows()
+        await rows(house)
 
 
-async def a_teams_costs(service: Running) -> None:
+async def a_teams_costs(house: Household) -> None:
     """They are read by the archive, which knows nothing of rebuilding."""
-    window = Window(0, NOW_US + MINUTE_US)
-    asked = TeamWindow(window, (Stay(service.scope.developer_id, window.start_us, window.end_us),))
+    window = Window(0, 2 * NOW_US)
+    asked = TeamWindow(window, (Stay(house.owner.developer_id, window.start_us, window.end_us),))
     with pytest.raises(Unavailable):
-        await service.service.team_spending(service.scope, [asked])
+        await house.service.team_spending(house.owner, [asked])
 
 
-async def the_clock(service: Running) -> None:
+async def the_clock(house: Household) -> None:
     """It looks every few seconds: on a quiet server nobody else need meet the page that it needs."""
-    assert await service.ticker().poll() is False
+    assert await ticker(house).poll() is False
 
 
 @pytest.mark.parametrize(
     ("damage", "table", "meets"),
     [
         (undecodable, "sub_sessions", a_read),
-        (shatter, "turns", lambda service: service.prompt(session="s2")),
+        (shatter, "turns", lambda house: house.prompt(TEXT, session="s2")),
         (shatter, "idx_sub_sessions_settles_at_us", the_clock),
         (shatter, "prompts", a_teams_costs),
     ],
     ids=["a row that does not decode", "a step", "the clock", "the costs of a team"],
 )
 async def test_whoever_meets_damage_has_the_views_built_anew(
-    running: Running,
+    house: Household,
     damage: Callable[[Path, str], None],
     table: str,
-    meets: Callable[[Running], Awaitable[None]],
+    meets: Callable[[Household], Awaitable[object]],
 ) -> None:
     """The facts are not to blame: none is passed over."""
-    await running.prompt()
-    (before,) = await running.rows()
-    old = views_of(running)
+    await house.prompt(TEXT)
+    (before,) = await rows(house)
+    old = views_of(house)
     damage(old, table)
-    await meets(running)
-    await mended(running, old)
-    assert before in await running.rows()
-    with running.service.projector.readers.reading() as db:
+    await meets(house)
+    await mended(house, old)
+    assert before in await rows(house)
+    with house.service.projector.readers.reading() as db:
         assert db.execute("SELECT count(*) FROM failed").fetchone() == (0,)
 
 
@@ -223,14 +224,14 @@ def test_what_an_error_of_a_file_means(code: int | None, damage: bool, passing: 
     assert not is_damage(ValueError())
 
 
-async def test_a_corrupt_event_is_named_to_whoever_needs_it(running: Running) -> None:
+async def test_a_corrupt_event_is_named_to_whoever_needs_it(house: Household) -> None:
     """By stream and place, with what to do next; its texts are shown as none."""
-    await running.prompt()
-    (row,) = await running.rows()
-    (position,) = [each.position for each in running.service.store.read_after(0, 99) if "prompt" in each.event.TOPIC]
-    flip_a_bit(views_of(running).parent, position)
+    await house.prompt(TEXT)
+    (row,) = await rows(house)
+    (position,) = [each.position for each in house.service.store.read_after(0, 99) if "prompt" in each.event.TOPIC]
+    flip_a_bit(views_of(house).parent, position)
     with structlog.testing.capture_logs() as logs:
-        found = await running.service.read(running.scope, prompt_rows, UUID(row.sub_session_id), 50, 0)
+        found = await house.service.read(house.owner, prompt_rows, UUID(row.sub_session_id), 50, 0)
     assert found is not None
     assert found[0].prompt_text is None
     (line,) = [line for line in logs if line["log_level"] == "error"]

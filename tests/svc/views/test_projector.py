@@ -70,25 +70,6 @@ async def projected(place: Place, nursery: trio.Nursery) -> None:
         await place.projector.moved(place.projector.steps)
 
 
-async def test_the_projector_gives_way_between_slices_while_captures_wait(place: Place) -> None:
-    """And all the same it brings the views up."""
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(place.capture)
-        with trio.fail_after(30):
-            await projected(place, nursery)
-        nursery.cancel_scope.cancel()
-    assert place.rests > 20
-
-
-async def test_without_captures_it_never_rests(place: Place) -> None:
-    """A rest would only delay what comes next."""
-    async with trio.open_nursery() as nursery:
-        with trio.fail_after(30):
-            await projected(place, nursery)
-        nursery.cancel_scope.cancel()
-    assert place.rests == 0
-
-
 async def test_a_reader_that_waits_ends_the_rests(place: Place) -> None:
     """From the slice on in which it came, and until it is served."""
     async with trio.open_nursery() as nursery:

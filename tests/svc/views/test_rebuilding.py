@@ -110,11 +110,6 @@ async def test_damage_that_is_met_before_or_after_the_service_runs_starts_nothin
     assert kept.rebuilding.status.state == "completed"
 
 
-async def test_a_replay_that_succeeds_lets_go_of_the_old_views(kept: Kept) -> None:
-    assert await kept.replayed() == "completed"
-    assert not kept.first.exists()
-
-
 def test_what_sqlite_kept_beside_views_that_somebody_deleted_goes_too(tmp_path: Path) -> None:
     """Only the file that serves keeps its companions, and nothing else is touched; copies of former versions go too."""
     (tmp_path / "verify-a_b1c2d3").mkdir()
