@@ -50,9 +50,9 @@ bench: dev
 faults: dev
 	$(BIN)/python -m tests.faults --rounds $${ROUNDS:-20}
 
-# Three nodes over a PostgreSQL of its own, under faults; a follower under writers; how fast both are. docs/cluster.md.
+# Three nodes over a PostgreSQL of its own, under faults; how fast they are. docs/cluster.md.
 cluster: dev
-	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600) --events $(or $(EVENTS),1000000)
+	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600)
 
 # The tests that drive a real server, with three nodes behind a balancer that takes any for each request.
 SPRAYED = svc/processes svc_http/test_tools.py svc/connect/test_connect_process.py svc/connect/test_doctor.py \

@@ -1,4 +1,4 @@
-"""`make cluster`: nodes over one PostgreSQL under faults, a follower under writers, and how fast both are."""
+"""`make cluster`: nodes over one PostgreSQL under faults, and how fast they are."""
 
 import sys
 import tempfile
@@ -8,22 +8,21 @@ import click
 from rich.console import Console
 
 from tests.cluster.nodes import DISK, cluster
-from tests.cluster.speed import follow, speed
+from tests.cluster.speed import speed
 from tests.cluster.storm import Storm
-from tests.support.postgres import Postgres, programs, shared_store_in
+from tests.support.postgres import Postgres, programs
 from tests.support.process import log_tail
 from tests.support.results import Outcome, Result, told
 
-PARTS = ("storm", "follower", "speed")
+PARTS = ("storm", "speed")
 
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(PARTS), help="Some parts only; may be repeated.")
 @click.option("--seconds", default=600.0, show_default=True, help="How long captures are sprayed while all breaks.")
-@click.option("--events", default=1_000_000, show_default=True, help="What the follower reads.")
 @click.option("--rounds", default=3, show_default=True, help="Of each measurement.")
 @click.option("--seed", default=1, show_default=True)
-def main(only: tuple[str, ...], seconds: float, events: int, rounds: int, seed: int) -> None:
+def main(only: tuple[str, ...], seconds: float, rounds: int, seed: int) -> None:
     """Ends with 1 where a promise was broken."""
     console, wanted = Console(width=150), only or PARTS
     if programs() is None:
@@ -31,9 +30,6 @@ def main(only: tuple[str, ...], seconds: float, events: int, rounds: int, seed: 
     found: list[Result | Outcome] = []
     if "storm" in wanted:
         found.append(_storm(console, seconds, seed))
-    if "follower" in wanted:
-        with Postgres.started(DISK) as database, shared_store_in(database) as url:
-            found += follow(url, events)
     if "speed" in wanted:
         found += speed(rounds)
     sys.exit(told(found))

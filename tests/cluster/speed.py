@@ -1,10 +1,6 @@
-"""The log of each store beside bare inserts with the same commits, captures a second with one, two, three nodes, and a
-reader that goes by positions alone, under writers of their own: what it misses or sees late.
-"""
+"""The log of each store beside bare inserts with the same commits, and captures a second with one, two, three nodes."""
 
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +11,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
-import pytest
-from eventsourcing.persistence import IntegrityError, StoredEvent
+from eventsourcing.persistence import StoredEvent
 
 from svc.log.codec import Codec
-from svc.log.postgres import PostgresRecorder, open_recorder
+from svc.log.postgres import open_recorder
 from svc.log.sqlite import open_sqlite_store
 from svc.log.store import EventStore
 from svc.log.vault import FileKeys, Vault
@@ -27,12 +22,12 @@ from tests.bench.world import MIDDLE, fresh_service
 from tests.cluster.nodes import DISK, cluster
 from tests.support.driver import Driver, at, together
 from tests.support.postgres import Postgres, shared_store_in
-from tests.support.process import NO_BUDGETS, environment
+from tests.support.process import NO_BUDGETS
 from tests.support.results import Result
 from tests.support.work import prompt
 
 STATE = bytes(400)
-SENDERS, WRITERS, APPEND_EVENTS = 12, 4, 100
+SENDERS = 12
 APPEND_SECONDS, CAPTURE_SECONDS = 3.0, 10.0
 OF_BARE_MIN = 0.5
 Append = Callable[[int], object]  # makes a commit of so many events
@@ -124,55 +119,3 @@ def _captured(who: str, ports: list[int], key: str) -> Result:
     together(*(partial(send, ports[each % len(ports)]) for each in range(SENDERS)))
     beside = f"p50 {at(took, MIDDLE):.0f} ms, p99 {at(took, 0.99):.0f} ms"
     return Result(f"captures, {who}", len(took) / CAPTURE_SECONDS, "/s", baseline=beside)
-
-
-# --- the follower -------------------------------------------------------------------------------------------------
-
-
-def follow(store: str, events: int) -> list[Result]:
-    """Read that many events while four processes write them, with conflicts in between."""
-    with closing(open_recorder(store)) as recorder:
-        return [_followed(recorder, store, events)]
-
-
-def _followed(recorder: PostgresRecorder, store: str, events: int) -> Result:
-    start = recorder.max_notification_id() or 0
-    each = events // WRITERS
-    command = [sys.executable, "-m", "tests.cluster.speed", store, str(each)]
-    began = time.perf_counter()
-    writers = [subprocess.Popen(command, env=environment()) for _ in range(WRITERS)]
-    position, seen, late, gaps = start, 0, 0, 0
-    while seen < each * WRITERS:
-        rows = recorder.select_after(position, 1_000, 16_000_000)
-        for row in rows:
-            late += row.id <= position
-            gaps += row.id > position + 1
-            position, seen = row.id, seen + 1
-        if not rows and all(writer.poll() is not None for writer in writers):
-            break
-    seconds = time.perf_counter() - began
-    assert all(writer.wait() == 0 for writer in writers)
-    query = "SELECT count(*) AS there FROM {schema}.stored_events WHERE notification_id > %s"
-    missed = recorder.rows(query, [start])[0]["there"] - seen
-    beside = f"{seen:,} events, {seen / seconds:,.0f}/s; {missed} missed, {late} out of order, {gaps} gaps"
-    broken = missed + late + gaps + (each * WRITERS - seen)
-    return Result(f"a follower under {WRITERS} writers, faults", broken, "", 0, True, beside)
-
-
-def write(store: str, events: int) -> None:
-    """One writer; every twentieth append is refused, as a conflict is."""
-    written = number = 0
-    last: list[StoredEvent] = []
-    with closing(open_recorder(store)) as recorder:
-        while written < events:
-            number += 1
-            batch = _events(min(APPEND_EVENTS, events - written))
-            if number % 20 == 0:
-                with pytest.raises(IntegrityError):
-                    recorder.insert_events([*batch, last[0]])
-            recorder.insert_events(batch)
-            written, last = written + len(batch), batch
-
-
-if __name__ == "__main__":
-    write(sys.argv[1], int(sys.argv[2]))

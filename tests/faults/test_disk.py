@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.disk import Disk, differences
+from tests.faults.disk import Disk
 from tests.faults.tracing import Call, NotUnderstood, calls_in
 
 SECTOR = 4
@@ -147,27 +147,8 @@ def test_a_write_that_a_kill_interrupted_comes_before_those_of_the_next_process(
     assert {image(traced, 0.5, seed)["log"] for seed in range(20)} == {b"DDDDBBBB"}
 
 
-def test_calls_that_failed_or_are_about_other_files_count_for_nothing(traced: Traced) -> None:
-    """A folder whose name begins alike is another one."""
-    traced.call("fsync", f"3<{escaped(b'/elsewhere/log')}>")
-    traced.call("unlink", f'"{traced.hex("log")}"', result="-1 EROFS (Read-only file system)")
-    traced.call("unlink", f'"{escaped(f"{traced.folder}.log".encode())}"')
-    assert image(traced, 1.0) == {"log": b"AAAABBBB"}
-
-
 def test_what_the_model_does_not_know_is_not_passed_over(traced: Traced) -> None:
     """An image that may be wrong proves nothing."""
     traced.call("copy_file_range", "5<\\x2f>", "NULL", traced.open("log"), "NULL", "10", "0", result="10")
     with pytest.raises(NotUnderstood, match="copy_file_range"):
         image(traced, 1.0)
-
-
-def test_two_folders_are_the_same_or_it_is_told_where_not(tmp_path: Path) -> None:
-    """SQLite's index of a write-ahead log is left aside."""
-    for name, data in (("one", b"1"), ("other", b"2")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "same").write_bytes(b"same")
-        (tmp_path / name / "changed").write_bytes(data)
-        (tmp_path / name / f"only in {name}").touch()
-        (tmp_path / name / "x-shm").write_bytes(data)
-    assert differences(tmp_path / "one", tmp_path / "other") == ["changed", "only in one", "only in other"]

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from tests.faults.ledger import NEVER, Capture, Ledger
-from tests.faults.load import Writer
 
 SENT = Capture("/v1/logs", "key", b"", frozenset({"record 1", "record 2"}))
 
@@ -34,18 +33,3 @@ def test_every_way_to_differ_is_seen(acknowledged_at: float, marks: dict[str, in
     """What was not acknowledged may be there or not, but whole."""
     found = ledger(acknowledged_at).compare(Counter(marks))
     assert any(flaw in each for each in found.flaws) if flaw else found.flaws == []
-
-
-def test_only_what_was_acknowledged_by_then_must_be_there() -> None:
-    """A cut of the power may take what came later."""
-    assert ledger(5.0).compare(Counter(), by=4.9).flaws == []
-    assert ledger(5.0).compare(Counter(), by=5.0).flaws != []
-
-
-def test_a_writer_sends_the_same_again_under_the_same_seed() -> None:
-    """Each capture has marks that no other has."""
-    one, other = ([Writer("c0", "key", "seed").next() for _ in range(1)] for _ in range(2))
-    assert [capture.path for capture in one] == [capture.path for capture in other]
-    writer = Writer("c0", "key", "seed")
-    marks = [mark for _ in range(200) for mark in writer.next().marks]
-    assert len(marks) == len(set(marks))
