@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ARCHIVE_MEMORY_BYTES_MAX = 128 * MIB_BYTES
 """What the Parquet library may take, beyond which it uses the disk; a usual batch or read takes 25 MiB."""
+ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES  # of one row as JSON on its way into a file; a few hundred are usual
 ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES  # what the Parquet library may put down on disk while it works
 
 log = structlog.get_logger()
@@ -58,9 +59,6 @@ class ArchiveFile(msgspec.Struct, frozen=True):
     digest: bytes  # SHA-256
 
 
-_FIELDS = ", ".join(ArchiveFile.__struct_fields__)
-
-
 class Archive:
     """The files that count. For one thread; close and open it again after any failure."""
 
@@ -79,7 +77,11 @@ class Archive:
                 with self._db:
                     self._db.execute("DELETE FROM files")
                     self._db.execute("UPDATE state SET position = 0, checksum = x''")
-            self._remove_unlisted()
+            listed = {self.path(file) for file in self.files()}
+            for path in self.root.glob("org=*/day=*/requests-*"):
+                if _OURS.fullmatch(path.name) and path not in listed:
+                    path.unlink()
+            shutil.rmtree(self.root / WORK, ignore_errors=True)
         except BaseException:
             self.close()
             raise
@@ -96,13 +98,8 @@ class Archive:
         return int(self._db.execute("SELECT coalesce(max(number), 0) + 1 FROM files").fetchone()[0])
 
     def files(self, where: str = "true ORDER BY number", bound: Sequence[str] = ()) -> list[ArchiveFile]:
-        found = self._db.execute(f"SELECT {_FIELDS} FROM files WHERE {where}", bound)
-        return [ArchiveFile(*row) for row in found]
-
-    def files_of(self, organization_id: str, first_day: str, last_day: str) -> list[ArchiveFile]:
-        """Files of an organization between two days, newest day first."""
-        where = "organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
-        return self.files(where, (organization_id, first_day, last_day))
+        fields = ", ".join(ArchiveFile.__struct_fields__)
+        return [ArchiveFile(*row) for row in self._db.execute(f"SELECT {fields} FROM files WHERE {where}", bound)]
 
     def path(self, file: ArchiveFile) -> Path:
         return self.root / file.name
@@ -143,13 +140,6 @@ class Archive:
             self._db.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", map(msgspec.structs.astuple, files))
             self._db.execute("UPDATE state SET position = ?, checksum = ?", (mark.position, mark.checksum))
 
-    def _remove_unlisted(self) -> None:
-        listed = {self.path(file) for file in self.files()}
-        for path in self.root.glob("org=*/day=*/requests-*"):
-            if _OURS.fullmatch(path.name) and path not in listed:
-                path.unlink()
-        shutil.rmtree(self.root / WORK, ignore_errors=True)
-
 
 def _make_folder(folder: Path) -> None:
     """Make it, and the folders on the way there, so that they last."""
@@ -183,27 +173,20 @@ def _opened(path: Path) -> sqlite3.Connection:
         if flaw != "ok":
             raise sqlite3.DatabaseError(flaw)
         if not version:
-            _make_tables(db)
+            from sqlite_utils import Database  # late: only a new list needs it
+
+            new = Database(db, recursive_triggers=False, execute_plugins=False)
+            with new.atomic():
+                state, files = {"id": int, "position": int, "checksum": bytes}, ArchiveFile.__annotations__
+                table = new.create_table("state", state, pk="id", not_null=state, strict=True)
+                table.insert({"id": 1, "position": 0, "checksum": b""})
+                table = new.create_table("files", files, pk="name", not_null=files, strict=True)
+                table.create_index(("organization_id", "day", "number"))
+                new.execute(f"PRAGMA user_version = {MADE_OF}")
     except BaseException:
         db.close()
         raise
     return db
-
-
-def _make_tables(db: sqlite3.Connection) -> None:
-    from sqlite_utils import Database  # late: only a new list needs it
-
-    new = Database(db, recursive_triggers=False, execute_plugins=False)
-    with new.atomic():
-        state = {"id": int, "position": int, "checksum": bytes}
-        new.create_table("state", state, pk="id", not_null=state, strict=True).insert(
-            {"id": 1, "position": 0, "checksum": b""}
-        )
-        files = ArchiveFile.__annotations__
-        new.create_table("files", files, pk="name", not_null=files, strict=True).create_index(
-            ("organization_id", "day", "number")
-        )
-        new.execute(f"PRAGMA user_version = {MADE_OF}")
 
 
 def flaw_of(path: Path, byte_count: int, digest: bytes) -> str | None:
@@ -246,21 +229,20 @@ def connected(root: Path, spill: Path) -> Iterator["DuckDBPyConnection"]:
         yield connection
 
 
-def copy_rows(duck: "DuckDBPyConnection", rows: str, target: Path) -> int:
-    """Write the rows of a query into a Parquet file; how many."""
-    copied = duck.execute(f"COPY {rows} TO {_literal(target)} ({_PARQUET})").fetchone()
+def copy_rows(
+    duck: "DuckDBPyConnection", lines: Path, columns: Columns, target: Path, row_bytes_max: int = ARCHIVE_ROW_BYTES_MAX
+) -> int:
+    """Write rows, which are lines of JSON, into a Parquet file; how many."""
+    types = ", ".join(f"{name}: '{_TYPES[kind]}'" for name, kind in columns.items())
+    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {row_bytes_max}"
+    rows = f"SELECT * FROM read_json({_literal(lines)}, {options})"
+    copied = duck.execute(f"COPY ({rows}) TO {_literal(target)} ({_PARQUET})").fetchone()
     assert copied is not None, "COPY answers how many rows it wrote"
     return int(copied[0])
 
 
 def _literal(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
-
-
-def rows_in(lines: Path, columns: Columns, row_bytes_max: int) -> str:
-    types = ", ".join(f"{name}: '{_TYPES[kind]}'" for name, kind in columns.items())
-    options = f"format = 'newline_delimited', columns = {{{types}}}, maximum_object_size = {row_bytes_max}"
-    return f"(SELECT * FROM read_json({_literal(lines)}, {options}))"
 
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()

@@ -31,8 +31,7 @@ from projections.prices import (
     live_part,
     spent_rows,
 )
-from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of, rows_in
-from svc.process import MIB_BYTES
+from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
 
@@ -42,8 +41,6 @@ file of each day that changed, so this also says how many files a month has."""
 ARCHIVE_RETRY_SECONDS = 600.0  # after a look that failed: what it lags behind is read from the views
 ARCHIVE_BATCH_ROWS_MAX = 5_000
 """Rows in one file as it is first written, about 250 KiB: some 5 MiB while they are on their way."""
-ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES
-"""One row as JSON on its way into a file; ids and a model's name make a few hundred bytes."""
 ARCHIVE_READ_ROWS_MAX = 250_000
 """Rows read in one query of whole days, a third of a second; between two queries a read can be given up."""
 
@@ -193,7 +190,8 @@ def spending(
         return Reading({}, Coverage())
     chosen = _Chosen()
     first, last = min(stay.start_us for stay in asked.stays), max(stay.end_us for stay in asked.stays) - 1
-    listed = archive.files_of(str(organization_id), day_of(first), day_of(last))
+    newest_first = "organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
+    listed = archive.files(newest_first, (str(organization_id), day_of(first), day_of(last)))
     for _, files in groupby(listed, attrgetter("day")):
         chosen.take(archive, list(files), budget)
         breathe()
@@ -239,7 +237,7 @@ def archive_changes(archive: Archive, views: sqlite3.Connection, rows_max: int =
         for of_day, same in groupby(rows, key=lambda row: (row[_ORGANIZATION], day_of(row[_AT]))):
             while part := list(islice(same, rows_max)):
                 lines.write_bytes(_ENCODER.encode_lines([dict(zip(COLUMNS, row, strict=True)) for row in part]))
-                write = partial(copy_rows, duck, rows_in(lines, COLUMNS, ARCHIVE_ROW_BYTES_MAX))
+                write = partial(copy_rows, duck, lines, COLUMNS)
                 files.append(archive.written(write, *of_day, first + len(files)))
     archive.add(files, Mark(up_to, archive.fingerprint(up_to)))
     return len(files)

@@ -20,7 +20,7 @@ from projections.facts.prices import COLUMNS as REQUEST_COLUMNS
 from projections.reader import Reader
 from projections.sub_sessions.detail import prompt_rows
 from projections.sub_sessions.rows import NEWEST_FIRST, Applicabilities, select
-from svc.archive.folder import Columns, connected, copy_rows, rows_in
+from svc.archive.folder import Columns, connected, copy_rows
 from svc.log.store import EventStore
 from svc.maintenance.backup import DRAFT, MaintenanceError
 from svc.process import MIB_BYTES
@@ -155,9 +155,8 @@ def _write(path: Path, rows: _Rows) -> tuple[int, int]:
 def _write_table(folder: Path, name: str, columns: Columns, rows: _Rows) -> int:
     lines = folder / f"{name}.jsonl"
     count, longest = _write(lines, ({column: _plain(row.get(column)) for column in columns} for row in rows))
-    table = rows_in(lines, columns, max(longest, EXPORT_ROW_BYTES_MIN))
     with connected(folder, folder / "spill") as duck:
-        copy_rows(duck, table, folder / f"{name}.parquet")
+        copy_rows(duck, lines, columns, folder / f"{name}.parquet", max(longest, EXPORT_ROW_BYTES_MIN))
     shutil.rmtree(folder / "spill", ignore_errors=True)
     return count
 

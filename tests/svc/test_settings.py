@@ -18,15 +18,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_later_source_wins(config: Path) -> None:
     """File over default, environment over file, flag over environment."""
     config.write_text('var = "from-file"\nintake = "127.0.0.1:1"\napi = "127.0.0.1:2"\n')
-    environment = {"SVC_INTAKE": "127.0.0.1:3", "SVC_API": "127.0.0.1:4", "HOME": "/nowhere"}
+    environment = {"SVC_INTAKE": "127.0.0.1:3", "SVC_API": "127.0.0.1:4", "SVC_CAPTURE_PROMPTS": "false"}
     settings = load_settings({"api": "127.0.0.1:5", "log_level": None}, environment)
     assert (settings.var, settings.intake, settings.api) == ("from-file", "127.0.0.1:3", "127.0.0.1:5")
-    assert settings.log_level == Settings().log_level
-
-
-def test_the_environment_gives_booleans_as_text() -> None:
-    """SVC_CAPTURE_PROMPTS=false is false."""
-    assert load_settings({}, {"SVC_CAPTURE_PROMPTS": "false"}).capture_prompts is False
+    assert (settings.log_level, settings.capture_prompts) == (Settings().log_level, False)
 
 
 @pytest.mark.parametrize(
@@ -41,26 +36,21 @@ def test_the_environment_gives_booleans_as_text() -> None:
         ({"capture_prompts": "perhaps"}, "capture_prompts"),
         ({"llm_model": "m"}, "belong together"),
         ({"oidc_client_id": "c"}, "belong together"),
+        ('intak = "127.0.0.1:1"', r"svc\.toml: there is no setting 'intak'; did you mean intake\?"),
+        ("intake = 5", r"svc\.toml: intake cannot be used: expected `str`, got `int`$"),
+        ("var = ", r"svc\.toml"),
     ],
 )
-def test_a_wrong_setting_is_named(flags: dict[str, str], said: str) -> None:
+def test_a_wrong_setting_is_named(config: Path, flags: dict[str, str] | str, said: str) -> None:
+    """A text stands in the file; a misspelt setting must not be silently without effect."""
+    if isinstance(flags, str):
+        config.write_text(flags)
     with pytest.raises(SettingsError, match=said):
-        load_settings(flags, {})
+        load_settings({} if isinstance(flags, str) else flags, {})
 
 
-def test_an_unknown_name_in_the_file_is_refused(config: Path) -> None:
-    """A misspelt setting must not be silently without effect."""
-    config.write_text('intak = "127.0.0.1:1"\n')
-    with pytest.raises(SettingsError, match=r"svc\.toml: there is no setting 'intak'; did you mean intake\?"):
-        load_settings({}, {})
-
-
-def test_a_value_of_the_wrong_type_is_named_with_where_it_stands(config: Path) -> None:
-    """The file's path, or the variable's name; never the value of a variable, which may be a secret."""
-    config.write_text("intake = 5\n")
-    with pytest.raises(SettingsError, match=r"svc\.toml: intake cannot be used: expected `str`, got `int`$"):
-        load_settings({}, {})
-    config.unlink()
+def test_the_value_of_a_variable_is_not_repeated() -> None:
+    """It may be a secret."""
     with pytest.raises(SettingsError, match=r"^SVC_LLM_DAILY_TOKENS cannot be used: expected `int`, got `str`$"):
         load_settings({}, {"SVC_LLM_DAILY_TOKENS": "hush"})
 
@@ -70,12 +60,6 @@ def test_a_variable_that_only_looks_like_a_setting_is_told_by_name() -> None:
     others = {"SVC_REAL_DATA": "x", "SVC_FUZZ_TIMES": "9", "SVC_WRITE_PAGES": "1", "SVC_KEY": "k", "HOME": "/"}
     assert unknown_variables(others | {"SVC_VAR": "var", "SVC_LLM_KEY": "k"}) == []
     assert unknown_variables(others | {"SVC_NOSUCH": "hush", "SVC_INTAK": "hush"}) == ["SVC_INTAK", "SVC_NOSUCH"]
-
-
-def test_a_file_that_is_no_toml_is_named(config: Path) -> None:
-    config.write_text("var = \n")
-    with pytest.raises(SettingsError, match=r"svc\.toml"):
-        load_settings({}, {})
 
 
 def test_addresses() -> None:
@@ -99,10 +83,9 @@ def test_a_working_folder_that_may_not_be_looked_into_holds_no_settings(
     assert load_settings({}, {}).var == "another's"
 
 
-def test_a_setting_of_former_versions_is_told_and_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_of_former_versions_is_told_and_ignored(config: Path) -> None:
     """In the file and in the environment, with what there is instead; the rest of the file counts."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / CONFIG_FILE).write_text('projector = "process"\nlog_level = "debug"\n')
+    config.write_text('projector = "process"\nlog_level = "debug"\n')
     warned: list[str] = []
     environment = {"SVC_PROJECTOR": "process"}
     assert load_settings({}, environment, warned.append).log_level == "debug"
