@@ -295,7 +295,3 @@ def share_text(share: Share) -> str:
     low, high = share.interval
     value = "none" if share.value is None else f"{share.value:.3f}"
     return f"{value} ({share.hits} of {share.total}; {low:.2f}-{high:.2f})"
-
-
-def number_text(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"

@@ -2,18 +2,20 @@
 
     python -m tests.judges.report DATA_DIR [--json] [--shipped] [--locked] [--parts 10]
     python -m tests.judges.report DATA_DIR --answers FILE [--answers FILE …] [--json]
-    python -m tests.judges.report DATA_DIR --ask FILE [--limit 200] [--yes]
 
 DATA_DIR holds `labels/`. Rubric and boundary judge are trained for each of ten parts of the developers without that
-part, and judge it; `--parts` measures on the first so
-many of them, in that share of the time; `--shipped` uses the shipped weights, which have seen the labels. `--answers`
-measures recorded answers of a text model, `--ask` gets them from the endpoint that `SVC_LLM_URL`, `SVC_LLM_MODEL` and
-`SVC_LLM_KEY` name (`answers.py`). The outcome judge has rules written by hand with these sessions known, so its figures
-are not cross-validated.
+part, and judge it; `--parts` measures on the first so many of them, in that share of the time; `--shipped` uses the
+shipped weights, which have seen the labels. The outcome judge has rules written by hand with these sessions known, so
+its figures are not cross-validated.
+
+`--answers` measures recorded answers of a text model. A file of them has an object a line. Of a prompt: `id`, `intent`
+(null or "unclassified": it cannot be said) and the booleans, each true, false, null or "unsure". Of a gap: `session`,
+`turn` (the one after it, from 1) and `new_topic`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import click
 import msgspec
@@ -23,38 +25,28 @@ from rich.table import Table
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
 from aggregates.judging.prompt import forced_rubric, judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
-from aggregates.reading.verdicts import BOOLEANS, INTENTS, applicable
+from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
-from svc.settings import load_settings
-from tests.judges.answers import Answered, Recorded, ask_all, cost_told, measured_answers, questions, recorded
+from svc.llm.answers import Said
 from tests.judges.calibration import calibrated, calibration
-from tests.judges.judge import Item, prompt_turns
-from tests.judges.labels import (
-    FOLDS,
-    SessionItem,
-    fold_of,
-    labelled_items,
-    labelled_sessions,
-)
+from tests.judges.judge import Item, prompt_turns, read_lines
+from tests.judges.labels import FOLDS, SessionItem, fold_of, labelled_items, labelled_sessions
 from tests.judges.measures import (
     BoundaryMeasures,
     DecidedMeasures,
     Pair,
     PromptMeasures,
+    Share,
     measure_boundaries,
     measure_decided,
-    number_text,
-    own_score,
     pair_of,
-    score_of_expert,
     share_text,
     with_intervals,
     worst_misses,
 )
 from tests.judges.train import Item as TrainingItem
 from tests.judges.train import items_of, trained_without, unseen
-from tests.judges.train_boundary import train_boundary
-from tests.judges.train_outcome import unseen_verdicts
+from tests.judges.train_arcs import train_boundary, unseen_verdicts
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -153,166 +145,142 @@ def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]
     return frozenset(starts)
 
 
+# Recorded answers of a text model
+
+
+class PromptAnswer(msgspec.Struct, kw_only=True, rename={"item_id": "id"}):
+    """What was answered about one labelled prompt; quotes and the like are not measured."""
+
+    item_id: str
+    intent: Intent | Literal["unclassified"] | None
+    confidence: float = 0.0
+    goal_explicit: Said = None
+    scope_bounded: Said = None
+    references_concrete: Said = None
+    context_sufficient: Said = None
+    verification_requested: Said = None
+    root_cause_oriented: Said = None
+    plan_first: Said = None
+
+
+class GapAnswer(msgspec.Struct, kw_only=True):
+    """What was answered about the gap before a turn."""
+
+    session: str
+    turn: int
+    new_topic: bool
+
+
+class Recorded(NamedTuple):
+    prompts: Mapping[str, PromptAnswer]
+    gaps: Mapping[tuple[str, int], GapAnswer]
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """Recorded answers beside the labels."""
+
+    prompts: PromptMeasures
+    answered_prompts: int
+    gaps: int
+    boundaries: BoundaryMeasures  # of the gaps that were answered
+    unknown: int  # answers about nothing that is labelled here
+
+
+def recorded(files: Sequence[Path]) -> Recorded:
+    """The answers of these files; of two about the same the later one."""
+    prompts: dict[str, PromptAnswer] = {}
+    gaps: dict[tuple[str, int], GapAnswer] = {}
+    for path in files:
+        for number, line in enumerate(read_lines(path), 1):
+            try:
+                if "session" in line:
+                    gap = msgspec.convert(line, GapAnswer)
+                    gaps[gap.session, gap.turn] = gap
+                else:
+                    prompt = msgspec.convert(line, PromptAnswer)
+                    prompts[prompt.item_id] = prompt
+            except msgspec.ValidationError as error:
+                raise click.UsageError(f"{path}, line {number}: {error}") from error
+    return Recorded(prompts, gaps)
+
+
+def measured_answers(data_dir: Path, answers: Recorded, *, locked: bool = False) -> Answered:
+    """Recorded answers beside the labels of DATA_DIR, outside the lock box or only in it."""
+    items = [item for item in labelled_items(data_dir, "prompts", locked=locked) if str(item["id"]) in answers.prompts]
+    pairs = [_answered_pair(item, answers.prompts[str(item["id"])]) for item in items]
+    sessions = {str(each["session"]): each for each in labelled_items(data_dir, "sessions", locked=locked)}
+    known = {gap: said for gap, said in answers.gaps.items() if sessions.get(gap[0], {}).get("arcs")}
+    starts = {(name, arc["start"]) for name in {gap[0] for gap in known} for arc in sessions[name]["arcs"]}
+    judged = {gap for gap, said in known.items() if said.new_topic}
+    expert = known.keys() & starts
+    unknown = len(answers.prompts) - len(pairs) + len(answers.gaps) - len(known)
+    boundaries = BoundaryMeasures(len(expert & judged), len(judged), len(expert))
+    return Answered(with_intervals(pairs), len(pairs), len(known), boundaries, unknown)
+
+
+def _answered_pair(item: Item, answer: PromptAnswer) -> Pair:
+    intent = None if answer.intent == "unclassified" else answer.intent
+    said: dict[Any, Said] = {name: getattr(answer, name) for name in (applicable(intent) if intent else ())}
+    return pair_of(
+        item,
+        "unclassified" if intent is None else "ok",
+        intent,
+        {name: said[name] is True if name in said else None for name in BOOLEANS},
+        confidence=answer.confidence,
+        sure={name: value for name, value in said.items() if isinstance(value, bool)},
+    )
+
+
 # What is printed
 
 
-def print_report(measured: Report, console: Console, *, shipped: bool) -> None:
-    how = "weights of this version, which have seen these labels" if shipped else "by developers whom it has not seen"
-    _print_prompts(measured.prompts, console, f"Rubric judge, {how}")
-    console.print(_misses_table(measured.misses))
-    console.print("Boundary and outcome judges", style="bold")
-    console.print(_arcs_table(measured.boundaries, measured.decided))
-
-
-def _print_prompts(measured: PromptMeasures, console: Console, title: str) -> None:
-    console.print(title, style="bold")
-    for table in (_summary_table, _sure_table, _confusion_table):
-        console.print(table(measured))
-
-
-def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:
-    table = Table(*columns.split(", "))
-    for row in rows:
-        table.add_row(*map(str, row))
-    return table
-
-
-def _summary_table(measures: PromptMeasures) -> Table:
-    def figure(name: str, value: str) -> str:
-        low, high = measures.intervals[name]
-        return f"{value} ({low:.2f}-{high:.2f} by developer)"
-
-    intents = figure("intent_accuracy", share_text(measures.intent_accuracy))
-    rows: list[Sequence[object]] = [
-        ("prompts classified by the experts", measures.prompts),
-        ("status accuracy (all prompts)", share_text(measures.status_accuracy)),
-        ("intent accuracy", intents, ".66", ".72", ".90-.96"),
-        ("mean kappa", figure("mean_kappa", f"{measures.mean_kappa:.3f}"), ".50", ".60", ".78-.91"),
-        ("mean error of a prompt's own score", figure("score_error", f"{measures.score_error:.1f}"), 14, 11, "3.4-7.6"),
-        ("APG error", figure("apg_error", f"{measures.apg_error:.1f}"), 4, 3),
-        ("intent accuracy, surest first", _curve(measures.intents)),
-    ]
-    return _table("measure, value, must, reach for, experts", rows)
-
-
-def _curve(points: Sequence[tuple[float, float]]) -> str:
-    return ", ".join(f"{share:.0%} {right:.2f}" for share, right in points)
-
-
-def _sure_table(measures: PromptMeasures) -> Table:
-    columns = "boolean, told, sure true and right, sure false and right, surest first, kappa where both apply"
-    kappas = {str(name): value for name, value in measures.kappa.items()} | {"all": measures.mean_kappa}
-    rows = []
-    for name, each in measures.sure.items():
-        shares = map(share_text, (each.told, each.true, each.false))
-        rows.append((name, *shares, _curve(each.curve), number_text(kappas[name])))
-    return _table(columns, rows)
-
-
-def _confusion_table(measures: PromptMeasures) -> Table:
-    said = [*INTENTS, "unclassified", "skipped"]
-    counts = measures.confusion
-    rows = ((intent, *(counts[intent].get(name, "") for name in said)) for intent in INTENTS)
-    return _table(", ".join(["experts \\ judge", *said]), rows)
-
-
-def _misses_table(misses: Sequence[Pair]) -> Table:
-    rows = []
-    for pair in misses:
-        apart = [name for name in BOOLEANS if pair.expert[name] is not None and pair.expert[name] != pair.judged[name]]
-        judged = own_score(pair.judged_intent, pair.judged) if pair.judged_intent else 0.0
-        scores = (f"{score_of_expert(pair):.0f}", f"{judged:.0f}")
-        rows.append((pair.item_id, pair.expert_intent, pair.judged_intent, *scores, ", ".join(apart)))
-    return _table("worst misses, experts, judge, score, judged score, booleans apart", rows)
-
-
-def _arcs_table(found: BoundaryMeasures, decided: DecidedMeasures | None = None) -> Table:
-    rows: list[Sequence[object]] = [
-        ("boundary F1", f"{found.f1:.3f}", ".42", ".55"),
-        ("boundary precision", f"{found.precision:.3f} ({found.right} of {found.judged})"),
-        ("boundary recall", f"{found.recall:.3f} ({found.right} of {found.expert})"),
-    ]
-    if decided is not None:
-        rows += [
-            ("goal_complete, agreement where decided", share_text(decided.agreement), ".93"),
-            ("goal_complete, decided of what experts decide", share_text(decided.coverage), ".65"),
-            ("called not complete, right", share_text(decided.not_complete), ".80"),
-            ("decided where the experts could not say", share_text(decided.untold)),
-        ]
-    return _table("measure, value, must, reach for", rows)
-
-
-def _ask(data_dir: Path, file: Path, limit: int, *, yes: bool) -> None:
-    """Goes on where an earlier run stopped."""
-    settings = load_settings({})
-    if settings.llm_model is None:
-        raise click.UsageError("no text model is configured: set SVC_LLM_URL and SVC_LLM_MODEL")
-    wanted = questions(data_dir, _recorded((file,) if file.exists() else ()), limit)
-    click.echo(cost_told(wanted, settings.llm_model), err=True)
-    if wanted and not yes:
-        click.confirm("Ask?", abort=True, err=True)
-    click.echo(f"{ask_all(settings, wanted, file)} of {len(wanted)} answers were believed.", err=True)
-
-
-def _recorded(files: Sequence[Path]) -> Recorded:
-    try:
-        return recorded(files)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _print_answers(measured: Answered, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(msgspec.json.encode(measured).decode())
-        return
-    console = Console(width=160)
-    told = f"{measured.answered_prompts} prompts and {measured.gaps} gaps; {measured.unknown} are of nothing here"
-    _print_prompts(measured.prompts, console, f"Recorded answers: {told}")
-    console.print(_arcs_table(measured.boundaries))
-
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+def figures(measured: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every figure by its name; of a share its counts and its interval."""
+    if isinstance(measured, Share):
+        yield name, share_text(measured)
+    elif isinstance(measured, msgspec.Struct):
+        fields = {field: getattr(measured, field) for field in measured.__struct_fields__}
+        derived = {field: getattr(measured, field) for field in ("mean_kappa", "f1") if hasattr(measured, field)}
+        for field, value in (fields | derived).items():
+            yield from figures(value, f"{name} {field}".strip())
+    elif isinstance(measured, Mapping):
+        for key, value in measured.items():
+            yield from figures(value, f"{name} {key}")
+    elif measured and isinstance(measured, tuple) and isinstance(measured[0], tuple | msgspec.Struct):
+        for value in measured:
+            yield from figures(value, name)
+    else:
+        values = measured if isinstance(measured, tuple) else (measured,)
+        yield name, ", ".join(f"{each:.3f}" if isinstance(each, float) else str(each) for each in values)
 
 
 @click.command()
 @click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @click.option("--locked", is_flag=True, help="Judge the lock box with the weights of this version: once, at the end.")
 @click.option("--shipped", is_flag=True, help="Judge with the weights of this version instead of cross-validating.")
+@click.option("--parts", type=click.IntRange(2, FOLDS), default=FOLDS, help="Measure on so many parts of developers.")
 @click.option(
-    "--parts",
-    type=click.IntRange(2, FOLDS),
-    default=FOLDS,
-    help="Train and measure on so many parts of the developers.",
+    "--answers",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Measure these recorded answers of a text model.",
 )
-@click.option("--answers", "files", multiple=True, type=_FILE, help="Measure these recorded answers of a text model.")
-@click.option("--ask", "asked", type=_NEW_FILE, help="Ask the configured text model; write its answers to this file.")
-@click.option("--limit", default=200, show_default=True, help="Ask about so many prompts, and so many gaps.")
-@click.option("--yes", is_flag=True, help="Do not wait for a word on what it may cost.")
-def main(
-    data_dir: Path,
-    as_json: bool,
-    locked: bool,
-    shipped: bool,
-    parts: int,
-    files: tuple[Path, ...],
-    asked: Path | None,
-    limit: int,
-    yes: bool,
-) -> None:
+def main(data_dir: Path, as_json: bool, locked: bool, shipped: bool, parts: int, files: tuple[Path, ...]) -> None:
     """Measure the judges on DATA_DIR/labels: the embedded ones, or a text model."""
-    if asked is not None:
-        _ask(data_dir, asked, limit, yes=yes)
-        files = (*files, asked)
+    measured: Report | Answered
     if files:
-        _print_answers(measured_answers(data_dir, _recorded(files), locked=locked), as_json=as_json)
-        return
-    measured = report(data_dir, shipped=shipped, locked=locked, parts=parts)
+        measured = measured_answers(data_dir, recorded(files), locked=locked)
+    else:
+        measured = report(data_dir, shipped=shipped, locked=locked, parts=parts)
     if as_json:
         click.echo(msgspec.json.encode(measured).decode())
-    else:
-        print_report(measured, Console(width=160), shipped=shipped or locked)
+        return
+    table = Table("figure", "value")
+    for row in figures(measured):
+        table.add_row(*row)
+    Console(width=160).print(table)
 
 
 if __name__ == "__main__":

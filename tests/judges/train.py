@@ -27,7 +27,7 @@ from aggregates.reading.prompt_text import split_pasted
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.readings import CROSSED
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
-from tests.judges import regression, train_boundary, train_outcome
+from tests.judges import regression, train_arcs
 from tests.judges.calibration import Calibration, Unseen, calibrated, calibration, weighed
 from tests.judges.labels import (
     FOLDS,
@@ -281,8 +281,8 @@ def rubric(data_dir: Path) -> None:
 def boundary(data_dir: Path) -> None:
     """Write the weights of the boundary judge."""
     sessions = labelled_sessions(data_dir)
-    model = train_boundary.train_boundary(sessions)
-    (_AGGREGATES / "judging" / "boundary.json").write_text(train_boundary.source_of(model), encoding="utf-8")
+    model = train_arcs.train_boundary(sessions)
+    (_AGGREGATES / "judging" / "boundary.json").write_text(train_arcs.source_of(model), encoding="utf-8")
     click.echo(f"boundary: {len(sessions)} labelled sessions")
 
 
@@ -290,9 +290,9 @@ def boundary(data_dir: Path) -> None:
 @_data_dir
 def outcome(data_dir: Path) -> None:
     """Write the weights of the outcome judge."""
-    rows = train_outcome.arc_rows(labelled_sessions(data_dir))
-    model = train_outcome.train_outcome(rows)
-    (_AGGREGATES / "judging" / "outcome.json").write_text(train_outcome.source_of(model), encoding="utf-8")
+    rows = train_arcs.arc_rows(labelled_sessions(data_dir))
+    model = train_arcs.train_outcome(rows)
+    (_AGGREGATES / "judging" / "outcome.json").write_text(train_arcs.source_of(model), encoding="utf-8")
     click.echo(f"outcome: {len(rows)} labelled goal arcs")
 
 

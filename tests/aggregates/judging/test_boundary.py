@@ -6,8 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.judging.boundary import (
-    BEFORE_ANY,
-    COMMITTED,
     EXPANDED,
     EXPANSION,
     BoundaryModel,
@@ -15,7 +13,6 @@ from aggregates.judging.boundary import (
     as_typed,
     boundary_signals,
     cannot_shift,
-    contributions,
     expands,
     topic_shift,
     verdict_of,
@@ -25,6 +22,7 @@ from aggregates.reading.verdicts import Evidence
 from aggregates.turns.turn import Turn
 from tests.support.judging import turn
 from tests.support.stages import MINUTE, SECOND, SPAN, prompt, response, turn_at, worked
+from tests.support.tables import table
 
 FIRST = turn("Rename getUsr to getUser in src/user.ts", marks="C", changed=("src/user.ts",))
 
@@ -61,37 +59,14 @@ def test_idle_time_alone_is_no_boundary(text: str, minutes: int) -> None:
     assert boundary_signals(OpenArc([FIRST]), later) == soon
 
 
-DONE = turn(
-    "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop.",
-    answer="Fixed: parse() returns an empty list for empty input. All 14 tests pass.",
-    marks="CKa",
-    changed=("src/parser.py",),
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "file", "shifts"),
-    [
-        ("Now write the install instructions for Windows into the README", "README.md", True),
-        ("The login page is slow on mobile. Find out why and fix it.", "web/login.tsx", True),
-        ("Perfect. Commit that, please.", "src/parser.py", False),
-        ("Also handle None in the same way", "src/parser.py", False),
-        ("why does it return a list and not a tuple?", "src/parser.py", False),
-    ],
-)
-def test_plain_cases_after_finished_work(text: str, file: str, shifts: bool) -> None:
-    """A quarter of an hour later. It guards the wiring: none of these is a close call."""
-    assert topic_shift(OpenArc([DONE]), turn(text, place=16, marks="Ca", changed=(file,))).shift is shifts
-
-
-@pytest.mark.parametrize(
+@table(
     ("bias", "shifts", "after_commit"),
-    [
-        pytest.param(1, True, True, id="above even odds"),
-        pytest.param(0, False, True, id="even odds"),
-        pytest.param(-699, False, True, id="just short of what a commit adds"),
-        pytest.param(-700, False, False, id="all that a commit adds"),
-    ],
+    {
+        "above even odds": (1, True, True),
+        "even odds": (0, False, True),
+        "just short of what a commit adds": (-699, False, True),
+        "all that a commit adds": (-700, False, False),
+    },
 )
 def test_a_commit_adds_seven_tenths_of_a_logit(bias: int, shifts: bool, after_commit: bool) -> None:
     """Without one a prompt shifts above 0; after one it continues from -0.7 down."""
@@ -132,20 +107,20 @@ def test_a_gap_is_unsure_from_the_bound_on(chance: float, unsure: bool) -> None:
     assert (verdict.shift, verdict.unsure) == (chance > 0.2, unsure)
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "why"),
-    [
-        pytest.param(prompt(words="b"), None, id="a plain prompt"),
-        pytest.param(None, "the prompt was not captured", id="not captured"),
-        pytest.param(prompt(navigational="short"), "only navigates", id="navigates"),
-        pytest.param(prompt("phrase:correcting"), "corrects what came before", id="corrects"),
-        pytest.param(prompt("phrase:failing"), "corrects what came before", id="reports a failure"),
-        pytest.param(prompt("phrase:accepting"), None, id="accepts"),
-        pytest.param(prompt("phrase:failing", "words over 10"), "corrects what came before", id="in few words"),
-        pytest.param(prompt("phrase:failing", "words over 16"), None, id="in over sixteen words"),
-        pytest.param(prompt("phrase:correcting", opens=("names a new task",)), None, id="and names a new task"),
-        pytest.param(prompt(words="a"), "repeats the prompt before", id="repeats"),
-    ],
+    {
+        "a plain prompt": (prompt(words="b"), None),
+        "not captured": (None, "the prompt was not captured"),
+        "navigates": (prompt(navigational="short"), "only navigates"),
+        "corrects": (prompt("phrase:correcting"), "corrects what came before"),
+        "reports a failure": (prompt("phrase:failing"), "corrects what came before"),
+        "accepts": (prompt("phrase:accepting"), None),
+        "in few words": (prompt("phrase:failing", "words over 10"), "corrects what came before"),
+        "in over sixteen words": (prompt("phrase:failing", "words over 16"), None),
+        "and names a new task": (prompt("phrase:correcting", opens=("names a new task",)), None),
+        "repeats": (prompt(words="a"), "repeats the prompt before"),
+    },
 )
 def test_why_a_turn_stays_whatever_it_says(said: PromptReading | None, why: str | None) -> None:
     arc, later = OpenArc([turn_at(0, prompt(words="a"))]), turn_at(1, said)
@@ -172,38 +147,26 @@ def test_a_command_that_is_worked_on_may_open_another_topic() -> None:
     assert cannot_shift(arc, turn_at(1, command, work=worked(read=(1,)))) is None
 
 
-def test_commands_that_follow_each_other_are_one_way_to_a_goal() -> None:
-    """Until somebody says in words what is wanted."""
-    command = turn_at(0, prompt(navigational="command"), answer=response())
-    arc, later = OpenArc([command]), turn_at(1, prompt(navigational="command"), answer=response())
-    assert cannot_shift(arc, later) == "no topic before it"
-    arc.add(turn_at(2, prompt(words="a")))
-    assert cannot_shift(arc, turn_at(3, prompt(navigational="command"), answer=response())) is None
-
-
 TYPED = replace(prompt(navigational="command"), characters=12)
 TEXT = replace(prompt("words over 16", words="a b c"), characters=600)
 AT_ONCE = 1 + 4 * SECOND / MINUTE
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "later", "made"),
-    [
-        pytest.param(turn_at(1, TYPED), turn_at(AT_ONCE, TEXT), True, id="four seconds after a command"),
-        pytest.param(turn_at(1, TYPED), turn_at(2, TEXT), False, id="a minute after it"),
-        pytest.param(turn_at(1, TYPED, answer=response()), turn_at(AT_ONCE, TEXT), False, id="it was answered"),
-        pytest.param(turn_at(1, TEXT), turn_at(AT_ONCE, TEXT), False, id="after a prompt"),
-        pytest.param(
-            turn_at(1, replace(TYPED, clears=True)), turn_at(AT_ONCE, TEXT), False, id="after a clear somebody pastes"
-        ),
-        pytest.param(
+    {
+        "four seconds after a command": (turn_at(1, TYPED), turn_at(AT_ONCE, TEXT), True),
+        "a minute after it": (turn_at(1, TYPED), turn_at(2, TEXT), False),
+        "it was answered": (turn_at(1, TYPED, answer=response()), turn_at(AT_ONCE, TEXT), False),
+        "after a prompt": (turn_at(1, TEXT), turn_at(AT_ONCE, TEXT), False),
+        "after a clear somebody pastes": (turn_at(1, replace(TYPED, clears=True)), turn_at(AT_ONCE, TEXT), False),
+        "a command that only sets something has no text": (
             turn_at(1, prompt(navigational="command", opens=("sets up the session",))),
             turn_at(AT_ONCE, TEXT),
             False,
-            id="a command that only sets something has no text",
         ),
-        pytest.param(turn_at(1, TYPED), turn_at(AT_ONCE, replace(TEXT, characters=30)), False, id="hardly longer"),
-    ],
+        "hardly longer": (turn_at(1, TYPED), turn_at(AT_ONCE, replace(TEXT, characters=30)), False),
+    },
 )
 def test_the_text_of_a_command_is_no_prompt_of_a_person(before: Turn, later: Turn, made: bool) -> None:
     assert expands(before, later) is made
@@ -217,38 +180,22 @@ WEIGHTS = {"over 6 words": 10, "goes back": 20, "names a step": 20, "names a fil
 LONG = prompt("words over 6", "path", "has report", opens=("goes back", "names a step"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("weights", "bias", "told"),
-    [
-        pytest.param(
-            WEIGHTS, 0, ("says what is wrong", "goes back", "names a step", "over 6 words"), id="the four heaviest"
-        ),
-        pytest.param(WEIGHTS, -1_000, (), id="none speaks for the verdict"),
-        pytest.param(
+    {
+        "the four heaviest": (WEIGHTS, 0, ("says what is wrong", "goes back", "names a step", "over 6 words")),
+        "none speaks for the verdict": (WEIGHTS, -1_000, ()),
+        "those that speak for the same topic": (
             {"over 6 words": -1, "names a file": -3, "names a step": 1},
             0,
             ("names a file", "over 6 words"),
-            id="those that speak for the same topic",
         ),
-        pytest.param(
-            {"over 6 words": 2, "names a file": -2}, 0, ("names a file",), id="those for the same topic at even odds"
-        ),
-        pytest.param({"over 6 words": 1, "names a file": 0}, 0, ("over 6 words",), id="none that weighs nothing"),
-    ],
+        "those for the same topic at even odds": ({"over 6 words": 2, "names a file": -2}, 0, ("names a file",)),
+        "none that weighs nothing": ({"over 6 words": 1, "names a file": 0}, 0, ("over 6 words",)),
+    },
 )
 def test_the_heaviest_signals_are_told_as_evidence(weights: dict[str, int], bias: int, told: tuple[str, ...]) -> None:
     """Those that speak for the verdict, at most four, the heaviest first and then by name."""
     arc, later = OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG)
     evidence = topic_shift(arc, later, BoundaryModel(bias, weights)).evidence
     assert evidence == tuple(Evidence(what, 9, SPAN) for what in told)
-
-
-@pytest.mark.parametrize("after_commit", [False, True])
-def test_all_that_is_weighed_is_told_the_heaviest_first(after_commit: bool) -> None:
-    """With the bias, and with the commit where there was one; nothing that weighs nothing."""
-    model = BoundaryModel(-1_000, {"over 6 words": -40, "names a step": 40, "goes back": 0})
-    found = contributions(
-        OpenArc([turn_at(0, prompt("words over 10"))]), turn_at(9, LONG), after_commit=after_commit, model=model
-    )
-    commit = [(COMMITTED, 700)] if after_commit else []
-    assert found == [(BEFORE_ANY, -1_000), *commit, ("names a step", 40), ("over 6 words", -40)]

@@ -7,6 +7,7 @@ from aggregates.reading.readings import PromptReading, ResponseReading
 from aggregates.turns.turn import Turn, Work
 from tests.judges.names import SIGNALS
 from tests.support.stages import HOUR, MINUTE, prompt, response, turn_at, worked
+from tests.support.tables import table
 
 PLAIN = prompt("words over 10")
 WORDS = tuple("abcdefghijklmnop")
@@ -68,9 +69,7 @@ def test_what_the_prompt_says_is_a_signal(flag: str, signals: list[str]) -> None
     [
         pytest.param(word(1), "", 1, id="one new word"),
         pytest.param(word(1), word(1), 0, id="one known word"),
-        pytest.param(word(3), "", 1, id="three new words"),
         pytest.param(word(4), "", 2, id="four new words"),
-        pytest.param(word(8), word(1), 2, id="seven new words and a known one"),
         pytest.param(word(8), "", 3, id="eight new words"),
     ],
 )
@@ -92,17 +91,16 @@ def test_words_of_six_turns_are_remembered(turns_between: int, new: bool) -> Non
     assert ("a word or more is new" in shown(prompt("words over 10", topic="a"), *before)) is new
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "answer", "known", "of"),
-    [
-        pytest.param(word(5), None, word(2), [], id="three of ten"),
-        pytest.param(word(6), None, word(2), [30], id="three of eleven"),
-        pytest.param(word(3), word(3, start=3), word(2), [30], id="of prompt and answer together"),
-        pytest.param(word(10), None, word(2), [30], id="three of fifteen"),
-        pytest.param(word(11), None, word(2), [30, 20], id="three of sixteen"),
-        pytest.param(word(7), None, "", [30, 20], id="one of twelve"),
-        pytest.param(word(8), None, "", [30, 20, 8], id="one of thirteen"),
-    ],
+    {
+        "three of ten": (word(5), None, word(2), []),
+        "three of eleven": (word(6), None, word(2), [30]),
+        "of prompt and answer together": (word(3), word(3, start=3), word(2), [30]),
+        "three of sixteen": (word(11), None, word(2), [30, 20]),
+        "one of twelve": (word(7), None, "", [30, 20]),
+        "one of thirteen": (word(8), None, "", [30, 20, 8]),
+    },
 )
 def test_the_share_of_known_words_is_smoothed(said: str, answer: str | None, known: str, of: list[int]) -> None:
     """Five words are added to them, one as known: of few words a share says little."""
@@ -157,14 +155,13 @@ def test_what_was_said_earlier_is_not_new_to_the_last_turns() -> None:
     assert FRESH not in found
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "work", "signals"),
-    [
-        pytest.param(worked(changed=(1,)), worked(changed=(1, 2)), ["changes the same files"], id="one file again"),
-        pytest.param(worked(changed=(1,)), worked(changed=(2,)), [], id="another file"),
-        pytest.param(worked(read=(1,)), worked(changed=(1,)), [], id="a file that was only read"),
-        pytest.param(worked(changed=(1,)), worked(read=(1,)), [], id="a file that is only read"),
-    ],
+    {
+        "one file again": (worked(changed=(1,)), worked(changed=(1, 2)), ["changes the same files"]),
+        "another file": (worked(changed=(1,)), worked(changed=(2,)), []),
+        "a file that is only read": (worked(changed=(1,)), worked(read=(1,)), []),
+    },
 )
 def test_the_same_files_say_that_it_goes_on(before: Work, work: Work, signals: list[str]) -> None:
     assert shown(PLAIN, turn_at(0, PLAIN, answer=response(), work=before), work=work) == signals
@@ -174,27 +171,25 @@ COMMAND, SHIPS = "the turn before was a command", "a commit or a merge was asked
 FINDING, HARDLY = "the last prompt described a finding", "hardly an answer before"
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "answer", "marks", "signals"),
-    [
-        pytest.param(PLAIN, response(asks=True), "", ["the answer before asks something"], id="an offer"),
-        pytest.param(PLAIN, response("", "invites", asks=True), "", ["the answer before offers more"], id="more help"),
-        pytest.param(PLAIN, response("", "closes"), "", ["the answer before closes"], id="closing words"),
-        pytest.param(PLAIN, response("", "breaks_off"), "", ["the answer before broke off"], id="in the middle"),
-        pytest.param(PLAIN, response(characters=19), "", [HARDLY], id="hardly an answer"),
-        pytest.param(PLAIN, response(characters=20), "", [], id="a short answer"),
-        pytest.param(PLAIN, None, "", [HARDLY], id="no answer"),
-        pytest.param(PLAIN, response(), "I", ["the work before was interrupted"], id="interruption"),
-        pytest.param(PLAIN, response(), "CKa", [], id="plain work"),
-        pytest.param(prompt(opens=("asks to commit or merge",)), response(), "", [SHIPS], id="asked to commit"),
-        pytest.param(None, response(), "", [], id="a prompt that was not captured"),
-        pytest.param(prompt(navigational="short"), response(), "", [], id="a short prompt"),
-        pytest.param(prompt(navigational="command"), response(), "", [COMMAND], id="a command"),
-        pytest.param(prompt("prose"), response(), "", [FINDING], id="a finding in prose"),
-        pytest.param(prompt(opens=("rates a severity",)), response(), "", [FINDING], id="a severity"),
-        pytest.param(prompt(opens=("passes on a comment",)), response(), "", [FINDING], id="a comment passed on"),
-        pytest.param(prompt(opens=("remarks like a reviewer",)), response(), "", [FINDING], id="a remark"),
-    ],
+    {
+        "an offer": (PLAIN, response(asks=True), "", ["the answer before asks something"]),
+        "more help": (PLAIN, response("", "invites", asks=True), "", ["the answer before offers more"]),
+        "closing words": (PLAIN, response("", "closes"), "", ["the answer before closes"]),
+        "in the middle": (PLAIN, response("", "breaks_off"), "", ["the answer before broke off"]),
+        "hardly an answer": (PLAIN, response(characters=19), "", [HARDLY]),
+        "a short answer": (PLAIN, response(characters=20), "", []),
+        "no answer": (PLAIN, None, "", [HARDLY]),
+        "interruption": (PLAIN, response(), "I", ["the work before was interrupted"]),
+        "plain work": (PLAIN, response(), "CKa", []),
+        "asked to commit": (prompt(opens=("asks to commit or merge",)), response(), "", [SHIPS]),
+        "a prompt that was not captured": (None, response(), "", []),
+        "a short prompt": (prompt(navigational="short"), response(), "", []),
+        "a command": (prompt(navigational="command"), response(), "", [COMMAND]),
+        "a finding in prose": (prompt("prose"), response(), "", [FINDING]),
+        "a severity": (prompt(opens=("rates a severity",)), response(), "", [FINDING]),
+    },
 )
 def test_how_the_turn_before_ended_is_a_signal(
     said: PromptReading | None, answer: ResponseReading | None, marks: str, signals: list[str]
@@ -203,27 +198,17 @@ def test_how_the_turn_before_ended_is_a_signal(
     assert shown(PLAIN, turn_at(0, said, answer=answer, work=worked(marks))) == signals
 
 
-@pytest.mark.parametrize(
-    ("after", "holds"), [([turn_at(1, PLAIN)], False), ([turn_at(1, prompt(navigational="short"))], True)]
-)
-def test_a_finding_is_that_of_the_last_real_prompt(after: list[Turn], holds: bool) -> None:
-    """A turn that only navigates is none."""
-    assert (FINDING in shown(PLAIN, turn_at(0, prompt("prose")), *after)) is holds
-
-
-@pytest.mark.parametrize(
+@table(
     ("said", "answer", "marks", "finished"),
-    [
-        pytest.param(PLAIN, response("", "closes"), "", True, id="an answer that closes"),
-        pytest.param(PLAIN, response("", "reports_done"), "", True, id="one that says done"),
-        pytest.param(PLAIN, response(), "", False, id="a plain one"),
-        pytest.param(PLAIN, None, "CM", True, id="a commit"),
-        pytest.param(prompt(opens=("asks to commit or merge",)), None, "", True, id="a commit that was asked for"),
-        pytest.param(PLAIN, response("", "closes"), "I", False, id="an interruption"),
-        pytest.param(PLAIN, response("", "closes", asks=True), "", False, id="an answer that asks"),
-        pytest.param(PLAIN, response("", "closes", "invites", asks=True), "", True, id="one that offers more"),
-        pytest.param(None, None, "", False, id="nothing seen"),
-    ],
+    {
+        "an answer that closes": (PLAIN, response("", "closes"), "", True),
+        "one that says done": (PLAIN, response("", "reports_done"), "", True),
+        "a commit": (PLAIN, None, "CM", True),
+        "a commit that was asked for": (prompt(opens=("asks to commit or merge",)), None, "", True),
+        "an interruption": (PLAIN, response("", "closes"), "I", False),
+        "an answer that asks": (PLAIN, response("", "closes", asks=True), "", False),
+        "one that offers more": (PLAIN, response("", "closes", "invites", asks=True), "", True),
+    },
 )
 def test_a_request_after_finished_work_is_a_signal(
     said: PromptReading | None, answer: ResponseReading | None, marks: str, finished: bool
@@ -239,20 +224,16 @@ REVIEW = prompt("phrase:review_asked", "words over 10")
 ORDER = "a short order after a review"
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "before", "holds"),
-    [
-        pytest.param(prompt(), [REVIEW], True, id="few words after a review"),
-        pytest.param(PLAIN, [REVIEW], False, id="over ten words"),
-        pytest.param(prompt("words over 10", opens=("picks from a list",)), [REVIEW], True, id="picks from its list"),
-        pytest.param(prompt(), [PLAIN], False, id="few words after no review"),
-        pytest.param(prompt(), [PLAIN, REVIEW], False, id="a review that is not the goal"),
-        pytest.param(prompt(), [REVIEW, PLAIN], True, id="a review that is the goal"),
-        pytest.param(prompt(), [prompt(navigational="command"), REVIEW], True, id="a review after a command"),
-        pytest.param(
-            prompt(), [prompt("phrase:review_asked", navigational="command")], False, id="a review by command"
-        ),
-    ],
+    {
+        "few words after a review": (prompt(), [REVIEW], True),
+        "over ten words": (PLAIN, [REVIEW], False),
+        "picks from its list": (prompt("words over 10", opens=("picks from a list",)), [REVIEW], True),
+        "few words after no review": (prompt(), [PLAIN], False),
+        "a review that is not the goal": (prompt(), [PLAIN, REVIEW], False),
+        "a review by command": (prompt(), [prompt("phrase:review_asked", navigational="command")], False),
+    },
 )
 def test_a_short_order_after_a_review_goes_on(said: PromptReading, before: list[PromptReading], holds: bool) -> None:
     """At most ten words, or a pick from a list, where the goal was a review."""
@@ -272,16 +253,16 @@ def test_three_new_words_and_a_turning_opening_turn_to_something_new(
 TEN, TWENTY, AN_HOUR = (f"stands apart, {time} later" for time in ("10 minutes", "20 minutes", "an hour"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("after_us", "signals"),
-    [
-        pytest.param(10 * MINUTE, [], id="ten minutes"),
-        pytest.param(10 * MINUTE + 1, [TEN], id="over ten minutes"),
-        pytest.param(20 * MINUTE, [TEN], id="twenty minutes"),
-        pytest.param(20 * MINUTE + 1, [TEN, TWENTY], id="over twenty minutes"),
-        pytest.param(HOUR, [TEN, TWENTY], id="an hour"),
-        pytest.param(HOUR + 1, [TEN, TWENTY, AN_HOUR], id="over an hour"),
-    ],
+    {
+        "ten minutes": (10 * MINUTE, []),
+        "over ten minutes": (10 * MINUTE + 1, [TEN]),
+        "twenty minutes": (20 * MINUTE, [TEN]),
+        "over twenty minutes": (20 * MINUTE + 1, [TEN, TWENTY]),
+        "an hour": (HOUR, [TEN, TWENTY]),
+        "over an hour": (HOUR + 1, [TEN, TWENTY, AN_HOUR]),
+    },
 )
 def test_time_counts_from_the_turn_before_where_a_prompt_stands_apart(after_us: int, signals: list[str]) -> None:
     """Three new words; two are too few."""
@@ -315,24 +296,18 @@ CHANGED = worked("C", changed=(1,))
 PLAN, ANOTHER_FINDING = prompt("plan handed over", topic=word(3)), prompt("prose", topic=word(3))
 
 
-@pytest.mark.parametrize(
+@table(
     ("said", "before", "stands"),
-    [
-        pytest.param(ANOTHER_FINDING, [turn_at(0, prompt("prose"))], False, id="one finding after the other"),
-        pytest.param(
-            ANOTHER_FINDING, [turn_at(0, prompt("prose")), turn_at(1, PLAIN)], False, id="with a prompt in between"
-        ),
-        pytest.param(ANOTHER_FINDING, [turn_at(0, PLAIN)], True, id="the first finding"),
-        pytest.param(prompt(topic=word(3)), [turn_at(0, prompt("prose"))], True, id="no finding after one"),
-        pytest.param(PLAN, [turn_at(0, PLAIN)], False, id="a plan after the talk that led to it"),
-        pytest.param(PLAN, [turn_at(0, PLAIN, work=CHANGED)], True, id="a plan after a change"),
-        pytest.param(PLAN, [turn_at(0, PLAIN, work=CHANGED), turn_at(1, PLAIN)], True, id="a plan after an older one"),
-        pytest.param(PLAN, [turn_at(0, PLAIN, work=worked("CI"))], False, id="a plan after an interruption"),
-        pytest.param(
-            prompt(topic=word(3)), [turn_at(0, PLAIN, answer=response(asks=True))], False, id="after an offer"
-        ),
-        pytest.param(prompt(topic=word(3)), [turn_at(0, PLAIN, answer=response())], True, id="after a plain answer"),
-    ],
+    {
+        "with a prompt in between": (ANOTHER_FINDING, [turn_at(0, prompt("prose")), turn_at(1, PLAIN)], False),
+        "the first finding": (ANOTHER_FINDING, [turn_at(0, PLAIN)], True),
+        "no finding after one": (prompt(topic=word(3)), [turn_at(0, prompt("prose"))], True),
+        "a plan after the talk that led to it": (PLAN, [turn_at(0, PLAIN)], False),
+        "a plan after a change": (PLAN, [turn_at(0, PLAIN, work=CHANGED)], True),
+        "a plan after an interruption": (PLAN, [turn_at(0, PLAIN, work=worked("CI"))], False),
+        "after an offer": (prompt(topic=word(3)), [turn_at(0, PLAIN, answer=response(asks=True))], False),
+        "after a plain answer": (prompt(topic=word(3)), [turn_at(0, PLAIN, answer=response())], True),
+    },
 )
 def test_what_came_before_may_keep_a_prompt_from_standing_apart(
     said: PromptReading, before: list[Turn], stands: bool
@@ -341,18 +316,15 @@ def test_what_came_before_may_keep_a_prompt_from_standing_apart(
     assert bool(apart(said, *before)) is stands
 
 
-@pytest.mark.parametrize(
+@table(
     ("earlier", "later", "same"),
-    [
-        pytest.param(word(7), word(7), True, id="the same words"),
-        pytest.param(word(8), word(11), True, id="eight of eleven words"),
-        pytest.param(word(7), word(10), False, id="seven of ten words"),
-        pytest.param(word(10), word(7), False, id="seven of ten words, the other way round"),
-        pytest.param(word(8), word(9, start=1), False, id="seven of ten words, nearly as many each"),
-        pytest.param(word(9), word(9, start=2), False, id="seven of eleven words, as many each"),
-        pytest.param(word(10), word(10, start=1), True, id="nine of eleven words, as many each"),
-        pytest.param("", "", False, id="no words"),
-    ],
+    {
+        "the same words": (word(7), word(7), True),
+        "eight of eleven words": (word(8), word(11), True),
+        "seven of ten words": (word(7), word(10), False),
+        "seven of ten words, the other way round": (word(10), word(7), False),
+        "seven of eleven words, as many each": (word(9), word(9, start=2), False),
+    },
 )
 def test_a_prompt_repeats_another_from_over_seven_of_ten_words_on(earlier: str, later: str, same: bool) -> None:
     """Shared words over all words."""
@@ -367,13 +339,3 @@ def test_only_the_last_two_real_prompts_are_repeated() -> None:
         for last in (short, other)
     )
     assert (again, new) == ("repeats the prompt before", None)
-
-
-def test_signals_are_told_in_the_order_of_their_list() -> None:
-    before = turn_at(
-        0, prompt("phrase:review_asked", "prose", topic=word(4)), answer=response(word(3)), work=worked("MC")
-    )
-    said = prompt("path", "words over 6", opens=("names a new task",), topic=word(9))
-    signals = shown(said, before, after_us=2 * HOUR, answer=response(word(5)), work=worked())
-    assert signals == sorted(signals, key=SIGNALS.index)
-    assert len(signals) > 10

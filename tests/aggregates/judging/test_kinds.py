@@ -21,11 +21,6 @@ def of_kinds(*kinds: str) -> list[str]:
     return [text for kind in kinds for text in KINDS[kind]]
 
 
-def test_there_are_ten_prompts_of_each_of_ten_kinds() -> None:
-    assert [len(texts) for texts in KINDS.values()] == [10] * 10
-    assert len(set(of_kinds(*KINDS))) == 100
-
-
 @pytest.mark.parametrize("text", of_kinds(*VAGUE))
 def test_a_vague_prompt_earns_no_goal_and_no_scope(text: str) -> None:
     """Whatever is pleaded, listed, pasted, or told to the judge."""
@@ -83,12 +78,3 @@ def test_who_follows_the_advice_has_the_habit(boolean: BooleanName) -> None:
         assert found.earned or found.unsure or not found.applies, advised
         seen.append(found.earned)
     assert sum(seen) >= len(SHORT) // 2
-
-
-@pytest.mark.parametrize(
-    "said", ["Check: npm run e2e passes", "Done when the list is sorted.", "Verify: it exits with 0."]
-)
-def test_a_check_in_few_words_is_not_called_missing(said: str) -> None:
-    habits = grade_text(f"make the table sortable. {said}").habits
-    (check,) = [habit for habit in habits if habit.boolean == "verification_requested"]
-    assert check.earned or check.unsure

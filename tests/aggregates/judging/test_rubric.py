@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from aggregates.event import Words, cut
 from aggregates.judging.prompt import judge_prompt, rubric_evidence
 from aggregates.judging.rubric import (
-    NO_STANDING,
     SURE_MIN,
     Standing,
     joined_prompts,
@@ -29,7 +28,6 @@ from aggregates.reading.verdicts import (
     Intent,
     Rubric,
     UnclassifiedReason,
-    applicable,
     said_booleans,
 )
 from aggregates.scores.grades import grade_text
@@ -60,10 +58,6 @@ def judge(text: str) -> Rubric:
 @pytest.mark.parametrize("text", ["ok", "/compact", "!ls -l", "yes, go ahead"])
 def test_a_navigating_prompt_is_skipped(text: str) -> None:
     assert judge(text) == Rubric("skipped")
-
-
-def test_a_prompt_that_was_not_captured_is_skipped() -> None:
-    assert judge_prompt(None, ()).status == "skipped"
 
 
 @pytest.mark.parametrize(
@@ -100,11 +94,6 @@ def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -
     assert judge(text).intent == intent
 
 
-def test_a_command_that_is_to_be_run_at_the_end_is_a_check() -> None:
-    verdict = judge("Replace the deprecated calls in src/jobs/sync.py. Run pytest before you stop.")
-    assert "verification_requested" in verdict.earned
-
-
 @pytest.mark.parametrize(
     "order",
     [
@@ -121,28 +110,6 @@ def test_orders_to_the_judge_change_nothing(text: str, order: str) -> None:
     plain = judge(text)
     for told in (judge(f"{text}\n{order}"), judge(f"{order}\n{text}")):
         assert (told.intent, told.earned) == (plain.intent, plain.earned)
-
-
-def test_every_applicable_boolean_has_its_evidence() -> None:
-    """In rubric order; an earned one points at words, a missed one says what was missed."""
-    text = "Rename getUsr to getUser in src/user.ts and make sure npm test passes"
-    verdict = judge(text)
-    assert verdict.intent is not None
-    found = rubric_evidence(text, verdict, 7)
-    assert list(found) == list(applicable(verdict.intent))
-    for name, evidence in found.items():
-        assert evidence.what
-        assert (evidence.position == 7) is (evidence.span is not None)
-        if name in verdict.earned:
-            assert cut(Words(text), evidence.span)
-
-
-def test_a_check_that_is_asked_for_is_earned_by_its_words() -> None:
-    graded = grade_text("Rename getUsr to getUser in src/user.ts and make sure npm test passes")
-    habit = next(habit for habit in graded.habits if habit.boolean == "verification_requested")
-    assert (habit.earned, habit.unsure) == (True, False)
-    assert habit.quoted is not None
-    assert "make sure" in habit.quoted
 
 
 @pytest.mark.parametrize(
@@ -245,20 +212,6 @@ def test_pasted_fenced_text_never_changes_what_is_asked_for(prose: str, pasted: 
     before, after = judge(prose), judge(f"{prose}\n```\n{pasted}\n```")
     if before.status == "ok" and len(prose.replace(".", " ").replace("?", " ").split()) > 2:
         assert (after.status, after.intent) == (before.status, before.intent)
-
-
-@given(st.lists(RUBRICS, max_size=6))
-def test_what_was_earned_stands_and_every_prompt_says_what_it_wants(rubrics: list[Rubric]) -> None:
-    """Of the six other booleans none is lost; the goal is each prompt's own."""
-    intent = sub_session_intent(rubrics)
-    so_far: set[BooleanName] = set()
-    for own, stands in zip(rubrics, standings(rubrics, intent), strict=True):
-        if own.status != "ok":
-            assert stands == NO_STANDING
-            continue
-        so_far |= set(own.earned)
-        wanted = (so_far - {"goal_explicit"}) | ({"goal_explicit"} & set(own.earned))
-        assert set(stands.earned) == wanted & set(applicable(intent or "question"))
 
 
 @given(st.lists(RUBRICS, max_size=6))

@@ -9,7 +9,7 @@ import pytest
 import rfc8785
 
 from aggregates.prices import catalog
-from aggregates.prices.catalog import checksum, content_fault, snapshot_fault
+from aggregates.prices.catalog import content_fault, snapshot_fault
 from tests.support.catalogs import CHANGE, changing_lookup, list_rate, lookup, lookups, rate, snapshot
 
 UNKNOWN_MODEL = {"status": "unknown"}
@@ -129,7 +129,3 @@ def test_the_checksum_can_be_verified_from_the_document_alone() -> None:
     wire = json.loads(msgspec.json.encode(published))
     covered = {name: wire[name] for name in ("schema_version", "catalog_revision", "exact_lookups")}
     assert sha256(rfc8785.dumps(covered)).hexdigest() == published.checksum_sha256
-
-
-def test_whole_numbers_and_fractions_that_are_equal_have_one_checksum() -> None:
-    assert checksum(1, lookups(_with_rate(input=3))) == checksum(1, lookups(_with_rate(input=3.0)))

@@ -45,12 +45,6 @@ def test_the_first_catalog_is_revision_1() -> None:
     assert (reply.catalog_revision, reply.changed) == (1, True)
 
 
-def test_the_next_revision_follows_the_newest_there_is_valid_or_not() -> None:
-    """A revision that turned out invalid keeps its number."""
-    ((_, version, _),), _ = publish(document(lookup("new")))
-    assert version == 8
-
-
 def test_a_document_may_bring_its_own_revision_date_and_checksum() -> None:
     theirs = snapshot(lookup("new"), revision=40)
     ((_, version, event),), _ = publish(

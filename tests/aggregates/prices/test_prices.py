@@ -155,18 +155,6 @@ def test_a_request_without_a_price_says_why(usage: dict[str, Any], reason: str) 
 
 
 @table(
-    ("at", "costs"),
-    {
-        "from its first moment": ("2026-01-01T00:00:00Z", True),
-        "to its last": ("2026-03-12T23:59:59.999999Z", True),
-        "and not at its end": (CHANGE, False),
-    },
-)
-def test_a_price_holds_up_to_its_end(at: str, costs: bool) -> None:
-    assert isinstance(price("gap", parse_instant(at), input_tokens=1), Price) is costs
-
-
-@table(
     ("model", "listed"),
     {
         "as an agent decorates it": ("Claude-Test-4[1m]", "claude-test-4"),
@@ -182,11 +170,6 @@ def test_a_model_is_looked_up(model: str, listed: str | None) -> None:
     """And is found again, the second time from memory."""
     for found in (BOOK.lookup(model), BOOK.lookup(model)):
         assert (None if found is None else found.external_model_id) == listed
-
-
-def test_a_class_without_a_rate_matters_only_where_it_is_used() -> None:
-    """A model without a cache has a price for requests that use none."""
-    assert isinstance(price("no-cache", input_tokens=1, cache_read_tokens=0, cache_write_tokens=0), Price)
 
 
 TOKENS = st.one_of(st.none(), st.integers(0, 10**7))

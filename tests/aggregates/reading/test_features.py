@@ -11,7 +11,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.event import packed, unpacked
 from aggregates.reading import prompt_text, verdicts
 from aggregates.reading.features import KNOWN_PAIRS, find_references, known_pairs, phrase_cues, sentences_of
 from aggregates.reading.model import SHIPPED
@@ -118,22 +117,3 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
     assert place is not None
     assert text[slice(*place)] == "src/parser.py:12"
     assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first"}
-
-
-def test_a_text_of_plain_words_names_nothing() -> None:
-    active: set[str] = set()
-    assert find_references("Please fix It, now.", "Please fix It, now.", active) is False
-    assert active == set()
-
-
-@given(st.lists(st.integers(0, 2**63 - 1)))
-def test_digests_come_back_as_they_were_packed(numbers: list[int]) -> None:
-    assert unpacked(packed(numbers)) == tuple(numbers)
-
-
-def test_words_are_counted_once_per_kind_however_often_they_stand() -> None:
-    """A cue holds from one word on, `cues:` from three."""
-    shown = features_of("error and error in this")
-    assert "cue:symptom" in shown
-    assert "cues:symptom" not in shown
-    assert "cues:symptom" in features_of("error, error, error again")

@@ -70,12 +70,6 @@ def test_a_prompt_that_only_navigates_says_why(text: str, why: str | None) -> No
     assert read_prompt(text, DIGESTER).navigational == why
 
 
-def test_a_clear_is_told_from_other_commands() -> None:
-    assert read_prompt(" /clear ", DIGESTER).clears
-    assert read_prompt("<command-name>/clear</command-name>", DIGESTER).clears
-    assert not read_prompt("/clearance", DIGESTER).clears
-
-
 @pytest.mark.parametrize(
     ("text", "title"),
     [

@@ -2,16 +2,12 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregates.reading.model import (
-    LEAST_CHANCE,
     WRONG_BOOLEAN_POINTS,
     Leaning,
-    chance_of,
-    class_chances,
     decide_labels,
 )
 from aggregates.reading.verdicts import INTENTS, BooleanName, applicable
@@ -21,21 +17,6 @@ def test_of_equal_costs_the_earlier_class_is_said() -> None:
     nothing: dict[BooleanName, float] = {}
 
     assert decide_labels([Leaning("plan", 0.5, nothing), Leaning("review", 0.5, nothing)]) == ("plan", ())
-
-
-@pytest.mark.parametrize("logit", [-(2**31), -1_000, 0, 1_000, 2**31 - 1])
-def test_a_chance_lies_between_none_and_all_for_the_widest_logit(logit: int) -> None:
-    assert 0 <= chance_of(logit) <= 1
-    assert chance_of(logit) == pytest.approx(1 - chance_of(-logit))
-
-
-@given(st.lists(st.integers(-20_000, 20_000), min_size=2, max_size=8))
-def test_chances_of_classes_follow_their_logits(logits: list[int]) -> None:
-    chances = class_chances(logits)
-
-    assert chances[logits.index(max(logits))] == max(chances) > 0
-    assert all(chance == 0 or chance >= LEAST_CHANCE for chance in chances)
-    assert sum(chances) <= 1 + 1e-9
 
 
 _chance = st.floats(0, 1)

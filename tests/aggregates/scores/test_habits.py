@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.reading.verdicts import BOOLEANS
 from aggregates.scores.insights import PAYS_MIN, SIDE_MIN, Decided, Pay, pays
 
 CHECKS = frozenset({"verification_requested"})
@@ -44,10 +43,6 @@ def test_a_handful_is_drawn_to_the_usual_rate() -> None:
     assert 60 < found.with_it.rate < 75
     assert (found.with_it.goals, found.with_it.reached) == (5, 5)
     assert 25 / 45 * 100 < found.without.rate < 60
-
-
-def test_every_habit_has_its_place() -> None:
-    assert [each.boolean for each in pays([])] == list(BOOLEANS)
 
 
 side = st.integers(0, 400).flatmap(lambda goals: st.tuples(st.just(goals), st.integers(0, goals)))

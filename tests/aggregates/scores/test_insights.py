@@ -4,7 +4,7 @@ import pytest
 
 from aggregates.judging import outcome
 from aggregates.judging.outcome import leading_against
-from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, language_of, weakest
+from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, weakest
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
 from aggregates.scores.insights import corrected, had_friction, times_at_once
 from tests.support.judging import turn
@@ -63,11 +63,6 @@ def test_a_habit_is_weak_only_where_it_was_called_for_often_enough() -> None:
     counts = dict.fromkeys(BOOLEANS, 5) | {"plan_first": 4}
     assert weakest(shares, counts, 2) == ["scope_bounded", "references_concrete"]
     assert weakest(dict.fromkeys(BOOLEANS, 0.0), dict.fromkeys(BOOLEANS, 0), 2) == []
-
-
-@pytest.mark.parametrize(("asked", "found"), [(None, "en"), ("", "en"), ("de", "en"), ("ko", "ko"), ("KO-kr", "ko")])
-def test_korean_is_whatever_begins_with_ko(asked: str | None, found: str) -> None:
-    assert language_of(asked) == found
 
 
 COMPLAINT = "no, that is wrong, it still fails"

@@ -10,7 +10,6 @@ from rapidfuzz.distance import Levenshtein
 
 from aggregates.event import Span
 from aggregates.scores.integrity import (
-    KINDS,
     Clear,
     FlagKind,
     IntegrityFinding,
@@ -23,7 +22,6 @@ from aggregates.scores.integrity import (
     foreign_session,
     may_be_alike,
     session_splitting,
-    skew_day,
     turn_evidence,
 )
 from aggregates.turns.turn import FileWork, Work
@@ -59,13 +57,6 @@ def flags(kind: FlagKind, *signs: TurnEvidence) -> list[IntegrityFinding]:
     found = flags_of_session("s1", signs)
     assert {each.kind for each in found} <= {kind}
     return found
-
-
-def test_there_are_six_kinds() -> None:
-    assert (
-        *("auto_retry_storm", "tiny_prompt_burst", "session_splitting", "pasted_inflation", "clock_skew"),
-        "foreign_session",
-    ) == KINDS
 
 
 # --- what a turn shows ----------------------------------------------------------------------------------------
@@ -109,12 +100,7 @@ def test_the_sign_of_a_turn() -> None:
         "equal texts": ("fix it", "fix it", True),
         "two of ten differ": ("aaaaaaaaaa", "aaaaaaaabb", True),
         "three of ten differ": ("aaaaaaaaaa", "aaaaaaabbb", False),
-        "one of five is missing": ("aaaaa", "aaaa", True),
-        "one of four differs": ("aaaa", "aaab", False),
-        "two of nine differ": ("aaaaaaaaa", "aaaaaaabb", False),
-        "three of eighteen differ": ("Try again, please.", "try again please", True),
         "other words": ("run the tests", "write the docs", False),
-        "two empty texts": ("", "", True),
         "one empty text": ("a", "", False),
     },
 )
@@ -135,13 +121,6 @@ def test_alike_is_the_definition(one: str, other: str) -> None:
     assert may_be_alike(*pair) or not expected
 
 
-def test_long_texts_are_compared_by_head_and_tail() -> None:
-    """The middle of 32 KiB and more is not looked at, so that a comparison stays bounded."""
-    head, tail = "x" * 24_576, "y" * 8_192
-    assert alike(head + "a" * 100_000 + tail, head + "b" * 900_000 + tail)
-    assert not alike(head + "a" * 100_000 + "z" * 8_192, head + "b" * 900_000 + tail)
-
-
 @table(
     ("differing", "expected"),
     {"a fifth differs": (4_000, True), "over a fifth differs": (4_001, False)},
@@ -156,9 +135,7 @@ def test_texts_under_32_kib_are_compared_whole(differing: int, expected: bool) -
         "60 seconds apart": (sign(MONDAY), sign(MONDAY + 60 * SECOND), True),
         "over 60 seconds apart": (sign(MONDAY), sign(MONDAY + 60 * SECOND + 1), False),
         "a fifth shorter": (sign(MONDAY, characters=100), sign(MONDAY, characters=80), True),
-        "a quarter longer": (sign(MONDAY, characters=80), sign(MONDAY, characters=100), True),
         "over a fifth shorter": (sign(MONDAY, characters=100), sign(MONDAY, characters=79), False),
-        "over a quarter longer": (sign(MONDAY, characters=79), sign(MONDAY, characters=100), False),
         "the first was not captured": (sign(MONDAY, characters=None), sign(MONDAY), False),
         "the second was not captured": (sign(MONDAY), sign(MONDAY, characters=None), False),
     },
@@ -185,7 +162,6 @@ def test_three_alike_are_a_storm() -> None:
         "three alike are a storm": ([False, True, True], [3]),
         "the first is like nothing that was seen": ([True, True, True], [3]),
         "one that is different ends a run": ([False, True] * 4, []),
-        "two runs are two storms": ([False, True, True, False, True, True, True], [3, 4]),
     },
 )
 def test_how_many_alike_are_a_storm(like_the_one_before: list[bool], counts: list[int]) -> None:
@@ -203,9 +179,7 @@ def test_how_many_alike_are_a_storm(like_the_one_before: list[bool], counts: lis
         "five within five minutes are one": ([0, 1, 2, 3, 5], [5]),
         "five within a microsecond more are none": ([0, 1, 2, 3, 5 + 1e-8], []),
         "windows that overlap are one burst": ([0, 1, 2, 3, 4, 5, 6, 7], [8]),
-        "windows that share one prompt are one burst": ([0, 0, 0, 0, 5, 5.5, 6, 7, 10], [9]),
         "windows that share none are two bursts": ([0, 0, 0, 0, 0, 10, 10, 10, 10, 10], [5, 5]),
-        "the second of which goes on": ([*[0] * 5, *[10] * 5, 11], [5, 6]),
     },
 )
 def test_five_tiny_prompts_in_five_minutes_are_a_burst(minutes: list[float], expected: list[int]) -> None:
@@ -214,12 +188,6 @@ def test_five_tiny_prompts_in_five_minutes_are_a_burst(minutes: list[float], exp
     others = [sign(each.at_us + 1) for each in tiny]
     signs = sorted([*tiny, *others], key=lambda each: each.at_us)
     assert [found.count for found in flags("tiny_prompt_burst", *signs)] == expected
-
-
-def test_a_burst_fires_at_the_fifth() -> None:
-    tiny = [sign(MONDAY + n * MINUTE, tiny=True) for n in range(6)]
-    (found,) = flags("tiny_prompt_burst", *tiny)
-    assert (found.detected_us, found.turn_id, found.window_seconds) == (tiny[4].at_us, tiny[4].turn_id, 300)
 
 
 # --- pasted prompts -------------------------------------------------------------------------------------------
@@ -274,12 +242,9 @@ A_MICROSECOND = 1 / MINUTE
         "a microsecond more is none": ([(0, {1}), *((n * 7.5 + A_MICROSECOND, {1}) for n in range(1, 5))], []),
         "windows that overlap are one": ([(n * 5, {1}) for n in range(9)], [9]),
         "an hour later is another": ([(n, {1}) for n in (0, 1, 2, 3, 4, 60, 61, 62, 63, 64)], [5, 5]),
-        "two neighbours may lie half an hour apart": ([(0, {1}), *((HALF_AN_HOUR, {1}) for _ in range(4))], [5]),
         "half of the files are the same": ([(n * 5, {1, 2} if n % 2 else {2, 3}) for n in range(5)], [5]),
-        "a third of the files is not": ([(n, {1, 2, 3} if n % 2 else {3, 4, 5}) for n in range(5)], []),
         "no file is the same": ([(n * 5, {n}) for n in range(5)], []),
         "two goals are told apart": ([(n * 2, {1} if n % 2 else {2}) for n in range(10)], [5, 5]),
-        "another goal in between": ([(0, {1}), (1, {1}), (2, {1}), (3, {1}), (4, {7, 8, 9}), (5, {1})], [5]),
         "a goal of over half an hour ago is not gone on with": (
             [(0, {1}), (1, {2}), (10, {1}), (20, {1}), (31.5, {1, 2}), (32, {1}), (33, {1})],
             [5],
@@ -303,14 +268,6 @@ def test_five_clears_in_half_an_hour_over_the_same_files(
     assert all(each.more == {"agent_sessions": 3} for each in found)
 
 
-def test_splitting_fires_at_the_fifth_clear() -> None:
-    told = [Clear(MONDAY + n * MINUTE, f"s{n}", _turn(n), (1,)) for n in range(7)]
-    (found,) = session_splitting(told)
-    assert (found.kind, found.count, found.more) == ("session_splitting", 7, {"agent_sessions": 7})
-    assert (found.detected_us, found.agent_session_id, found.turn_id) == (told[4].at_us, "s4", _turn(4))
-    assert (found.first_us, found.last_us) == (told[0].at_us, told[6].at_us)
-
-
 # --- single facts ---------------------------------------------------------------------------------------------
 
 
@@ -324,23 +281,9 @@ def test_a_wrong_clock() -> None:
 
 
 @table(
-    ("received_us", "day"),
-    {
-        "the first instant of 1970": (0, 0),
-        "the last instant of its first day": (24 * 60 * MINUTE - 1, 0),
-        "the first instant of its second day": (24 * 60 * MINUTE, 1),
-    },
-)
-def test_skews_are_flagged_by_the_day_in_greenwich(received_us: int, day: int) -> None:
-    assert skew_day(received_us) == day
-
-
-@table(
     ("length_us", "seconds"),
     {
-        "a moment has none": (0, 0),
         "a begun second is whole": (1, 1),
-        "a second is one": (SECOND, 1),
         "a microsecond more is two": (SECOND + 1, 2),
     },
 )

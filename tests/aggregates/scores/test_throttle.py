@@ -46,16 +46,12 @@ MICRO = 1e-6  # A microsecond, in seconds
     {
         "nothing failed": ([asked(0), asked(600)], []),
         # rate limits, and what was told to wait
-        "428 is no rate limit": ([asked(0, 428), asked(90)], []),
         "429 is one": ([asked(0, 429), asked(90)], [("rate_limit", 90)]),
-        "430 is none": ([asked(0, 430), asked(90)], []),
         "the second waits within the first": (
             [asked(0, 429), asked(20, 429), asked(90)],
             [("rate_limit", 90), ("rate_limit", 0)],
         ),
-        "a failure that names no wait": ([asked(0, 503), asked(40)], []),
         "one that names one": ([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
-        "even of nothing": ([asked(0, 503, retry_after_ms=0), asked(40)], [("retry_after", 40)]),
         "so is one in an answer": ([asked(0, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
         "the rate limit comes before the wait that it names": (
             [asked(0, 429, retry_after_ms=5000), asked(40)],
@@ -97,7 +93,6 @@ MICRO = 1e-6  # A microsecond, in seconds
         "a pause of over half an hour": ([asked(0, 500), asked(1800 + MICRO)], []),
         "sent within it": ([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)]),
         "somebody asked anew": ([asked(0, 500), asked(300, turn="t2")], []),
-        "another session went on": ([asked(0, 500), asked(300, session_id="s2")], []),
         "which turn was not seen": ([asked(0, 500, turn=None), asked(300, turn=None)], []),
     },
 )
@@ -129,8 +124,6 @@ FAILURES = [asked(second, 529) for second in range(0, 301, 60)]
             [("service_outage", 310)],
         ),
         "three failures of two": ([asked(10, 500), asked(60)], [0, 20], [("service_outage", 50)]),
-        "two failures of two are no burst": ([asked(10, 500), asked(60)], [0], []),
-        "all at one moment": ([asked(10, 500), asked(60)], [10, 10], [("service_outage", 50)]),
         "two of one": ([asked(10, 500), asked(10, 500, session_id="s2"), asked(60)], [10], [("service_outage", 50)]),
         "within two minutes": ([asked(120, 500), asked(160)], [0, 60], [("service_outage", 40)]),
         "within more than two minutes": ([asked(120 + MICRO, 500), asked(160)], [0, 60], []),
@@ -273,14 +266,11 @@ def timings(count: int, duration_ms: int = 4000, until_us: int = NOON - DAY, mod
         "over three times the median": (12_001, timings(20), [("latency_spike", 8.001)]),
         "three times the median is not over it": (12_000, timings(20), []),
         "over ten seconds": (10_001, timings(20, 1000), [("latency_spike", 9.001)]),
-        "ten seconds are not over ten": (10_000, timings(20, 1000), []),
         "twenty requests tell what is usual": (60_000, timings(20), [("latency_spike", 56)]),
-        "nineteen do not": (60_000, timings(19), []),
         "up to 28 days old": (60_000, timings(20, until_us=NOON - 28 * DAY + 19), [("latency_spike", 56)]),
         "one is older than 28 days": (60_000, timings(20, until_us=NOON - 28 * DAY + 18), []),
         "another model tells nothing": (60_000, [*timings(19), *timings(9, model="haiku")], []),
         "the median lies between two": (16_000, [*timings(10, 4000), *timings(10, 6000)], [("latency_spike", 11)]),
-        "three times that is not over it": (15_000, [*timings(10, 4000), *timings(10, 6000)], []),
     },
 )
 def test_latency_spikes(duration_ms: int, usual: list[Timing], expected: list[tuple[Detector, float]]) -> None:
@@ -292,7 +282,6 @@ def test_latency_spikes(duration_ms: int, usual: list[Timing], expected: list[tu
     "fields",
     {
         "a failed request": {"failed": True},
-        "one of an unnamed model": {"model": None},
         "one of a model that is new": {"model": "haiku"},
         "one whose duration was not seen": {"duration_ms": None},
     },
@@ -304,24 +293,13 @@ def test_what_is_no_spike(fields: dict[str, Any]) -> None:
 @table(
     ("slow", "quick", "expected"),
     {
-        "fifty of the last hundred": (50, 50, "the median of the last 100 was 50.5 s"),
         "the hundred and first does not count": (51, 50, "the median of the last 100 was 50.5 s"),
-        "ninety-nine in all": (50, 49, "the median of the last 99 was 100.0 s"),
     },
 )
 def test_what_is_usual_is_told_by_the_last_hundred(slow: int, quick: int, expected: str) -> None:
     old, new = timings(slow, 100_000, NOON - DAY), timings(quick, 1000, NOON - MINUTE)
     (spike,) = throttle_events([asked(0, duration_ms=400_000)], [*new, *old])
     assert spike.details == f"A request to opus took 400.0 s; {expected}."
-
-
-def test_requests_before_it_tell_what_is_usual() -> None:
-    earlier = [asked(number, duration_ms=1000) for number in range(19)]
-    (failed, answered) = (asked(19, 400, duration_ms=1000), asked(19, duration_ms=1000))
-    assert throttle_events([*earlier, failed, asked(20, duration_ms=20_000)]) == []
-    usual = [*earlier, answered, asked(20, duration_ms=20_000)]
-    assert found(throttle_events(usual)) == [("latency_spike", 19)]
-    assert throttle_events([replace(each, model=None) for each in usual]) == []
 
 
 _REQUESTS = st.lists(
