@@ -299,27 +299,6 @@ def test_an_organization_may_keep_its_texts_whole() -> None:
     assert captured.redactions == {}
 
 
-def test_a_prompt_keeps_what_was_said_about_it() -> None:
-    """The folder is kept as text, and as a number that can be compared without it."""
-    told = replace(
-        PROMPT,
-        host_prompt_id="host-1",
-        submitted_at_us=5,
-        cwd="/repo",
-        original_char_count=18,
-        untruncated_sha256="0" * 64,
-        truncated=False,
-    )
-    stream, captured = decide(told, {}, CONTEXT).events[1]
-    assert isinstance(captured, PromptCaptured)
-    assert stream == captured.prompt_id == PROMPT_ID
-    assert captured.received_at_us == NOW_US
-    assert (captured.organization_id, captured.developer_id) == (ACME, ANA)
-    assert (captured.cwd, captured.cwd_digest) == (Words("/repo"), Digester(b"a fixed key").number("/repo"))
-    assert (captured.host_prompt_id, captured.submitted_at_us, captured.truncated) == ("host-1", 5, False)
-    assert (captured.original_char_count, captured.untruncated_sha256) == (18, "0" * 64)
-
-
 def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> None:
     """Milliseconds are rounded, money is integer nano-dollars, what was not sent stays absent."""
     content = ResponseContent(response_text="ana@acme.example", elapsed_ms=12.6, cost_usd=0.1)
@@ -329,12 +308,6 @@ def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> 
     assert (answered.elapsed_ms, answered.cost_usd_nano) == (13, 100_000_000)
     assert (answered.response, answered.redactions) == (Words("[REDACTED:email]"), {"email": 1})
     assert answered.input_tokens is None
-
-
-def test_an_answer_may_have_no_text() -> None:
-    textless = replace(RESPONSE, content=ResponseContent(output_tokens=0))
-    answered = _only(decide(textless, after(PROMPT), CONTEXT), PromptAnswered)
-    assert (answered.response, answered.output_tokens) == (None, 0)
 
 
 @pytest.mark.parametrize(("summary", "kept"), [(None, None), ("to eve@acme.example", Words("to [REDACTED:email]"))])

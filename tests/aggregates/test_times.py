@@ -1,6 +1,6 @@
 """Times on the wire, the integers they become, and the windows, ranges and periods of a zone."""
 
-from datetime import UTC, date
+from datetime import date
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -20,7 +20,6 @@ from aggregates.times import (
     day_range,
     iso,
     local_date,
-    local_day_bounds,
     midnight_us,
     parse_instant,
     sorted_into,
@@ -47,11 +46,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def test_one_instant_has_many_spellings(text: str) -> None:
     """Any offset is taken, none means UTC, and digits beyond microseconds are cut off."""
     assert parse_instant(text) == _NOON_US
-
-
-def test_a_bare_date_is_midnight_utc() -> None:
-    """Where no zone is at hand, a date is its first instant in UTC."""
-    assert parse_instant("2026-08-01") == parse_instant("2026-08-01T00:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -153,13 +147,6 @@ def test_windows_follow_the_local_calendar(zone: str, name: WindowName, now: str
     assert windows[-1].start_us <= parse_instant(now) < windows[-1].end_us
 
 
-@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-03-30", 24), ("2026-10-25", 25)])
-def test_a_local_day_is_as_long_as_its_zone_makes_it(day: str, hours: int) -> None:
-    noon_us = parse_instant(day + "T12:00:00Z")
-    bounds = local_day_bounds(local_date(noon_us, BERLIN), BERLIN)
-    assert bounds.end_us - bounds.start_us == hours * _HOUR_US
-
-
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [
@@ -176,10 +163,6 @@ def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
     """Dates are days of the zone; times without an offset are UTC; nothing means the last 28 days."""
     found = time_range(start, end, BERLIN, _NOON_US)
     assert (iso(found.start_us), iso(found.end_us)) == expected
-
-
-def test_a_route_may_have_a_default_range_of_its_own() -> None:
-    assert time_range(None, None, BERLIN, _NOON_US, 1) == Window(_NOON_US - 24 * _HOUR_US, _NOON_US)
 
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT"])
@@ -276,12 +259,6 @@ def test_whole_periods_of_the_zone(period: Period, expected: list[str]) -> None:
     """Over the night in which clocks change; the first may begin before the range."""
     window = Window(parse_instant("2026-03-28T10:00:00Z"), parse_instant("2026-03-31T00:00:00+02:00") + 1)
     assert starts(window, period) == expected
-
-
-def test_a_range_that_ends_at_midnight_has_no_part_in_the_next_day() -> None:
-    window = Window(parse_instant("2026-01-01"), parse_instant("2026-02-01"))
-    assert len(list(buckets(window, "day", UTC))) == 31
-    assert len(list(buckets(window, "month", UTC))) == 1
 
 
 @given(

@@ -91,10 +91,6 @@ def test_a_key_opens_its_developers_scope_with_the_role_of_the_membership() -> N
     assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "member")
 
 
-def test_a_key_nobody_issued_is_unknown() -> None:
-    assert _opens(company(), key_of("nobody")) is KeyRefusal.UNKNOWN
-
-
 def test_a_revoked_key_is_void_at_once_and_stays_so() -> None:
     """Revoking again changes nothing; the record keeps the first time."""
     directory = company()
@@ -292,12 +288,6 @@ def test_settings_that_are_not_named_stay_as_they_were() -> None:
     assert directory.redaction_of(OTHER)
 
 
-def test_setting_what_is_set_appends_nothing() -> None:
-    events, reply = decide_people(ChangeDeveloper(developer_id=ANA, display_name="Ana"), company(), NOW_US)
-    assert events == ()
-    assert isinstance(reply, Developer)
-
-
 def test_a_developer_may_be_entered_with_a_profile() -> None:
     """Both events belong to the developer's own stream, and follow each other in version."""
     directory = Directory()
@@ -392,12 +382,6 @@ def test_an_ended_team_has_no_members_and_takes_none() -> None:
 # --- the directory ------------------------------------------------------------------------------------------
 
 
-def test_a_scope_is_an_organization_and_a_developer() -> None:
-    directory = company()
-    assert principal(directory, Scope(OTHER, ANA)) is None
-    assert isinstance(principal(directory, Scope(OTHER, EVE)), Principal)
-
-
 def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
     """Records are shown with ids and times as text."""
     directory = _two_owners()
@@ -417,9 +401,3 @@ def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
     assert [o.name for o in directory.all(Organization)] == ["Acme", "Other"]
     assert [d.timezone for d in directory.all(Developer)] == ["UTC", "Europe/Berlin", "UTC"]
     assert directory.all(Key)[0].key_start == ANA_KEY[:12]
-
-
-def test_a_stream_nobody_wrote_is_at_version_zero() -> None:
-    """The next event of a stream gets the version after this one."""
-    assert Directory().version(ACME) == 0
-    assert company().version(ACME) == 1

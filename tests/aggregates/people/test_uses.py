@@ -1,6 +1,6 @@
 """The last use of a key or a browser: known at once, written once a day."""
 
-from aggregates.people.acts import EndSignIn, OpenSignIn, RevokeKey
+from aggregates.people.acts import EndSignIn, OpenSignIn
 from aggregates.people.directory import Directory, Key
 from aggregates.people.entry import Uses
 from aggregates.times import US_PER_DAY, US_PER_SECOND
@@ -13,12 +13,6 @@ ANAS = named(ANA_KEY)
 def _key(directory: Directory) -> Key:
     (found,) = (each for each in directory.all(Key) if each.id == ANAS)
     return found
-
-
-def test_no_use_is_known_at_first() -> None:
-    uses, directory = Uses(), company()
-    assert uses.shown(_key(directory)).last_used_on is None
-    assert list(uses.due(directory)) == []
 
 
 def test_many_uses_of_a_day_are_one_event() -> None:
@@ -34,15 +28,6 @@ def test_many_uses_of_a_day_are_one_event() -> None:
     assert list(uses.due(directory)) == []
 
 
-def test_the_next_day_is_another_and_a_day_before_changes_nothing() -> None:
-    uses, directory = Uses(), company()
-    for at_us in (NOW_US + US_PER_DAY, NOW_US):
-        uses.note(ANAS, at_us)
-        for command in uses.due(directory):
-            carry_out(directory, command)
-    assert _key(directory).last_used_on == "2026-08-02"
-
-
 def test_a_node_that_is_behind_takes_nothing_back() -> None:
     ahead, behind, directory = Uses(), Uses(), company()
     ahead.note(ANAS, NOW_US + US_PER_DAY)
@@ -51,15 +36,6 @@ def test_a_node_that_is_behind_takes_nothing_back() -> None:
     for command in (*ahead.due(directory), late):
         carry_out(directory, command)
     assert _key(directory).last_used_on == behind.shown(_key(directory)).last_used_on == "2026-08-02"
-
-
-def test_a_revoked_key_keeps_its_last_use() -> None:
-    uses, directory = Uses(), company()
-    uses.note(ANAS, NOW_US)
-    carry_out(directory, RevokeKey(credential_id=ANAS))
-    (command,) = uses.due(directory)
-    carry_out(directory, command)
-    assert (_key(directory).revoked, _key(directory).last_used_on) == (True, "2026-08-01")
 
 
 def test_a_browser_is_seen_once_a_day_until_it_is_signed_out() -> None:

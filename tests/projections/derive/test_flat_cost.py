@@ -5,9 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from aggregates.judging.boundary import TURNS_MAX
-from aggregates.sub_sessions.arcs import FULL, Arc
 from projections.apply import apply
-from projections.reader import unpack
 from tests.support.facts import ANA, DIGESTER, MONDAY, SECOND, Log, edit, project, prompt_name, tables
 
 BATCH = 20
@@ -74,15 +72,6 @@ def test_an_event_costs_as_much_after_a_thousand_turns_as_after_some(tell: Calla
 def test_a_long_session_costs_as_much_for_each_event_as_a_short_one(tell: Callable[[Log, int], None]) -> None:
     # Both are fifty turns into an arc.
     assert cost(tell, 2 * TURNS_MAX + 50) <= 1.3 * cost(tell, 50)
-
-
-def test_a_sub_session_of_as_many_turns_as_it_may_hold_is_followed_by_another() -> None:
-    log = Log(ANA).claim("s1")
-    for number in range(2 * TURNS_MAX + 1):
-        one_goal(log, number)
-    arcs = [unpack(row[0], Arc) for row in project(log.facts).execute("SELECT body FROM arcs ORDER BY started_us")]
-    assert [len(arc.turn_ids) for arc in arcs] == [TURNS_MAX, TURNS_MAX, 1]
-    assert [None if arc.shift is None else arc.shift.evidence[0].what for arc in arcs] == [None, FULL, FULL]
 
 
 def test_a_long_session_gives_the_same_rows_however_it_was_cut() -> None:

@@ -56,14 +56,3 @@ async def test_captures_that_came_late_give_the_figures_of_those_that_came_in_or
     assert any(isinstance(each, Score) and each.crushed_count for each in in_order)
     late = [fact.event for fact in Random(1).sample(facts, len(facts))]
     assert shown([Placed(place, event) for place, event in enumerate(late, 1)], batch=400) == in_order
-
-
-async def test_a_thousand_real_turns_give_the_same_tables_in_any_order() -> None:
-    """Of two hundred sessions: shuffled, and cut into batches anywhere."""
-    facts = captured_turns()
-    at_once = tables(project(facts))
-    assert at_once["failed"] == []
-    assert len(at_once["turns"]) > 1000
-    random = Random(5)
-    told = random.sample(facts, len(facts))
-    assert tables(project(told, random.sample(range(len(told)), 12))) == at_once

@@ -144,46 +144,7 @@ def test_a_prompt_cut_into_pieces_raises_no_figure(
     assert raised(before, figures(pieces_of(whole, shares), checked=checked)) == []
 
 
-@examples(20)
-@given(
-    st.lists(_verdicts(), max_size=2),
-    _verdicts(),
-    st.lists(_earned, min_size=2, max_size=3),
-    st.lists(_verdicts(), max_size=2),
-)
-def test_a_prompt_cut_amid_others_raises_neither_letter_nor_completion(
-    earlier: list[Rubric], whole: Rubric, shares: list[set[BooleanName]], later: list[Rubric]
-) -> None:
-    """Nor does any of its pieces stand higher than the whole did."""
-    start = [Judged(f"Something earlier number{place} about the parser", each) for place, each in enumerate(earlier)]
-    end = [Judged(f"Something later number{place} about the parser", each) for place, each in enumerate(later)]
-    one = [*start, Judged("The whole of the parser work", whole), *end]
-    cut = [*start, *pieces_of(whole, shares), *end]
-    assert not {"letter", "svc_score", "cspw"}.intersection(raised(figures(one), figures(cut)))
-    stood, standing = standings(one), standings(cut)
-    assert max(standing[len(start) : len(start) + len(shares)]) <= stood[len(start)] + 1e-9
-
-
-def standings(prompts: Sequence[Judged]) -> list[float]:
-    """The standing scores of one sub-session, in order."""
-    db = shown_of(prompts, checked=True, joined=True).db
-    return [row[0] for row in db.execute("SELECT standing_score FROM prompts ORDER BY at_us")]
-
-
 # --- what the specification's own rules let pass --------------------------------------------------------------
-
-
-def test_three_pieces_pass_the_floor_that_one_prompt_does_not() -> None:
-    def qualifying(*texts: str) -> int:
-        log = Log()
-        for place, text in enumerate(texts):
-            log.prompt("s", text, MONDAY + place * MINUTE, cwd_digest=7)
-            log.records("s", request(MONDAY + place * MINUTE + SECOND))
-        log.passes(MONDAY + DAY)
-        return score(reader(project(log.facts), log.facts), ANA, "weekly", WEEK).total_count
-
-    parts = ("How does the parser read a header?", "What does it do with an empty line?", "Where is the cache?")
-    assert (qualifying(" ".join(parts)), qualifying(*parts)) == (0, 1)
 
 
 def test_a_mean_over_prompts_counts_each_piece() -> None:

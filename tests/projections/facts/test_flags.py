@@ -1,24 +1,17 @@
 """Flags of facts: which occur, to which turns they belong, and that the same facts give the same flags."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 import pytest
-from hypothesis import event, given
-from hypothesis import strategies as st
 
 from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured
 from aggregates.event import Event, Words
-from aggregates.scores.integrity import KINDS
 from projections.apply import apply, bookmark
 from projections.derive.integrity import TextsUnavailable
 from projections.scores.activity import FlagRow, recent_flags
-from tests.fuzz.odd import examples
 from tests.support.facts import (
     BEN,
-    DAY,
     DIGESTER,
     HOUR,
     MINUTE,
@@ -35,7 +28,6 @@ from tests.support.facts import (
 
 ASK = "Fix the crash in src/parser.py when the input is empty, please"
 LOGGED = "2026-01-05 09:00:00 ERROR could not read the configuration file of the export\n"
-SESSIONS = ("s1", "s2", "s3")
 
 
 def attempt(log: Log, session: str, at_us: int) -> None:
@@ -199,86 +191,7 @@ def test_a_session_of_somebody_else() -> None:
     assert recent_flags(reader(project(log.facts), log.facts), BEN, 0, 500, 0) == []
 
 
-# --- the same facts, the same flags ---------------------------------------------------------------------------
-
-_crowd = st.tuples(
-    st.sampled_from(("again", "again", "tiny", "cleared", "cleared", "/clear", "pasted", "fast", "foreign", "log")),
-    st.sampled_from(SESSIONS),
-    st.integers(0, 120).map(lambda steps: MONDAY + steps * 30 * SECOND),
-    st.integers(1, 7),
-    st.sampled_from((7 * SECOND, 25 * SECOND, 59 * SECOND, 61 * SECOND, 4 * MINUTE, 11 * MINUTE)),
-)
-STORIES = st.lists(_crowd, min_size=1, max_size=6)
-
-
-def _told(story: list[tuple[str, str, int, int, int]]) -> list[Placed]:
-    """Each crowd is so many like facts, each so long after the one before; the claims stand first."""
-    log = Log()
-    for session in SESSIONS:
-        log.claim(session)
-    for number, (what, session, start_us, count, gap_us) in enumerate(story):
-        for index in range(count):
-            _tell(log, what, session, start_us + index * gap_us, f"{number}.{index}")
-    return log.facts
-
-
-def _tell(log: Log, what: str, session: str, at_us: int, name: str) -> None:
-    match what:
-        case "again":
-            log.prompt(session, f"{ASK} {name}", at_us)
-        case "log":
-            record = {"kind": "prompt", "at_us": at_us, "text": f"{ASK} {name}", "record_id": f"log-{name}"}
-            log.records(session, record)
-        case "tiny":
-            log.prompt(session, f"go {name}", at_us)
-        case "cleared":
-            cleared(log, session, at_us, path=f"src/module{at_us % 2}.py", name=name)
-        case "/clear":
-            log.prompt(session, "/clear", at_us, name=name)
-        case "pasted":
-            log.prompt(session, LOGGED * 30 + name, at_us)
-        case "fast":
-            log.now_us = at_us
-            log.prompt(session, f"{ASK} {name}", at_us)
-            fast_clock(log, 9 * MINUTE + at_us % MINUTE * 4)
-        case _:
-            attempt(log, f"{session}-of-ben", at_us)
-
-
-def _differing(facts: list[Placed], cuts: Iterable[int], expected: dict[str, list[Any]]) -> list[str]:
-    """The tables that are not as expected when these facts are applied in this order, cut there."""
-    found = tables(project(facts, cuts))
-    return [name for name in expected if found[name] != expected[name]]
-
-
-@examples(15)
-@given(STORIES, st.randoms(use_true_random=False), st.lists(st.integers(0, 60), max_size=12))
-def test_any_order_any_batches_and_duplicates_give_the_same_flags(story: Any, random: Any, cuts: Any) -> None:
-    """Late, shuffled, doubled, cut anywhere, claims before or among them: the tables are those of all at once."""
-    facts = _told(story)
-    at_once = tables(project(facts))
-    for row in at_once["flags"]:
-        event(row[3])
-    assert at_once["failed"] == []
-    assert _differing(facts, range(len(facts)), at_once) == []
-    shuffled = facts + [fact for fact in facts if random.random() < 0.2]
-    random.shuffle(shuffled)
-    assert _differing(shuffled, cuts, at_once) == []
-
-
-def _every_kind() -> Iterator[tuple[str, str, int, int, int]]:
-    yield ("again", "s1", MONDAY, 4, 25 * SECOND)
-    yield ("tiny", "s2", MONDAY, 6, 25 * SECOND)
-    yield ("cleared", "s3", MONDAY, 6, 4 * MINUTE)
-    yield ("pasted", "s1", MONDAY + HOUR, 1, SECOND)
-    yield ("fast", "s2", MONDAY + DAY + 59 * SECOND, 2, SECOND)
-    yield ("foreign", "s1", MONDAY, 2, SECOND)
-
-
-def test_a_story_in_which_every_kind_occurs() -> None:
-    """Without it the property above might hold of nothing."""
-    found = Counter(row[3] for row in tables(project(_told(list(_every_kind()))))["flags"])
-    assert set(found) == set(KINDS)
+# --- late facts ------------------------------------------------------------------------------------------------
 
 
 def test_a_late_prompt_ends_a_storm_and_takes_its_flag_away() -> None:
@@ -300,4 +213,4 @@ def test_a_late_clear_joins_two_halves() -> None:
             assert recent(log) == []
         cleared(log, f"s{minute}", MONDAY + minute * MINUTE)
     assert [(found.kind, found.count) for found in recent(log)] == [("session_splitting", 5)]
-    assert _differing(log.facts, range(len(log.facts)), tables(project(log.facts))) == []
+    assert tables(project(log.facts, range(len(log.facts)))) == tables(project(log.facts))
