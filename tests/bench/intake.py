@@ -6,22 +6,25 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import trio
 from rich.progress import track
 
-from tests.bench.telemetry import BATCH_RECORDS, batch
 from tests.bench.world import MIDDLE, bare_route, fresh_service
 from tests.support.driver import Driver, Measured, at, put_load
 from tests.support.results import Result
-from tests.support.work import prompt_body
+from tests.support.work import api_request, export, prompt_body, record, tool_decision, tool_result
 
 CONNECTIONS = 16
 EXPORTERS = 4  # agents of one developer that export at the same time
 OF_BARE_MIN, P99_TIMES_MAX, LEVEL_SECONDS_MAX = 0.4, 4.0, 5.0
 MEMORY_MIB_MAX = 300
 PER_SECOND, OWN_P99_MS_MAX = 20, 50.0
+BATCH_RECORDS, START_US = 100, 1_780_000_000_000_000
+NAMES = ("user_prompt", *("api_request", "tool_decision", "tool_result") * 5)
+"""The mix of real sessions: a prompt, and about five requests and tool calls for it."""
 READ = "/v1/score_v3/realtime/sub-sessions"
 
 
@@ -67,6 +70,33 @@ def _captured(requests: int) -> Captured:
         port = service.server.intake_port
         found = trio.run(put_load, port, "/v1/prompts", service.key, prompt_body, CONNECTIONS, requests)
         return Captured(bare, found, service.level_seconds(), service.server.mib("VmHWM"))
+
+
+def batch(number: int) -> dict[str, Any]:
+    """An export of a hundred records, different from every other."""
+
+    def one(index: int) -> dict[str, Any]:
+        name, call = NAMES[index % len(NAMES)], number * 10**10 + index
+        told = {
+            "user.id": "0f" * 32,
+            "session.id": f"00000000-0000-4000-8000-{number:012d}",
+            "user.email": "somebody@example.com",
+            "terminal.type": "vscode",
+            "event.sequence": index,
+            "prompt.id": f"10000000-0000-4000-8000-{number * 100 + index // 10:012d}",
+        }
+        match name:
+            case "user_prompt":
+                told |= {"prompt": f"Please fix test {index} of module {number}; it fails on empty input."}
+            case "tool_decision":
+                told |= tool_decision(call)
+            case "tool_result":
+                told |= tool_result(call, "Bash", {"command": f"pytest tests/test_{index}.py -q"})
+            case _:
+                told |= api_request(call, 266 + index)
+        return record(name, START_US + (number * 1000 + index) * 1_000, told)
+
+    return export(map(one, range(BATCH_RECORDS)))
 
 
 def records(batches: int, rounds: int) -> list[Result]:

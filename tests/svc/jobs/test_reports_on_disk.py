@@ -4,11 +4,12 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
 import trio
+from msgspec import structs
 
 from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Scope
@@ -28,25 +29,18 @@ SAFE = "The report could not be generated. Please try again."
 SECONDS_MAX = 30
 
 
-class Office:
+class Office(NamedTuple):
     """A service with its one developer at the private listener."""
 
-    def __init__(self, service: RunningService, scope: Scope, api: Caller) -> None:
-        self.service = service
-        self.scope = scope
-        self.api = api
+    service: RunningService
+    scope: Scope
+    api: Caller
 
     async def works(self) -> None:
         """A prompt, and one request for a cent; both stand in the archive then."""
-        owner: dict[str, Any] = {
-            "organization_id": self.scope.organization_id,
-            "developer_id": self.scope.developer_id,
-            "agent_session_id": "session-1",
-            "source": "claude-code",
-        }
-        record = Record(
-            record_id="r1", at_us=MONDAY, kind="request", model="m", input_tokens=5, cost_usd_nano=10_000_000
-        )
+        owner = structs.asdict(self.scope) | {"agent_session_id": "session-1", "source": "claude-code"}
+        asked: dict[str, Any] = {"kind": "request", "model": "m", "input_tokens": 5, "cost_usd_nano": 10_000_000}
+        record = Record(record_id="r1", at_us=MONDAY, **asked)
         await self.service.send(CapturePrompt(**owner, prompt_id=UUID(int=1), text="Fix src/a.py and run pytest"))
         await self.service.send(CaptureRecords(**owner, decoder_version=1, records=(record,), words=""))
         await self.service.projector.wait_for(self.service.store.head())
@@ -94,11 +88,12 @@ async def office(var: Path) -> AsyncIterator[Office]:
             yield found
 
 
-async def test_a_damaged_file_of_the_archive_fails_the_report_until_it_is_repaired(tmp_path: Path) -> None:
-    """A report without it would be wrong, and would not say so."""
+async def test_an_archive_that_cannot_be_read_fails_the_report_until_it_is_repaired(tmp_path: Path) -> None:
+    """A report without it would be wrong, and would not say so: a damaged file, a missing one, a file in its place."""
+    archive, aside = tmp_path / "var" / "archive", tmp_path / "var" / "aside"
     async with office(tmp_path / "var") as house:
         await house.succeeds()
-        (file,) = (tmp_path / "var" / "archive").rglob("*.parquet")
+        (file,) = archive.rglob("*.parquet")
         content = file.read_bytes()
         file.write_bytes(content[:-8] + b"garbage!")
         await house.fails()
@@ -106,12 +101,6 @@ async def test_a_damaged_file_of_the_archive_fails_the_report_until_it_is_repair
         await house.fails()
         file.write_bytes(content)
         await house.succeeds()
-
-
-async def test_a_file_in_the_place_of_the_archive_fails_the_report_until_it_is_gone(tmp_path: Path) -> None:
-    """Again and again, whether the archive was open before or not."""
-    archive, aside = tmp_path / "var" / "archive", tmp_path / "var" / "aside"
-    async with office(tmp_path / "var") as house:
         archive.rename(aside)
         archive.write_text("somebody put a file here")
         await house.fails()
@@ -123,14 +112,15 @@ async def test_a_file_in_the_place_of_the_archive_fails_the_report_until_it_is_g
 
 async def test_a_file_there_is_seen_before_anything_was_archived(tmp_path: Path) -> None:
     """Nothing would be missing yet; but nobody could tell."""
+    archive = tmp_path / "var" / "archive"
     async with office(tmp_path / "var") as house:
-        for each in (tmp_path / "var" / "archive").rglob("*.parquet"):
+        for each in archive.rglob("*.parquet"):
             each.unlink()
         house.service.archive.close()
         (tmp_path / "var" / "archive.db").unlink()
         await house.succeeds()
-        (tmp_path / "var" / "archive").rename(tmp_path / "var" / "aside")
-        (tmp_path / "var" / "archive").write_text("somebody put a file here")
+        archive.rename(archive.with_name("aside"))
+        archive.write_text("somebody put a file here")
         await house.fails()
 
 
