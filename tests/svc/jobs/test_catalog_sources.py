@@ -72,47 +72,42 @@ def web() -> Iterator[Web]:
         found.ends.set()
 
 
-async def test_a_catalog_is_fetched(web: Web) -> None:
-    """Over a redirect, too; no credentials and no query are kept with it."""
+async def test_a_catalog_is_fetched_or_read(web: Web, tmp_path: Path) -> None:
+    """Over a redirect, too; no credentials and no query are kept with it. The maintained data's form is understood."""
     for path in ("/good?token=secret", "/moved?token=secret"):
         found = await fetch(web.url(path))
         assert found.document.exact_lookups[0].external_model_id == "served"
         assert found.source == f"http://{web.place}{path.partition('?')[0]}"
-
-
-async def test_the_form_of_the_maintained_data_is_understood(web: Web) -> None:
-    found = await fetch(web.url("/raw"))
-    assert [each.external_model_id for each in found.document.exact_lookups] == ["m-1"]
+    raw = await fetch(web.url("/raw"))
+    assert [each.external_model_id for each in raw.document.exact_lookups] == ["m-1"]
+    (tmp_path / "prices.json").write_bytes(GOOD)
+    found = await read_file(tmp_path / "prices.json")
+    assert (found.source, found.document.exact_lookups[0].external_model_id) == ("prices.json", "served")
 
 
 @pytest.mark.parametrize(
     ("path", "why"),
-    [("/gone", "answered 500"), ("/text", "holds no usable catalog"), ("/bomb", "holds no usable catalog")],
+    [
+        ("/gone", "answered 500"),
+        ("/text", "holds no usable catalog"),
+        ("/bomb", "holds no usable catalog"),
+        ("/slow", "no answer within"),
+    ],
 )
 async def test_a_fetch_that_fails_says_why(web: Web, path: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the credentials of the address; what is packed is not unpacked."""
+    """Without the credentials of the address; what is packed is not unpacked, and nobody is waited for too long."""
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
+    if path == "/slow":
+        monkeypatch.setattr("svc.jobs.catalog.CATALOG_FETCH_SECONDS", 0.05)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await fetch(web.url(path))
     assert "pass" not in str(caught.value)
-
-
-async def test_a_fetch_takes_no_longer_than_it_may(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svc.jobs.catalog.CATALOG_FETCH_SECONDS", 0.05)
-    with pytest.raises(CatalogUnusable, match="no answer within"):
-        await fetch(web.url("/slow"))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/none", "http://[::1", "https://"])
 async def test_an_address_that_leads_nowhere_says_so(url: str) -> None:
     with pytest.raises(CatalogUnusable):
         await fetch(url)
-
-
-async def test_a_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "prices.json").write_bytes(GOOD)
-    found = await read_file(tmp_path / "prices.json")
-    assert (found.source, found.document.exact_lookups[0].external_model_id) == ("prices.json", "served")
 
 
 @pytest.mark.parametrize(
@@ -124,21 +119,18 @@ async def test_a_file_is_read(tmp_path: Path) -> None:
         (b"[[[", "no usable catalog"),
         (b"\xff\xfe", "no usable catalog"),
         (b" " * 60_000, "larger than 50000 bytes"),
+        (None, "No such file"),
     ],
 )
 async def test_a_file_that_is_no_catalog_says_so(
-    tmp_path: Path, content: bytes, why: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, content: bytes | None, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("svc.jobs.catalog.CATALOG_SOURCE_BYTES_MAX", 50_000)
-    (tmp_path / "prices.json").write_bytes(content)
+    if content is not None:
+        (tmp_path / "prices.json").write_bytes(content)
     with pytest.raises(CatalogUnusable, match=why) as caught:
         await read_file(tmp_path / "prices.json")
     assert "prices.json" in str(caught.value)
-
-
-async def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(CatalogUnusable, match="No such file"):
-        await read_file(tmp_path / "none.json")
 
 
 async def test_a_start_needs_no_network_and_does_not_undo_what_is_newer(tmp_path: Path) -> None:

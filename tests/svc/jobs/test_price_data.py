@@ -4,9 +4,9 @@ from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 from genai_prices import Usage, calc_price
+from msgspec import structs
 
 from aggregates.prices import prices
 from aggregates.prices.catalog import ExactLookup, Rate, content_fault
@@ -24,13 +24,9 @@ def shipped() -> tuple[ExactLookup, ...]:
     return compiled(packaged())
 
 
-def book_of(lookups: tuple[ExactLookup, ...]) -> PriceBook:
-    return PriceBook(msgspec.structs.replace(snapshot(), exact_lookups=lookups))
-
-
 @cache
 def book() -> PriceBook:
-    return book_of(shipped())
+    return PriceBook(structs.replace(snapshot(), exact_lookups=shipped()))
 
 
 class Asked(NamedTuple):
@@ -163,7 +159,9 @@ def _provider(provider_id: str, *models: dict[str, Any], **fields: Any) -> dict[
     return {"id": provider_id, "name": provider_id, "api_pattern": "x", "models": list(models), **fields}
 
 
-STEADY = {"input_mtok": 1, "output_mtok": 2}
+STEADY, DEAR, DEARER = ({"input_mtok": price, "output_mtok": price + more} for price, more in ((1, 1), (2, 0), (3, 0)))
+MAY = {"constraint": {"start_date": "2026-05-01"}}
+DAY = {"constraint": {"start_time": "00:30:00Z", "end_time": "16:30:00Z"}}
 RAW: list[Any] = [
     _provider(
         "maker",
@@ -178,24 +176,8 @@ RAW: list[Any] = [
     _provider("reseller", model("m-1", {"input_mtok": 9, "output_mtok": 9})),
     _provider(
         "clocks",
-        model(
-            "c-night",
-            [
-                {"prices": STEADY},
-                {"constraint": {"start_date": "2026-05-01"}, "prices": {"input_mtok": 2, "output_mtok": 2}},
-                {
-                    "constraint": {"start_time": "00:30:00Z", "end_time": "16:30:00Z"},
-                    "prices": {"input_mtok": 3, "output_mtok": 3},
-                },
-            ],
-        ),
-        model(
-            "c-same",
-            [
-                {"prices": STEADY},
-                {"constraint": {"start_date": "2026-05-01"}, "prices": {**STEADY, "web_searches_kcount": 9}},
-            ],
-        ),
+        model("c-night", [{"prices": STEADY}, MAY | {"prices": DEAR}, DAY | {"prices": DEARER}]),
+        model("c-same", [{"prices": STEADY}, MAY | {"prices": {**STEADY, "web_searches_kcount": 9}}]),
         model(
             "c-bands",
             {
@@ -220,6 +202,8 @@ def test_only_makers_are_listed_and_only_what_a_rule_spells_out() -> None:
     rate = found["m-1"].list_rates[0].rate
     assert isinstance(rate, Rate)
     assert (rate.input, rate.output, rate.cache_read, rate.cache_write_5m) == (1.0, 2.0, None, None)
+    (only,) = found["c-same"].list_rates  # what searches cost from some day on is no part of a rate
+    assert (only.effective_from, only.effective_to) == ("1970-01-01T00:00:00Z", None)
 
 
 @pytest.mark.parametrize(
@@ -237,12 +221,6 @@ def test_what_a_rate_cannot_say_is_said(model_id: str, reason: str) -> None:
     (only,) = _raw()[model_id].list_rates
     assert only.rate is None
     assert reason in (only.unpriced_reason or "")
-
-
-def test_changes_that_change_nothing_are_no_segments() -> None:
-    """What searches cost from some day on is no part of a rate."""
-    (only,) = _raw()["c-same"].list_rates
-    assert (only.effective_from, only.effective_to) == ("1970-01-01T00:00:00Z", None)
 
 
 def test_bands_of_single_rates_become_bands_of_the_whole_request() -> None:
