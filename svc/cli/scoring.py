@@ -152,7 +152,7 @@ def chosen_goal(server: Server, named: str) -> Found:
     raise Refused(f"{many} with {named!r}; `svc goals --limit {GOALS_MAX}` shows their numbers and ids")
 
 
-_PARTS = {"outcome": "outcome", "rework": "again", "rubric": "prompts", "floor": "work", "boundary": "where it begins"}
+PARTS = {"outcome": "outcome", "rework": "again", "rubric": "prompts", "floor": "work", "boundary": "where it begins"}
 """In the order in which a person asks: how it came out, then what it was judged from."""
 
 
@@ -172,9 +172,9 @@ def why(server: Server, as_json: bool, goal: str) -> None:
     for gap in explained["unsure_gaps"]:
         where = f"at its prompt {gap['split_turn_idx'] + 1}, {gap['chance']:.0%} that another begins"
         console.print(f"One goal or two? {escape(gap['preview'] or '')} ({where})", style="cyan")
-    for name, title in _PARTS.items():
+    for name, title in PARTS.items():
         console.print(f"\n[bold]{title}[/bold]")
-        for line in _lines_of(explained[name]):
+        for line in lines_of(explained[name]):
             console.print(f"  {escape(line)}")
     for word in explained["overrides"]:
         console.print(f"  you said: {escape(word['action'].replace('_', ' '))}", style="cyan")
@@ -183,7 +183,7 @@ def why(server: Server, as_json: bool, goal: str) -> None:
         console.print(f"To take your word back: svc wrong {goal} --take-back", style="dim")
 
 
-def _lines_of(part: Found) -> Iterator[str]:
+def lines_of(part: Found) -> Iterator[str]:
     for line in (*part["text"], *part["not_observed"]):
         if "`kept`" not in line:  # names a field of the JSON
             yield plainly(line, UTC)
