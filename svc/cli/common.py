@@ -51,7 +51,6 @@ ORGANIZATION = click.Option(
 
 
 def data_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The settings of a folder, and whether JSON is wanted."""
     return settings_option(json_option(command))
 
 
@@ -179,8 +178,6 @@ def cell(record: Found, field: str, names: Mapping[str, str]) -> str:
 
 
 class Family(click.Group):
-    """Commands that work with an `Access`."""
-
     command_class = Reaching
 
 
@@ -241,10 +238,8 @@ def show_fields(fields: Iterable[tuple[str, str]], console: Console | None = Non
 
 
 def minute(time: str | None) -> str:
-    """A time as a table shows it: to the minute, in UTC."""
     return "" if time is None else f"{time[:MINUTE_CHARACTERS].replace('T', ' ')}Z"
 
 
 def counted(count: int, thing: str) -> str:
-    """As in `1 file` and `2 files`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"

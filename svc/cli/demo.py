@@ -72,7 +72,6 @@ async def _demo(settings: Settings, keep: bool) -> None:
 
 
 async def _people(service: "RunningService", var: Path) -> dict[str, str]:
-    """Ana and Ben with what they did, and the key of each."""
     from svc.importing.claude_code import CLAUDE_CODE
     from svc.importing.importer import import_transcripts
     from svc.serving import initialize, issue_key

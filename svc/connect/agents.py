@@ -88,8 +88,6 @@ KNOWN_AGENTS = msgspec.toml.decode(get_data(__name__, "agents.toml") or b"", typ
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An agent's settings at one place, and the server they are to point to."""
-
     agent: AgentName
     url: str
     key: str

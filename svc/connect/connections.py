@@ -47,7 +47,6 @@ class StoredConnection(msgspec.Struct, frozen=True):
 
 
 def connection_name(agent: AgentName, scope: Scope, project: Path) -> str:
-    """The agent's name; with a project, that and what tells the project from others."""
     if scope == "user":
         return agent
     return f"{agent}-{sha256(str(project.resolve()).encode()).hexdigest()[:8]}"
@@ -62,7 +61,6 @@ def stored(name: str) -> StoredConnection | None:
 
 
 def store(connection: StoredConnection) -> None:
-    """Keep it, readable by its owner only. Raises `OSError`."""
     path = machine.connection_file(connection.name)
     machine.private_folder(path.parent)
     machine.replace_file(path, msgspec.json.format(msgspec.json.encode(connection), indent=2))
@@ -178,7 +176,6 @@ class Server:
         return NotAnswered(f"{self.url} answers, but not as an intake of svc does")
 
     def answer(self, method: str, path: str, body: object = None) -> bytes:
-        """What any route answers; a body is sent as JSON."""
         return accepted(self.asked(method, path, body), path)
 
     def asked(self, method: str, path: str, body: object = None, seconds: float = SECONDS) -> Answer:

@@ -52,7 +52,6 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def examine(connection: StoredConnection) -> Iterator[Finding]:
-    """Every finding about a connection, what must be right first coming first."""
     again = f"svc connect {connection.agent} --url {connection.url} --key …"
     for receipt in connection.files:
         yield from _settings(connection, receipt, again)

@@ -5,7 +5,7 @@ than its lease writes nothing after another one has taken over.
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -19,7 +19,6 @@ from aggregates.retained import DeveloperForgotten
 from svc.actors.actors import ActorContext
 from svc.actors.administration import FOLLOW_EVENTS, TOPICS, Administration
 from svc.jobs.catalog import Catalog
-from svc.log.codec import RecordedEvent
 from svc.log.opening import LEASE_SECONDS, Leases
 from svc.log.store import LeaseFence, SharedRecorder, StoreUnavailable, fenced
 from svc.process import RESTART_SECONDS_MAX
@@ -85,19 +84,16 @@ class Following:
         while head > self._position:
             after = self._position
             found = await trio.to_thread.run_sync(self._store.read_topics, _WATCHED, after, FOLLOW_EVENTS)
-            await self._take_in(found)
+            topics = {each.event.TOPIC for each in found}
+            if topics & set(TOPICS):
+                await self._administration.follow()
+            if CatalogPublished.TOPIC in topics:
+                await self._catalog.follow()
+            if ReportRequested.TOPIC in topics:
+                self._wake_reports(found[-1].position)
             self._position = head if len(found) < FOLLOW_EVENTS else found[-1].position
         self._reached_at = trio.current_time()
         self._journal.advance(head)
-
-    async def _take_in(self, found: Sequence[RecordedEvent]) -> None:
-        topics = {each.event.TOPIC for each in found}
-        if topics & set(TOPICS):
-            await self._administration.follow()
-        if CatalogPublished.TOPIC in topics:
-            await self._catalog.follow()
-        if ReportRequested.TOPIC in topics:
-            self._wake_reports(found[-1].position)
 
     async def _let_go_of_the_forgotten(self) -> None:
         """Forget the key of who was forgotten, and build the views anew without it, as the node that did it has."""
@@ -153,8 +149,6 @@ async def alone(shared: SharedRecorder | None, name: str) -> AsyncIterator[None]
 
 
 class Leading:
-    """Does each job while this node holds its lease."""
-
     def __init__(self, shared: SharedRecorder, jobs: Mapping[str, Job]) -> None:
         self._leases = Leases(shared, str(uuid4()))
         self._jobs = jobs

@@ -38,8 +38,6 @@ T = TypeVar("T")
 
 
 class Discovered(msgspec.Struct, frozen=True):
-    """What is read of the provider's own description."""
-
     issuer: str
     authorization_endpoint: str
     token_endpoint: str

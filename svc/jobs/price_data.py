@@ -82,7 +82,6 @@ def data_date_us(data: DataSnapshot, now_us: int) -> int:
 
 
 def compiled(data: DataSnapshot) -> tuple[ExactLookup, ...]:
-    """Every id that the data spells out, with its prices, in the order of the ids."""
     found: dict[str, ExactLookup] = {}
     for provider in data.providers:
         if provider.id == BEDROCK:

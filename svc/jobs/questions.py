@@ -97,7 +97,6 @@ class LlmJudge:
             await trio.sleep(JUDGE_LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Ask about some sub-sessions, until something is in the way."""
         wanted = QuestionBounds(
             model=self._gateway.model or "",
             version=JUDGE_VERSION,

@@ -95,9 +95,13 @@ class ReportJobs:
             while True:
                 self._wanted, pause_seconds = trio.Event(), REPORT_LOOK_SECONDS
                 try:
-                    for found in await self._to_make():
-                        self._jobs[found.report_id] = trio.CancelScope()
-                        nursery.start_soon(self._supervise, found)
+                    await self._service.reach(self._elsewhere)
+                    await seen(self._service, self._news)
+                    found = await self._service.read_all(lambda reader: open_reports(reader, REPORT_JOBS_MAX))
+                    for each in found:
+                        if each.report_id not in self._jobs and len(self._jobs) < REPORT_JOBS_MAX:
+                            self._jobs[each.report_id] = trio.CancelScope()
+                            nursery.start_soon(self._supervise, each)
                 except Exception as error:
                     if not isinstance(error, Unavailable):
                         log.exception("nobody could see which reports are to be made; it is tried again")
@@ -105,17 +109,13 @@ class ReportJobs:
                 with trio.move_on_after(pause_seconds):
                     await self._wanted.wait()
 
-    async def _to_make(self) -> list[OpenReport]:
-        await self._service.reach(self._elsewhere)
-        await seen(self._service, self._news)
-        found = await self._service.read_all(lambda reader: open_reports(reader, REPORT_JOBS_MAX))
-        room = REPORT_JOBS_MAX - len(self._jobs)
-        return [each for each in found if each.report_id not in self._jobs][:room]
-
     async def _supervise(self, wanted: OpenReport) -> None:
+        about: dict[str, Any] = {**msgspec.structs.asdict(wanted.scope), "report_id": wanted.report_id}
         try:
             with self._jobs[wanted.report_id]:
-                await self._make(wanted)
+                if isinstance(await patiently(partial(self._service.send, events.ReportStarted(**about))), Done):
+                    outcome = await self._outcome(wanted, about)
+                    await patiently(partial(self._service.send, outcome))
         except Exception:
             log.exception("a report's job broke; it is begun again", report_id=str(wanted.report_id))
             await trio.sleep(REPORT_RETRY_SECONDS)
@@ -123,12 +123,6 @@ class ReportJobs:
             del self._jobs[wanted.report_id]
             self._news.add(wanted.scope)
             self._wanted.set()
-
-    async def _make(self, wanted: OpenReport) -> None:
-        about: dict[str, Any] = {**msgspec.structs.asdict(wanted.scope), "report_id": wanted.report_id}
-        if isinstance(await patiently(partial(self._service.send, events.ReportStarted(**about))), Done):
-            outcome = await self._outcome(wanted, about)
-            await patiently(partial(self._service.send, outcome))
 
     async def _outcome(self, wanted: OpenReport, about: dict[str, Any]) -> events.ReportEvent:
         try:
@@ -251,7 +245,6 @@ class Backfills:
         await self._mailbox.work_through(self._carry_out)
 
     async def newest_first(self) -> list[BackfillRecord]:
-        """Every backfill there was."""
         topics = (events.BackfillRequested.TOPIC, events.BackfillCompleted.TOPIC)
         found = await trio.to_thread.run_sync(lambda: list(self._store.read_topics(topics)), limiter=READS)
         facts = [each.event for each in found]
