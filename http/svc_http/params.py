@@ -13,7 +13,6 @@ from werkzeug.datastructures import MultiDict
 
 from aggregates.event import Scope
 from aggregates.judging.prompt import Language, language_of
-from aggregates.people.acts import Channel
 from aggregates.people.directory import Developer
 from aggregates.people.entry import Principal
 from aggregates.times import (
@@ -133,10 +132,6 @@ class ByKey(Call, frozen=True):
     @property
     def profile(self) -> Developer | None:
         return self.service.directory.get(Developer, self.scope.developer_id)
-
-    @property
-    def notices(self) -> tuple[Channel, ...]:
-        return () if self.profile is None else self.profile.report_notices
 
     def language(self, asked: str | None = None) -> Language:
         return language_of(asked or (None if self.profile is None else self.profile.language))

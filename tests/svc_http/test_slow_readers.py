@@ -13,7 +13,7 @@ from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallabl
 
 from svc.serving import bound_socket
 from svc_http.app import build_api
-from svc_http.routes import events
+from svc_http.routes import sub_sessions as events
 from tests.support.event_streams import Stream
 from tests.support.facts import Log
 from tests.support.people import ANA_KEY, ANA_SCOPE, NOW_US

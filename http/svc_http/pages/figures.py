@@ -44,7 +44,7 @@ from svc_http.pages.mine import questions, stays
 from svc_http.pages.rendering import rate
 from svc_http.pages.words import CAUSES, HABITS, STATES, counted, duration, local, number, short_day, usd
 from svc_http.ports import beside
-from svc_http.routes.events import answer_stream
+from svc_http.routes.sub_sessions import answer_stream
 from svc_http.routing import Routes
 
 PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days", "all": "all time"}

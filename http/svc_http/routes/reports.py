@@ -52,7 +52,7 @@ async def latest(call: ByKey) -> ReportRecord:
 
 @routes(f"GET {_REPORT}/<report_id>", "One report, whatever its state.", refuses=_NOT_YOURS)
 async def one(call: ByKey, report_id: UUID) -> ReportRecord:
-    return found(await call.read(reports.report, report_id), _unknown(report_id))
+    return found(await call.read(reports.report, report_id), f"no report {report_id} of yours")
 
 
 @routes(f"GET {_REPORT}/history", "Every report, newest first, without what it says.", PAGE)
@@ -67,7 +67,7 @@ async def pending(call: ByKey) -> ReportState | NonePending:
 
 @routes(f"GET {_REPORT}/status/<report_id>", "How far a report has come.", refuses=_NOT_YOURS)
 async def status(call: ByKey, report_id: UUID) -> ReportState:
-    return found(await call.read(reports.report_state, report_id), _unknown(report_id))
+    return found(await call.read(reports.report_state, report_id), f"no report {report_id} of yours")
 
 
 _GENERATE = "Ask for a report; the same period while one is made answers the same id."
@@ -75,21 +75,27 @@ _GENERATE = "Ask for a report; the same period while one is made answers the sam
 
 @routes(f"POST {_REPORT}/generate", _GENERATE, status=202, body_required=False)
 async def generate(call: ByKey, body: GenerateBody) -> ReportStarted:
-    period = _period(call, body)
+    now_us, zone = call.service.now_us(), call.own_zone
+    if body.timezone is not None:
+        zone = zone_sent("$.timezone", body.timezone)
+    if body.date is None:
+        period = events.last_whole_period(body.period, zone, now_us)
+    else:
+        period = events.period_of(body.period, zone, day_sent("$.date", body.date))
+    if period.start_us > now_us:
+        raise HttpError(400, f"$.date names a period that begins at {iso(period.start_us)}; ask when it has begun")
     before = await call.read(reports.asked_before, period)
     if before.unfinished is not None:
         return await _known(call, before.unfinished)
     if before.waiting >= WAITING_MAX:
         raise unavailable(f"{WAITING_MAX} reports of yours wait already; try again when some are made")
-    language, notices = call.language(body.language), call.notices
+    language, notices = call.language(body.language), call.profile.report_notices if call.profile else ()
     wish = events.request_report(call.scope, period, before.number, language=language, notices=notices)
     done = accepted(await call.service.send(wish))
     return ReportStarted(str(wish.report_id), "queued") if done.created else await _known(call, wish.report_id)
 
 
-@routes(
-    f"POST {_REPORT}/cancel/<report_id>", "Cancel a report; one that is over stays as it ended.", refuses=_NOT_YOURS
-)
+@routes(f"POST {_REPORT}/cancel/<report_id>", "Cancel a report, unless it is over.", refuses=_NOT_YOURS)
 async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
     done = await _end(call, events.ReportCancelled, report_id)
     return ReportStarted(str(report_id), "cancelled") if done.created else await _known(call, report_id)
@@ -98,16 +104,6 @@ async def cancel(call: ByKey, report_id: UUID) -> ReportStarted:
 @routes(f"DELETE {_REPORT}/<report_id>", "Delete a report.", refuses=_NOT_YOURS | _NOT_OVER)
 async def delete(call: ByKey, report_id: UUID) -> None:
     await _end(call, events.ReportDeleted, report_id)
-
-
-def _period(call: ByKey, asked: GenerateBody) -> events.ReportPeriod:
-    zone = call.own_zone if asked.timezone is None else zone_sent("$.timezone", asked.timezone)
-    if asked.date is None:
-        return events.last_whole_period(asked.period, zone, call.service.now_us())
-    period = events.period_of(asked.period, zone, day_sent("$.date", asked.date))
-    if period.start_us > call.service.now_us():
-        raise HttpError(400, f"$.date names a period that begins at {iso(period.start_us)}; ask when it has begun")
-    return period
 
 
 async def _end(call: ByKey, kind: type[events.ReportEvent], report_id: UUID) -> Done:
@@ -119,10 +115,6 @@ async def _end(call: ByKey, kind: type[events.ReportEvent], report_id: UUID) -> 
 async def _known(call: ByKey, report_id: UUID) -> ReportStarted:
     state = await status(call, report_id)
     return ReportStarted(state.report_id, state.status)
-
-
-def _unknown(report_id: UUID) -> str:
-    return f"no report {report_id} of yours"
 
 
 # --- backfills: an owner, or an administrator, has sub-sessions of a range judged again -----------------------

@@ -1,13 +1,17 @@
-"""Sub-sessions in lists, one by itself with its prompts and its explanation, and what people override."""
+"""Sub-sessions in lists, one by itself, what people override, and a stream of events that tells of changes."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import msgspec
+import structlog
+import trio
 from msgspec.structs import asdict
+from quart_trio.wrappers import TrioResponse
 
-from aggregates.event import Scope
+from aggregates.event import Scope, Unavailable
 from aggregates.reading.verdicts import Intent
 from aggregates.sub_sessions.sub_session import (
     EditTitle,
@@ -20,16 +24,28 @@ from aggregates.sub_sessions.sub_session import (
     OverrideField,
     ReworkOverridden,
 )
-from aggregates.times import US_PER_DAY, Window
+from aggregates.times import US_PER_DAY, Window, iso
 from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
 from projections.sub_sessions import listing
 from projections.sub_sessions.detail import PromptRow, SubSessionDetail, prompt_rows, sub_session_detail
 from projections.sub_sessions.listing import Overridable, RubricItem, TurnPlace
 from projections.sub_sessions.rows import find, resolve
-from svc_http.bodies import HttpError, accepted, found
-from svc_http.params import FROM_TO, PAGE, SHOWN_CHARACTERS, SINCE, WINDOW, ByKey, clamped, text_parameter
-from svc_http.routing import Routes
+from svc_http.bodies import RETRY_AFTER_SECONDS, HttpError, accepted, found, unavailable
+from svc_http.params import (
+    FROM_TO,
+    PAGE,
+    SHOWN_CHARACTERS,
+    SINCE,
+    WINDOW,
+    ByKey,
+    Parameter,
+    Schema,
+    clamped,
+    text_parameter,
+)
+from svc_http.ports import Standing
+from svc_http.routing import Plain, Routes, caller_of_api
 
 T = TypeVar("T")
 _V3 = "/v1/score_v3"
@@ -41,6 +57,8 @@ _SESSIONS = (
 )
 _WINDOW_DAYS = clamped("window_days", 28, 90, "The last so many days")
 _REALTIME = (SINCE, *_SESSIONS, *PAGE)
+_LIVE = "Sub-sessions as they stand now, newest first."
+log = structlog.get_logger()
 routes = Routes()
 
 
@@ -67,9 +85,7 @@ _of_window("speed/sessions", listing.speed_rows, "The scored sub-sessions of a w
 _of_window("trivia", listing.trivia, "What fell below the substance floor, and why.")
 
 
-@routes(
-    f"GET {_V3}/realtime/sub-sessions", "Sub-sessions as they stand now, newest first.", _REALTIME, listeners="both"
-)
+@routes(f"GET {_V3}/realtime/sub-sessions", _LIVE, _REALTIME, listeners="both")
 async def realtime(call: ByKey) -> list[listing.RealtimeRow]:
     session_id = call.query.get("agent_session_id", call.query.get("claude_session_id"))
     return await call.read(listing.realtime, *call.page(), call.time("from", call.own_zone), session_id)
@@ -244,3 +260,104 @@ def _payload(payload: dict[str, Any], kind: type[T]) -> T:
         return msgspec.convert(payload, kind)
     except msgspec.ValidationError as error:
         raise HttpError(400, f"the payload does not fit: {error}") from error
+
+
+# --- the stream of events ---------------------------------------------------------------------------------------
+# An event says that there is something to fetch, not what. Nothing is queued for anybody: while a client does not
+# read, nothing is looked up for it, and after a while it is dropped.
+
+PATH = "/v1/score_v3/events"
+NAME = "svc.score_v3.sub_session.updated"
+HEARTBEAT_SECONDS = 15.0
+"""How often a client hears a comment, whatever else it hears; the contract's figure. As often, its key is looked up."""
+TELL_SECONDS = 1.0  # between two events of one stream: what happens meanwhile is told as one
+LOOK_SECONDS = 0.25  # between two looks whether its key still stands; views move twice a second, so it ends within one
+STREAMS_MAX = 256  # in the process: each looks its key up once a second while anything happens
+STREAMS_PER_DEVELOPER_MAX = 16  # a dashboard in as many tabs and on as many machines
+RECONNECT_MS = 3_000  # when a browser tries again after a stream has ended
+_EVENT: Schema = {
+    "description": "One event of the stream; what `data` holds is JSON.",
+    "type": "object",
+    "properties": {
+        "event": {"const": NAME},
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "retry": {"type": "integer"},
+    },
+}
+_LAST_SEEN = "The last event seen: if it is older than the views, there is one event at once."
+_LAST_EVENT_ID = Parameter("Last-Event-ID", {"type": "string"}, _LAST_SEEN, place="header")
+_OPEN: Counter[UUID] = Counter()  # the streams of each developer
+_UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_TOO_MANY = {429: "The caller has as many streams open as one may have."}
+_EVENTS = "That sub-sessions of the caller's changed, as server-sent events."
+
+
+@routes(f"GET {PATH}", _EVENTS, (_LAST_EVENT_ID,), answers=Plain("text/event-stream", _EVENT), refuses=_TOO_MANY)
+async def events(call: ByKey) -> TrioResponse:
+    return await answer_stream(call, lambda: caller_of_api(call.service, call.request.headers))
+
+
+async def answer_stream(call: ByKey, still_in: Callable[[], object]) -> TrioResponse:
+    """An answer that goes on until the client hangs up, stops reading or may no longer, or the server stops.
+
+    `still_in` raises `HttpError` where the caller may no longer read.
+    """
+    began = await call.service.standing(call.scope)
+    if call.request.method == "HEAD":
+        return TrioResponse(b"", 200, _UNCACHED, content_type="text/event-stream")
+    if _OPEN[call.scope.developer_id] >= STREAMS_PER_DEVELOPER_MAX:
+        message = f"you have {STREAMS_PER_DEVELOPER_MAX} event streams open; close one before you open another"
+        raise HttpError(429, message, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+    if _OPEN.total() >= STREAMS_MAX:
+        raise unavailable(f"{STREAMS_MAX} event streams are open, as many as there may be; try again soon")
+    missed = call.request.headers.get("Last-Event-ID", "") not in ("", str(began.position))
+    response = TrioResponse(_told(call, began, missed, still_in), 200, _UNCACHED, content_type="text/event-stream")
+    response.timeout = None
+    return response
+
+
+async def _told(
+    call: ByKey, began: Standing, missed: bool, still_in: Callable[[], object]
+) -> AsyncGenerator[bytes, None]:
+    """The body: ends when the key does or the server stops, and is closed when the client has gone."""
+    service, told = call.service, began
+    reason = "the client has gone, or did not read"
+    _OPEN[call.scope.developer_id] += 1
+    try:
+        first = _event(began.position, service.now_us()) if missed else f"id: {began.position}\n\n"
+        yield f": {NAME}\nretry: {RECONNECT_MS}\n\n{first}".encode()
+        beat_at, tell_at = trio.current_time() + HEARTBEAT_SECONDS, trio.current_time()
+        while True:
+            with trio.move_on_at(beat_at):
+                if not await service.moved(told.steps):
+                    reason = "the server stops"
+                    return
+            try:
+                still_in()
+                now = await service.standing(call.scope)
+            except (HttpError, Unavailable) as error:
+                reason = error.told if isinstance(error, Unavailable) else error.message
+                yield f": {reason}\n\n".encode()
+                return
+            text, is_news = "", now.changed > told.steps
+            if is_news and trio.current_time() >= tell_at:
+                text, tell_at = _event(now.position, service.now_us()), trio.current_time() + TELL_SECONDS
+            if text or not is_news:
+                told = now
+            if trio.current_time() >= beat_at:
+                text += ": \n\n"
+                beat_at = trio.current_time() + HEARTBEAT_SECONDS
+            if text:
+                yield text.encode()
+            await trio.sleep_until(min(beat_at, trio.current_time() + LOOK_SECONDS))
+    except Exception:
+        reason = "it broke"
+        log.exception("an event stream broke")
+    finally:
+        _OPEN[call.scope.developer_id] -= 1
+        log.info("event stream ended", reason=reason)
+
+
+def _event(position: int, now_us: int) -> str:
+    return f'event: {NAME}\nid: {position}\ndata: {{"at":"{iso(now_us)}"}}\n\n'

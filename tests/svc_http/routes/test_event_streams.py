@@ -15,8 +15,8 @@ from aggregates.ids import membership_stream
 from aggregates.people.acts import EndMembership, RevokeKey
 from aggregates.times import iso
 from svc_http.app import build_api
-from svc_http.routes import events
-from svc_http.routes.events import HEARTBEAT_SECONDS, LOOK_SECONDS, TELL_SECONDS
+from svc_http.routes import sub_sessions as events
+from svc_http.routes.sub_sessions import HEARTBEAT_SECONDS, LOOK_SECONDS, TELL_SECONDS
 from tests.support.event_streams import Stream, Told, stream_of
 from tests.support.facts import HOUR, MINUTE, SECOND, Log, edit, request, shell
 from tests.support.log import named
