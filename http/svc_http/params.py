@@ -11,25 +11,12 @@ import msgspec
 from quart import Request
 from werkzeug.datastructures import MultiDict
 
+from aggregates import times
 from aggregates.event import Scope
 from aggregates.judging.prompt import Language, language_of
 from aggregates.people.directory import Developer
 from aggregates.people.entry import Principal
-from aggregates.times import (
-    RANGE_DEFAULT_DAYS,
-    AskedWindow,
-    Period,
-    Window,
-    WindowName,
-    bare_date,
-    calendar_windows,
-    day_range,
-    equal_windows,
-    instant,
-    parse_instant,
-    time_range,
-    zone_named,
-)
+from aggregates.times import Window
 from projections.reader import Reader
 from svc_http.bodies import Body, HttpError
 from svc_http.ports import Service
@@ -75,7 +62,7 @@ class Call(msgspec.Struct, frozen=True):
         """Microseconds of an ISO 8601 time, or of a bare date in the zone: its midnight, or for `to` its end."""
         with refusing():
             text = self._time_text(name)
-            return None if text is None else instant(text, zone, name, is_end=name == "to")
+            return None if text is None else times.instant(text, zone, name, is_end=name == "to")
 
     def _time_text(self, name: str) -> str | None:
         """A time as it was meant: a plus that was not percent-encoded arrives as a space."""
@@ -91,12 +78,16 @@ class Call(msgspec.Struct, frozen=True):
         return zone_sent("tz", name, "+") if name else default
 
     def from_and_to(
-        self, zone: tzinfo, default_days: int = RANGE_DEFAULT_DAYS, start: str | None = None, end: str | None = None
+        self,
+        zone: tzinfo,
+        default_days: int = times.RANGE_DEFAULT_DAYS,
+        start: str | None = None,
+        end: str | None = None,
     ) -> Window:
         """Both or neither, those of the query where no others are given; the last days by default."""
         sent = (self._time_text("from"), self._time_text("to")) if start is None and end is None else (start, end)
         with refusing():
-            return time_range(*sent, zone, self.service.now_us(), default_days)
+            return times.time_range(*sent, zone, self.service.now_us(), default_days)
 
     def from_until(self, zone: tzinfo, default_us: int) -> Window:
         """Each may be left out: it is then so many microseconds ago, or now."""
@@ -122,7 +113,7 @@ class ByKey(Call, frozen=True):
 
     @property
     def own_zone(self) -> ZoneInfo:
-        return zone_named(self.service.directory.timezone(self.scope.developer_id))
+        return times.zone_named(self.service.directory.timezone(self.scope.developer_id))
 
     def read(
         self, query: Callable[Concatenate[Reader, Scope, _P], _T], /, *args: _P.args, **kwargs: _P.kwargs
@@ -140,17 +131,17 @@ class ByKey(Call, frozen=True):
         name = self.query.get("timezone")
         return self.own_zone if name is None else zone_sent("timezone", name, "+")
 
-    def windows(self, name: WindowName, count: int) -> tuple[Window, ...]:
-        return calendar_windows(name, self.own_zone, self.service.now_us(), count)
+    def windows(self, name: times.WindowName, count: int) -> tuple[Window, ...]:
+        return times.calendar_windows(name, self.own_zone, self.service.now_us(), count)
 
-    def asked_windows(self, count: int) -> tuple[AskedWindow, tuple[Window, ...]]:
+    def asked_windows(self, count: int) -> tuple[times.AskedWindow, tuple[Window, ...]]:
         """What was asked for: a range and those of its length before it, or the last windows of the calendar."""
         query = self.query
         ranged = "from" in query or "to" in query
         if ranged or query.get("window") == "range":
             if not ranged or query.get("window", "range") != "range":
                 raise HttpError(400, "send either window, or from and to; not both, and not one half")
-            return "range", equal_windows(self.from_and_to(self.own_zone), count)
+            return "range", times.equal_windows(self.from_and_to(self.own_zone), count)
         name = WINDOW.read(query)
         return name, self.windows(name, count)
 
@@ -166,7 +157,7 @@ class ByKey(Call, frozen=True):
             day_sent(name, query[name]) if name in query else None for name in ("date", "from_date", "to_date")
         )
         with refusing():
-            window = day_range(exact, day, (first, last), zone, self.service.now_us())
+            window = times.day_range(exact, day, (first, last), zone, self.service.now_us())
             return window, RangeEcho(window.start_us, window.end_us, zone.key)
 
 
@@ -185,21 +176,21 @@ class RangeEcho(msgspec.Struct, frozen=True, rename="camel"):
 def zone_sent(name: str, text: str, lost_plus: str = " ") -> ZoneInfo:
     """A zone. `lost_plus`: what a space may have been. Raises `HttpError` 400."""
     try:
-        return zone_named(text.replace(" ", lost_plus))
+        return times.zone_named(text.replace(" ", lost_plus))
     except ValueError as error:
         raise HttpError(400, f"{name}: {error}, not {text[:SHOWN_CHARACTERS]!r}") from error
 
 
 def time_sent(name: str, text: str) -> int:
     try:
-        return parse_instant(text)
+        return times.parse_instant(text)
     except ValueError as error:
         why = f"{name} must be an ISO 8601 time of the years 1970 to 9998, like 2026-08-01T09:00:00Z"
         raise HttpError(400, why) from error
 
 
 def day_sent(name: str, text: str) -> date:
-    day = bare_date(text)
+    day = times.bare_date(text)
     if day is None:
         shown = text[:SHOWN_CHARACTERS]
         raise HttpError(400, f"{name} must be a date of the years 1970 to 9998, like 2026-08-01, not {shown!r}")
@@ -271,10 +262,10 @@ _TIME: Schema = _IN_YEARS | {"anyOf": [{"format": "date-time"}, {"format": "date
 _DATE: Schema = _IN_YEARS | {"format": "date"}
 _ZONE: Schema = {"$ref": "#/components/schemas/Timezone"}
 _ABOUT = "The calendar window, in the zone of the caller's profile."
-WINDOW: Choice[WindowName] = choice("window", get_args(WindowName), "weekly", _ABOUT)
+WINDOW: Choice[times.WindowName] = choice("window", get_args(times.WindowName), "weekly", _ABOUT)
 _ABOUT = "The calendar window; `range` where `from` and `to` are sent."
-ASKED_WINDOW: Choice[AskedWindow] = choice("window", get_args(AskedWindow), "weekly", _ABOUT)
-PERIOD: Choice[Period] = choice("period", get_args(Period), "day", "The length of one point.")
+ASKED_WINDOW: Choice[times.AskedWindow] = choice("window", get_args(times.AskedWindow), "weekly", _ABOUT)
+PERIOD: Choice[times.Period] = choice("period", get_args(times.Period), "day", "The length of one point.")
 LIMIT = clamped("limit", 50, LIMIT_MAX, "How many rows")
 _ABOUT = "How many rows to pass over; a negative one is 0."
 OFFSET = Clamped("offset", {"type": "integer", "default": 0}, _ABOUT, default=0, least=0, most=OFFSET_MAX)

@@ -13,16 +13,7 @@ from quart_trio.wrappers import TrioResponse
 from aggregates.decide import ForgetDeveloper, SentCommand
 from aggregates.event import Reply, Scope
 from aggregates.people.entry import principal
-from aggregates.prices.catalog import (
-    CatalogDocument,
-    CatalogRecord,
-    PublishCatalog,
-    Published,
-    Repriced,
-    RequestsRepriced,
-    RevisionRecord,
-    catalog_record,
-)
+from aggregates.prices import catalog
 from svc_http.bodies import ErrorBody, HttpError, accepted, json_reply
 from svc_http.params import LIMIT, ByKey, BySecret, Call, time_sent
 from svc_http.ports import ReplayStatus, Service, Status
@@ -83,7 +74,7 @@ class NoSnapshot(msgspec.Struct):
 
 
 class PublishBody(msgspec.Struct):
-    document: CatalogDocument
+    document: catalog.CatalogDocument
     source: Annotated[str, msgspec.Meta(min_length=1, max_length=256, pattern=r"\S")] = "upload"
 
 
@@ -93,7 +84,7 @@ class RepriceBody(msgspec.Struct, rename={"from_time": "from"}):
     to: str
 
 
-_SNAPSHOTS = {200: CatalogRecord, 503: NoSnapshot}
+_SNAPSHOTS = {200: catalog.CatalogRecord, 503: NoSnapshot}
 
 
 @routes("GET /v1/model-catalog", _SNAPSHOT, answers=_SNAPSHOTS, listeners="intake")
@@ -108,17 +99,19 @@ async def snapshot(call: BySecret) -> TrioResponse:
 
 def _snapshot(service: Service) -> TrioResponse:
     served = service.catalog()
-    return json_reply(NoSnapshot(), 503) if served is None else json_reply(catalog_record(served))
+    return json_reply(NoSnapshot(), 503) if served is None else json_reply(catalog.catalog_record(served))
 
 
 @routes(f"GET {_CONTROL}/catalog", "Stored revisions of the model catalog, newest first.", (LIMIT,))
-async def revisions(call: BySecret) -> Sequence[RevisionRecord]:
+async def revisions(call: BySecret) -> Sequence[catalog.RevisionRecord]:
     return await call.service.catalog_revisions(LIMIT.read(call.query))
 
 
-@routes(f"POST {_CONTROL}/catalog", _PUBLISH, answers={201: Published, 200: Published})
+@routes(f"POST {_CONTROL}/catalog", _PUBLISH, answers={201: catalog.Published, 200: catalog.Published})
 async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
-    reply = accepted(await call.service.change_catalog(PublishCatalog(document=body.document, source=body.source)))
+    reply = accepted(
+        await call.service.change_catalog(catalog.PublishCatalog(document=body.document, source=body.source))
+    )
     return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
 
 
@@ -126,7 +119,7 @@ _NO_SOURCE = {502: "The source gave nothing that can be used."}
 
 
 @routes(f"POST {_CONTROL}/catalog/refresh", "Ask the source of prices now.", refuses=_NO_SOURCE)
-async def refresh(call: BySecret) -> Published:
+async def refresh(call: BySecret) -> catalog.Published:
     return await call.service.refresh_catalog()
 
 
@@ -136,10 +129,10 @@ _NO_ORGANIZATION = {404: "There is no such organization."}
 _REPRICE = "Price what has no price yet."
 
 
-@routes(f"POST {_CONTROL}/catalog/reprice", _REPRICE, answers=Repriced, status=201, refuses=_NO_ORGANIZATION)
+@routes(f"POST {_CONTROL}/catalog/reprice", _REPRICE, answers=catalog.Repriced, status=201, refuses=_NO_ORGANIZATION)
 async def reprice(call: BySecret, body: RepriceBody) -> object:
     from_us, to_us = time_sent("$.from", body.from_time), time_sent("$.to", body.to)
-    command = RequestsRepriced(organization_id=body.organization_id, from_us=from_us, to_us=to_us)
+    command = catalog.RequestsRepriced(organization_id=body.organization_id, from_us=from_us, to_us=to_us)
     return accepted(await call.service.change_catalog(command))
 
 

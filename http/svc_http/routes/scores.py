@@ -9,24 +9,13 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from aggregates import times
 from aggregates.event import Scope
 from aggregates.judging.prompt import language_of
 from aggregates.people.directory import Developer, Organization, Team, stays_in
 from aggregates.reports.prose import Narration, NarrativeRequest
 from aggregates.scores.grades import PEER_RANGES_MAX, Comparison, cohort_of
-from aggregates.times import (
-    RANGE_DEFAULT_DAYS,
-    US_PER_DAY,
-    US_PER_SECOND,
-    AskedWindow,
-    Period,
-    Window,
-    buckets,
-    calendar_windows,
-    iso,
-    local_date,
-    local_day_bounds,
-)
+from aggregates.times import Window
 from projections.prices import TeamCost, TeamWindow, team_cost
 from projections.reader import Reader
 from projections.reports import TeamSummary, own_work, team_day, team_summary, withheld
@@ -35,28 +24,9 @@ from projections.scores.insights import Insights, InsightsQuery
 from projections.scores.insights import insights as insights_of
 from projections.telemetry.usage import Rightsizing
 from projections.telemetry.usage import rightsizing as usage_of_models
+from svc_http import params
 from svc_http.bodies import HttpError
-from svc_http.params import (
-    DATE,
-    FROM_TO,
-    PAGE,
-    PERIOD,
-    RANGE,
-    SHOWN_CHARACTERS,
-    SINCE,
-    TIMEZONE,
-    TZ,
-    WINDOW,
-    WINDOW_OR_RANGE,
-    ByKey,
-    Parameter,
-    Query,
-    RangeEcho,
-    clamped,
-    integer,
-    text_parameter,
-    until_now,
-)
+from svc_http.params import ByKey
 from svc_http.routing import Routes
 
 WINDOWS_SHOWN = 4  # a sparkline has this many points; the last is the window asked for
@@ -64,16 +34,16 @@ POINTS_MAX = 1000  # of one trend: almost three years of days
 OFFSET_MINUTES = (-12 * 60, 14 * 60)  # the zones there are, in minutes east of UTC, both included
 RIGHTSIZING_DAYS = 90
 _P = TypeVar("_P")
-_POINTS = clamped("points", 12, 52, "How many windows")
-_TZ_OFFSET = Parameter(
+_POINTS = params.clamped("points", 12, 52, "How many windows")
+_TZ_OFFSET = params.Parameter(
     "tz_offset",
     {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]},
     "The zone of bare dates, in minutes east of UTC.",
 )
 UTC = ZoneInfo("UTC")
-TEAM_ID = Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
+TEAM_ID = params.Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
 NO_TEAM = {404: "The caller is in no active team of that id."}
-_LANG = text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
+_LANG = params.text_parameter("lang", "`ko` for Korean; English for any other. By default that of the profile.")
 _SUMMARY = "What a team did in one day: counts, and a narrative where a text model wrote one."
 routes = Routes()
 
@@ -81,14 +51,16 @@ routes = Routes()
 class Trend(msgspec.Struct, Generic[_P], frozen=True, rename={"from_time": "from"}):
     from_time: str
     to: str
-    period: Period
+    period: times.Period
     points: Sequence[_P]
 
 
-def _of_window(path: str, query: Callable[[Reader, Scope, AskedWindow, Sequence[Window]], object], about: str) -> None:
+def _of_window(
+    path: str, query: Callable[[Reader, Scope, times.AskedWindow, Sequence[Window]], object], about: str
+) -> None:
     """The route of a query over the last windows, the current one last; or over a range and those before it."""
 
-    @routes(f"GET /v1/score_v3/{path}", about, WINDOW_OR_RANGE, answers=query)
+    @routes(f"GET /v1/score_v3/{path}", about, params.WINDOW_OR_RANGE, answers=query)
     async def handler(call: ByKey) -> object:
         return await call.read(query, *call.asked_windows(WINDOWS_SHOWN))
 
@@ -100,43 +72,46 @@ _of_window("skill", skill.skill, "Which habits prompts show.")
 _of_window("insight/summary", skill.insight_summary, "The average prompt grade of a window.")
 
 
-@routes("GET /v1/score_v3/tokens/trend", "The tokens of the last windows.", (WINDOW, _POINTS))
+@routes("GET /v1/score_v3/tokens/trend", "The tokens of the last windows.", (params.WINDOW, _POINTS))
 async def token_trend(call: ByKey) -> score.TokenTrend:
-    name = WINDOW.read(call.query)
+    name = params.WINDOW.read(call.query)
     return await call.read(score.token_trend, name, call.windows(name, _POINTS.read(call.query) + 1))
 
 
 def _trend(
-    path: str, query: Callable[[Reader, Scope, Window, list[Window]], Sequence[_P]], about: str, point: type[_P]
+    path: str,
+    query: Callable[[Reader, Scope, Window, list[Window]], Sequence[_P]],
+    about: str,
+    point: type[_P],
 ) -> None:
     """The route of counts over the calendar periods of a range; empty periods are there with zeros."""
 
-    @routes(f"GET /v1/score_v3/{path}", about, (*FROM_TO, PERIOD), answers=Trend[point])  # type: ignore[valid-type]
+    @routes(f"GET /v1/score_v3/{path}", about, (*params.FROM_TO, params.PERIOD), answers=Trend[point])  # type: ignore[valid-type]
     async def handler(call: ByKey) -> Trend[_P]:
-        zone, period = call.own_zone, PERIOD.read(call.query)
+        zone, period = call.own_zone, params.PERIOD.read(call.query)
         window = call.from_and_to(zone)
-        periods = list(islice(buckets(window, period, zone), POINTS_MAX + 1))
+        periods = list(islice(times.buckets(window, period, zone), POINTS_MAX + 1))
         if len(periods) > POINTS_MAX:
             why = f"the range has more than {POINTS_MAX} {period}s; ask for a shorter range, or for longer periods"
             raise HttpError(400, why)
         points = await call.read(query, window, periods)
-        return Trend(iso(window.start_us), iso(window.end_us), period, points)
+        return Trend(times.iso(window.start_us), times.iso(window.end_us), period, points)
 
 
 _trend("integrity/trend", activity.integrity_trend, "Flags by period.", activity.IntegrityPoint)
 _trend("trivia/trend", activity.trivia_trend, "Trivia by period.", activity.TriviaPoint)
 
 
-@routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (WINDOW,))
+@routes("GET /v1/score_v3/integrity", "What was flagged in a window.", (params.WINDOW,))
 async def flags(call: ByKey) -> activity.Integrity:
     return await call.read(activity.integrity, call.current_window())
 
 
-@routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (SINCE, *PAGE))
+@routes("GET /v1/score_v3/integrity/recent", "The flags themselves, newest first.", (params.SINCE, *params.PAGE))
 async def recent_flags(call: ByKey) -> list[activity.FlagRow]:
     from_us = call.time("from", call.own_zone)
     if from_us is None:
-        from_us = call.service.now_us() - RANGE_DEFAULT_DAYS * US_PER_DAY
+        from_us = call.service.now_us() - times.RANGE_DEFAULT_DAYS * times.US_PER_DAY
     return await call.read(activity.recent_flags, from_us, *call.page())
 
 
@@ -144,20 +119,20 @@ _PEERS = "The caller's completion rate beside the team's."
 _RANGES = {429: f"More than {PEER_RANGES_MAX} different ranges on one day of UTC."}
 
 
-@routes("GET /v1/score_v3/peer-comparison", _PEERS, (*FROM_TO, TZ), refuses=_RANGES)
+@routes("GET /v1/score_v3/peer-comparison", _PEERS, (*params.FROM_TO, params.TZ), refuses=_RANGES)
 async def peers(call: ByKey) -> Comparison:
     """The cohort is that of the caller's active teams; nobody chooses it."""
     zone, now_us = call.asked_tz(call.own_zone), call.service.now_us()
     window = call.from_and_to(zone)
     # The range that nobody chose moves with the clock, and is no further one.
     if "from" in call.query and not call.service.peer_ranges.admits(call.scope.developer_id, window, now_us):
-        tomorrow = {"Retry-After": str(-(-(US_PER_DAY - now_us % US_PER_DAY) // US_PER_SECOND))}
+        tomorrow = {"Retry-After": str(-(-(times.US_PER_DAY - now_us % times.US_PER_DAY) // times.US_PER_SECOND))}
         why = "they could single a colleague out; ask for one of today's again, or wait for midnight UTC"
         raise HttpError(429, f"{PEER_RANGES_MAX} different ranges were compared over today; {why}", tomorrow)
     return await call.read(score.peer_comparison, cohort_of(call.service.directory, call.scope), window, zone)
 
 
-@routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*FROM_TO, _TZ_OFFSET))
+@routes("GET /v1/intelligence/throttle", "What throttling cost the caller.", (*params.FROM_TO, _TZ_OFFSET))
 async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
     found = await call.read(throttle.personal_throttle, call.from_and_to(_offset_zone(call.query)))
     if found is None:
@@ -166,7 +141,7 @@ async def throttle_of_caller(call: ByKey) -> throttle.ThrottleImpact:
     return found
 
 
-_TEAM_QUERY = (TEAM_ID, *FROM_TO, _TZ_OFFSET)
+_TEAM_QUERY = (TEAM_ID, *params.FROM_TO, _TZ_OFFSET)
 
 
 @routes("GET /v1/intelligence/throttle/team", "What it cost a team.", _TEAM_QUERY, refuses=NO_TEAM)
@@ -178,27 +153,31 @@ async def throttle_of_team(call: ByKey) -> throttle.ThrottleImpact:
     return await call.read(throttle.team_throttle, stays, window)
 
 
-def _offset_zone(query: Query) -> timezone:
-    minutes = integer(query, "tz_offset") or 0
+def _offset_zone(query: params.Query) -> timezone:
+    minutes = params.integer(query, "tz_offset") or 0
     least, most = OFFSET_MINUTES
     if not least <= minutes <= most:
         raise HttpError(400, f"tz_offset must be minutes east of UTC, from {least} to {most}")
     return timezone(timedelta(minutes=minutes))
 
 
-@routes("GET /v1/intelligence/rightsizing", "What each model was used for.", until_now(f"{RIGHTSIZING_DAYS} days ago"))
+@routes(
+    "GET /v1/intelligence/rightsizing",
+    "What each model was used for.",
+    params.until_now(f"{RIGHTSIZING_DAYS} days ago"),
+)
 async def rightsizing(call: ByKey) -> Rightsizing:
     zone = call.own_zone
-    return await call.read(usage_of_models, call.from_until(zone, RIGHTSIZING_DAYS * US_PER_DAY), zone)
+    return await call.read(usage_of_models, call.from_until(zone, RIGHTSIZING_DAYS * times.US_PER_DAY), zone)
 
 
 # --- what teams see of themselves: members only ---------------------------------------------------------------
 
 
-@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, WINDOW, TZ), refuses=NO_TEAM)
+@routes("GET /v1/team/cost", "What a team spent.", (TEAM_ID, params.WINDOW, params.TZ), refuses=NO_TEAM)
 async def cost(call: ByKey) -> TeamCost:
-    name, zone, team = WINDOW.read(call.query), call.asked_tz(UTC), asked_team(call)
-    return await spent_by_team(call, team, calendar_windows(name, zone, call.service.now_us(), 2), zone)
+    name, zone, team = params.WINDOW.read(call.query), call.asked_tz(UTC), asked_team(call)
+    return await spent_by_team(call, team, times.calendar_windows(name, zone, call.service.now_us(), 2), zone)
 
 
 async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone: tzinfo) -> TeamCost:
@@ -209,13 +188,13 @@ async def spent_by_team(call: ByKey, team: Team, windows: Sequence[Window], zone
     return team_cost({each.id: each.display_name for each in developers if each is not None}, now, before)
 
 
-@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, DATE, _LANG, TZ), refuses=NO_TEAM)
+@routes("GET /v1/team/daily-summary", _SUMMARY, (TEAM_ID, params.DATE, _LANG, params.TZ), refuses=NO_TEAM)
 async def daily_summary(call: ByKey) -> TeamSummary:
     service, zone, team = call.service, call.asked_tz(UTC), asked_team(call)
     # The contract's defaults, whatever the zone and whoever asks: what is answered is the whole team's.
-    day, language = call.asked_day() or local_date(service.now_us(), UTC), language_of(call.query.get("lang"))
+    day, language = call.asked_day() or times.local_date(service.now_us(), UTC), language_of(call.query.get("lang"))
     date = day.isoformat()
-    stays = stays_in(service.directory, team, local_day_bounds(day, zone), zone)
+    stays = stays_in(service.directory, team, times.local_day_bounds(day, zone), zone)
     found = await call.read(team_day, stays, labels=service.narrates(call.scope.organization_id))
     organization, told = service.directory.get(Organization, call.scope.organization_id), Narration("withheld")
     assert organization is not None, "a caller's organization is there"
@@ -233,7 +212,7 @@ def asked_team(call: ByKey) -> Team:
     try:
         return team_of(call, UUID(text))
     except ValueError as error:
-        raise HttpError(400, f"team_id must be a UUID, not {text[:SHOWN_CHARACTERS]!r}") from error
+        raise HttpError(400, f"team_id must be a UUID, not {text[: params.SHOWN_CHARACTERS]!r}") from error
 
 
 def team_of(call: ByKey, wanted: UUID) -> Team:
@@ -248,18 +227,18 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
 
 DAYS_DEFAULT = 30
 DAYS_MAX = 366  # the longest range: every prompt of it is looked at
-_SCOPE = text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
+_SCOPE = params.text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
 _INSIGHTS = "One payload over a range: activity, habits, what went well and wrong; the last 30 days by default."
 _I = TypeVar("_I")
 
 
 class Listed(msgspec.Struct, Generic[_I], frozen=True):
-    range: RangeEcho
+    range: params.RangeEcho
     items: Sequence[_I]
 
 
 class TaskTimesShown(msgspec.Struct, frozen=True, rename="camel"):
-    range: RangeEcho
+    range: params.RangeEcho
     items: Sequence[activity.TaskTime]
     total_active_seconds: float
 
@@ -267,7 +246,7 @@ class TaskTimesShown(msgspec.Struct, frozen=True, rename="camel"):
 def _ranged(
     path: str, query: Callable[[Reader, Scope, Window, int, int], Sequence[object]], about: str, row: Any
 ) -> None:
-    @routes(f"GET /v1/score_v3/{path}", about, (*RANGE, *PAGE), answers=Listed[row])
+    @routes(f"GET /v1/score_v3/{path}", about, (*params.RANGE, *params.PAGE), answers=Listed[row])
     async def handler(call: ByKey) -> Listed[object]:
         window, echo = call.asked_range()
         return Listed(echo, await call.read(query, window, *call.page()))
@@ -278,18 +257,18 @@ _ranged("prompts/top", skill.top_prompts, "The best prompts.", skill.TopPrompt)
 _ranged("model-task", activity.model_task, "Models per kind of task.", activity.ModelTask)
 
 
-@routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*RANGE, *PAGE))
+@routes("GET /v1/score_v3/task-time", "Active time per sub-session.", (*params.RANGE, *params.PAGE))
 async def task_time(call: ByKey) -> TaskTimesShown:
     window, echo = call.asked_range()
     found = await call.read(activity.task_time, window, *call.page())
     return TaskTimesShown(echo, found.items, found.total_active_seconds)
 
 
-@routes("GET /v1/score_v3/today-summary", "One day.", (DATE, TIMEZONE), listeners="both")
+@routes("GET /v1/score_v3/today-summary", "One day.", (params.DATE, params.TIMEZONE), listeners="both")
 async def today(call: ByKey) -> activity.TodaySummary:
     service, zone = call.service, call.asked_zone()
-    day = call.asked_day() or local_date(service.now_us(), zone)
-    bounds, date = local_day_bounds(day, zone), day.isoformat()
+    day = call.asked_day() or times.local_date(service.now_us(), zone)
+    bounds, date = times.local_day_bounds(day, zone), day.isoformat()
     shown = await call.read(activity.today_summary, date, zone.key, bounds)
     shown = msgspec.structs.replace(shown, unknown_agents=service.arrivals.unread(call.scope.developer_id))
     if not service.narrates(call.scope.organization_id):
@@ -309,15 +288,17 @@ class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):
     scope: str | None = None
 
 
-@routes("POST /v1/insights/report/generate", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both", body_required=False)
+@routes(
+    "POST /v1/insights/report/generate", _INSIGHTS, (*params.FROM_TO, _SCOPE), listeners="both", body_required=False
+)
 async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
     window = call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to)
-    if window.end_us - window.start_us > DAYS_MAX * US_PER_DAY:
+    if window.end_us - window.start_us > DAYS_MAX * times.US_PER_DAY:
         raise HttpError(400, f"the range is longer than {DAYS_MAX} days; ask for a shorter one")
     return await call.read(insights_of, InsightsQuery(window, call.own_zone, call.language()))
 
 
-@routes("GET /v1/insights/report", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
-@routes("POST /v1/insights/report/quick", _INSIGHTS, (*FROM_TO, _SCOPE), listeners="both")
+@routes("GET /v1/insights/report", _INSIGHTS, (*params.FROM_TO, _SCOPE), listeners="both")
+@routes("POST /v1/insights/report/quick", _INSIGHTS, (*params.FROM_TO, _SCOPE), listeners="both")
 async def insights(call: ByKey) -> Insights:
     return await generate_insights(call, InsightsBody())

@@ -13,17 +13,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope, Unavailable
 from aggregates.reading.verdicts import Intent
-from aggregates.sub_sessions.sub_session import (
-    EditTitle,
-    GapOverridden,
-    GoalOverridden,
-    IntentOverridden,
-    Override,
-    OverrideCleared,
-    OverrideEvent,
-    OverrideField,
-    ReworkOverridden,
-)
+from aggregates.sub_sessions import sub_session as said
 from aggregates.times import US_PER_DAY, Window, iso
 from projections.explain.explain import Explanation, explanation
 from projections.reader import Reader
@@ -131,7 +121,7 @@ def _missing(sub_session_id: UUID) -> str:
 async def edit(call: ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
-    command = EditTitle(
+    command = said.EditTitle(
         organization_id=call.scope.organization_id,
         developer_id=call.scope.developer_id,
         turn_id=found(await call.read(resolve, sub_session_id), _missing(sub_session_id)),
@@ -187,7 +177,9 @@ async def override(call: ByKey, body: OverrideBody, sub_session_id: str) -> Over
     return Overridden(current or known.sub_session_id, body.field, body.action)
 
 
-async def command_of(call: ByKey, body: OverrideBody, sub_session_id: str) -> tuple[Overridable, Override | EditTitle]:
+async def command_of(
+    call: ByKey, body: OverrideBody, sub_session_id: str
+) -> tuple[Overridable, said.Override | said.EditTitle]:
     field, action, legal = body.field, body.action, _ACTIONS.get(body.field)
     if legal is None:
         raise HttpError(400, f"field must be one of {', '.join(_ACTIONS)}, not {field[:SHOWN_CHARACTERS]!r}")
@@ -206,33 +198,33 @@ async def command_of(call: ByKey, body: OverrideBody, sub_session_id: str) -> tu
 
 def _command(
     scope: Scope, known: Overridable, field: str, action: str, payload: dict[str, Any]
-) -> Override | EditTitle:
+) -> said.Override | said.EditTitle:
     by: dict[str, Any] = {"received_at_us": 0, **asdict(scope)}
     about = by | asdict(known.turns[0])
-    facts: list[OverrideEvent]
+    facts: list[said.OverrideEvent]
     match action:
         case "rename":
             label = _payload(payload, _Rename).new_label
             if not label.strip():
                 raise HttpError(400, "payload.new_label is blank; send 1 to 60 characters")
-            return EditTitle(**asdict(scope), turn_id=known.turns[0].capture_id, title=label)
+            return said.EditTitle(**asdict(scope), turn_id=known.turns[0].capture_id, title=label)
         case "clear":
             places = (known.spoken if field == "boundary" else ()) or known.turns[:1]
-            cleared = msgspec.convert(field, OverrideField)
-            facts = [OverrideCleared(**by, **asdict(each), field=cleared) for each in places]
+            cleared = msgspec.convert(field, said.OverrideField)
+            facts = [said.OverrideCleared(**by, **asdict(each), field=cleared) for each in places]
         case "mark_complete" | "mark_incomplete":
-            facts = [GoalOverridden(**about, complete=action == "mark_complete")]
+            facts = [said.GoalOverridden(**about, complete=action == "mark_complete")]
         case "mark_rework" | "mark_not_rework":
-            facts = [ReworkOverridden(**about, rework=action == "mark_rework")]
+            facts = [said.ReworkOverridden(**about, rework=action == "mark_rework")]
         case "set_intent":
-            facts = [IntentOverridden(**about, intent_class=_payload(payload, _SetIntent).intent_class)]
+            facts = [said.IntentOverridden(**about, intent_class=_payload(payload, _SetIntent).intent_class)]
         case _:
             by["boundary"] = action == "split_at_turn"
             facts = [
-                GapOverridden(**by, agent_session_id=each.agent_session_id, before_capture=each.capture_id)
+                said.GapOverridden(**by, agent_session_id=each.agent_session_id, before_capture=each.capture_id)
                 for each in _gaps(known, action, payload)
             ]
-    return Override(**asdict(scope), facts=tuple(facts))
+    return said.Override(**asdict(scope), facts=tuple(facts))
 
 
 def _gaps(known: Overridable, action: str, payload: dict[str, Any]) -> tuple[TurnPlace, ...]:

@@ -12,20 +12,9 @@ from projections.reader import Reader
 from projections.telemetry import records, usage
 from projections.telemetry.records import Page, RecordsQuery, TelemetryRow
 from projections.telemetry.usage import GroupBy
+from svc_http import params
 from svc_http.bodies import HttpError
-from svc_http.params import (
-    FROM_TO,
-    OFFSET,
-    RANGE,
-    TIMEZONE,
-    ByKey,
-    Choice,
-    RangeEcho,
-    choice,
-    clamped,
-    text_parameter,
-    until_now,
-)
+from svc_http.params import ByKey
 from svc_http.routing import Routes
 
 _R = TypeVar("_R", bound=TelemetryRow)
@@ -37,7 +26,7 @@ class Groups(msgspec.Struct):
 
 
 class AnalyticsShown(msgspec.Struct, rename="camel"):
-    range: RangeEcho
+    range: params.RangeEcho
     tools: list[usage.ToolStats]
     errors: list[usage.ErrorCount]
     models: list[usage.ModelSums]
@@ -53,18 +42,18 @@ class TurnsUse(msgspec.Struct):
     turns: list[usage.TurnUse]
 
 
-_LAST_DAY = until_now("24 hours ago")
-_LIMIT = clamped("limit", 100, 1_000, "How many records")
-_SESSION = text_parameter("session_id", "Records of this agent session only.")
-_SIGNAL: Choice[Signal] = choice("signal", get_args(Signal), "logs", "Which kind of record.")
-_GROUP_BY: Choice[GroupBy] = choice("group_by", get_args(GroupBy), "day", "By what records are grouped.")
-_STATS = (*_LAST_DAY, _SIGNAL, _GROUP_BY, TIMEZONE)
+_LAST_DAY = params.until_now("24 hours ago")
+_LIMIT = params.clamped("limit", 100, 1_000, "How many records")
+_SESSION = params.text_parameter("session_id", "Records of this agent session only.")
+_SIGNAL: params.Choice[Signal] = params.choice("signal", get_args(Signal), "logs", "Which kind of record.")
+_GROUP_BY: params.Choice[GroupBy] = params.choice("group_by", get_args(GroupBy), "day", "By what records are grouped.")
+_STATS = (*_LAST_DAY, _SIGNAL, _GROUP_BY, params.TIMEZONE)
 routes = Routes()
 
 
 def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], Page[_R]], about: str) -> None:
     """The route of records of one kind, the last 24 hours by default, a page at a time."""
-    parameters, listeners = (*_LAST_DAY, _SESSION, _LIMIT, OFFSET), "both" if signal == "logs" else "api"
+    parameters, listeners = (*_LAST_DAY, _SESSION, _LIMIT, params.OFFSET), "both" if signal == "logs" else "api"
 
     @routes(f"GET /v1/telemetry/{signal}", about, parameters, answers=query, listeners=listeners)
     async def handler(call: ByKey) -> Page[_R]:
@@ -72,7 +61,7 @@ def _of_records(signal: Signal, query: Callable[[Reader, Scope, RecordsQuery], P
             window=call.from_until(call.own_zone, US_PER_DAY),
             session_id=call.query.get("session_id"),
             limit=_LIMIT.read(call.query),
-            offset=OFFSET.read(call.query),
+            offset=params.OFFSET.read(call.query),
         )
         return await call.read(query, asked)
 
@@ -90,7 +79,9 @@ async def stats(call: ByKey) -> Groups:
     return Groups(await call.read(usage.stats, window, signal, group_by, zone))
 
 
-@routes("GET /v1/telemetry/analytics", "Tools, failures, models and hours of a range.", (*FROM_TO, *RANGE))
+@routes(
+    "GET /v1/telemetry/analytics", "Tools, failures, models and hours of a range.", (*params.FROM_TO, *params.RANGE)
+)
 async def analytics(call: ByKey) -> AnalyticsShown:
     """`from` and `to` are a third form beside those of every range of days."""
     if "from" not in call.query and "to" not in call.query:
@@ -100,7 +91,7 @@ async def analytics(call: ByKey) -> AnalyticsShown:
         raise HttpError(400, why)
     else:
         window = call.from_and_to(call.asked_zone())
-        echo = RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
+        echo = params.RangeEcho(window.start_us, window.end_us, call.asked_zone().key)
     found = await call.read(usage.analytics, window, call.asked_zone())
     return AnalyticsShown(echo, found.tools, found.errors, found.models, found.active_hours)
 
