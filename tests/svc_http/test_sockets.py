@@ -124,67 +124,11 @@ async def _to_the_end(address: tuple[str, int], sent: bytes) -> bytes:
     return answer
 
 
-@pytest.mark.parametrize(
-    "sent", [b"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n", b"GET /health HTTP/1.0\r\n\r\n"]
+_TARGETS = (
+    *("//health", "/%2fhealth", "/../health", "/%2e%2e/health", "/./health", "/health/", "/health%00", "/health;a=b"),
+    *("/health%", "/health#x", "/Health", "/%68ealth", "/v1%2fhealth", "/health%2568", "http://svc/health", "*"),
 )
-async def test_the_connection_is_closed_where_the_client_asks_for_it(address: tuple[str, int], sent: bytes) -> None:
-    """Clients that read to the end would wait for ever otherwise."""
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, sent)
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert answer.endswith(b"ok")
-
-
-@pytest.mark.parametrize("sent", [b"HELLO\r\n\r\n", b"GET /health HTTP/1.1\r\nHost: svc\r\nA Header: x\r\n\r\n"])
-async def test_what_is_no_request_is_refused_by_the_server(address: tuple[str, int], sent: bytes) -> None:
-    """Before any application sees it: 400, and the connection is over."""
-    with trio.fail_after(5):
-        assert (await _to_the_end(address, sent)).startswith(b"HTTP/1.1 400 ")
-
-
-_TARGETS = {
-    "//health": 404,
-    "/%2fhealth": 404,
-    "/../health": 404,
-    "/%2e%2e/health": 404,
-    "/./health": 404,
-    "/health/": 404,
-    "/health%00": 404,
-    "/health;a=b": 404,
-    "/health%": 404,
-    "/health#x": 404,
-    "/Health": 404,
-    "/%68ealth": 404,
-    "/v1%2fhealth": 404,
-    "/health%2568": 404,
-    "/health?%ff=%00&&=": 200,
-    "http://svc/health": 404,
-    "*": 404,
-}
-
-
-@pytest.mark.parametrize(("target", "status"), _TARGETS.items())
-async def test_a_path_is_taken_as_it_stands(address: tuple[str, int], target: str, status: int) -> None:
-    """What a proxy in front keeps away under one spelling is there under no other."""
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, f"GET {target} HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n".encode())
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
-
-
-@pytest.mark.parametrize(
-    "path", ["/v1/%61dmin/keys", "/v1/admin%2Fkeys", "/v1/%2561dmin/keys", "/v1%5cadmin/keys", "/v1/%2e/admin/keys"]
-)
-async def test_administration_is_reached_by_its_own_spelling_only(
-    house: House, nursery: trio.Nursery, path: str
-) -> None:
-    async with listening(house, nursery, build_api) as address:
-        head = f"GET {path} HTTP/1.1\r\nHost: svc\r\nX-Internal-Secret: {SECRET}\r\nConnection: close\r\n\r\n"
-        with trio.fail_after(5):
-            answer = await _to_the_end(address, head.encode())
-    assert answer.startswith(b"HTTP/1.1 404 ")
-    assert b"the path percent-encodes" in answer
-
-
+"""None is the route: what a proxy in front keeps away under one spelling is there under no other."""
 _SMUGGLED = {
     "two different lengths": ("Content-Length: 5\r\nContent-Length: 6", 400),
     "a list of lengths": ("Content-Length: 5, 6", 400),
@@ -195,18 +139,47 @@ _SMUGGLED = {
     "another coding": ("Transfer-Encoding: gzip, chunked", 501),
     "a space before the colon": ("Transfer-Encoding : chunked", 400),
 }
+"""A request whose end is in doubt ends the connection: what follows it is never read as another one."""
+_GET, _CLOSE = "GET /health HTTP/1.1\r\nHost: svc\r\n", "Connection: close\r\n\r\n"
+_SENT = {
+    "a client that asks for the end": (_GET + _CLOSE, 200),
+    "HTTP/1.0": ("GET /health HTTP/1.0\r\n\r\n", 200),
+    "a query of nothing": (_GET.replace("health", "health?%ff=%00&&=") + _CLOSE, 200),
+    "a body that nobody wants": (f"{_GET}Content-Length: {len(_PIECE)}\r\n{_CLOSE}{_PIECE.decode()}", 200),
+    "no request": ("HELLO\r\n\r\n", 400),
+    "a header with a space in its name": (f"{_GET}A Header: x\r\n\r\n", 400),
+    **{each: (_GET.replace("/health", each) + _CLOSE, 404) for each in _TARGETS},
+    **{
+        name: (f"POST /health HTTP/1.1\r\nHost: svc\r\n{lines}\r\n\r\n0\r\n\r\n{_GET}\r\n", status)
+        for name, (lines, status) in _SMUGGLED.items()
+    },
+}
 
 
-@pytest.mark.parametrize(("lines", "status"), _SMUGGLED.values(), ids=_SMUGGLED)
-async def test_a_request_whose_end_is_in_doubt_ends_the_connection(
-    address: tuple[str, int], lines: str, status: int
+@pytest.mark.parametrize(("sent", "status"), _SENT.values(), ids=_SENT)
+async def test_what_is_sent_is_taken_as_it_stands_and_answered_once(
+    address: tuple[str, int], sent: str, status: int
 ) -> None:
-    """What follows it is never read as another request."""
-    head = f"POST /health HTTP/1.1\r\nHost: svc\r\n{lines}\r\n\r\n"
+    """And the connection is over: clients that read to the end would wait for ever otherwise."""
     with trio.fail_after(5):
-        answer = await _to_the_end(address, head.encode() + b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: svc\r\n\r\n")
+        answer = await _to_the_end(address, sent.encode())
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.endswith(b"ok") == (status == 200)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/%61dmin/keys", "/v1/admin%2Fkeys", "/v1/%2561dmin/keys", "/v1%5cadmin/keys", "/v1/%2e/admin/keys"]
+)
+async def test_administration_is_reached_by_its_own_spelling_only(
+    house: House, nursery: trio.Nursery, path: str
+) -> None:
+    async with listening(house, nursery, build_api) as address:
+        head = f"GET {path} HTTP/1.1\r\nHost: svc\r\nX-Internal-Secret: {SECRET}\r\n{_CLOSE}"
+        with trio.fail_after(5):
+            answer = await _to_the_end(address, head.encode())
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"the path percent-encodes" in answer
 
 
 async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> None:
@@ -217,14 +190,6 @@ async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> No
         answer = await _to_the_end(address, (head + usual).encode() + body)
     assert answer.startswith(b"HTTP/1.1 204 ")
     assert b"\r\ncontent-" not in answer.lower()
-
-
-async def test_a_body_nobody_wants_is_no_harm(address: tuple[str, int]) -> None:
-    """A large body of a GET is not read by its route, and the answer still arrives."""
-    head = f"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\nContent-Length: {len(_PIECE)}\r\n\r\n"
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, head.encode() + _PIECE)
-    assert answer.endswith(b"ok")
 
 
 async def test_a_client_that_hangs_up_while_it_sends(house: House, address: tuple[str, int]) -> None:

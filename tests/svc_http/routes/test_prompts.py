@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from aggregates.capture.events import ForeignSessionAttempted, PromptCaptured
+from aggregates.capture.events import PromptCaptured
 from tests.support.people import BEN_KEY
 from tests.svc_http.house import Caller, House, bearer, prompt
 
@@ -58,12 +58,13 @@ async def test_every_field_is_kept(house: House, intake: Caller) -> None:
 
 
 async def test_the_same_capture_again(house: House, intake: Caller) -> None:
-    """200 with the same id, and nothing is stored twice."""
+    """200 with the same id, and nothing is stored twice; another developer may use the same id for another prompt."""
     first = await intake.post("/v1/prompts", prompt(client_event_id=EVENT_ID))
     again = await intake.post("/v1/prompts", prompt(client_event_id=EVENT_ID.upper()))
-    assert (first.status, again.status) == (201, 200)
-    assert again.json == first.json
-    assert len(captured(house)) == 1
+    assert (first.status, again.status, again.json) == (201, 200, first.json)
+    ben = intake.using(bearer(BEN_KEY))
+    assert (await ben.post("/v1/prompts", prompt(client_event_id=EVENT_ID, tool_session_id="bens"))).status == 201
+    assert len(captured(house)) == 2
 
 
 async def test_without_a_client_event_id_every_capture_is_new(house: House, intake: Caller) -> None:
@@ -72,25 +73,11 @@ async def test_without_a_client_event_id_every_capture_is_new(house: House, inta
     assert len(ids) == len(captured(house)) == 2
 
 
-async def test_event_ids_belong_to_one_developer(house: House, intake: Caller) -> None:
-    """Two developers may use the same client event id."""
-    await intake.post("/v1/prompts", prompt(client_event_id=EVENT_ID))
-    ben = intake.using(bearer(BEN_KEY))
-    answer = await ben.post("/v1/prompts", prompt(client_event_id=EVENT_ID, tool_session_id="bens"))
-    assert answer.status == 201
-    assert len(captured(house)) == 2
-
-
-async def test_a_session_of_another_scope(house: House, intake: Caller) -> None:
-    """409, nothing of the capture is stored, and the caller is flagged once."""
+async def test_a_session_of_another_scope_is_named_by_its_field(intake: Caller) -> None:
+    """The matrix of doors sees that nothing is stored but a flag."""
     await intake.post("/v1/prompts", prompt())
-    ben = intake.using(bearer(BEN_KEY))
-    for _ in range(2):
-        answer = await ben.post("/v1/prompts", prompt("Steal this."))
-        assert answer.status == 409
-        assert "tool_session_id" in answer.message
-    assert len(captured(house)) == 1
-    assert sum(isinstance(event, ForeignSessionAttempted) for event in house.events) == 1
+    answer = await intake.using(bearer(BEN_KEY)).post("/v1/prompts", prompt("Steal this."))
+    assert (answer.status, "tool_session_id" in answer.message) == (409, True)
 
 
 BAD_BODIES: dict[str, tuple[bytes, str]] = {
@@ -133,37 +120,35 @@ async def test_bad_input_is_refused(house: House, intake: Caller, case: str) -> 
     assert (await intake.post("/v1/prompts", prompt())).status == 201
 
 
-async def test_an_escaped_backslash_before_u0000_is_no_nul(house: House, intake: Caller) -> None:
-    """A prompt may talk about NUL."""
-    text = "What does \\u0000 mean?"
-    assert (await intake.post("/v1/prompts", prompt(text))).status == 201
+@pytest.mark.parametrize(
+    ("sent", "text"), [(r"What does \\u0000 mean?", r"What does \u0000 mean?"), (r"\ud83d\ude00", "😀")]
+)
+async def test_what_only_looks_wrong_is_text(house: House, intake: Caller, sent: str, text: str) -> None:
+    """An escaped backslash before u0000 is no NUL; whole surrogate pairs are characters."""
+    body = f'{{"prompt_text":"{sent}","tool_session_id":"s"}}'.encode()
+    assert (await intake.post("/v1/prompts", body)).status == 201
     assert captured(house)[0].prompt.text == text
 
 
-async def test_whole_surrogate_pairs_are_characters(house: House, intake: Caller) -> None:
-    """As many encoders write what lies beyond the first 65,536 characters."""
-    assert (await intake.post("/v1/prompts", b'{"prompt_text":"\\ud83d\\ude00","tool_session_id":"s"}')).status == 201
-    assert captured(house)[0].prompt.text == "😀"
+_JSON = ("application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"')
+_OTHERS = ("text/plain", "application/x-www-form-urlencoded", "nonsense", "application/json; charset=latin-1")
+_TYPES = dict.fromkeys(_JSON, 201) | dict.fromkeys(_OTHERS, 415)
+_CODINGS = {"identity": 201, **dict.fromkeys(("br", "deflate", "zstd", "gzip, gzip"), 415)}
 
 
 @pytest.mark.parametrize(
-    "content_type",
-    ["text/plain", "application/x-www-form-urlencoded", "application/x-protobuf", "multipart/form-data", "nonsense"],
+    ("name", "sent", "status"),
+    [
+        *(("Content-Type", each, status) for each, status in _TYPES.items()),
+        *(("Content-Encoding", each, status) for each, status in _CODINGS.items()),
+    ],
 )
-async def test_another_content_type(house: House, intake: Caller, content_type: str) -> None:
-    """415."""
-    answer = await intake.post("/v1/prompts", prompt(), {"Content-Type": content_type})
-    assert answer.status == 415
-    assert "application/json" in answer.message
-    assert house.events == []
-
-
-@pytest.mark.parametrize(
-    "content_type", ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"', "application/json ; v=1"]
-)
-async def test_json_with_parameters(intake: Caller, content_type: str) -> None:
-    """Parameters of a media type change nothing."""
-    assert (await intake.post("/v1/prompts", prompt(), {"Content-Type": content_type})).status == 201
+async def test_what_a_body_may_be(house: House, intake: Caller, name: str, sent: str, status: int) -> None:
+    """JSON in UTF-8, plain or as gzip; parameters of a media type change nothing."""
+    answer = await intake.post("/v1/prompts", prompt(), {name: sent})
+    assert answer.status == status
+    assert status == 201 or ("application/json" if name == "Content-Type" else "gzip") in answer.message
+    assert bool(house.events) == (status == 201)
 
 
 def packed(value: object) -> bytes:
@@ -178,18 +163,6 @@ async def test_gzip_is_unpacked(house: House, intake: Caller) -> None:
     """On the prompt routes too."""
     assert (await intake.post("/v1/prompts", packed(prompt("Zip it.")), GZIP)).status == 201
     assert captured(house)[0].prompt.text == "Zip it."
-
-
-async def test_identity_is_no_encoding(intake: Caller) -> None:
-    """The name for nothing."""
-    assert (await intake.post("/v1/prompts", prompt(), {"Content-Encoding": "identity"})).status == 201
-
-
-@pytest.mark.parametrize("encoding", ["br", "deflate", "zstd", "gzip, gzip"])
-async def test_another_content_encoding(intake: Caller, encoding: str) -> None:
-    """415."""
-    answer = await intake.post("/v1/prompts", prompt(), {"Content-Encoding": encoding})
-    assert (answer.status, "gzip" in answer.message) == (415, True)
 
 
 @pytest.mark.parametrize(

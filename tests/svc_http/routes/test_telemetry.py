@@ -1,7 +1,5 @@
 """Telemetry reads over HTTP: shapes, parameters, pages, scope."""
 
-from typing import Any
-
 import pytest
 
 from tests.support.exports import add_logs, add_points, add_spans
@@ -23,14 +21,7 @@ def monday(house: House) -> House:
         "s1",
         {"at_us": MONDAY, "name": "user_prompt", "attributes": {"prompt.id": "p1"}},
         request(MONDAY + MINUTE, name="api_request", prompt_id="p1"),
-        {
-            "kind": "tool",
-            "tool": "Bash",
-            "at_us": MONDAY + 2 * MINUTE,
-            "ok": False,
-            "duration_ms": 30,
-            "prompt_id": "p1",
-        },
+        {"kind": "tool", "tool": "Bash", "at_us": MONDAY + 2 * MINUTE, "ok": False, "prompt_id": "p1"},
     )
     add_spans(log, "s1", {"at_us": MONDAY, "name": "llm_request"})
     add_points(log, "s1", {"at_us": MONDAY, "value": 5.0, "meaning": "input_tokens", "series": "s"})
@@ -40,12 +31,9 @@ def monday(house: House) -> House:
 
 
 async def test_logs_are_read_through_intake_too(monday: House, intake: Caller, api: Caller) -> None:
-    """The same answer; the other reads are private."""
     answer = await intake.get(f"{V1}/logs")
     assert answer.json == (await api.get(f"{V1}/logs")).json
     assert answer.json["records"][2]["attributes_json"] == '{"prompt.id":"p1"}'
-    for path in ("metrics", "traces", "stats", "analytics", "per-turn"):
-        assert (await intake.get(f"{V1}/{path}")).status == 404
 
 
 @pytest.mark.parametrize("path", RANGES)
@@ -86,16 +74,7 @@ async def test_ranges_of_analytics(monday: House, api: Caller, query: str, calls
     assert sum(tool["calls"] for tool in found["tools"]) == calls
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"session_id": "", "prompt_ids": []},
-        {"session_id": "s1", "prompt_ids": [""]},
-        {"session_id": "s1", "prompt_ids": ["p"] * 501},
-        {"session_id": "s\0", "prompt_ids": []},
-        b"{",
-    ],
-)
-async def test_turns_that_cannot_be_asked_for(api: Caller, body: Any) -> None:
-    assert (await api.post(f"{V1}/per-turn", body)).status == 400
+@pytest.mark.parametrize(("session_id", "prompt_ids"), [("", []), ("s1", [""]), ("s1", ["p"] * 501), ("s\0", [])])
+async def test_turns_that_cannot_be_asked_for(api: Caller, session_id: str, prompt_ids: list[str]) -> None:
+    answer = await api.post(f"{V1}/per-turn", {"session_id": session_id, "prompt_ids": prompt_ids})
+    assert answer.status == 400
