@@ -37,11 +37,10 @@ from tests.judges.measures import (
     Pair,
     PromptMeasures,
     Share,
-    measure_boundaries,
     measure_decided,
+    measure_prompts,
     pair_of,
     share_text,
-    with_intervals,
     worst_misses,
 )
 from tests.judges.train import Item as TrainingItem
@@ -62,9 +61,9 @@ def report(data_dir: Path, *, shipped: bool = False, locked: bool = False, parts
     pairs = prompt_pairs(data_dir, shipped=shipped, locked=locked, parts=parts)
     sessions = labelled_sessions(data_dir, locked=locked)
     return Report(
-        with_intervals(pairs),
+        measure_prompts(pairs),
         tuple(worst_misses(pairs)),
-        measure_boundaries(boundary_pairs(sessions, shipped=shipped or locked, parts=parts)),
+        measure_boundaries(sessions, shipped=shipped or locked, parts=parts),
         measure_decided(unseen_verdicts(sessions)),
     )
 
@@ -112,27 +111,22 @@ def _pair(raw: Item, model: RubricModel) -> Pair:
     )
 
 
-def boundary_pairs(
-    sessions: Sequence[SessionItem], *, shipped: bool = False, parts: int = FOLDS
-) -> list[tuple[frozenset[int], frozenset[int]]]:
+def measure_boundaries(sessions: Sequence[SessionItem], *, shipped: bool, parts: int) -> BoundaryMeasures:
     """Where arcs start by the experts and by a judge that has not seen the developer, each session's first left out."""
-    if shipped:
-        return [(expert_starts(each), judged_starts(each.turns, SHIPPED_BOUNDARY)) for each in sessions]
-    pairs = []
-    for fold in range(parts):
-        model = train_boundary([each for each in sessions if fold_of(each.developer) != fold])
-        unseen = [each for each in sessions if fold_of(each.developer) == fold]
-        pairs += [(expert_starts(each), judged_starts(each.turns, model)) for each in unseen]
-    return pairs
-
-
-def expert_starts(session: SessionItem) -> frozenset[int]:
-    """The places of the turns, from 0, that open an arc, the first arc left out."""
-    return frozenset(sorted(arc.start - 1 for arc in session.arcs or ())[1:])
+    right = judged = expert = 0
+    for fold in range(FOLDS if shipped else parts):
+        others = [each for each in sessions if fold_of(each.developer) != fold]
+        model = SHIPPED_BOUNDARY if shipped else train_boundary(others)
+        for each in sessions:
+            if fold_of(each.developer) == fold:
+                said, starts = judged_starts(each.turns, model), {arc.start - 1 for arc in each.arcs or ()}
+                starts -= {min(starts, default=0)}
+                right, judged, expert = right + len(starts & said), judged + len(said), expert + len(starts)
+    return BoundaryMeasures(right, judged, expert)
 
 
 def judged_starts(turns: Sequence[Turn], model: BoundaryModel) -> frozenset[int]:
-    """The same by the rules of `arcs.cut_arcs` with another boundary model."""
+    """The places of the turns, from 0, that open an arc by the rules of `arcs.cut_arcs`, the first left out."""
     starts: list[int] = []
     first = 0
     for place in range(1, len(turns)):
@@ -215,7 +209,7 @@ def measured_answers(data_dir: Path, answers: Recorded, *, locked: bool = False)
     expert = known.keys() & starts
     unknown = len(answers.prompts) - len(pairs) + len(answers.gaps) - len(known)
     boundaries = BoundaryMeasures(len(expert & judged), len(judged), len(expert))
-    return Answered(with_intervals(pairs), len(pairs), len(known), boundaries, unknown)
+    return Answered(measure_prompts(pairs), len(pairs), len(known), boundaries, unknown)
 
 
 def _answered_pair(item: Item, answer: PromptAnswer) -> Pair:

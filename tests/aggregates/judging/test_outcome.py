@@ -117,8 +117,6 @@ def test_what_the_shipped_judge_calls_complete(
         assert bool(judge(asked, intent=intent, following=following).goal_complete) is complete
 
 
-# --- which pieces are there -----------------------------------------------------------------------------------
-
 CORRECTION = turn("No, that's not what I meant", place=9, answer="Here it is.")
 FAILURE = turn("It still fails with the same error", place=9, answer="Here it is.")
 DONE = "Done. All tests pass."
@@ -261,8 +259,6 @@ def test_what_is_never_complete(marks: str, repeats: int, never: bool) -> None:
     assert never_complete(verdict) is never
     assert (verdict.goal_complete is False) is never
 
-
-# --- when a piece is there ------------------------------------------------------------------------------------
 
 ASKED_AGAIN = work("a", place=2)
 IN_TEN_WORDS = "Undo that and then one two three four five six"

@@ -1,10 +1,11 @@
 """The rubric judge: abstaining, evidence, honesty, and the arithmetic of sub-sessions."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates.event import Words, cut
 from aggregates.judging.prompt import judge_prompt, rubric_evidence
 from aggregates.judging.rubric import (
     SURE_MIN,
@@ -17,7 +18,6 @@ from aggregates.judging.rubric import (
     sub_session_standing,
     unit_turns,
 )
-from aggregates.reading.model import MAY_REST_ON_PASTED
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import (
     BOOLEANS,
@@ -83,10 +83,6 @@ def test_the_judge_abstains_where_its_signals_do_not_hold(text: str, reason: Unc
         ("It still doesn't work, I get the same error", "bug_fix"),
         ("Add support for signing in with a passkey", "feature"),
         ("Extract the duplicated validation logic into a shared helper class", "refactor"),
-        ("Fix the crash when the input is empty", "bug_fix"),
-        ("Build a new export command", "feature"),
-        ("create an endpoint that lists invoices", "feature"),
-        ("let users export their data", "feature"),
     ],
 )
 def test_a_plain_prompt_of_each_class_is_recognised(text: str, intent: Intent) -> None:
@@ -112,14 +108,18 @@ def test_orders_to_the_judge_change_nothing(text: str, order: str) -> None:
         assert (told.intent, told.earned) == (plain.intent, plain.earned)
 
 
+def said_of(text: str, intent: Intent, name: BooleanName, earned: Sequence[BooleanName]) -> tuple[str, str | None]:
+    """What is told of a boolean, and the words that are quoted for it."""
+    found = rubric_evidence(text, Rubric("ok", intent, 0.5, said_booleans(intent, earned)), 7)[name]
+    return found.what, None if found.span is None else text[found.span.start : found.span.end]
+
+
 @pytest.mark.parametrize(
     ("intent", "name", "text", "words"),
     [
-        ("small_change", "verification_requested", "Fix it and run pytest tests/test_auth.py", "Fix it and run pytest"),
         ("small_change", "verification_requested", "Fix it. See that the suite passes", "See that the suite passes"),
         ("bug_fix", "scope_bounded", "It fails in src/auth.py", "src/auth.py"),
         ("bug_fix", "scope_bounded", "The button is too wide", "The button is too wide"),
-        ("bug_fix", "references_concrete", "It fails on line 40", "It fails on line 40"),
         ("bug_fix", "root_cause_oriented", "Where is the culprit?", "Where is the culprit?"),
         ("feature", "plan_first", "A design, then the code", "A design, then the code"),
         ("question", "goal_explicit", "I want dark colours", "I want dark colours"),
@@ -129,11 +129,29 @@ def test_a_missed_boolean_is_not_called_absent_where_there_are_words_for_it(
     intent: Intent, name: BooleanName, text: str, words: str
 ) -> None:
     """They come nearest, and are quoted; the judge weighed them."""
-    missed = rubric_evidence(text, Rubric("ok", intent, 0.5, said_booleans(intent, ())), 7)[name]
-    assert missed.what.endswith("these come nearest")
-    assert (cut(Words(text), missed.span) or "").startswith(words)
-    without = rubric_evidence("Blue is nicer", Rubric("ok", intent, 0.5, said_booleans(intent, ())), 7)[name]
-    assert (" found " in without.what, without.span) == (True, None)
+    what, quoted = said_of(text, intent, name, ())
+    assert (what.endswith("these come nearest"), quoted) == (True, words)
+    what, quoted = said_of("Blue is nicer", intent, name, ())
+    assert (" found " in what, quoted) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "quoted"),
+    [
+        # no mere ending, thing, fence or word in capitals, and no command that the prompt begins with
+        ("references_concrete", "Write a short `.md` note on `src/fonts.js` and the fonts folder", "`src/fonts.js`"),
+        ("references_concrete", "/do:quick move the button in src/bar.ts to the left", "src/bar.ts"),
+        ("references_concrete", "See README.md, fix https://example.com/issues/12.", "https://example.com/issues/12"),
+        ("references_concrete", "Look at '../notes/src/', please", "../notes/src/"),
+        ("references_concrete", "Make the AOT build smaller, with 12 columns", None),
+        ("references_concrete", "It stops with error 1045, why?", "It stops with error 1045, why?"),
+        # rather than where a line leads up to it, or where it is only asked
+        ("goal_explicit", "We want to make sure that:\n- the list should be sorted", "the list should be sorted"),
+        ("goal_explicit", "Should it be red or blue? It should be red at first.", "It should be red at first."),
+    ],
+)
+def test_the_most_telling_words_are_quoted(name: BooleanName, text: str, quoted: str | None) -> None:
+    assert said_of(text, "feature", name, BOOLEANS)[1] == quoted
 
 
 def test_words_that_were_not_searched_are_not_called_absent() -> None:
@@ -144,42 +162,6 @@ def test_words_that_were_not_searched_are_not_called_absent() -> None:
     gone = rubric_evidence(None, rubric, 7)
     assert {each.what.split(",")[0] for each in gone.values()} == {"earned", "missed"}
     assert {each.span for each in gone.values()} == {None}
-
-
-@pytest.mark.parametrize(
-    ("text", "quoted"),
-    [
-        ("Write a short `.md` note on `src/fonts.js` and the fonts folder", "`src/fonts.js`"),
-        ("/do:quick move the button in src/bar.ts to the left", "src/bar.ts"),
-        ("See README.md, then fix https://example.com/issues/12.", "https://example.com/issues/12"),
-        ("Look at '../notes/src/', please", "../notes/src/"),
-        ("Make the AOT build smaller", None),
-        ("Add a table with 12 columns to the page, and commit it", None),
-        ("It stops with error 1045, why?", "It stops with error 1045, why?"),
-        ("```\nsome output\n```\nwhat is this", None),
-    ],
-)
-def test_the_most_telling_reference_is_quoted(text: str, quoted: str | None) -> None:
-    """No mere ending, thing, fence or word in capitals, and no command that the prompt begins with."""
-    evidence = rubric_evidence(text, Rubric("ok", "bug_fix", 0.5, said_booleans("bug_fix", BOOLEANS)), 7)
-    span = evidence["references_concrete"].span
-    assert (None if span is None else text[span.start : span.end]) == quoted
-
-
-@pytest.mark.parametrize(
-    ("text", "quoted"),
-    [
-        ("We want to make sure that:\n- the list should be sorted by date", "the list should be sorted by date"),
-        ("Should it be red or blue? It should be red on the first page.", "It should be red on the first page"),
-    ],
-)
-def test_a_goal_is_quoted_where_it_is_stated(text: str, quoted: str) -> None:
-    """Rather than where a line leads up to it, or where it is only asked."""
-    span = rubric_evidence(text, Rubric("ok", "feature", 0.5, said_booleans("feature", BOOLEANS)), 7)[
-        "goal_explicit"
-    ].span
-    assert span is not None
-    assert text[span.start : span.end].rstrip(".") == quoted
 
 
 @given(st.text(st.characters(), max_size=400), st.sampled_from(INTENTS))
@@ -265,11 +247,6 @@ def test_cutting_a_prompt_into_pieces_raises_no_mean_and_leaves_the_letter(
     assert sub_session_standing(cut_up, intent) == sub_session_standing([whole], intent)
 
 
-def test_one_sure_boolean_is_too_few_for_a_score() -> None:
-    sure = BOOLEANS[:2]
-    assert [Standing(sure[:1], sure[:count]).score for count in (1, 2)] == [None, 50.0]
-
-
 def test_what_can_be_said_on_one_side_only_is_in_no_rate() -> None:
     """Unless a text model said it."""
     embedded, asked = (rated(Standing((), BOOLEANS), Rubric("ok", judge=judge)) for judge in (EMBEDDED, "model:m"))
@@ -282,11 +259,6 @@ def test_prompts_are_one_unit_until_something_is_done() -> None:
     worked = turn("Add a flag that prints the version", answer=None, tool_calls=1)
     assert [len(unit) for unit in unit_turns([*asking, worked, asking[0]])] == [len(asking) + 1, 1]
     assert len(joined_prompts(asking)) == 16
-
-
-def test_of_a_bare_paste_only_what_may_rest_on_it_is_sure() -> None:
-    found = judge("documentation:\n```\nline 1 of the log, in src/app.py\n```")
-    assert {each.name for each in found.booleans if each.value is not None} <= set(MAY_REST_ON_PASTED)
 
 
 def test_what_came_before_is_part_of_the_judgement() -> None:

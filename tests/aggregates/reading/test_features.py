@@ -1,10 +1,10 @@
-"""The features of a text: what is found, and what it weighs."""
+"""The features of a text: what is found, what it weighs, and the choice among what a model holds likely."""
 
 import json
 import re
 from collections import Counter
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,17 @@ from hypothesis import strategies as st
 
 from aggregates.reading import prompt_text, verdicts
 from aggregates.reading.features import KNOWN_PAIRS, find_references, known_pairs, phrase_cues, sentences_of
-from aggregates.reading.model import SHIPPED
+from aggregates.reading.model import (
+    SHIPPED,
+    WRONG_BOOLEAN_POINTS,
+    Leaning,
+    decide_labels,
+)
 from aggregates.reading.prompt_text import pasted_lines, split_pasted
 from aggregates.reading.reading import best_reference, read_prompt
 from aggregates.reading.readings import NAMED
 from aggregates.reading.sentences import PHRASE_CUES, VOCABULARY, Cutter
+from aggregates.reading.verdicts import INTENTS, BooleanName, applicable
 from tests.judges.names import FEATURES, PASTED, features_of
 from tests.support.judging import DIGESTER
 
@@ -117,3 +123,48 @@ def test_references_are_counted_and_the_most_telling_is_placed() -> None:
     assert place is not None
     assert text[slice(*place)] == "src/parser.py:12"
     assert active == {"reference", "references 2", "path", "flagged", "symbol", "reference first"}
+
+
+# The least expected cost, checked against trying everything.
+
+
+_chance = st.floats(0, 1)
+
+
+@st.composite
+def _leanings(draw: st.DrawFn) -> list[Leaning]:
+    intents = draw(st.lists(st.sampled_from(INTENTS), min_size=1, max_size=4, unique=True))
+    return [
+        Leaning(intent, draw(st.floats(0.05, 1)), {name: draw(_chance) for name in applicable(intent)})
+        for intent in intents
+    ]
+
+
+@given(_leanings())
+def test_nothing_else_that_could_be_said_costs_less(leanings: list[Leaning]) -> None:
+    likeliest = max(leanings, key=lambda leaning: leaning.chance)
+    intent, earned = decide_labels(leanings)
+
+    assert intent == likeliest.intent
+    costs = {
+        said: _cost(likeliest, said, leanings)
+        for size in range(len(likeliest.booleans) + 1)
+        for said in combinations(applicable(intent), size)
+    }
+    assert costs[earned] <= min(costs.values()) + 1e-5
+
+
+def _cost(leaning: Leaning, said: tuple[BooleanName, ...], leanings: list[Leaning]) -> float:
+    """The sum over every class and every set of booleans that may be the truth."""
+    points = 100 * len(said) / len(applicable(leaning.intent))
+    missed = 0.0
+    for truth in leanings:
+        names = applicable(truth.intent)
+        for size in range(len(names) + 1):
+            for true in combinations(names, size):
+                chance = truth.chance
+                for name in names:
+                    chance *= truth.booleans[name] if name in true else 1 - truth.booleans[name]
+                missed += chance * abs(points - 100 * size / len(names))
+    wrong = sum(1 - leaning.booleans[name] if name in said else leaning.booleans[name] for name in leaning.booleans)
+    return missed + WRONG_BOOLEAN_POINTS * wrong

@@ -125,9 +125,6 @@ def test_students_quantile_is_that_of_the_tables(freedom: int, wanted: float) ->
     assert student(freedom) == pytest.approx(wanted, abs=2e-4)
 
 
-# --- booleans -------------------------------------------------------------------------------------------------
-
-
 @table(
     ("hits", "applied", "index", "worst"),
     {
@@ -166,9 +163,6 @@ def test_the_skill_index_and_the_worst_pillar(
     assert worst_pillar(hits, applied) == worst
 
 
-# --- medians and percentiles ----------------------------------------------------------------------------------
-
-
 @table(
     ("values", "middle"),
     {
@@ -195,9 +189,6 @@ def test_a_verdict_counts_habits_as_one_says_it(shown: list[bool], told: str) ->
     pairs = zip(BOOLEANS, shown, strict=False)
     rubric = Rubric("ok", "feature", 0.8, tuple(BooleanVerdict(name, value, value) for name, value in pairs))
     assert f"; {told}, too few for a grade." in prompt_verdict(rubric, None)
-
-
-# --- grading one text -----------------------------------------------------------------------------------------
 
 
 @table(

@@ -1,12 +1,14 @@
-"""The rules behind the insights: sessions at once, friction, and a word for every kind of trouble."""
+"""The rules behind the insights: sessions at once, friction, a word for every kind of trouble, and what pays."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aggregates.judging import outcome
 from aggregates.judging.outcome import leading_against
 from aggregates.judging.prompt import ADVICE, NO_SIGN, REWORKED, weakest
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, Evidence, OutcomeVerdict
-from aggregates.scores.insights import corrected, had_friction, times_at_once
+from aggregates.scores.insights import PAYS_MIN, SIDE_MIN, Decided, Pay, corrected, had_friction, pays, times_at_once
 from tests.support.judging import turn
 
 AT_ONCE = [
@@ -81,3 +83,58 @@ def test_a_correction_is_said_in_a_later_prompt() -> None:
 def test_friction_is_an_error_an_interruption_or_a_failed_last_check(marks: str, friction: bool) -> None:
     """A check that passes in the end was no friction."""
     assert had_friction([turn(marks=marks)]) == friction
+
+
+# Whether a habit pays is told late, drawn to the usual rate, and never as a cause.
+
+CHECKS = frozenset({"verification_requested"})
+
+
+def of(with_goals: int, with_reached: int, without_goals: int, without_reached: int) -> Pay:
+    rows = [
+        Decided(CHECKS, CHECKS, with_goals, with_reached),  # type: ignore[arg-type]
+        Decided(frozenset(), CHECKS, without_goals, without_reached),  # type: ignore[arg-type]
+        Decided(frozenset(), frozenset(), 1_000, 10),
+    ]
+    return next(each for each in pays(rows) if each.boolean == "verification_requested")
+
+
+@pytest.mark.parametrize(
+    ("counts", "tells"),
+    [
+        ((0, 0, 0, 0), "too_few"),
+        ((10, 10, 9, 0), "too_few"),
+        ((40, 40, 4, 0), "too_few"),
+        ((10, 10, 10, 8), "nothing"),
+        ((12, 12, 12, 6), "nothing"),
+        ((60, 57, 60, 20), "more"),
+        ((60, 20, 60, 57), "less"),
+        ((200, 150, 200, 150), "nothing"),
+    ],
+)
+def test_a_difference_is_told_where_there_is_one(counts: tuple[int, int, int, int], tells: str) -> None:
+    assert of(*counts).tells == tells
+
+
+def test_a_handful_is_drawn_to_the_usual_rate() -> None:
+    """5 of 5 is no 100 percent, and the rates lie between what was seen and what is usual."""
+    found = of(5, 5, 45, 25)
+    assert found.with_it is not None
+    assert found.without is not None
+    assert 60 < found.with_it.rate < 75
+    assert (found.with_it.goals, found.with_it.reached) == (5, 5)
+    assert 25 / 45 * 100 < found.without.rate < 60
+
+
+side = st.integers(0, 400).flatmap(lambda goals: st.tuples(st.just(goals), st.integers(0, goals)))
+
+
+@given(side, side)
+def test_what_is_told_agrees_with_itself(one: tuple[int, int], other: tuple[int, int]) -> None:
+    found, turned = of(*one, *other), of(*other, *one)
+    if found.interval is None or found.difference is None or turned.interval is None:
+        assert one[0] + other[0] < PAYS_MIN or min(one[0], other[0]) < SIDE_MIN
+        return
+    assert found.interval.low <= found.difference <= found.interval.high
+    assert turned.interval.low == pytest.approx(-found.interval.high)
+    assert (found.tells == "more") == (turned.tells == "less")

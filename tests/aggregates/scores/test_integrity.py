@@ -59,9 +59,6 @@ def flags(kind: FlagKind, *signs: TurnEvidence) -> list[IntegrityFinding]:
     return found
 
 
-# --- what a turn shows ----------------------------------------------------------------------------------------
-
-
 @table(
     ("text", "tiny"),
     {
@@ -89,9 +86,6 @@ def test_the_sign_of_a_turn() -> None:
     assert (found.files, found.cleared_us, found.alike) == ((4, 9), MONDAY + MINUTE, False)
     assert turn_evidence(replace(seen, closed_by="end")).cleared_us is None
     assert (turn_evidence(turn(None)).characters, turn_evidence(turn(None)).pasted_characters) == (None, 0)
-
-
-# --- storms ---------------------------------------------------------------------------------------------------
 
 
 @table(
@@ -169,9 +163,6 @@ def test_how_many_alike_are_a_storm(like_the_one_before: list[bool], counts: lis
     assert [found.count for found in flags("auto_retry_storm", *signs)] == counts
 
 
-# --- bursts ---------------------------------------------------------------------------------------------------
-
-
 @table(
     ("minutes", "expected"),
     {
@@ -190,9 +181,6 @@ def test_five_tiny_prompts_in_five_minutes_are_a_burst(minutes: list[float], exp
     assert [found.count for found in flags("tiny_prompt_burst", *signs)] == expected
 
 
-# --- pasted prompts -------------------------------------------------------------------------------------------
-
-
 @table(
     ("characters", "pasted", "expected"),
     {
@@ -209,9 +197,6 @@ def test_a_long_prompt_that_is_nearly_all_pasted(characters: int | None, pasted:
     for each in found:
         assert (each.count, each.window_seconds, each.turn_id) == (1, 0, _turn(MONDAY))
         assert each.more == {"characters": characters, "pasted_characters": pasted}
-
-
-# --- clears ---------------------------------------------------------------------------------------------------
 
 
 def test_a_clear_is_over_the_files_since_the_one_before() -> None:
@@ -268,9 +253,6 @@ def test_five_clears_in_half_an_hour_over_the_same_files(
     assert all(each.more == {"agent_sessions": 3} for each in found)
 
 
-# --- single facts ---------------------------------------------------------------------------------------------
-
-
 def test_a_wrong_clock() -> None:
     """First and last receipt, how many facts, and by how much the clock was ahead."""
     skews = [Skew(MONDAY + 90 * SECOND, 11 * MINUTE), Skew(MONDAY, 12 * MINUTE + SECOND - 1), Skew(MONDAY + 1, 0)]
@@ -278,19 +260,6 @@ def test_a_wrong_clock() -> None:
     assert (found.kind, found.agent_session_id, found.turn_id) == ("clock_skew", "s1", None)
     assert (found.count, found.detected_us, found.first_us, found.last_us) == (3, MONDAY, MONDAY, MONDAY + 90 * SECOND)
     assert found.more == {"ahead_seconds": 720}
-
-
-@table(
-    ("length_us", "seconds"),
-    {
-        "a begun second is whole": (1, 1),
-        "a microsecond more is two": (SECOND + 1, 2),
-    },
-)
-def test_the_window_of_a_flag(length_us: int, seconds: int) -> None:
-    """From the first to the last of what was counted."""
-    found = clock_skew(None, [Skew(MONDAY, 0), Skew(MONDAY + length_us, 0)])
-    assert found.window_seconds == seconds
 
 
 def test_a_session_of_somebody_else() -> None:

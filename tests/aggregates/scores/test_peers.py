@@ -85,8 +85,6 @@ def test_a_history(daily: list[float], baseline: Baseline) -> None:
     assert compare(60.0, [], daily).baseline == baseline
 
 
-# --- who belongs to the cohort --------------------------------------------------------------------------------
-
 CORE, WEB = named("core"), named("web")
 CLEO, DAN = named("cleo"), named("dan")
 
