@@ -1,8 +1,8 @@
 """The lists of goals and of what was not counted, one goal, and what its developer says of it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -55,7 +55,6 @@ REASONS = {
     ),
 }
 """Reason → what it was, and what would have counted (scoring.md, section 2)."""
-_W = TypeVar("_W", bound=str)
 routes = Routes()
 
 
@@ -63,47 +62,29 @@ def page_number(call: BySignIn) -> int:
     return min(max(integer(call.query, "page") or 1, 1), OFFSET_MAX // PAGE_ROWS)
 
 
-def one_of(call: BySignIn, name: str, words: Sequence[_W]) -> _W | None:
-    """The word that was chosen; None where none was. Raises `HttpError` 400."""
-    return chosen(name, call.query[name], words) if call.query.get(name) else None
-
-
 @routes("GET /goals", "The goals, with filters.")
 async def list_goals(call: BySignIn) -> Response:
-    (name, window, periods), number = period_of(call), page_number(call)
-    kind: Intent | None = one_of(call, "kind", get_args(Intent))
-    outcome: GoalOutcome | None = one_of(call, "outcome", get_args(GoalOutcome))
-    agent, words = call.query.get("agent", "").strip() or None, call.query.get("words", "")[:WORDS_CHARACTERS_MAX]
-    wanted = Wanted(window=window, kind=kind, outcome=outcome, agent=agent, said="said" in call.query, words=words)
-    asked = {"outcome": outcome, "kind": kind, "agent": agent, "said": wanted.said, "words": words}
-    base = "/goals?" + urlencode({"days": name} | {key: value for key, value in asked.items() if value})
-    return await call.show(
-        "goals.html",
-        period=name,
-        periods=periods,
-        outcomes=STATES,
-        asked=asked,
-        agents=AGENTS,
-        found=await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS),
-        number=number,
-        base=base + "&",
-        here=f"{base}&page={number}",
-    )
+    query, kind, outcome = call.query, None, None
+    if query.get("kind"):
+        kind = chosen("kind", query["kind"], get_args(Intent))
+    if query.get("outcome"):
+        outcome = chosen("outcome", query["outcome"], get_args(GoalOutcome))
+    agent, words = query.get("agent", "").strip() or None, query.get("words", "")[:WORDS_CHARACTERS_MAX]
+    asked = {"outcome": outcome, "kind": kind, "agent": agent, "said": "said" in query, "words": words}
+    return await _listed(call, "goals.html", asked, outcomes=STATES, asked=asked, agents=AGENTS)
 
 
 @routes("GET /not-counted", "What was not counted, and what would have been.")
 async def not_counted(call: BySignIn) -> Response:
+    return await _listed(call, "not-counted.html", {"outcome": "not_counted"}, reasons=REASONS)
+
+
+async def _listed(call: BySignIn, template: str, wanted: Mapping[str, Any], **shown: Any) -> Response:
     (name, window, periods), number = period_of(call), page_number(call)
-    wanted = Wanted(window=window, outcome="not_counted")
-    return await call.show(
-        "not-counted.html",
-        period=name,
-        periods=periods,
-        found=await call.read(goals, wanted, PAGE_ROWS, (number - 1) * PAGE_ROWS),
-        number=number,
-        base=f"/not-counted?days={name}&",
-        reasons=REASONS,
-    )
+    base = f"{call.request.path}?{urlencode({'days': name} | {each: of for each, of in wanted.items() if of})}"
+    found = await call.read(goals, Wanted(window=window, **wanted), PAGE_ROWS, (number - 1) * PAGE_ROWS)
+    shown |= {"number": number, "base": f"{base}&", "here": f"{base}&page={number}"}
+    return await call.show(template, period=name, periods=periods, found=found, **shown)
 
 
 # --- one goal: what was done in it, where it was cut and why, its habits, its outcome, and what is said of it -----
@@ -185,15 +166,13 @@ def marked(text: str, quotes: Mapping[BooleanName, str]) -> Markup:
     """The text, escaped, with the words that earned a habit marked; where two lie over each other, the first."""
     places = []
     for habit, quote in quotes.items():
-        words = quote.split()
-        match = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
-        if match is not None:
+        if (words := quote.split()) and (match := re.search(r"\s+".join(map(re.escape, words)), text)):
             places.append((*match.span(), habit))
     parts, at = [], 0
     for start, end, habit in sorted(places):
         if start >= at:
-            parts.append(escape(text[at:start]))
-            parts.append(Markup('<mark title="{}">{}</mark>').format(HABITS.get(habit, habit), text[start:end]))
+            mark = Markup('<mark title="{}">{}</mark>').format(HABITS.get(habit, habit), text[start:end])
+            parts += [escape(text[at:start]), mark]
             at = end
     return Markup("").join([*parts, escape(text[at:])])
 

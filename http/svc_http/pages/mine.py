@@ -1,7 +1,7 @@
 """What is the developer's own: what is captured and who sees it, agents, keys, browsers and the profile."""
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -20,7 +20,7 @@ from aggregates.people.acts import (
     RevokeKey,
     WithdrawForget,
 )
-from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, Team, TeamMembership, forget_requests
+from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, TeamMembership, forget_requests
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
 from aggregates.times import iso
 from projections.facts.facts import arrivals
@@ -39,8 +39,7 @@ routes = Routes()
 
 
 def _own_keys(call: BySignIn) -> list[Key]:
-    keys = call.service.directory.all(Key)
-    return [call.service.uses.shown(each) for each in keys if each.scope == call.scope]
+    return [call.service.uses.shown(each) for each in call.service.directory.all(Key) if each.scope == call.scope]
 
 
 def _own_sign_ins(call: BySignIn) -> list[SignIn]:
@@ -58,17 +57,8 @@ def questions(call: BySignIn, *, at_home: bool = False) -> list[tuple[Access, st
     return [(each, maker(directory, each.came_by)) for each in asked if each.id not in told]
 
 
-class Stay(NamedTuple):
-    """A team that one is in, who put one there, and who else of it came by whose link."""
-
-    stay: TeamMembership
-    team: Team
-    put_by: str | None
-    others: int
-    guests: list[tuple[str | None, str]]
-
-
-def stays(call: BySignIn) -> list[Stay]:
+def stays(call: BySignIn) -> list[dict[str, Any]]:
+    """The teams that one is in, who put one there, and who else of each came by whose link."""
     directory, scope = call.service.directory, call.scope
     found, by_whom = [], inviters(directory)
     for team in directory.teams_of(scope):
@@ -77,7 +67,8 @@ def stays(call: BySignIn) -> list[Stay]:
         others = [each.developer_id for each in inside if each is not own]
         came = ((each, by_whom.get(Scope(scope.organization_id, each))) for each in others)
         guests = [(directory.name_of(each), by) for each, by in came if by is not None]
-        found.append(Stay(own, team, directory.name_of(own.by), len(others), guests))
+        put_by = directory.name_of(own.by)
+        found.append({"stay": own, "team": team, "put_by": put_by, "others": len(others), "guests": guests})
     return found
 
 
@@ -135,6 +126,11 @@ def _address(call: Call) -> str:
     return f"{'https' if is_secure(call.request) else 'http'}://{call.request.host}"
 
 
+async def _done(call: BySignIn, command: PeopleAct, said: str) -> Response:
+    await call.act(command)
+    return rendering.redirect(f"/mine?said={said}")
+
+
 @routes("POST /mine/keys", "Make a key, which is shown this once.")
 async def make_key(call: BySignIn) -> Response:
     label = (await form_of(call)).get("label", "").strip() or None
@@ -147,8 +143,7 @@ async def make_key(call: BySignIn) -> Response:
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
-    await call.act(RevokeKey(credential_id=key_id))
-    return rendering.redirect("/mine?said=key-revoked#keys")
+    return await _done(call, RevokeKey(credential_id=key_id), "key-revoked#keys")
 
 
 @routes("POST /mine/browsers/<sign_in_id>/end", "Sign a browser out.")
@@ -170,16 +165,13 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
 
 @routes("POST /mine/access/<access_id>/end", "Say that it is not one's own, which ends it.")
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
-    command: PeopleAct
     match _asked_about(call, access_id):
         case SignIn():
-            command, said = EndSignIn(sign_in_id=access_id, administered=True), "signed-out"
+            return await _done(call, EndSignIn(sign_in_id=access_id, administered=True), "signed-out#browsers")
         case Identity():
-            command, said = EndIdentity(identity_id=access_id), "unlinked"
+            return await _done(call, EndIdentity(identity_id=access_id), "unlinked#browsers")
         case Key():
-            command, said = RevokeKey(credential_id=access_id), "key-revoked"
-    await call.act(command)
-    return rendering.redirect(f"/mine?said={said}#browsers")
+            return await _done(call, RevokeKey(credential_id=access_id), "key-revoked#browsers")
 
 
 def _asked_about(call: BySignIn, access_id: UUID) -> Access:
@@ -191,10 +183,9 @@ def _asked_about(call: BySignIn, access_id: UUID) -> Access:
 
 @routes("POST /mine/team-memberships/<team_membership_id>/end", "Leave a team.")
 async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
-    if team_membership_id not in {each.stay.id for each in stays(call)}:
+    if team_membership_id not in {each["stay"].id for each in stays(call)}:
         raise HttpError(404, "you are in no team of this address")
-    await call.act(RemoveTeamMember(team_membership_id=team_membership_id))
-    return rendering.redirect("/mine?said=left#teams")
+    return await _done(call, RemoveTeamMember(team_membership_id=team_membership_id), "left#teams")
 
 
 @routes("POST /mine/sign-out", "Sign every browser out.")
@@ -209,20 +200,18 @@ async def set_profile(call: BySignIn) -> Response:
     fields = await form_of(call)
     language = chosen("language", fields.get("language", ""), LANGUAGES)
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
-    await call.act(ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language))
-    return rendering.redirect("/mine?said=saved#profile")
+    change = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
+    return await _done(call, change, "saved#profile")
 
 
 @routes("POST /mine/forget", "Ask whoever runs the server to be forgotten.")
 async def ask_to_be_forgotten(call: BySignIn) -> Response:
-    await call.act(RequestForget(developer_id=call.scope.developer_id))
-    return rendering.redirect("/mine?said=asked#data")
+    return await _done(call, RequestForget(developer_id=call.scope.developer_id), "asked#data")
 
 
 @routes("POST /mine/forget/back", "Ask no longer to be forgotten.")
 async def take_request_back(call: BySignIn) -> Response:
-    await call.act(WithdrawForget(developer_id=call.scope.developer_id))
-    return rendering.redirect("/mine?said=asked-back#data")
+    return await _done(call, WithdrawForget(developer_id=call.scope.developer_id), "asked-back#data")
 
 
 @routes("GET /mine/goals.json", "Every goal with its figures, as a file.")

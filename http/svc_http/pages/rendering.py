@@ -49,19 +49,11 @@ _FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-
 _CODE = re.compile(r"`([^`]+)`")
 
 
-def _template(name: str) -> str | None:
-    try:
-        found = get_data(__name__, f"templates/{name}")
-    except OSError:
-        return None
-    return None if found is None else found.decode()
-
-
 @cache
 def environment() -> jinja2.Environment:
     """Made with the first page: nobody who starts the server waits for it."""
     made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
+        loader=jinja2.PackageLoader("svc_http.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -86,28 +78,18 @@ def text_of(name: str) -> Markup:
     return Markup("".join(f"<p>{each}</p>" for each in paragraphs))
 
 
-def render(name: str, values: Mapping[str, Any]) -> str:
-    return environment().get_template(name).render(values)
-
-
 async def html(name: str, values: Mapping[str, Any], status: int = 200) -> TrioResponse:
     """A page. Made on the loop: it takes a few milliseconds, and what it shows was read before."""
     await trio.lowlevel.checkpoint()
-    return packed(render(name, values).encode(), "text/html; charset=utf-8", status, _HEADERS)
-
-
-def packed(body: bytes, media: str, status: int, headers: Mapping[str, str]) -> TrioResponse:
-    """An answer, by gzip where the browser takes that."""
-    more = dict(headers)
+    body, headers = environment().get_template(name).render(values).encode(), dict(_HEADERS)
     if len(body) > SMALL_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
-        body, more["Content-Encoding"] = gzip.compress(body, GZIP_LEVEL, mtime=0), "gzip"
-    return TrioResponse(body, status, more, content_type=media)
+        body, headers["Content-Encoding"] = gzip.compress(body, GZIP_LEVEL, mtime=0), "gzip"
+    return TrioResponse(body, status, headers, content_type="text/html; charset=utf-8")
 
 
-def redirect(to: str, **headers: str) -> TrioResponse:
+def redirect(to: str) -> TrioResponse:
     """303: ask for that page by GET."""
-    more = {name.replace("_", "-"): value for name, value in headers.items()}
-    return TrioResponse(b"", 303, {"Location": to, **_HEADERS, **more}, content_type="text/plain")
+    return TrioResponse(b"", 303, {"Location": to, **_HEADERS}, content_type="text/plain")
 
 
 async def going_on(to: str, title: str = "Going on") -> TrioResponse:
@@ -132,19 +114,12 @@ _TITLES = {
 
 async def error_page(service: Service, error: HttpError) -> Response:
     """With how far a rebuild of the tables is, while there is one."""
-    replay = service.replay_status()
+    replay, title = service.replay_status(), _TITLES.get(error.status, "Refused")
     message = error.message[:1].upper() + error.message[1:].rstrip(".") + "."
-    values = {
-        "title": _TITLES.get(error.status, "Refused"),
-        "message": message,
-        "progress": replay if error.status == 503 and replay.state == "running" and replay.of else None,
-    }
-    response = await html("error.html", values, error.status)
+    progress = replay if error.status == 503 and replay.state == "running" and replay.of else None
+    response = await html("error.html", {"title": title, "message": message, "progress": progress}, error.status)
     response.headers.update(error.headers)
     return response
-
-
-# --- rates ------------------------------------------------------------------------------------------------------
 
 
 def likely(found: Interval | None) -> str:
@@ -181,5 +156,5 @@ def static_file(named: str) -> TrioResponse:
     data, small, _ = _file(name)
     headers = {**_FOR_GOOD, "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("Accept-Encoding", ""):
-        return TrioResponse(small, 200, {**headers, "Content-Encoding": "gzip"}, content_type=FILES[name])
+        data, headers["Content-Encoding"] = small, "gzip"
     return TrioResponse(data, 200, headers, content_type=FILES[name])

@@ -21,7 +21,8 @@ from svc_http.bodies import accepted, found
 from svc_http.pages import rendering
 from svc_http.pages.door import BySignIn, chosen, form_of
 from svc_http.pages.goals import PAGE_ROWS, page_number
-from svc_http.pages.words import HABITS, day, local, rate_told, state
+from svc_http.pages.words import HABITS, day, local, rate_told
+from svc_http.pages.words import STATES as OUTCOMES
 from svc_http.routes import reports as api
 from svc_http.routes.reports import GenerateBody
 from svc_http.routing import Routes
@@ -123,7 +124,7 @@ def _missed(reader: Reader, scope: Scope, tasks: Sequence[Section]) -> dict[str,
     """What came of goals that a report has as not reached; without those that count otherwise by now."""
     asked = (each["subSessionId"] for each in tasks if each["crushed"] is False)
     rows = ((each, goal_row(reader, scope, UUID(each))) for each in asked)
-    return {each: state(row.outcome) for each, row in rows if row is not None and row.outcome in MISSED}
+    return {each: OUTCOMES[row.outcome] for each, row in rows if row is not None and row.outcome in MISSED}
 
 
 @routes("POST /reports/<report_id>/cancel", "Cancel a report.")

@@ -138,8 +138,7 @@ class Errand(NamedTuple):
     """What a browser keeps while it is away."""
 
     text: str
-    link: str
-    """Of a link that signs a developer in once: the account is then linked to that developer. Empty: no such wish."""
+    link: str  # one that signs a developer in once, to whom the account is then linked; empty: no such wish
     to: str
 
     def made(self, what: str) -> str:
@@ -175,8 +174,11 @@ async def _sent_away(call: Call, errand: Errand) -> Response:
 @routes(f"GET {BACK}", "Where the provider sends a browser back to.")
 async def come_back(call: Call) -> Response:
     provider, request = _provider(call), call.request
-    errand = _errand(request)
-    if errand is None or not hmac.compare_digest(errand.made("state").encode(), call.query.get("state", "").encode()):
+    text, _, rest = request.cookies.get(_cookie(request), "").partition(".")
+    link, _, to = rest.partition(".")
+    errand = Errand(text, link, local_path(unquote(to)))
+    is_whole = 0 < len(text) <= COOKIE_CHARACTERS_MAX and len(link) <= COOKIE_CHARACTERS_MAX
+    if not is_whole or not hmac.compare_digest(errand.made("state").encode(), call.query.get("state", "").encode()):
         raise HttpError(403, _NOT_BEGUN)
     try:
         code = call.query.get("code", "")
@@ -233,14 +235,6 @@ def _cookie(request: Request) -> str:
     return f"provider_{cookie_name(request)}"
 
 
-def _errand(request: Request) -> Errand | None:
-    text, _, rest = request.cookies.get(_cookie(request), "").partition(".")
-    link, _, to = rest.partition(".")
-    if not 0 < len(text) <= COOKIE_CHARACTERS_MAX or len(link) > COOKIE_CHARACTERS_MAX:
-        return None
-    return Errand(text, link, local_path(unquote(to)))
-
-
 # --- how a browser is let in -----------------------------------------------------------------------------------
 
 
@@ -273,11 +267,9 @@ async def _let_in(request: Request, to: str) -> Response:
 async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> bool:
     """Whether a link of this maker may sign a developer in. A member's may not once the developer has begun: with it
     they would read all of a colleague's work."""
-    if by is None or by == developer_id:
+    if by in (None, developer_id):
         return True
-    if developer_id in begun(service.directory, service.uses):
-        return False
-    return developer_id not in await service.activation()
+    return developer_id not in begun(service.directory, service.uses) and developer_id not in await service.activation()
 
 
 def _keep(
@@ -296,11 +288,10 @@ def forget_cookie(request: Request, response: Response) -> Response:
 def _browser(request: Request) -> str:
     """Enough to recognise it by: the program and the system that it names."""
     agent = request.headers.get("User-Agent", "")
-    programs = {"Edg/": "Edge", "Firefox/": "Firefox", "Chrome/": "Chrome", "Safari/": "Safari"}
-    systems = {"Android": "Android", "iPhone": "iPhone", "Windows": "Windows", "Mac OS": "macOS", "Linux": "Linux"}
-    program = next((name for mark, name in programs.items() if mark in agent), "a browser")
-    system = next((name for mark, name in systems.items() if mark in agent), "")
-    return f"{program} on {system}" if system else program
+    programs = {"Edg/": "Edge", "Firefox/": "Firefox", "Chrome/": "Chrome", "Safari/": "Safari", "": "a browser"}
+    systems = ("Android", "iPhone", "Windows", "Mac OS", "Linux")
+    program = next(name for mark, name in programs.items() if mark in agent)
+    return " on ".join([program, *(system for system in systems if system in agent)][:2]).replace("Mac OS", "macOS")
 
 
 def local_path(text: str | None) -> str:

@@ -17,11 +17,11 @@ UNKNOWN = "–"
 
 
 class Cause(NamedTuple):
-    """Of time lost: its name, what it means, and what happened to a team."""
+    """Of time lost."""
 
     name: str
     means: str
-    happened: str
+    happened: str  # to a team
 
 
 KINDS: Mapping[str, str] = {
@@ -165,10 +165,6 @@ def titled(title: str, summary: str | None, source: str) -> str:
     return title.rstrip(" ,;:") + "…" if is_cut else title
 
 
-def state(name: str) -> str:
-    return STATES.get(name, name)
-
-
 def state_of(goal: Mapping[str, Any]) -> str:
     """Of a goal as the API lists it."""
     if goal["is_preview"]:
@@ -195,11 +191,12 @@ def reason_of(what: str, habit: str) -> str:
     return "" if what == HABITS.get(habit) else what
 
 
-_PLAIN = (number, tokens, usd, percent, duration, day, date, short_day, moment, clock, counted, state)
+_PLAIN = (number, tokens, usd, percent, duration, day, date, short_day, moment, clock, counted)
 _OF_TEXTS = (plainly, reason_of, titled, here_only)
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{each.__name__: each for each in (*_PLAIN, *_OF_TEXTS)},
     "kind": lambda name: KINDS.get(name, name),
+    "state": lambda name: STATES.get(name, name),
     "habit": lambda name: HABITS.get(name, name),
     "zip": zip,
 }
