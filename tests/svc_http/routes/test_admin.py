@@ -9,8 +9,7 @@ import pytest
 from aggregates.ids import membership_stream
 from aggregates.times import iso
 from svc_http.app import api_routes
-from tests.support.log import named
-from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, NOW_US, OTHER
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, EVE, EVE_KEY, NOW_US, OTHER
 from tests.svc_http.house import Caller, House, bearer
 
 A = "/v1/admin"
@@ -31,11 +30,14 @@ async def created(admin: Caller, kind: str, **fields: object) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_lists(admin: Caller, kind: str) -> None:
-    """Arrays of records, with limit and offset."""
+    """Arrays of records, with limit and offset, narrowed by the ids that they carry."""
     everything = (await admin.get(f"{A}/{kind}")).json
-    assert isinstance(everything, list)
     assert (await admin.get(f"{A}/{kind}?limit=1&offset=1")).json == everything[1:2]
     assert (await admin.get(f"{A}/{kind}?limit=x")).status == 400
+    assert (await admin.get(f"{A}/{kind}?developer_id={NOBODY}")).json == []
+    if kind == "keys":
+        assert [each["key_start"] for each in everything] == [key[:12] for key in (ANA_KEY, BEN_KEY, EVE_KEY)]
+        assert (await admin.get(f"{A}/{kind}?organization_id={ACME}")).json == everything[:2]
 
 
 async def test_an_organization(admin: Caller) -> None:
@@ -83,10 +85,7 @@ async def test_an_email_address_is_of_one_developer(admin: Caller) -> None:
     kim = await created(admin, "developers", display_name="Kim", email="kim@example.com")
     again = await admin.post(f"{A}/developers", {"display_name": "Kim 2", "email": "KIM@example.com"})
     assert (again.status, kim["id"] in again.message) == (409, True)
-    for wrong in ("kim", "kim@", "a@b@c", "a@b\r\nBcc: c@d", "Kim <kim@example.com>", "x" * 251 + "@b.c"):
-        assert (await admin.call("PATCH", f"{A}/developers/{kim['id']}", {"email": wrong})).status == 400, wrong
-    gone = await admin.call("PATCH", f"{A}/developers/{kim['id']}", {"email": ""})
-    assert gone.json["email"] is None
+    assert (await admin.call("PATCH", f"{A}/developers/{kim['id']}", {"email": ""})).json["email"] is None
     assert (await created(admin, "developers", display_name="Kim 2", email="kim@example.com"))["email"]
 
 
@@ -117,19 +116,11 @@ async def test_a_membership(admin: Caller) -> None:
     assert (await admin.call("DELETE", f"{A}/memberships/{again['id']}")).status == 204
 
 
-async def test_a_team(admin: Caller) -> None:
-    team = await created(admin, "teams", organization_id=str(ACME), name="Core")
-    assert team["active"] is True
-    stay = await created(admin, "team-memberships", team_id=team["id"], developer_id=str(BEN))
-    assert (stay["team_id"], stay["developer_id"], stay["active"]) == (team["id"], str(BEN), True)
-    assert (await admin.call("DELETE", f"{A}/team-memberships/{stay['id']}")).status == 204
-    assert (await admin.call("DELETE", f"{A}/teams/{team['id']}")).status == 204
-    (listed,) = (await admin.get(f"{A}/teams")).json
-    assert listed["active"] is False
-
-
 async def test_a_key(admin: Caller) -> None:
-    """Its text is answered once and opens the developer's data until it is revoked."""
+    """Its text is answered once and opens the developer's data until it is revoked. svc, unless gck is asked for; of
+    the only organization, where none is named."""
+    other = await created(admin, "keys", developer_id=str(BEN), prefix="gck")
+    assert (other["key"][:4], other["organization_id"]) == ("gck_", str(ACME))
     record = await created(
         admin, "keys", organization_id=str(ACME), developer_id=str(BEN), name="laptop", expires_at="2027-01-01"
     )
@@ -146,13 +137,6 @@ async def test_a_key(admin: Caller) -> None:
     assert (await admin.get(f"{A}/keys")).json[-1]["revoked"] is True
 
 
-async def test_the_prefix_of_a_key(admin: Caller) -> None:
-    """gck on request; of keys of the only organization, the developer is enough."""
-    record = await created(admin, "keys", developer_id=str(BEN), prefix="gck")
-    assert record["key"].startswith("gck_")
-    assert record["organization_id"] == str(ACME)
-
-
 async def test_a_key_that_exists_is_let_in_by_its_hash(admin: Caller) -> None:
     """Its text is never sent, and so never answered; a second time it is refused."""
     key = "gck_" + "k" * 43
@@ -166,12 +150,6 @@ async def test_a_key_that_exists_is_let_in_by_its_hash(admin: Caller) -> None:
         assert (said.status, "send both" in said.message) == (400, True)
     odd = await admin.call("POST", f"{A}/keys", {"developer_id": str(BEN), **existing, "key_start": key[:20]})
     assert odd.status == 400
-
-
-async def test_listed_keys_show_no_digest(admin: Caller) -> None:
-    """Enough to recognise a key, not enough to use or to find it."""
-    (record,) = (await admin.get(f"{A}/keys?developer_id={ANA}")).json
-    assert record["key_start"] == ANA_KEY[:12]
 
 
 async def test_the_last_use_of_a_key_is_a_day(admin: Caller) -> None:
@@ -196,29 +174,23 @@ async def test_the_audit_log_as_two_files(admin: Caller) -> None:
 
 
 BAD: list[tuple[str, str, object, int, str]] = [
-    ("POST", "organizations", {"name": " "}, 400, "name"),
     ("POST", "organizations", {"name": "a\0"}, 400, "name"),
     ("PATCH", f"organizations/{ACME}", {"team_minimum": 1}, 400, "team_minimum"),
     ("PATCH", f"organizations/{ACME}", {"retention_days_telemetry": 36_501}, 400, "retention_days_telemetry"),
     ("PATCH", f"organizations/{NOBODY}", {"name": "x"}, 404, "organization"),
     ("POST", "developers", {"display_name": "x", "timezone": "Mars/Base"}, 400, "timezone"),
+    ("POST", "developers", {"display_name": "x", "email": "a@b\r\nBcc: c@d"}, 400, "email"),
     ("PATCH", f"developers/{ANA}", {"report_schedules": ["hourly"]}, 400, "report_schedules"),
-    ("PATCH", f"developers/{NOBODY}", {"display_name": "x"}, 404, "developer"),
     ("POST", "memberships", {"organization_id": str(ACME), "developer_id": str(ANA)}, 409, "already"),
-    ("POST", "memberships", {"organization_id": str(OTHER), "developer_id": NOBODY}, 404, "developer"),
     ("POST", "memberships", {"organization_id": str(OTHER), "developer_id": str(ANA), "role": "king"}, 400, "role"),
-    ("PATCH", f"memberships/{NOBODY}", {"role": "owner"}, 404, "membership"),
     ("PATCH", f"memberships/{membership_stream(ACME, BEN)}", {}, 400, "role"),
     ("DELETE", f"memberships/{NOBODY}", None, 404, "membership"),
-    ("POST", "teams", {"organization_id": NOBODY, "name": "x"}, 404, "organization"),
-    ("DELETE", f"teams/{NOBODY}", None, 404, "team"),
     ("POST", "team-memberships", {"team_id": NOBODY, "developer_id": str(BEN)}, 404, "team"),
     ("DELETE", f"team-memberships/{NOBODY}", None, 404, "team membership"),
     ("POST", "keys", {"organization_id": str(OTHER), "developer_id": str(BEN)}, 409, "membership"),
     ("POST", "keys", {"developer_id": NOBODY}, 404, "developer"),
     ("POST", "keys", {"developer_id": str(BEN), "prefix": "sk"}, 400, "prefix"),
     ("POST", "keys", {"developer_id": str(BEN), "expires_at": "soon"}, 400, "expires_at"),
-    ("POST", "keys", {"developer_id": str(BEN), "expires_at": "2020-01-01"}, 400, "expires_at"),
     ("DELETE", f"keys/{NOBODY}", None, 404, "key"),
 ]
 
@@ -231,12 +203,6 @@ async def test_what_cannot_be_done(admin: Caller, method: str, path: str, body: 
     assert answer.status == status
     assert told in answer.message
     assert [(await admin.get(f"{A}/{kind}")).json for kind in KINDS] == before
-
-
-async def test_filters(admin: Caller) -> None:
-    """Lists narrow by the ids that their records carry."""
-    assert len((await admin.get(f"{A}/keys?organization_id={ACME}")).json) == 2
-    assert (await admin.get(f"{A}/keys?developer_id={named('nobody')}")).json == []
 
 
 async def test_every_kind_of_admin_route_is_tried() -> None:
