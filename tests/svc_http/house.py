@@ -88,22 +88,17 @@ class House(Service):
         self.events: list[Event] = []
         self.administered: list[Told] = []
         self.states: dict[UUID, Activation] = {}
-        self.refuses: str | None = None
-        """Why commands and reads are unavailable; None while all is well."""
-        self.breaks: Exception | None = None
-        """What a bug raises."""
+        self.refuses: str | None = None  # why commands and reads are unavailable
+        self.breaks: Exception | None = None  # what a bug raises
         self.writable = True
         self.prices: Served | None = None
-        self.newest_prices: CatalogCommand | None = None
-        """What a refresh finds; None: the source gives nothing."""
+        self.newest_prices: CatalogCommand | None = None  # what a refresh finds; None: the source gives nothing
         self.replay = ReplayStatus()
         self.observed: Counter[str] = Counter()
-        self.coverage = [Coverage(), Coverage()]
-        """How much a team's reads see of the archive: of the previous window, and of the current one."""
+        self.coverage = [Coverage(), Coverage()]  # of the archive by a team's reads: the window before, and the current
         self.narrative: Narrative | None = None
         self.narrations: list[NarrativeRequest] = []
-        self.followed = False
-        """Whether streams of events go on after what there is."""
+        self.followed = False  # whether streams of events go on after what there is
         self.changed = trio.Event()
         self.peer_ranges, self.budgets = PeerRanges(), Budgets({})
         self.arrivals, self.uses = Arrivals(0), Uses()
@@ -111,8 +106,7 @@ class House(Service):
         self.provider: Provider | None = None
         self._streams: dict[UUID, StreamState] = {}
         self._views = empty_views()
-        self.filling: list[BackfillRequested] = []
-        """Backfills that run; they never end."""
+        self.filling: list[BackfillRequested] = []  # backfills that run; they never end
         self._changed: dict[Scope, int] = {}
 
     def shared_position(self) -> int | None:
@@ -173,7 +167,6 @@ class House(Service):
         return query(Reader(self._views, self._fetch))
 
     async def standing(self, scope: Scope) -> Standing:
-        """Each event is a step."""
         self._fail()
         return Standing(len(self.events), len(self.events), self._changed.get(scope, 0))
 
@@ -229,7 +222,6 @@ class House(Service):
         return self.writable
 
     def catalog(self) -> Served | None:
-        """As the test has set it, or published it."""
         return self.prices
 
     async def change_catalog(self, command: CatalogCommand) -> CatalogReply:
@@ -246,7 +238,6 @@ class House(Service):
         return reply
 
     async def refresh_catalog(self) -> Published:
-        """What the test says that the source has."""
         if self.newest_prices is None:
             raise NotRefreshed("prices.example: answered 500")
         reply = await self.change_catalog(self.newest_prices)
@@ -284,11 +275,9 @@ class House(Service):
         return "\n".join(lines).encode(), "text/plain; version=0.0.4; charset=utf-8"
 
     def observe(self, listener: str, method: str, route: str, status: int, seconds: float) -> None:
-        """Count it."""
         self.observed[f"{listener} {method} {route} {status}"] += 1
 
     def start_replay(self, rules_version: int | None) -> ReplayStatus:
-        """There is one rule set."""
         if rules_version not in (None, 2):
             raise UnknownRules(f"there is no rule set {rules_version}; this version of svc has 2")
         self.replay = ReplayStatus(state="running", of=len(self.events))
@@ -336,7 +325,6 @@ class Caller:
         return await self.call("GET", path, headers=headers)
 
     async def post(self, path: str, value: object, headers: Mapping[str, str] | None = None) -> Answer:
-        """POST a JSON value, or bytes as they are."""
         return await self.call("POST", path, value, headers)
 
     async def call(

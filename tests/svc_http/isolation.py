@@ -77,9 +77,9 @@ async def _cell(world: World, row: Row, caller: str, cell: Wanted, shown: Counte
     before, head = world.state(), len(world.house.events)
     asked = ask(row, world.ids)
     answer = await _answer(world, row, caller, asked)
-    faults = (
-        [] if answer.status == cell.status else [f"{answer.status} instead of {cell.status}: {answer.body[:200]!r}"]
-    )
+    faults = []
+    if answer.status != cell.status:
+        faults.append(f"{answer.status} instead of {cell.status}: {answer.body[:200]!r}")
     for_people = row.path == "/docs" or row.kind.startswith("pages")
     if answer.body and "html" in answer.headers["Content-Type"] and not for_people:
         faults.append("it is a page")
@@ -90,9 +90,8 @@ async def _cell(world: World, row: Row, caller: str, cell: Wanted, shown: Counte
     elif changed and (not cell.let_in or row.method == "GET"):
         faults.append("it changed something")
     may_know = cell.let_in or cell.status == http.HTTPStatus.CONFLICT
-    looks_after = (
-        caller in ("owner", "operator") and may_know and row.kind.startswith("pages, a") and "owner's" in row.kind
-    )
+    of_owners = row.kind.startswith("pages, a") and "owner's" in row.kind
+    looks_after = caller in ("owner", "operator") and may_know and of_owners
     if (caller in ("none", *OTHERS) or not cell.let_in) and not looks_after:
         faults += _leaks(world, row, asked, answer)
     if caller in OTHERS and not cell.flagged and row.kind != "public" and not looks_after:
@@ -139,30 +138,16 @@ def _without_ids(answer: Answer, ids: Ids) -> tuple[object, ...]:
 # --- printing -------------------------------------------------------------------------------------------------
 
 
-def kinds_table() -> str:
-    """The expected statuses by kind of route, as Markdown."""
-    names = list(callers())
-    lines = [f"| | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
-    lines += [f"| {kind} | {' | '.join(cells[name] for name in names)} |" for kind, cells in expected().items()]
-    return "\n".join(lines)
-
-
-def routes_table(found: Matrix) -> str:
-    """What every route really answered, as Markdown; `!` where that is not what was expected."""
-    names = list(callers())
-    status = {(each.row, each.caller): f"{each.status}{'!' * bool(each.faults)}" for each in found.cells}
-    lines = [f"| route | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
-    lines += [f"| `{row.name}` | {' | '.join(status[row, name] for name in names)} |" for row in rows()]
-    return "\n".join(lines)
-
-
 def tables(found: Matrix) -> str:
-    """Callers, kinds of routes, every route, and the count, as Markdown."""
+    """Callers, kinds of routes, what every route really answered, `!` where unexpected, and the count, as Markdown."""
+    names = list(callers())
+    head = f" | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
     meanings = "\n".join(f"- **{name}**: {meaning}" for name, meaning in callers().items())
-    count = (
-        f"{len(rows())} rows, {len(callers())} columns, {len(found.cells)} cells, {len(found.faults)} not as expected."
-    )
-    return "\n\n".join((meanings, kinds_table(), routes_table(found), count))
+    kinds = [f"| {kind} | {' | '.join(cells[name] for name in names)} |" for kind, cells in expected().items()]
+    status = {(each.row, each.caller): f"{each.status}{'!' * bool(each.faults)}" for each in found.cells}
+    routes = [f"| `{row.name}` | {' | '.join(status[row, name] for name in names)} |" for row in rows()]
+    count = f"{len(rows())} rows, {len(names)} columns, {len(found.cells)} cells, {len(found.faults)} not as expected."
+    return "\n\n".join((meanings, f"|{head}" + "\n".join(kinds), f"| route{head}" + "\n".join(routes), count))
 
 
 def main() -> int:

@@ -32,27 +32,23 @@ NO_LIMITER = {
 ROOMS = ("actors", "archive", "jobs", "llm", "log", "maintenance", "observe", "views", "service.py")
 
 
-def _threads(path: Path) -> Iterator[ast.Call]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("to_thread.run_sync"):
-            yield node
+def _threads(*places: Path) -> Iterator[tuple[str, ast.Call]]:
+    for place in places:
+        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("to_thread.run_sync"):
+                    yield path.relative_to(ROOT).as_posix(), node
 
 
 def test_routes_begin_threads_in_the_lane_alone() -> None:
     """Which takes whose processor time it is."""
-    found = [path.name for path in sorted((ROOT / "http").rglob("*.py")) for _ in _threads(path)]
-    assert found == ["ports.py"]
+    assert [path for path, _ in _threads(ROOT / "http")] == ["http/svc_http/ports.py"]
 
 
 def test_every_thread_of_the_service_names_its_limiter() -> None:
     """The pool that is used by default has 40."""
-    without = set()
-    for name in ROOMS:
-        top = ROOT / "svc" / name
-        for path in [top] if top.is_file() else sorted(top.rglob("*.py")):
-            if any("limiter" not in {each.arg for each in call.keywords} for call in _threads(path)):
-                without.add(path.relative_to(ROOT).as_posix())
-    assert without == set(NO_LIMITER)
+    found = _threads(*(ROOT / "svc" / name for name in ROOMS))
+    assert {path for path, call in found if "limiter" not in {each.arg for each in call.keywords}} == set(NO_LIMITER)
 
 
 # --- the two doors to a grade ---------------------------------------------------------------------------------
