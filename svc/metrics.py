@@ -50,16 +50,7 @@ from svc.maintenance.backup import ScheduledBackups
 from svc.views.projector import Projector
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION, open_reader
-from svc_http.ports import (
-    ArchiveShown,
-    Arrivals,
-    CatalogShown,
-    DeveloperStatus,
-    LogShown,
-    ModelShown,
-    Status,
-    ViewsShown,
-)
+from svc_http import ports
 
 STATUS_COUNT_SECONDS = 5.0  # how long `svc status` counts events of each kind before it does without: some ten million
 
@@ -206,13 +197,13 @@ class Instruments(Collector):
         return max(self._context.journal.head - self._projector.position, 0)
 
     async def status(
-        self, developers: list[DeveloperStatus], model: ModelShown | None, *, writable: bool, by_kind: bool
-    ) -> Status:
+        self, developers: list[ports.DeveloperStatus], model: ports.ModelShown | None, *, writable: bool, by_kind: bool
+    ) -> ports.Status:
         server = running(self._var)
         if server is not None and server.pid != os.getpid():  # a command looks at the folder of one that is gone
             server = None
         now_us, served = self._context.clock.now_us(), self._catalog.served
-        return Status(
+        return ports.Status(
             state="stopped" if server is None else "serving",
             version=__version__,
             process_id=server.pid if server else None,
@@ -223,7 +214,7 @@ class Instruments(Collector):
             waiting=self._actors.waiting(),
             catalog=None
             if served is None
-            else CatalogShown(
+            else ports.CatalogShown(
                 revision=served.snapshot.catalog_revision,
                 published_at=iso(served.snapshot.published_at_us),
                 refreshed_at=iso(served.refreshed_at_us),
@@ -243,8 +234,8 @@ class Instruments(Collector):
             (failed,) = db.execute("SELECT count(*) FROM failed").fetchone()
         events = _counted(self._var, context.store) if by_kind else None
         return {
-            "log": LogShown(head=context.journal.head, writable=writable, events=events),
-            "views": ViewsShown(
+            "log": ports.LogShown(head=context.journal.head, writable=writable, events=events),
+            "views": ports.ViewsShown(
                 file=projector.readers.path.name,
                 rules_version=RULES_VERSION,
                 position=projector.position,
@@ -261,11 +252,11 @@ class Instruments(Collector):
 
 
 def developers_shown(
-    directory: Directory, activation: Mapping[UUID, Activation], arrivals: Arrivals
-) -> list[DeveloperStatus]:
+    directory: Directory, activation: Mapping[UUID, Activation], arrivals: ports.Arrivals
+) -> list[ports.DeveloperStatus]:
     members = {each.developer_id for each in directory.all(Membership) if each.active}
     return [
-        DeveloperStatus(
+        ports.DeveloperStatus(
             developer_id=str(each.developer_id),
             display_name=each.display_name,
             activation=activation.get(each.developer_id, "waiting"),
@@ -277,11 +268,11 @@ def developers_shown(
     ]
 
 
-def _archive(var: Path) -> ArchiveShown | None:
+def _archive(var: Path) -> ports.ArchiveShown | None:
     state = "coalesce((SELECT position FROM state), 0)"
     query = f"SELECT {state}, count(*), coalesce(sum(row_count), 0), coalesce(sum(byte_count), 0) FROM files"
     for position, files, count, size in _asked(var / ARCHIVE_FILE, query) or ():
-        return ArchiveShown(position=position, files=files, rows=count, bytes=size)
+        return ports.ArchiveShown(position=position, files=files, rows=count, bytes=size)
     return None
 
 

@@ -11,8 +11,6 @@ import msgspec
 if TYPE_CHECKING:
     import ssl
 
-_TRUSTED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-
 
 class Answer(NamedTuple):
     status: int
@@ -104,12 +102,11 @@ def answered(
 
 def trusted(*, direct: bool = False) -> "ssl.SSLContext":
     """Whom requests of svc trust; `direct` as for `answered`."""
-    return _trusted(direct, *map(os.environ.get, _TRUSTED))
+    return _trusted(direct, *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=4)  # reading all certificates takes 30 ms; a text model is asked again and again
 def _trusted(direct: bool, *_where: str | None) -> "ssl.SSLContext":
-    """Reading all certificates takes 30 ms; a text model is asked again and again."""
     import ssl
 
     import httpx

@@ -54,17 +54,7 @@ from svc.settings import Settings
 from svc.views.projector import Projector, Ticker
 from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION, Cost, serving_file
-from svc_http.ports import (
-    Arrivals,
-    ClientSetup,
-    CpuTime,
-    ModelShown,
-    PublicSettings,
-    ReplayStatus,
-    Service,
-    Standing,
-    Status,
-)
+from svc_http import ports
 
 KEY_USES_SECONDS = 60.0
 """How often the server looks for days of key use that the log does not have: one for each key and day."""
@@ -76,7 +66,7 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 
-class RunningService(Service):
+class RunningService(ports.Service):
     """Every part of the service, from the log up. What a method does is said in `svc_http.ports`."""
 
     following: Following | None = None  # where other nodes write the same log
@@ -88,7 +78,7 @@ class RunningService(Service):
         self.store, self.vault, self.now_us = store, vault, clock.now_us
         self.budgets = Budgets({name: getattr(settings, name) for name in NAMES})
         self.peer_ranges, self.uses, self.operators = PeerRanges(), Uses(), Operators()
-        self.arrivals = Arrivals(self.now_us())
+        self.arrivals = ports.Arrivals(self.now_us())
         self.provider = provider_of(settings) if lasting else None
         self._read_limit = trio.CapacityLimiter(READERS_MAX)
         self._writable_until = 0.0
@@ -182,12 +172,12 @@ class RunningService(Service):
         await self._caught_up(0 if scope is None else self.actors.acknowledged(scope.developer_id))
         return await self._queried(query, None if scope is None else scope.developer_id)
 
-    async def standing(self, scope: Scope) -> Standing:
+    async def standing(self, scope: Scope) -> ports.Standing:
         await self._caught_up()
         return self.projector.standing(scope)
 
     async def _queried(self, query: Callable[[Reader], T], developer_id: UUID | None = None) -> T:
-        took = CpuTime()
+        took = ports.CpuTime()
 
         def run() -> T:
             with took, self.projector.readers.reading() as db:
@@ -239,7 +229,7 @@ class RunningService(Service):
                 return True
         return False
 
-    async def client_setup(self) -> ClientSetup:
+    async def client_setup(self) -> ports.ClientSetup:
         from svc.connect.agents import client_setup  # late: a server starts without what changes settings
 
         return await trio.to_thread.run_sync(client_setup, self.settings.ingest_url, limiter=READS)
@@ -247,16 +237,16 @@ class RunningService(Service):
     def catalog(self) -> Served | None:
         return self.prices.served
 
-    async def status(self, *, by_kind: bool = True) -> Status:
+    async def status(self, *, by_kind: bool = True) -> ports.Status:
         writable = await self.store_is_writable()
         developers, model = developers_shown(self.directory, await self.activation(), self.arrivals), None
         if self.gateway.model is not None:
             spent, daily = self._tokens.spent_tokens, self._tokens.daily_tokens
-            model = ModelShown(name=self.gateway.model, spent_tokens=spent, daily_tokens=daily)
+            model = ports.ModelShown(name=self.gateway.model, spent_tokens=spent, daily_tokens=daily)
         with _views_at_hand():
             return await self.instruments.status(developers, model, writable=writable, by_kind=by_kind)
 
-    def replay_status(self) -> ReplayStatus:
+    def replay_status(self) -> ports.ReplayStatus:
         return self.rebuilding.status
 
     async def _caught_up(self, position: int = 0) -> None:
@@ -289,12 +279,12 @@ def _views_at_hand() -> Iterator[None]:
         raise Unavailable(f"the views cannot be read at present: {error}") from error
 
 
-def public_settings(settings: Settings, secret: str) -> PublicSettings:
+def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
     same = (
         *("gateway_url", "anthropic_base_url", "dashboard_url", "environment"),
         *("capture_prompts", "capture_responses", "channels", "access_log"),
     )
-    return PublicSettings(
+    return ports.PublicSettings(
         internal_secret=secret,
         ingest_url=settings.ingest_url or "",
         version=__version__,

@@ -197,9 +197,7 @@ class DeveloperActor:
     """Decides for one developer; the only writer of that developer's streams."""
 
     def __init__(self, developer_id: UUID, context: ActorContext, acknowledged: deque[int]) -> None:
-        self._developer_id = developer_id
-        self._context = context
-        self._acknowledged = acknowledged
+        self._developer_id, self._context, self._acknowledged = developer_id, context, acknowledged
         self._streams = Streams(context.store)
         self._doubtful = False  # whether the last append failed, though it may have committed
         full = f"{MAILBOX_COMMANDS_MAX} captures of this developer wait already"

@@ -46,9 +46,7 @@ def take_in(directory: Directory, people: Iterable[RecordedEvent], after: int) -
 
 class Administration:
     def __init__(self, store: EventStore, journal: Journal, clock: Clock) -> None:
-        self._store = store
-        self._journal = journal
-        self._clock = clock
+        self._store, self._journal, self._clock = store, journal, clock
         self.directory = Directory()
         self._position = take_in(self.directory, store.read_topics(TOPICS), 0)
         self._doubtful = False  # whether the log may hold more than the directory

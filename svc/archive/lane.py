@@ -18,19 +18,8 @@ import structlog
 import trio
 
 from aggregates.event import Unavailable
+from projections import prices
 from projections.facts.prices import COLUMNS, changed_rows, stretch_end
-from projections.prices import (
-    COUNTS,
-    SUMS,
-    Coverage,
-    CoverageReason,
-    LivePart,
-    Reading,
-    TeamWindow,
-    add_spent,
-    live_part,
-    spent_rows,
-)
 from svc.archive.folder import Archive, ArchiveFile, Fingerprint, Mark, connected, copy_rows, day_of
 from svc.views.projector import ReadPool
 from svc.views.views import ViewsDamaged
@@ -57,10 +46,7 @@ class ArchiveLane:
     """Keeps the archive level with the views, and answers from both."""
 
     def __init__(self, var: Path, views: Callable[[], ReadPool], fingerprint: Fingerprint, budget: Budget) -> None:
-        self._var = var
-        self._views = views
-        self._fingerprint = fingerprint
-        self._budget = budget
+        self._var, self._views, self._fingerprint, self._budget = var, views, fingerprint, budget
         self._archive: Archive | None = None
         self._limit = trio.CapacityLimiter(1)
 
@@ -86,16 +72,16 @@ class ArchiveLane:
         while await self._in_turn(some):
             pass
 
-    async def spending(self, organization_id: UUID, asked: Sequence[TeamWindow]) -> list[Reading]:
+    async def spending(self, organization_id: UUID, asked: Sequence[prices.TeamWindow]) -> list[prices.Reading]:
         """Raises `Unavailable` where the archive cannot be opened, and `ViewsDamaged`."""
         breathe = trio.from_thread.check_cancelled
 
-        def read(archive: Archive) -> list[Reading]:
+        def read(archive: Archive) -> list[prices.Reading]:
             if archive.root.exists() and not archive.root.is_dir():
                 raise NotADirectoryError(f"{archive.root.name} is no folder")
             after = archive.mark.position
             with self._views().reading() as db:
-                live = [live_part(db, organization_id, each, after) for each in asked]
+                live = [prices.live_part(db, organization_id, each, after) for each in asked]
             return [
                 spending(archive, organization_id, each, part, self._budget, breathe)
                 for each, part in zip(asked, live, strict=True)
@@ -140,7 +126,7 @@ _SPENT = (
     "ANTI JOIN changed c ON r.developer_id = c.developer_id AND r.at_us = c.at_us AND r.record_id = c.record_id "
     "QUALIFY row_number() OVER "
     "(PARTITION BY r.developer_id, r.at_us, r.record_id ORDER BY r.changed_position DESC) = 1) "
-    f"SELECT developer_id, {SUMS} FROM newest WHERE {COUNTS} GROUP BY developer_id"
+    f"SELECT developer_id, {prices.SUMS} FROM newest WHERE {prices.COUNTS} GROUP BY developer_id"
 )
 
 
@@ -151,7 +137,7 @@ class _Chosen(msgspec.Struct):
     size_bytes: int = 0
     dropped: int = 0
     unreadable: int = 0
-    over: CoverageReason | None = None  # which budget was spent; older days are then left out, too
+    over: prices.CoverageReason | None = None  # which budget was spent; older days are then left out, too
 
     def take(self, archive: Archive, files: list[ArchiveFile], budget: Budget) -> None:
         size_bytes = sum(file.byte_count for file in files)
@@ -180,14 +166,14 @@ class _Chosen(msgspec.Struct):
 def spending(
     archive: Archive,
     organization_id: UUID,
-    asked: TeamWindow,
-    live: LivePart,
+    asked: prices.TeamWindow,
+    live: prices.LivePart,
     budget: Budget,
     breathe: Callable[[], None] = lambda: None,
-) -> Reading:
+) -> prices.Reading:
     """Files from the newest day on, and what the views add. `breathe` may raise, to give up between queries."""
     if not asked.stays:
-        return Reading({}, Coverage())
+        return prices.Reading({}, prices.Coverage())
     chosen = _Chosen()
     first, last = min(stay.start_us for stay in asked.stays), max(stay.end_us for stay in asked.stays) - 1
     newest_first = "organization_id = ? AND day BETWEEN ? AND ? ORDER BY day DESC, number"
@@ -205,19 +191,19 @@ def spending(
             for batch in chosen.batches:
                 paths = [str(archive.path(file)) for file in batch]
                 try:
-                    add_spent(spent, spent_rows(duck.execute(_SPENT, [*columns, paths]).fetchall()))
+                    prices.add_spent(spent, prices.spent_rows(duck.execute(_SPENT, [*columns, paths]).fetchall()))
                 except Error as error:
                     names = [file.name for file in batch]
                     log.error("files of the archive could not be read", files=names, reason=str(error))
                     chosen.drop(batch, len(batch))
                 breathe()
-    coverage = Coverage(
+    coverage = prices.Coverage(
         reason=chosen.over or ("file_budget" if chosen.dropped else "complete"),
         read_batches=len(chosen.batches),
         dropped_files=chosen.dropped,
         unreadable_files=chosen.unreadable,
     )
-    return Reading(spent, coverage)
+    return prices.Reading(spent, coverage)
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -85,8 +85,7 @@ class Journal:
     """
 
     def __init__(self, store: EventStore, *, threaded: bool = True) -> None:
-        self._store = store
-        self._threaded = threaded
+        self._store, self._threaded = store, threaded
         self._thread_limit = trio.CapacityLimiter(1)
         self._waiting: deque[_Append] = deque()
         self._waiting_bytes = 0

@@ -130,8 +130,7 @@ class SharedKeys(Keys):
     """Data keys in the store, each wrapped."""
 
     def __init__(self, recorder: SharedRecorder, master: MasterKey) -> None:
-        self._recorder = recorder
-        self._master = master
+        self._recorder, self._master = recorder, master
 
     def prove(self) -> None:
         """Raises `StoreUnavailable` where the store was set up under another master key."""
@@ -178,8 +177,7 @@ class Leases:
     """Which jobs this node may do: a row each, with an end by the server's clock and an epoch that counts holders."""
 
     def __init__(self, recorder: SharedRecorder, holder: str) -> None:
-        self._recorder = recorder
-        self.holder = holder
+        self._recorder, self.holder = recorder, holder
 
     def held(self, names: Collection[str]) -> dict[str, int]:
         """Renew those of these that this node holds, take those that nobody does; the epoch of each."""

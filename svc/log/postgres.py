@@ -169,8 +169,7 @@ class PostgresRecorder(PostgresApplicationRecorder):
             "UPDATE {schema}.stored_events e SET state = n.state FROM unnest(%s::bigint[], %b::bytea[]) "
             "AS n (position, state) WHERE e.notification_id = n.position"
         )
-        with self._fenced_transaction(current_fences()) as cursor:
-            cursor.execute(self._named(update), [list(states), list(states.values())])
+        self.write(update, [list(states), list(states.values())])
 
     def sweep(self) -> bool:
         """Free what overwritten rows took; copies stay in the server's own write-ahead log until it recycles that."""
@@ -182,22 +181,24 @@ class PostgresRecorder(PostgresApplicationRecorder):
         self.rows("UPDATE {schema}.svc_log SET probed = probed + 1", writing=True)
 
     def close(self) -> None:
+        self._stop_listening()
+        self._writing.close()
+        self.datastore.close()
+
+    def _stop_listening(self) -> None:
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.close()
-        self._writing.close()
-        self.datastore.close()
 
     # --- what a shared log has besides ------------------------------------------------------------------------------
 
     def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
         """`insert_events` while the fences hold. IntegrityError: one does not, or a version is taken."""
+        # Without fences one statement is one transaction.
+        connected = self._fenced_transaction(fences) if fences else self._writing.cursor()
         try:
-            if not fences:  # one statement is one transaction
-                with self._writing.cursor() as cursor:
-                    return self._inserted(cursor, self._insert_now, stored_events)
-            with self._fenced_transaction(fences) as cursor:
-                return self._inserted(cursor, self._insert_now, stored_events)
+            with connected as cursor:
+                return self._inserted(cursor, stored_events)
         except EventSourcingError as error:
             if not _outcome_is_unknown(error):
                 raise
@@ -230,9 +231,7 @@ class PostgresRecorder(PostgresApplicationRecorder):
             for _ in self._listening.notifies(timeout=seconds, stop_after=1):
                 pass
         except (psycopg.Error, OSError):
-            listening, self._listening = self._listening, None
-            if listening is not None:
-                listening.close()
+            self._stop_listening()
             time.sleep(seconds)  # polling finds everything; this connection only wakes
 
     def write(self, statement: str, values: Sequence[Any]) -> None:
@@ -260,7 +259,7 @@ class PostgresRecorder(PostgresApplicationRecorder):
             if cursor.execute(self._named(newer), [list(fence.topics), fence.after]).fetchall():
                 raise IntegrityError("another node has decided meanwhile")
 
-    def _inserted(self, cursor: Cursor[DictRow], insert: Composed, events: Sequence[StoredEvent]) -> list[int]:
+    def _inserted(self, cursor: Cursor[DictRow], events: Sequence[StoredEvent]) -> list[int]:
         values = {
             "count": len(events),
             "channel": self.channel_name,
@@ -269,7 +268,7 @@ class PostgresRecorder(PostgresApplicationRecorder):
             "topics": [event.topic for event in events],
             "states": [event.state for event in events],
         }
-        cursor.execute(insert, values)
+        cursor.execute(self._insert_now, values)
         return sorted(row["notification_id"] for row in cursor.fetchall())
 
     def _settled(self, events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
@@ -285,7 +284,7 @@ class PostgresRecorder(PostgresApplicationRecorder):
                 return [found[0].id + number for number in range(len(events))]
             for fence in fences:
                 self._check(cursor, fence)
-            return self._inserted(cursor, self._insert_now, events)
+            return self._inserted(cursor, events)
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Notification]:
         return _notifications(self.rows(_SELECT + where, values))

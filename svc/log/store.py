@@ -7,6 +7,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 from uuid import UUID
@@ -60,16 +61,12 @@ class KeyUnusable(StoreUnavailable):
 # actors, the journal and threads.
 
 
-class LeaseFence(NamedTuple):
-    """Nobody has taken the lease over since."""
-
+class LeaseFence(NamedTuple):  # nobody has taken the lease over since
     name: str
     epoch: int
 
 
-class TopicsFence(NamedTuple):
-    """No event of these topics stands after this position: what was decided from them still holds."""
-
+class TopicsFence(NamedTuple):  # no event of these topics stands after this position
     topics: tuple[str, ...]
     after: int
 
@@ -89,9 +86,7 @@ def fenced(*fences: Fence) -> Iterator[None]:
         _FENCES.reset(token)
 
 
-class Piece(NamedTuple):
-    """A stretch of the log."""
-
+class Piece(NamedTuple):  # a stretch of the log
     events: list[RecordedEvent]
     corrupt: list[CorruptEvent]  # what cannot be read
     reached: int  # the position
@@ -110,43 +105,33 @@ class LogRecorder(Protocol):
 
     def insert_events(self, stored_events: Sequence[StoredEvent]) -> Sequence[int] | None:
         """Store all or none, durable on return; their positions in this order. IntegrityError: nothing was stored."""
-        ...
 
     def max_notification_id(self) -> int | None:
         """The last position; None in an empty log."""
-        ...
 
     def select_stream(self, stream_id: UUID) -> list[Notification]:
         """All events of a stream by version."""
-        ...
 
     def select_newest(self, stream_id: UUID, below_version: int) -> Notification | None:
         """The event of the greatest version below that one."""
-        ...
 
     def select_after(self, position: int, limit_events: int, limit_bytes: int) -> list[Notification]:
         """The next events within both limits, but at least one where there is one; its memory is bounded, too."""
-        ...
 
     def select_positions(self, positions: Sequence[int]) -> list[Notification]:
         """Those of these positions that exist, in any order."""
-        ...
 
     def select_topics(self, topics: Sequence[str], after: int, limit_events: int | None) -> list[Notification]:
         """The next events of these topics by position, or all of them, found by an index."""
-        ...
 
     def replace_states(self, states: Mapping[int, bytes]) -> None:
         """Store other bytes at these positions, all or none; the old bytes are overwritten on the disk."""
-        ...
 
     def sweep(self) -> bool:
         """Leave no copy of overwritten bytes; False where a reader still needs one."""
-        ...
 
     def check_writable(self) -> None:
         """Make one durable write that changes nothing."""
-        ...
 
     def close(self) -> None: ...
 
@@ -156,19 +141,15 @@ class SharedRecorder(LogRecorder, Protocol):
 
     def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
         """`insert_events` while all fences hold; IntegrityError where one does not."""
-        ...
 
     def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[dict[str, Any]]:
         """The rows of one statement, a transaction of its own; `{schema}` in it is the schema."""
-        ...
 
     def write(self, statement: str, values: Sequence[Any]) -> None:
         """One statement within the fences of who calls."""
-        ...
 
     def wait_for_news(self, seconds: float) -> None:
         """Return when some node has appended, after that many seconds at the latest; never raises."""
-        ...
 
 
 class EventStore:
@@ -176,9 +157,7 @@ class EventStore:
 
     def __init__(self, recorder: LogRecorder, codec: Codec, shared: SharedRecorder | None = None) -> None:
         """`shared`: the recorder, where other nodes write as well."""
-        self.recorder = recorder
-        self._codec = codec
-        self.shared = shared
+        self.recorder, self._codec, self.shared = recorder, codec, shared
 
     def encode(self, events: Sequence[NewEvent]) -> Group:
         """The events as bytes, to be inserted once or more often. Raises UnstorableEvent."""
@@ -192,12 +171,11 @@ class EventStore:
 
         Raises Conflict, also where a fence does not hold.
         """
-        stored = [event for group in groups for event in group]
+        stored, insert = [event for group in groups for event in group], self.recorder.insert_events
         if fences:
             assert self.shared is not None, "one process needs no fence"
-            inserted: Sequence[int] | None = _reached(self.shared.insert_fenced, stored, fences)
-        else:
-            inserted = _reached(self.recorder.insert_events, stored)
+            insert = partial(self.shared.insert_fenced, fences=fences)
+        inserted = _reached(insert, stored)
         assert inserted is not None, "an application recorder answers with positions"
         positions = iter(inserted)
         return [[next(positions) for _ in group] for group in groups]
@@ -303,12 +281,10 @@ class EventStore:
 
     def fingerprint(self, position: int) -> bytes:
         """16 bytes that tell the event at a position from any other; empty without an event."""
-        rows = _reached(self.recorder.select_positions, [position])
-        if not rows:
-            return b""
-        (row,) = rows
-        named = f"{row.originator_id} {row.originator_version} {row.topic} ".encode()
-        return blake2b(named + row.state[:32], digest_size=16).digest()
+        for row in _reached(self.recorder.select_positions, [position]):
+            named = f"{row.originator_id} {row.originator_version} {row.topic} ".encode()
+            return blake2b(named + row.state[:32], digest_size=16).digest()
+        return b""
 
     def check_writable(self) -> None:
         """Make a durable write that changes nothing."""

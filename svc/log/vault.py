@@ -12,12 +12,12 @@ whether the text was compressed, and the text in UTF-8.
 import contextlib
 import os
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkstemp
 from threading import Lock
+from typing import Protocol
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
@@ -44,20 +44,16 @@ class KeyMissing(OSError):
     """A key was made and its file is gone. A new one would close the old words for good."""
 
 
-class Keys(ABC):
+class Keys(Protocol):
     """Where data keys lie. OSError where the place cannot be used."""
 
-    @abstractmethod
     def load(self, developer_id: UUID) -> bytes | None: ...
 
-    @abstractmethod
     def keep(self, developer_id: UUID, key: bytes) -> bytes:
         """Keep a key durably and return it; a key that is there already stays and is returned instead."""
 
-    @abstractmethod
     def destroy(self, developer_id: UUID) -> None: ...
 
-    @abstractmethod
     def there(self) -> frozenset[UUID]:
         """Developers who have a key."""
 
@@ -65,7 +61,6 @@ class Keys(ABC):
         """Developers whose key was made and not destroyed; None without a list: then the log tells."""
         return None
 
-    @abstractmethod
     def path_of(self, developer_id: UUID) -> Path:
         """The file, or how the place of the key is called."""
 
@@ -156,8 +151,7 @@ class Vault:
     """Seals and opens words; may be used from any thread."""
 
     def __init__(self, keys: Keys, random: Callable[[int], bytes] = os.urandom) -> None:
-        self.keys = keys
-        self._random = random
+        self.keys, self._random = keys, random
         self._ready: dict[UUID, _Key] = {}
         self._lock = Lock()
         self.unopened: dict[UUID, int] = {}

@@ -111,8 +111,7 @@ def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[s
     for scope in scopes:
         offset = 0
         while page := select(reader, scope, NEWEST_FIRST, limit=EXPORT_PAGE, offset=offset):
-            for row in page:
-                figures = row.figures()
+            for figures in (row.figures() for row in page):
                 yield figures | _applicability(figures["applicability"])
             offset += len(page)
 
@@ -120,14 +119,14 @@ def _sub_sessions(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[s
 def _prompts(reader: Reader, scopes: Iterable[Scope]) -> Iterator[Mapping[str, Any]]:
     query = "SELECT sub_session_id FROM sub_sessions WHERE organization_id = ? AND developer_id = ? ORDER BY started_us"
     for scope in scopes:
-        names = reader.db.execute(query, (str(scope.organization_id), str(scope.developer_id))).fetchall()
-        for (name,) in names:
+        for (name,) in reader.db.execute(query, (str(scope.organization_id), str(scope.developer_id))).fetchall():
             offset = 0
             while page := prompt_rows(reader, scope, UUID(name), EXPORT_PAGE, offset):
                 for row in page:
-                    judged = {} if row.rubric is None else msgspec.structs.asdict(row.rubric)
-                    said = {} if row.rubric is None else _applicability(row.rubric.applicability)
-                    yield {**judged, **said, **msgspec.structs.asdict(row)}
+                    judged: dict[str, Any] = {}
+                    if row.rubric is not None:
+                        judged = msgspec.structs.asdict(row.rubric) | _applicability(row.rubric.applicability)
+                    yield judged | msgspec.structs.asdict(row)
                 offset += len(page)
 
 

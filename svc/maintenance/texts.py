@@ -22,24 +22,13 @@ import msgspec
 import structlog
 import trio
 
+from aggregates import retained
 from aggregates.capture.events import PromptAnswered, PromptCaptured, RecordsCaptured
 from aggregates.event import DeveloperEvent, Digester, Event, Scope
 from aggregates.ids import forget_stream, retained_stream, retention_stream
 from aggregates.judging.rubric import JoinedReading
 from aggregates.people.acts import ChangeDeveloper, EndMembership, PeopleAct, RevokeKey
 from aggregates.people.directory import Directory, Key, Membership, Organization
-from aggregates.retained import (
-    FORM,
-    DeveloperForgotten,
-    ForgetOrdered,
-    ReadingsRetained,
-    RetainedReading,
-    WordsExpired,
-    packed_readings,
-    retain_prompt,
-    retain_records,
-    retain_response,
-)
 from projections.derive.developers import joined_in
 from projections.derive.integrity import texts_alike
 from svc.actors.administration import Administration
@@ -74,11 +63,8 @@ class TextDeleter:
     """Deletes texts of a running service, once what was read from them is kept. Each step may be begun again."""
 
     def __init__(self, store: EventStore, vault: Vault, journal: Journal, projector: Projector, clock: Clock) -> None:
-        self.store = store
-        self.vault = vault
-        self.journal = journal
-        self.projector = projector
-        self.clock = clock
+        self.store, self.vault, self.journal = store, vault, journal
+        self.projector, self.clock = projector, clock
 
     async def seal_readings(self, positions: Iterable[int]) -> None:
         """Append what was read from the texts at these positions, where nobody has yet."""
@@ -142,59 +128,57 @@ def _sealing_events(
         for reading in joined_in(views, session):
             for position in {position for position, _ in reading.prompts}:
                 joined[position].append(reading)
-    by_scope: dict[Scope, list[RetainedReading]] = defaultdict(list)
+    by_scope: dict[Scope, list[retained.RetainedReading]] = defaultdict(list)
     for fact in facts:
         event = fact.event
         if isinstance(event, read_from) and readings_of_log(store).standing(event.scope, fact.position) is None:
             shown = _retained(fact, vault.known_digester(event.developer_id))
             together = {"alike": tuple(alike[fact.position]), "joined": tuple(joined[fact.position])}
             if shown is not None or any(together.values()):
-                standing = msgspec.structs.replace(shown or RetainedReading(fact.position), **together)
+                standing = msgspec.structs.replace(shown or retained.RetainedReading(fact.position), **together)
                 by_scope[event.scope].append(standing)
     events = []
     for scope, rows in by_scope.items():
-        sizes = accumulate(len(packed_readings([row])) for row in rows)
+        sizes = accumulate(len(retained.packed_readings([row])) for row in rows)
         for _, part in groupby(zip(sizes, rows, strict=True), key=lambda each: each[0] // STANDING_BYTES):
             fitting = [row for _, row in part]
-            retained = ReadingsRetained(
+            sealing = retained.ReadingsRetained(
                 received_at_us=now_us,
                 organization_id=scope.organization_id,
                 developer_id=scope.developer_id,
                 first=fitting[0].position,
                 last=fitting[-1].position,
-                form=FORM,
-                rows=packed_readings(fitting),
+                form=retained.FORM,
+                rows=retained.packed_readings(fitting),
             )
-            stream_id = retained_stream(scope.organization_id, scope.developer_id, retained.first)
-            events.append(NewEvent(stream_id, 1, retained))
+            stream_id = retained_stream(scope.organization_id, scope.developer_id, sealing.first)
+            events.append(NewEvent(stream_id, 1, sealing))
     return events
 
 
-def _retained(fact: RecordedEvent, digester: Digester) -> RetainedReading | None:
+def _retained(fact: RecordedEvent, digester: Digester) -> retained.RetainedReading | None:
     match fact.event:
         case PromptCaptured(prompt=prompt):
-            return retain_prompt(fact.position, prompt, digester)
+            return retained.retain_prompt(fact.position, prompt, digester)
         case PromptAnswered(response=response):
-            return retain_response(fact.position, response, digester)
+            return retained.retain_response(fact.position, response, digester)
         case RecordsCaptured(records=records, words=words):
-            return retain_records(fact.position, records, words, digester)
+            return retained.retain_records(fact.position, records, words, digester)
     return None
 
 
-def open_orders(store: EventStore) -> list[ForgetOrdered]:
+def open_orders(store: EventStore) -> list[retained.ForgetOrdered]:
     """Orders that are not carried out yet."""
     newest: dict[UUID, RecordedEvent] = {}
-    for recorded in store.read_topics([ForgetOrdered.TOPIC, DeveloperForgotten.TOPIC]):
+    for recorded in store.read_topics([retained.ForgetOrdered.TOPIC, retained.DeveloperForgotten.TOPIC]):
         assert isinstance(recorded.event, DeveloperEvent)
         newest[recorded.event.developer_id] = recorded
-    return [recorded.event for recorded in newest.values() if isinstance(recorded.event, ForgetOrdered)]
+    return [recorded.event for recorded in newest.values() if isinstance(recorded.event, retained.ForgetOrdered)]
 
 
 class Forgetting:
     def __init__(self, texts: TextDeleter, administration: Administration, rebuilding: Rebuilding) -> None:
-        self._texts = texts
-        self._administration = administration
-        self._rebuilding = rebuilding
+        self._texts, self._administration, self._rebuilding = texts, administration, rebuilding
         self.carried_out: Callable[[int], object] = lambda _position: None
         """Called with the position of the fact that somebody is forgotten."""
 
@@ -213,7 +197,7 @@ class Forgetting:
                 log.exception("an order to forget somebody could not be carried out; it is tried again")
                 await trio.sleep(RESTART_SECONDS_MAX)
 
-    async def _forget(self, order: ForgetOrdered) -> None:
+    async def _forget(self, order: retained.ForgetOrdered) -> None:
         developer_id = order.developer_id
         log.warning("a developer is being forgotten", developer_id=str(developer_id))
         for command in self._shutting_out(developer_id):
@@ -225,7 +209,7 @@ class Forgetting:
             position = piece.reached
             await self._texts.delete(_of(piece, developer_id))
         await self._texts.sweep()
-        forgotten = DeveloperForgotten(
+        forgotten = retained.DeveloperForgotten(
             received_at_us=self._texts.clock.now_us(),
             organization_id=order.organization_id,
             developer_id=developer_id,
@@ -273,7 +257,7 @@ def _of(piece: Piece, developer_id: UUID) -> list[int]:
         for recorded in piece.events
         if isinstance(event := recorded.event, DeveloperEvent)
         and event.developer_id == developer_id
-        and not isinstance(event, ReadingsRetained | ForgetOrdered | DeveloperForgotten)
+        and not isinstance(event, retained.ReadingsRetained | retained.ForgetOrdered | retained.DeveloperForgotten)
     ]
 
 
@@ -310,8 +294,7 @@ class Retention:
     """
 
     def __init__(self, texts: TextDeleter, directory: Directory) -> None:
-        self._texts = texts
-        self._directory = directory
+        self._texts, self._directory = texts, directory
         self._terms: dict[tuple[UUID, str], _Term] = {}
 
     async def run(self) -> None:
@@ -341,7 +324,7 @@ class Retention:
         term = self._terms.pop((organization_id, kind), None)
         if term is None:
             newest = await aside(partial(self._texts.store.read_newest, retention_stream(organization_id, kind)))
-            up_to = newest.event.up_to if newest is not None and isinstance(newest.event, WordsExpired) else 0
+            up_to = newest.event.up_to if newest is not None and isinstance(newest.event, retained.WordsExpired) else 0
             term = _Term(organization_id, kind, up_to, noted=up_to)
         due = [stretch for stretch in term.young if stretch.earliest_us <= end_us]
         term.young = [stretch for stretch in term.young if stretch.earliest_us > end_us]
@@ -368,7 +351,7 @@ class Retention:
             for each in piece.events
             if isinstance(each.event, DeveloperEvent)
             and each.event.organization_id == term.organization_id
-            and not isinstance(each.event, ReadingsRetained)
+            and not isinstance(each.event, retained.ReadingsRetained)
         ]
         old = [each.position for each in theirs if _is_old(each, end_us)]
         if term.kind == "text":
@@ -382,7 +365,7 @@ class Retention:
     async def _note(self, term: _Term, *, always: bool = False) -> None:
         if not (term.unnoted or always):
             return
-        expired = WordsExpired(
+        expired = retained.WordsExpired(
             received_at_us=self._texts.clock.now_us(),
             organization_id=term.organization_id,
             kind=term.kind,

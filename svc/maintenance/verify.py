@@ -7,7 +7,7 @@ keys all went) gets it from the log: who claimed a session had a key, unless for
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from heapq import merge
@@ -42,7 +42,6 @@ from svc.views.replay import Progress, cancellable, digests, fill, nameless
 from svc.views.views import belongs_to_log, current_file, open_reader, snapshot
 
 FINDINGS_MAX = 200  # how many findings of a verification are shown; a broken disk has no end of them
-LOST_KEYS_NAMED_MAX = 20  # how many developers without their key file a start names one by one
 
 log = structlog.get_logger()
 ADVICE = (
@@ -72,7 +71,7 @@ class LostKey(NamedTuple):
 def lost_keys(keys: Keys, store: EventStore) -> list[LostKey]:
     """Developers whose key was made and is gone; changes nothing."""
     made = keys.listed()
-    missing = (_made_by(store) if made is None else made) - keys.there()
+    missing = (_developers(store, SessionClaimed) if made is None else made) - keys.there()
     if missing:  # that of somebody who is being forgotten goes rightly, before the list says so
         missing -= forgotten(store)
     return _keys_of(keys, store, missing)
@@ -92,25 +91,22 @@ def settle(keys: Keys, store: EventStore) -> None:
     """Bring the list of key files up to them, or make it from the log."""
     if isinstance(keys, FileKeys):
         listed, there = keys.listed(), keys.there()
-        if listed is None or not there <= listed:
-            keys.list_made(there | (_made_by(store) if listed is None else listed))
+        made = _developers(store, SessionClaimed) - forgotten(store) if listed is None else listed
+        if listed is None or not there <= made:
+            keys.list_made(made | there)
 
 
-def tell(lost: Iterable[LostKey]) -> None:
-    lost = list(lost)
-    for each in lost[:LOST_KEYS_NAMED_MAX]:
-        log.error("a developer's key file is missing", developer=each.who, file=str(each.path), do=ADVICE)
-    if len(lost) > LOST_KEYS_NAMED_MAX:
-        log.error("more key files are missing; `svc verify` names them", more=len(lost) - LOST_KEYS_NAMED_MAX)
+def tell(lost: Sequence[LostKey]) -> None:
+    """The first one by name: a lost folder of keys has no end of them."""
+    if lost:
+        first, more = lost[0], len(lost) - 1
+        what = "key files of developers are missing; `svc verify` names all"
+        log.error(what, developer=first.who, file=str(first.path), more=more, do=ADVICE)
 
 
 def forgotten(store: EventStore) -> frozenset[UUID]:
     """Developers who were forgotten, or are to be."""
     return _developers(store, ForgetOrdered, DeveloperForgotten)
-
-
-def _made_by(store: EventStore) -> frozenset[UUID]:
-    return _developers(store, SessionClaimed) - forgotten(store)
 
 
 def _developers(store: EventStore, *kinds: type[DeveloperEvent]) -> frozenset[UUID]:

@@ -53,9 +53,7 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         rest: Callable[[float], object] = _NEVER.wait,
     ) -> None:
-        self._captures_wait = captures_wait
-        self._clock = clock
-        self._rest = rest
+        self._captures_wait, self._clock, self._rest = captures_wait, clock, rest
         self._slice_ends = -math.inf
 
     def __call__(self) -> None:
@@ -115,11 +113,11 @@ class ReadPool:
         except (sqlite3.Error, BodyDamaged) as error:  # any other is the fault of the query, or of who asked
             if not is_damage(error) and not isinstance(error, BodyDamaged):
                 raise
-            flaw = str(error)
+            flaw = f"{self.path.name}: {error}"
             if not is_damage(error) or "with text" in flaw:  # such a message repeats what is in the row
-                flaw = "a row holds what is no value of its column"
-            self._unreadable(f"{self.path.name}: {flaw}")
-            raise ViewsDamaged(f"{self.path.name}: {flaw}") from error
+                flaw = f"{self.path.name}: a row holds what is no value of its column"
+            self._unreadable(flaw)
+            raise ViewsDamaged(flaw) from error
         finally:
             with self._lock:
                 kept = not self._closed and len(self._idle) < READERS_MAX
@@ -150,10 +148,8 @@ class Projector:
         pace_for: Callable[[Callable[[], bool]], GiveWay] = Pace,
     ) -> None:
         """`path`: a views file that exists."""
-        self._journal = journal
-        self._charge = charge
-        pace = pace_for(self.gives_way)
-        self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace)
+        self._journal, self._charge = journal, charge
+        self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace_for(self.gives_way))
         self.waiting = 0  # readers that wait for a position
         self._wanted = trio.Event()
         self._advanced = trio.Event()
@@ -287,9 +283,7 @@ class Ticker:
     """Appends that time has passed when a quiet sub-session is due to settle."""
 
     def __init__(self, journal: Journal, projector: Projector, now_us: Callable[[], int]) -> None:
-        self._journal = journal
-        self._projector = projector
-        self._now_us = now_us
+        self._journal, self._projector, self._now_us = journal, projector, now_us
 
     async def run(self) -> None:
         while True:

@@ -30,6 +30,7 @@ REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody read
 MEND_PAUSE_SECONDS = 3_600.0
 """Damaged views are built anew by the server itself at most this often: that mends no disk that damages them."""
 
+log = structlog.get_logger()
 Progress = Callable[[int, int], None]  # called with the events applied so far, and the events there are
 
 
@@ -154,8 +155,6 @@ def digests(db: sqlite3.Connection) -> dict[str, str]:
 
 # Replaying under a running server: the new views are built beside the old ones, then the server serves from them.
 
-log = structlog.get_logger()
-
 
 class NotRebuilt(Mendable):
     """A replay ended without new views; the server's log says why."""
@@ -165,9 +164,7 @@ class Rebuilding:
     """Makes at most one build at a time and exchanges the views when it is done."""
 
     def __init__(self, place: Place, projector: Projector, journal: Journal) -> None:
-        self._place = place
-        self._projector = projector
-        self._journal = journal
+        self._place, self._projector, self._journal = place, projector, journal
         self._nursery: trio.Nursery | None = None
         self._ended = trio.Event()
         self._ended.set()
@@ -224,8 +221,8 @@ class Rebuilding:
         except Exception:  # of the build, or of a full disk
             log.exception("a replay failed; the old views go on serving")
             self.status = ReplayStatus(state="failed", message="the build stopped; see the server's log")
-            if path != self._projector.readers.path:
-                with suppress(OSError):  # the next start removes it
+            with suppress(OSError):  # the next start removes it
+                if path != self._projector.readers.path:
                     remove(path)
         else:
             self.status = msgspec.structs.replace(self.status, state="completed")

@@ -83,7 +83,7 @@ def test_a_commit_whose_answer_was_lost_is_looked_up(store: EventStore, recorder
     def lost(*arguments: Any) -> list[int]:
         recorder._inserted = insert  # type: ignore[method-assign]
         if committed.pop(0):
-            recorder.insert_events(arguments[2])
+            recorder.insert_events(arguments[1])
         raise psycopg.OperationalError("server closed the connection unexpectedly")
 
     for positions, names in (([1, 2], "ab"), ([3], "c")):

@@ -20,7 +20,7 @@ from svc.log.opening import open_log
 from svc.log.sqlite import KEYS_FOLDER
 from svc.log.vault import MADE_FILE, FileKeys, KeyMissing
 from svc.maintenance.backup import back_up, restore
-from svc.maintenance.verify import ADVICE, LOST_KEYS_NAMED_MAX, Finding, LostKey, lost_keys, settle, tell, verify
+from svc.maintenance.verify import Finding, LostKey, lost_keys, settle, tell, verify
 from svc.process import Place
 from svc.service import open_service
 from svc.settings import Settings
@@ -157,14 +157,6 @@ async def test_a_restored_folder_knows_again_whose_keys_there_are(folder: Folder
     store, vault = open_log(tmp_path / "new")
     with closing(store):
         assert [each.developer_id for each in lost_keys(vault.keys, store)] == [folder.owner.developer_id]
-
-
-def test_a_start_names_only_so_many() -> None:
-    with structlog.testing.capture_logs() as logs:
-        tell(LostKey(uuid4(), "", Path("k")) for _ in range(LOST_KEYS_NAMED_MAX + 3))
-    assert len(logs) == LOST_KEYS_NAMED_MAX + 1
-    assert logs[-1]["more"] == 3
-    assert logs[0]["do"] == ADVICE
 
 
 def test_a_listed_key_is_not_made_again_unless_it_was_destroyed(tmp_path: Path) -> None:
