@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.faults.commands import killed_commands
-from tests.faults.damage import damaged_archive, damaged_views
+from tests.faults.damage import damaged_views
 from tests.faults.house import Trial
 from tests.faults.kills import clock_back, kill_rounds
 from tests.faults.power import power_cuts
@@ -31,7 +31,6 @@ FAULTS: dict[str, tuple[str, str, Callable[[Trial], None]]] = {
     "read-only": ("store read-only while running", "503, /health 503; goes on without a restart", read_only),
     "no-sync": ("disk that cannot sync", "503, nothing acknowledged meanwhile; then goes on", no_sync),
     "views": ("views damaged (at a start, running)", "reads 503 until built anew by itself", damaged_views),
-    "archive": ("file of the archive damaged", "named in the log, skipped, counted, verify tells", damaged_archive),
     "clock": ("clock going backwards while running", "nothing lost, order by position, figures sane", clock_back),
     "commands": (
         "kill -9 in replay, backup, restore, retention, forget",

@@ -1,24 +1,17 @@
-"""Damage files: views are built again, damaged archive files are named, left out and counted."""
+"""Damage the files of the views: they are built again."""
 
 import os
 import random
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from svc.archive.folder import Archive
-from svc.archive.lane import archive_changes
-from svc.log.opening import open_log
 from tests.faults.house import House, Trial
 from tests.support.driver import until
-from tests.support.process import Server, beside
+from tests.support.process import Server
 
 CAPTURES = (40, 100)
 PAGE_BYTES = 4096
-FILE_ROWS = 40  # in one file of the archive, so that there are some
 READS = (
     *(f"/v1/score_v3/{name}" for name in ("today-summary", "score", "realtime/sub-sessions", "prompts/top", "skill")),
     *("/v1/score_v3/tokens?window=daily", "/v1/telemetry/stats?from=2000-01-01", "/v1/telemetry/logs"),
@@ -92,66 +85,4 @@ AT_A_START: tuple[tuple[str, Callable[[Path, random.Random], object]], ...] = (
     ("deleted", lambda var, _chance: [*map(Path.unlink, var.glob("views-*"))]),
     ("the pointer", lambda var, _chance: (var / "views.current").write_bytes(os.urandom(20))),
     ("the write-ahead log", _log_ahead),
-)
-
-
-def damaged_archive(trial: Trial) -> None:
-    """One file of some is overwritten, cut short or deleted."""
-    trial.each("archive", _archive_once)
-
-
-def _archive_once(house: House, chance: random.Random) -> None:
-    team_id = house.program.json("team", "create", "Core", "--var", house.var)["team_id"]
-    for owner in house.owners:
-        house.program.run("team", "add", "Core", owner.developer_id, "--var", house.var)
-    server = house.serve()
-    for _ in range(3):
-        house.worked(server, chance.randint(*CAPTURES))
-    whole = _cost(house, server, team_id)
-    house.stops(server)
-    files = archive_all(house.var)
-    house.outcome.count("files", len(files))
-    for name, harm in HARMS:
-        path = chance.choice(files)
-        kept = path.read_bytes()
-        harm(path)
-        server = house.serve()
-        found = _cost(house, server, team_id)
-        house.check(found["readCoverage"]["unreadableFiles"] == 1, f"{name}: {found['readCoverage']}")
-        house.check(found["isPartial"], f"{name}: a part of the figures is shown as all of them")
-        house.check(path.name in beside(house.var, "log").read_text(), f"{name}: the log does not name {path.name}")
-        named = [each["where"] for each in house.program.json("verify", "--var", house.var)["findings"]]
-        house.check(len(named) == 1 and path.name in named[0], f"{name}: svc verify names {named}")
-        path.write_bytes(kept)
-        again = _cost(house, server, team_id)
-        house.check(again["rollup"] == whole["rollup"], f"{name}: whole again, {again['rollup']} are shown")
-        house.stops(server)
-        house.outcome.tried += 1
-    house.settle(house.serve())
-
-
-def _cost(house: House, server: Server, team_id: str) -> Any:
-    answer = house.get(server, f"/v1/team/cost?team_id={team_id}&window=weekly&tz=UTC")
-    if answer.status != 200:
-        raise RuntimeError(f"the team's cost is answered {answer.status}: {answer.body[:300]!r}")
-    return answer.json
-
-
-def archive_all(var: Path) -> list[Path]:
-    """What a server does every five minutes, at once, in a folder that nobody holds; the files."""
-    store, _ = open_log(var)
-    with (
-        closing(store),
-        closing(Archive(var, store.fingerprint)) as archive,
-        closing(sqlite3.connect(f"{_views(var).as_uri()}?mode=ro", uri=True)) as views,
-    ):
-        while archive_changes(archive, views, FILE_ROWS):
-            pass
-        return [archive.path(file) for file in archive.files()]
-
-
-HARMS: tuple[tuple[str, Callable[[Path], None]], ...] = (
-    ("overwritten", lambda path: _overwrite(path, 8, path.stat().st_size - 8)),
-    ("cut short", lambda path: os.truncate(path, path.stat().st_size // 2)),
-    ("deleted", Path.unlink),
 )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from msgspec import inspect
 
 T = TypeVar("T")
 
@@ -128,3 +129,27 @@ def packed(draw: st.DrawFn, data: bytes) -> tuple[bytes, dict[str, str]]:
             return gzip.compress(data[:5], 1) + gzip.compress(data[5:], 1), coding
         case _:
             return gzip.compress(b"", 1) * draw(st.integers(0, 20)) + gzip.compress(data, 1), coding
+
+
+Leaf = Callable[[inspect.Type, str], st.SearchStrategy[Any] | None]
+
+
+def values(kind: inspect.Type, leaf: Leaf, name: str = "") -> st.SearchStrategy[Any]:
+    """Values that a type allows; `leaf` gives those of what has no parts, and of what else it likes, by its name."""
+    if (found := leaf(kind, name)) is not None:
+        return found
+    match kind:
+        case inspect.LiteralType():
+            return st.sampled_from(kind.values)
+        case inspect.UnionType():
+            return st.one_of(*(values(each, leaf, name) for each in kind.types))
+        case inspect.VarTupleType():
+            return st.lists(values(kind.item_type, leaf), max_size=3).map(tuple)
+        case inspect.TupleType():
+            return st.tuples(*(values(each, leaf) for each in kind.item_types))
+        case inspect.DictType():
+            return st.dictionaries(values(kind.key_type, leaf), values(kind.value_type, leaf), max_size=3)
+    assert isinstance(kind, inspect.StructType)
+    required = {each.name: values(each.type, leaf, each.name) for each in kind.fields if each.required}
+    optional = {each.name: values(each.type, leaf, each.name) for each in kind.fields if not each.required}
+    return st.fixed_dictionaries(required, optional=optional).map(lambda fields: kind.cls(**fields))

@@ -1,27 +1,20 @@
 """What a capture costs the log, counted in work and not in time: no more in an old log than in a new one."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from uuid import UUID, uuid5
 
 import pytest
-import trio
 from eventsourcing.sqlite import SQLiteConnection
 
-from aggregates.capture.events import CapturePrompt
-from aggregates.decide import decide, touched_streams
-from aggregates.event import Context, Digester, Scope
-from svc.actors.actors import Streams
 from svc.log.codec import Codec
 from svc.log.sqlite import SplitDatastore, SqliteRecorder
 from svc.log.store import EventStore
-from svc.log.vault import FileKeys, Vault
+from svc.log.vault import Vault
+from tests.support.log import named, new, prompt
+from tests.support.memory import MemoryKeys
 
-SCOPE = Scope(UUID(int=1), UUID(int=2))
-SPACE = UUID(int=3)
-NEW, OLD = 100, 6_000
 CAPTURES = 40
 
 
@@ -41,62 +34,26 @@ class Counting(SplitDatastore):
         self.steps += 1
 
 
-def capture(part: str, number: int) -> CapturePrompt:
-    """Twelve to a session."""
-    return CapturePrompt(
-        organization_id=SCOPE.organization_id,
-        developer_id=SCOPE.developer_id,
-        prompt_id=uuid5(SPACE, f"{part} {number}"),
-        agent_session_id=f"{part} {number // 12}",
-        source="claude-code",
-        text="Fix the crash in src/app.py",
-        host_prompt_id=f"{part} {number}",
-    )
-
-
-class Log:
-    def __init__(self, folder: Path, captures: int) -> None:
-        self._file = folder / "events.db"
-        self._datastore = Counting(self._file)
-        recorder = SqliteRecorder(self._datastore)
-        recorder.create_table()
-        self.store = EventStore(recorder, Codec(Vault(FileKeys(folder / "keys"))))
-        streams = Streams(self.store)
-        for first in range(0, captures, 500):
-            numbers = range(first, min(first + 500, captures))
-            self._append(streams, [("old", number) for number in numbers])
-
-    def _append(self, streams: Streams, named: Sequence[tuple[str, int]]) -> None:
-        staged = []
-        for part, number in named:
-            command = capture(part, number)
-            context = Context(1_790_000_000_000_000 + number, Digester(b"key"), redaction=True)
-            staged += streams.stage(decide(command, streams.states(touched_streams(command)), context).events)
-            streams.adopt()
-        self.store.append(staged)
-
-    def work_of_captures(self) -> tuple[int, int]:
-        """(steps, bytes written) of captures, each by an actor that knows nothing yet."""
-        assert self.store.sweep()
-        self._datastore.steps = 0
+def work_of_captures(folder: Path, before: int) -> tuple[int, int]:
+    """(steps, bytes written) of captures after so many events, each by an actor that knows nothing yet."""
+    datastore = Counting(folder / "events.db")
+    recorder = SqliteRecorder(datastore)
+    recorder.create_table()
+    with closing(EventStore(recorder, Codec(Vault(MemoryKeys())))) as store:
+        store.append([new(f"old {number}", event=prompt("Fix the crash in src/app.py")) for number in range(before)])
+        assert store.sweep()
+        datastore.steps = 0
         for number in range(CAPTURES):
-            streams = Streams(self.store)
-            trio.run(streams.load, touched_streams(capture("new", number)))
-            self._append(streams, [("new", number)])
-        return self._datastore.steps, self._file.with_name("events.db-wal").stat().st_size
+            assert store.read_stream(named(f"new {number}")) == []
+            store.append([new(f"new {number}", event=prompt("Fix the crash in src/app.py")), new(f"claim {number}")])
+        return datastore.steps, (folder / "events.db-wal").stat().st_size
 
 
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Log, Log]]:
-    new, old = Log(tmp_path_factory.mktemp("new"), NEW), Log(tmp_path_factory.mktemp("old"), OLD)
-    with closing(new.store), closing(old.store):
-        yield new, old
-
-
-def test_a_capture_costs_an_old_log_what_it_costs_a_new_one(logs: tuple[Log, Log]) -> None:
+def test_a_capture_costs_an_old_log_what_it_costs_a_new_one(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Sixty times as many events lie before it; it takes as many steps and pages."""
-    (new_steps, new_bytes), (old_steps, old_bytes) = (log.work_of_captures() for log in logs)
-
+    (new_steps, new_bytes), (old_steps, old_bytes) = (
+        work_of_captures(tmp_path_factory.mktemp("log"), before) for before in (200, 12_000)
+    )
     assert new_steps > CAPTURES
     assert old_steps == new_steps
     assert old_bytes <= new_bytes * 1.3
