@@ -21,6 +21,7 @@ from svc.outward import Answer, answered, reason_in
 SECONDS = 10.0  # how long one answer may take
 HEALTH_SECONDS = 3.0  # the same for one that takes no work: what says nothing by then is no intake
 ANSWER_BYTES_MAX = 64 * machine.MIB_BYTES  # a thousand log records with their texts are far smaller
+DAY_SECONDS = 86_400  # after 1970: whoever says that it is earlier has no clock
 _ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 T = TypeVar("T")
 
@@ -145,12 +146,14 @@ class Server:
         answer = self.asked("GET", "/health", seconds=HEALTH_SECONDS)
         if answer.status != 200 or answer.content.strip() != b"ok":
             raise NotAnswered(f"{self.url}/health says {answer.status} {said(answer)[:80]!r}, not ok")
-        told = answer.headers.get("Date")
+        told, now = answer.headers.get("Date"), time.time()
         try:
-            there = None if told is None else email.utils.parsedate_to_datetime(told)
-            return 0.0 if there is None else time.time() - there.timestamp()
-        except (ValueError, OverflowError) as error:
-            raise self.not_an_intake() from error
+            there = now if told is None else email.utils.parsedate_to_datetime(told).timestamp()
+        except (ValueError, OverflowError):
+            there = 0.0
+        if there <= DAY_SECONDS:
+            raise self.not_an_intake()
+        return now - there
 
     def config(self) -> Config:
         asked = self.asked("GET", "/v1/plugin/config")

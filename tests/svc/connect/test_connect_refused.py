@@ -14,8 +14,6 @@ pytestmark = pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("agent", "name", "text", "reason"),
     [
-        ("claude-code", ".claude/settings.json", b'{\n  // mine\n  "a": 1\n}', "line 2"),
-        ("claude-code", ".claude/settings.json", b'{"hooks": []}', "hooks is no table or object"),
         ("claude-code", ".claude/settings.json", b'{"a": "\xff"}', "not UTF-8"),
         ("codex", ".codex/config.toml", b"a = = 1", "not TOML"),
         ("gemini", ".gemini/settings.json", "\ufeff{}".encode(), "byte order mark; save it as UTF-8"),
@@ -59,6 +57,8 @@ def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
         (("connect", "claude-code", "--key", KEY, "--url", "localhost:4318"), "no address of an intake"),
         (("connect", "claude-code", "--key", KEY, "--url", "http://h:99999"), "no address of an intake"),
         (("connect", "claude-code", "--key", KEY, "--url", "http://me:pw@h"), "no address of an intake"),
+        (("connect", "codex", "--key", KEY, "--offline", "--coach"), "--coach is for claude-code"),
+        (("connect", "codex", "--key", KEY, "--offline", "--scope", "project"), "--scope user"),
         (("disconnect", "claude-code"), "not connected"),
         (("doctor",), "no agent is connected"),
     ],
@@ -66,6 +66,14 @@ def test_a_server_that_is_not_there_changes_nothing(home: Path) -> None:
 def test_what_is_missing_is_said(arguments: tuple[str, ...], sentence: str) -> None:
     result = run(*arguments)
     assert (result.exit_code, sentence in result.output) == (1, True), result.output
+
+
+def test_the_one_file_has_no_coach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would have every prompt wait for seconds."""
+    monkeypatch.setattr("sys.frozen", True, raising=False)
+    assert (
+        "--coach needs svc as a package" in run("connect", "claude-code", "--key", KEY, "--offline", "--coach").output
+    )
 
 
 def test_a_file_that_another_program_writes_meanwhile_is_not_overwritten(home: Path) -> None:
@@ -110,12 +118,23 @@ def test_a_project_that_sends_elsewhere_is_named(
     assert not [path for path in home.rglob("*") if path.is_file() and KEY in path.read_text()]
 
 
-@pytest.mark.parametrize("name", ["GEMINI_TELEMETRY_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS"])
-def test_a_shell_that_sends_elsewhere_is_told(home: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Gemini CLI looks there first; Claude Code and Codex take their settings' word."""
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("gemini", "GEMINI_TELEMETRY_OTLP_ENDPOINT"),
+        ("gemini", "OTEL_EXPORTER_OTLP_HEADERS"),
+        ("copilot", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ("copilot", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
+    ],
+)
+def test_a_shell_that_sends_elsewhere_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, agent: str, name: str
+) -> None:
+    """These look there first; Claude Code and Codex take their settings' word."""
     monkeypatch.setenv(name, "http://127.0.0.1:9")
-    result = run("connect", "gemini", "--key", KEY, "--offline")
+    result = run("connect", agent, "--key", KEY, "--offline")
     assert (result.exit_code, f"{name} is set in the shell" in result.output) == (1, True)
+    assert not (home / f".{agent}").exists()
     assert run("connect", "claude-code", "--key", KEY, "--offline").exit_code == 0
     assert run("connect", "codex", "--key", KEY, "--offline").exit_code == 0
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
 from aggregates.times import parse_instant
 from svc.cli import main
@@ -18,6 +19,20 @@ from tests.support.listening import Handler, listening
 from tests.support.process import ROOT
 
 TOLERANCE_SECONDS = 10.0
+URL, KEY = "http://127.0.0.1:9", "svc_" + "k" * 43
+
+
+def connected(agent: str, *more: str) -> StoredConnection:
+    done = CliRunner().invoke(main, ["connect", agent, "--url", URL, "--key", KEY, "--offline", *more])
+    assert done.exit_code == 0, done.output
+    found = stored(agent)
+    assert found is not None
+    return found
+
+
+def warned(connection: StoredConnection) -> list[str]:
+    """What is found wrong but for the server, which is not there."""
+    return [each.text for each in examine(connection) if each.level != "ok" and each.what != "server"]
 
 
 class OneRecord:
@@ -38,16 +53,40 @@ class OneRecord:
         return mark in str(self._kept)
 
 
-def test_the_api_is_told_from_an_intake() -> None:
-    """Both answer at /health: the address of the other one is the likely mistake."""
+PAGES = {
+    "an API, whose address is the likely mistake": (
+        {"/health": b"ok", "/health/ready": b"{}"},
+        "is the API of svc, not its intake",
+    ),
+    "settings of other types": (
+        {"/v1/plugin/config": b'{"capture": {}, "arrivals": [5], "refusals": {}, "arrivals_since": 1}'},
+        "not as an intake of svc does",
+    ),
+    "no JSON at all": ({"/v1/plugin/config": b"\xff"}, "not as an intake of svc does"),
+}
 
-    class Api(Handler):
+
+@pytest.mark.parametrize("pages", PAGES)
+def test_what_answers_but_is_no_intake_is_a_finding(pages: str, home: Path) -> None:
+    """However it answers."""
+    answers, told = PAGES[pages]
+
+    class Pages(Handler):
         def do_GET(self) -> None:
-            known = {"/health": b"ok", "/health/ready": b"{}"}
+            known = {"/health": b"ok"} | answers
             self.answer(200 if self.path in known else 404, known.get(self.path, b'{"message": "no"}'))
 
-    with listening(Api) as url, pytest.raises(NotAnswered, match="is the API of svc, not its intake"):
-        Server(url, "key").config()
+    connection = connected("claude-code")
+    with listening(Pages) as url:
+        found = list(examine(structs.replace(connection, url=url)))
+    assert [told in each.text for each in found if each.level == "wrong" and each.what == "server"] == [True]
+
+
+@pytest.mark.parametrize("date", ["yesterday", "Mon, 01 Jan 0200 00:00:00 +2359"])
+def test_a_clock_that_no_server_has_is_told(date: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svc.connect.connections.answered", lambda *_, **__: Answer(200, b"ok", {"Date": date}))
+    with pytest.raises(NotAnswered):
+        Server("http://127.0.0.1:1", "key").health()
 
 
 def test_who_listens_and_says_nothing_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,22 +119,6 @@ def test_a_node_that_knows_the_record_later_does_not_look_broken(monkeypatch: py
 
     monkeypatch.setattr(doctor, "READ_BACK_SECONDS", 0)
     assert round_trip(cast(Server, LaterNode(0)), 0).level == "ok"
-
-
-URL, KEY = "http://127.0.0.1:9", "svc_" + "k" * 43
-
-
-def connected(agent: str, *more: str) -> StoredConnection:
-    done = CliRunner().invoke(main, ["connect", agent, "--url", URL, "--key", KEY, "--offline", *more])
-    assert done.exit_code == 0, done.output
-    found = stored(agent)
-    assert found is not None
-    return found
-
-
-def warned(connection: StoredConnection) -> list[str]:
-    """What is found wrong but for the server, which is not there."""
-    return [each.text for each in examine(connection) if each.level != "ok" and each.what != "server"]
 
 
 def test_hooks_that_codex_was_not_told_to_trust_are_seen(home: Path) -> None:
