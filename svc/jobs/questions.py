@@ -148,8 +148,7 @@ class LlmJudge:
         asked = msgspec.json.encode([str(question.capture_id), question.captures, question.payload]).decode()
         return JudgeAnswered(
             received_at_us=self._service.now_us(),
-            organization_id=scope.organization_id,
-            developer_id=scope.developer_id,
+            **msgspec.structs.asdict(scope),
             kind=question.kind,
             agent_session_id=question.agent_session_id,
             capture_id=question.capture_id,

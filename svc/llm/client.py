@@ -213,12 +213,7 @@ class Gateway:
             wait_seconds = pause_seconds
             try:
                 answer = await asked(
-                    "POST",
-                    url,
-                    seconds=ATTEMPT_SECONDS,
-                    bytes_max=ANSWER_BYTES_MAX,
-                    headers=headers,
-                    content=content,
+                    "POST", url, seconds=ATTEMPT_SECONDS, bytes_max=ANSWER_BYTES_MAX, headers=headers, content=content
                 )
             except TooLarge as error:
                 raise NoAnswer("too-large" if error.status < 300 else "refused") from error

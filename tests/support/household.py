@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+from msgspec import structs
+
 from aggregates.capture.events import CapturePrompt, CaptureRecords
 from aggregates.event import Done, Refused, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
@@ -44,8 +46,7 @@ class Household:
         """Capture a prompt; its id."""
         whose = scope or self.owner
         command = CapturePrompt(
-            organization_id=whose.organization_id,
-            developer_id=whose.developer_id,
+            **structs.asdict(whose),
             prompt_id=uuid4(),
             agent_session_id=session,
             source="claude-code",
@@ -72,8 +73,7 @@ class Household:
             for place, (letter, each) in enumerate(zip("pcer", kinds, strict=True))
         )
         command = CaptureRecords(
-            organization_id=whose.organization_id,
-            developer_id=whose.developer_id,
+            **structs.asdict(whose),
             agent_session_id=session,
             source="claude-code",
             decoder_version=1,
@@ -95,8 +95,7 @@ class Household:
         )
         whose = scope or self.owner
         title = EditTitle(
-            organization_id=whose.organization_id,
-            developer_id=whose.developer_id,
+            **structs.asdict(whose),
             turn_id=named,
             title=f"About {PLANTED}",
             summary=PLANTED,

@@ -217,11 +217,7 @@ class Program(NamedTuple):
     ) -> Server:
         """Start a server and do not wait."""
         listeners = ("--intake", f"127.0.0.1:{ports[0]}", "--api", f"127.0.0.1:{ports[1]}")
-        with (
-            beside(var, "said").open("wb") as said,
-            beside(var, "log").open("ab") as log,
-            open(os.devnull) as nothing,
-        ):
+        with beside(var, "said").open("wb") as said, beside(var, "log").open("ab") as log, open(os.devnull) as nothing:
             files = (nothing.fileno(), said.fileno(), log.fileno())
             return Server(self._start(["serve", "--var", str(var), *listeners, *flags], told, files, around), var, key)
 

@@ -37,12 +37,7 @@ def said(uuid: str, seconds: float, *blocks: Any, **fields: Any) -> dict[str, An
         "usage": fields.pop("usage", usage()),
     }
     return line(
-        "assistant",
-        uuid,
-        seconds,
-        message=message,
-        requestId=fields.pop("request_id", f"req_{uuid}"),
-        **fields,
+        "assistant", uuid, seconds, message=message, requestId=fields.pop("request_id", f"req_{uuid}"), **fields
     )
 
 

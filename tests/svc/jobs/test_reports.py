@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 import structlog
 import trio
+from msgspec import structs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from aggregates.decide import AnyCommand
@@ -95,12 +96,7 @@ def _of(event: Event) -> UUID | None:
 
 
 def about(name: str) -> dict[str, Any]:
-    scope = ANA_SCOPE
-    return {
-        "organization_id": scope.organization_id,
-        "developer_id": scope.developer_id,
-        "report_id": named(name),
-    }
+    return structs.asdict(ANA_SCOPE) | {"report_id": named(name)}
 
 
 def wanted(name: str, day: int = 0, **fields: Any) -> ReportRequested:
