@@ -22,9 +22,8 @@ def answer(status: int, content: bytes, kind: str = "application/json") -> httpx
     ],
 )
 def test_an_error_of_svc_is_said_in_its_own_words(given: httpx.Response, said: str) -> None:
-    with pytest.raises(NotReached) as caught:
+    with pytest.raises(NotReached, match=f"^{said}$"):
         checked_answer(given)
-    assert str(caught.value) == said
 
 
 @pytest.mark.parametrize(
@@ -46,11 +45,8 @@ def test_an_answer_of_somebody_else_is_one_line_that_says_what_came_and_from_whe
         checked_answer(given)
     said = str(caught.value)
     assert f"GET {ASKED.url} was answered with {given.status_code}" in said
-    assert "proxy" in said
-    assert "\n" not in said
-    assert len(said) < 300
-    if given.content == PAGE:
-        assert "502 Bad Gateway" in said
+    assert ("proxy" in said, "\n" in said, len(said) < 300) == (True, False, True)
+    assert given.content != PAGE or "502 Bad Gateway" in said
 
 
 @pytest.mark.parametrize("wanted", ["0", "5", "1e9", "99999999", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", ""])

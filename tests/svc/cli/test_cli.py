@@ -52,34 +52,26 @@ def test_a_list_of_commands_says_of_each_what_it_does(path: tuple[str, ...]) -> 
     assert "..." not in run(*path, "--help").partition("Commands:")[2]
 
 
-def test_grade_reads_standard_input_and_quotes_what_it_found() -> None:
-    """JSON for scripts: status, intent, score, letter, and each habit with its why."""
+def test_grade_reads_standard_input_or_a_file_and_quotes_what_it_found(tmp_path: Path) -> None:
+    """JSON for scripts; for a person a sentence with how sure it is, and the words that earned a habit."""
     graded = json.loads(run("grade", "--json", stdin=PROMPT))
-    assert graded["status"] == "ok"
-    assert graded["score"] > 50
+    assert (graded["status"], graded["score"] > 50) == ("ok", True)
     concrete = next(habit for habit in graded["habits"] if habit["boolean"] == "references_concrete")
     assert (concrete["earned"], concrete["quoted"]) == (True, "src/parser.py")
     assert all(habit["why"] for habit in graded["habits"])
-
-
-def test_grade_reads_a_file_for_a_person(tmp_path: Path) -> None:
-    """A sentence with how sure it is, the words that earned a habit, and advice for what was missed."""
     (tmp_path / "prompt.txt").write_text(PROMPT)
     shown = run("grade", str(tmp_path / "prompt.txt"))
-    assert "sure; it shows" in shown
-    assert "src/parser.py" in shown
+    assert ("sure; it shows" in shown, "src/parser.py" in shown) == (True, True)
 
 
-@pytest.mark.parametrize("stdin", ["", "   \n"])
-def test_grade_of_nothing_says_so(stdin: str) -> None:
-    result = CliRunner().invoke(main, ["grade"], input=stdin)
-    assert result.exit_code == 1
-    assert "no prompt" in result.stderr
-
-
-def test_grade_of_bytes_that_are_no_text_does_not_break() -> None:
-    result = CliRunner().invoke(main, ["grade", "--json"], input=bytes(range(256)))
-    assert result.exit_code == 0
+@pytest.mark.parametrize(
+    ("given", "code", "said"), [("", 1, "no prompt"), ("   \n", 1, "no prompt"), (bytes(range(256)), 0, "")]
+)
+def test_grade_of_nothing_says_so_and_bytes_that_are_no_text_break_nothing(
+    given: str | bytes, code: int, said: str
+) -> None:
+    result = CliRunner().invoke(main, ["grade"], input=given)
+    assert (result.exit_code, said in result.stderr) == (code, True)
 
 
 def test_a_folder_without_data_is_said_so(tmp_path: Path) -> None:

@@ -57,13 +57,10 @@ def office() -> Office:
     return Office()
 
 
-async def test_nobody_gets_a_report_who_has_not_asked_for_any(office: Office) -> None:
-    assert await office.at("2026-08-11T01:00:00Z") == []
-
-
 YESTERDAY = ("daily", "2026-08-31T00:00:00Z")
 TABLE = [
     # schedules, zone, now, what is asked for
+    ((), "UTC", "2026-08-11T01:00:00Z", []),
     (("daily",), "UTC", "2026-08-11T00:59:59Z", [("daily", "2026-08-09T00:00:00Z")]),
     (("daily",), "UTC", "2026-08-11T01:00:00Z", [("daily", "2026-08-10T00:00:00Z")]),
     (("daily",), "Asia/Seoul", "2026-08-11T15:59:59Z", [("daily", "2026-08-09T15:00:00Z")]),
@@ -84,26 +81,14 @@ async def test_the_last_whole_period_of_ones_own_zone_is_asked_for(
     assert await office.at(now) == wanted
 
 
-async def test_each_period_is_asked_for_once(office: Office) -> None:
-    office.change(report_schedules=("daily",))
-    assert await office.at("2026-08-11T01:00:00Z") == [("daily", "2026-08-10T00:00:00Z")]
+async def test_each_period_is_asked_for_once_also_after_a_restart(office: Office) -> None:
+    """A week of silence is one report, of the day before; not seven. Whoever wants to be told is told of these."""
+    office.change(report_schedules=("daily", "weekly"), report_notices=("webhook",))
+    assert len(await office.at("2026-08-11T01:00:00Z")) == 2
+    assert [each.notices for each in office.asked] == [("webhook",)] * 2
     assert await office.at("2026-08-11T09:00:00Z") == []
     office.schedules = ReportSchedules(office)
     assert await office.at("2026-08-11T10:00:00Z") == []
-    assert await office.at("2026-08-12T01:00:00Z") == [("daily", "2026-08-11T00:00:00Z")]
-
-
-async def test_whoever_wants_to_be_told_of_reports_is_told_of_these(office: Office) -> None:
-    office.change(report_schedules=("daily",), report_notices=("webhook",))
-    await office.at("2026-08-11T01:00:00Z")
-    assert [each.notices for each in office.asked] == [("webhook",)]
-
-
-async def test_what_was_missed_is_made_once_at_the_start(office: Office) -> None:
-    """A week of silence is one report, of the day before; not seven."""
-    office.change(report_schedules=("daily", "weekly"))
-    await office.at("2026-08-11T01:00:00Z")
-    office.schedules = ReportSchedules(office)
     found = await office.at("2026-08-18T07:00:00Z")
     assert found == [("daily", "2026-08-17T00:00:00Z"), ("weekly", "2026-08-10T00:00:00Z")]
     assert await office.at("2026-08-18T08:00:00Z") == []
