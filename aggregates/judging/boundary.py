@@ -115,7 +115,6 @@ def asks_the_same(earlier: PromptReading, prompt: PromptReading) -> bool:
 
 
 def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
-    """The names of the signals between the open sub-session and a turn."""
     prompt, last = turn.prompt, arc.last
     if prompt is None:
         return []
@@ -195,8 +194,6 @@ COMMITTED = "its changes were committed just before"  # what is weighed beside t
 
 
 class BoundaryModel(msgspec.Struct, frozen=True):
-    """A bias and one weight per signal, in thousandths of a logit."""
-
     bias: int
     weights: Mapping[str, int]
     even: int = 0  # the logit where a sum is 0: few gaps are boundaries, and one missed costs as much as one false

@@ -80,7 +80,6 @@ class OutcomeModel(msgspec.Struct, frozen=True):
     weights: Mapping[str, int]
 
     def chance(self, pieces: Iterable[str], *, silent: bool) -> float:
-        """That experts call it complete, 0-1, rounded to 3 digits."""
         logit = self.bias + (self.silence if silent else 0) + sum(self.weights.get(each, 0) for each in pieces)
         likely = 1 / (1 + math.exp(-max(-20_000, min(logit, 20_000)) / 1000))
         return round(min(max(likely, LEAST_CHANCE), 1 - LEAST_CHANCE), 3)
@@ -90,8 +89,6 @@ SHIPPED_OUTCOME = msgspec.json.decode(get_data(__name__, "outcome.json") or b"",
 
 
 class _Course(NamedTuple):
-    """A sub-session as one course of marks, with what was wanted and the turn that follows."""
-
     turns: Sequence[Turn]
     intent: Intent | None
     following: Turn | None

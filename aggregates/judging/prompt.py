@@ -26,8 +26,6 @@ LEANS = (
 
 
 class Earlier(Protocol):
-    """Of a turn before a prompt what its judge looks at."""
-
     @property
     def prompt(self) -> PromptReading | None: ...
 
@@ -36,25 +34,16 @@ class Earlier(Protocol):
 
 
 def judge_prompt(
-    prompt: PromptReading | None, earlier: Sequence[Earlier], model: "RubricModel | None" = None
+    prompt: PromptReading | None, earlier: Sequence[Earlier], model: "RubricModel | None" = None, *, force: bool = False
 ) -> Rubric:
     """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`,
-    the shipped one unless another is given."""
-    # An image or a lone mark holds no word, and nothing pasted to judge by.
-    wordless = prompt is not None and (
-        prompt.shows("image alone") or (prompt.shows("no own words") and not prompt.pasted_characters)
-    )
-    if prompt is not None and not prompt.navigational and (prompt.foreign or wordless):
-        return Rubric("unclassified", reason=None if wordless else "language")
-    return forced_rubric(prompt, earlier, model)
-
-
-def forced_rubric(
-    prompt: PromptReading | None, earlier: Sequence[Earlier], model: "RubricModel | None" = None
-) -> Rubric:
-    """What would be said of a prompt in whatever language, if something had to be."""
+    the shipped one unless another is given. `force`: in whatever language."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
+    # An image or a lone mark holds no word, and nothing pasted to judge by.
+    wordless = prompt.shows("image alone") or (prompt.shows("no own words") and not prompt.pasted_characters)
+    if (prompt.foreign or wordless) and not force:
+        return Rubric("unclassified", reason=None if wordless else "language")
     from aggregates.reading.model import SHIPPED  # late: loaded with the first text
 
     own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
@@ -70,7 +59,6 @@ def _rubric(
 
 
 def context_names(prompt: PromptReading, earlier: Sequence[Earlier]) -> tuple[str, ...]:
-    """What the sub-session held before a prompt, as names of features."""
     first, before = not earlier, earlier[-1] if earlier else None
     short, named = not prompt.shows("words over 16"), prompt.shows("reference")
     bare = not named and not prompt.pasted_characters
@@ -99,8 +87,6 @@ def context_names(prompt: PromptReading, earlier: Sequence[Earlier]) -> tuple[st
 
 
 class HabitWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why a boolean was earned or missed, and how it is earned."""
-
     earned: str
     missed: str
     how: str

@@ -134,7 +134,6 @@ def rated(standing: Standing, rubric: Rubric) -> tuple[BooleanName, ...]:
 
 
 def own_standing(rubric: Rubric) -> Standing:
-    """A prompt by itself, over what applies to its own intent."""
     return Standing(rubric.earned, tuple(each.name for each in rubric.booleans if each.value is not None))
 
 
@@ -192,7 +191,6 @@ def standings(rubrics: Sequence[Rubric], intent: Intent | None) -> list[Standing
 
 
 def sub_session_standing(rubrics: Iterable[Rubric], intent: Intent | None) -> Standing:
-    """What any of its prompts earned, over what applies to its intent."""
     so_far: dict[BooleanName, bool | None] = {}
     for rubric in rubrics:
         _add(so_far, rubric)
@@ -218,8 +216,6 @@ JudgeKind = Literal["rubric", "outcome", "boundary"]
 
 
 class JudgeAnswered(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer that fitted its schema and its data."""
-
     TOPIC: ClassVar[str] = "judge.answered"
     kind: JudgeKind
     agent_session_id: str
@@ -278,8 +274,6 @@ def answered_outcome(embedded: OutcomeVerdict, answer: JudgeAnswered | None) -> 
 
 
 class GapAnswer(msgspec.Struct, frozen=True):
-    """One answer about the gap between two turns, and its place in the log."""
-
     before: UUID
     answer: JudgeAnswered
     position: int

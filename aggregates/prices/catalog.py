@@ -90,7 +90,6 @@ class ListRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def instant(field: str, text: str) -> int:
-    """The time in a field of that name. Raises `ValueError` where it is none."""
     try:
         return parse_instant(text)
     except ValueError as error:

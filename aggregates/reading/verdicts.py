@@ -51,16 +51,12 @@ def kind_of(intent: Intent) -> str:
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True):
-    """One piece of evidence: what it is, and where it stands."""
-
     what: str  # a short fixed phrase of the rule, never the developer's words
     position: int | None = None  # the fact whose words hold the span; None where the evidence is no text
     span: Span | None = None
 
 
 class BooleanVerdict(msgspec.Struct, frozen=True, array_like=True):
-    """Of one boolean that applies to the intent."""
-
     name: BooleanName
     value: bool | None  # none: unsure
     forced: bool  # what would be said of it if something had to be
@@ -89,7 +85,6 @@ class Rubric(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def forced(self) -> tuple[BooleanName, ...]:
-        """Those that would be called true if something had to be said of each."""
         return tuple(each.name for each in self.booleans if each.forced)
 
 
@@ -130,8 +125,6 @@ BOTH_WAYS: frozenset[BooleanName] = frozenset(
 
 
 class BoundaryVerdict(msgspec.Struct, frozen=True, array_like=True):
-    """Whether a turn starts another topic than the sub-session it follows."""
-
     shift: bool
     confidence: float  # of what is said, 0.5-1.
     evidence: tuple[Evidence, ...]

@@ -152,7 +152,6 @@ def worst_pillar(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, 
 
 
 def median(values: Iterable[float]) -> float:
-    """The middle value, or the mean of the two middle ones; 0 of nothing."""
     found = list(values)
     return statistics.median(found) if found else 0.0
 
@@ -222,7 +221,6 @@ NOT_JUDGED: dict[str, str] = {
 
 
 def prompt_verdict(rubric: Rubric, letter: str | None) -> str:
-    """One sentence about a prompt that was judged."""
     assert rubric.intent is not None
     earned, sure, unsure = len(rubric.earned), len(rubric.booleans) - len(rubric.unsure), len(rubric.unsure)
     shown = f"it shows {earned} of the {sure} habits that can be told" if sure else "no habit of it can be told"

@@ -24,14 +24,9 @@ LABELS_MAX = 8
 MEMBERS_MAX = 20
 
 
-class _Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    kinds: dict[Intent, str]
-    topics: dict[str, str]
-
-
-_LABELS = msgspec.toml.decode(get_data(__name__, "labels.toml") or b"", type=_Labels)
-KINDS = _LABELS.kinds
-TOPICS = {topic: frozenset(words.split()) for topic, words in _LABELS.topics.items()}
+_LABELS = msgspec.toml.decode(get_data(__name__, "labels.toml") or b"", type=dict[str, dict[str, str]])
+KINDS = _LABELS["kinds"]
+TOPICS = {topic: frozenset(words.split()) for topic, words in _LABELS["topics"].items()}
 CHECKED, COMMITTED = "with checks run", "with a commit"
 _WORD = re.compile(r"[a-z]+|[가-힣]+")
 
@@ -141,7 +136,6 @@ class Pay(msgspec.Struct, frozen=True):
 
 
 def pays(decided: Iterable[Decided]) -> list[Pay]:
-    """Of each habit, in rubric order."""
     rows = list(decided)
     return [_pay(name, [each for each in rows if name in each.sure]) for name in BOOLEANS]
 

@@ -45,8 +45,6 @@ def merged(intervals: Iterable[Wait]) -> list[Wait]:
 
 
 class Claims:
-    """The moments that are taken."""
-
     def __init__(self) -> None:
         self._taken: list[Wait] = []
 
@@ -171,7 +169,6 @@ class _Seen:
                 self._times[request.session_id, request.failed].append(request.at_us)
 
     def wait(self, request: ApiRequest) -> Wait:
-        """How long its agent session stood still after it."""
         name = request.session_id
         return wait_after(request.at_us, self._times[name, False], self._times[name, True])
 

@@ -17,7 +17,7 @@ import msgspec
 
 from aggregates.event import Digester, Span, Words
 from aggregates.judging.outcome import judge_outcome
-from aggregates.judging.prompt import forced_rubric, judge_prompt
+from aggregates.judging.prompt import judge_prompt
 from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
@@ -150,7 +150,7 @@ def _observed(written: str) -> Observation:
 def judge_prompt_item(item: Item) -> dict[str, Any]:
     """The judge's label of a prompt item."""
     *earlier, turn = prompt_turns(item)
-    rubric, forced = judge_prompt(turn.prompt, earlier), forced_rubric(turn.prompt, earlier)
+    rubric, forced = judge_prompt(turn.prompt, earlier), judge_prompt(turn.prompt, earlier, force=True)
     unsure = rubric.unsure if rubric.status == "ok" else tuple(each.name for each in forced.booleans)
     return {"id": str(item.get("id", "")), "label": label_of(rubric.status, forced), "unsure": list(unsure)}
 
@@ -187,9 +187,11 @@ def judge_arc(turns: Sequence[Turn], start: int, end: int) -> dict[str, Any]:
 def _forced_intent(arc: Sequence[Turn]) -> Intent | None:
     """What would be said of an arc of which no prompt is classified; None where none has words."""
     said = [(turn.prompt, arc[:place]) for place, turn in enumerate(arc) if turn.prompt is not None]
-    asking = [forced_rubric(prompt, earlier) for prompt, earlier in said]
+    asking = [judge_prompt(prompt, earlier, force=True) for prompt, earlier in said]
     words = [msgspec.structs.replace(prompt, navigational=None) for prompt, _ in said]
-    return sub_session_intent(asking) or sub_session_intent([forced_rubric(prompt, ()) for prompt in words[:1]])
+    return sub_session_intent(asking) or sub_session_intent(
+        [judge_prompt(prompt, (), force=True) for prompt in words[:1]]
+    )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aggregates.judging.boundary import SHIPPED_BOUNDARY, BoundaryModel, OpenArc, topic_shift
-from aggregates.judging.prompt import forced_rubric, judge_prompt
+from aggregates.judging.prompt import judge_prompt
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
@@ -98,7 +98,7 @@ def models_by_fold(items: Sequence[TrainingItem], parts: int = FOLDS) -> list[Ru
 
 def _pair(raw: Item, model: RubricModel) -> Pair:
     *earlier, turn = prompt_turns(raw, model)
-    rubric, forced = judge_prompt(turn.prompt, earlier, model), forced_rubric(turn.prompt, earlier, model)
+    rubric, forced = judge_prompt(turn.prompt, earlier, model), judge_prompt(turn.prompt, earlier, model, force=True)
     applies = applicable(forced.intent) if forced.intent is not None else ()
     return pair_of(
         raw,

@@ -174,18 +174,13 @@ def tables(items: Sequence[Item]) -> RubricWeights:
         for number, (weight,) in binary.weights.items():
             weights.setdefault(ALL_FEATURES[number], [0] * len(BOOLEANS))[place] = round(1000 * weight)
     kept = {name: tuple(values) for name, values in sorted(weights.items()) if any(values)}
-    return RubricWeights(*_thousandths(intents), tuple(bias), kept)
+    named = {ALL_FEATURES[number]: tuple(round(1000 * w) for w in row) for number, row in intents.weights.items()}
+    told = {name: row for name, row in sorted(named.items()) if any(row)}
+    return RubricWeights(tuple(round(1000 * each) for each in intents.bias), told, tuple(bias), kept)
 
 
 def _own(row: Row) -> Row:
     return tuple(number for number in row if number not in _PASTED)
-
-
-def _thousandths(fitted: regression.Fit) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
-    named = {ALL_FEATURES[number]: tuple(round(1000 * w) for w in values) for number, values in fitted.weights.items()}
-    return tuple(round(1000 * b) for b in fitted.bias), {
-        name: named[name] for name in sorted(named) if any(named[name])
-    }
 
 
 def _boolean(name: BooleanName, items: Sequence[Item], rows: Sequence[Row]) -> regression.Fit:
@@ -245,55 +240,28 @@ def _often(counts: Counter[str], least: int) -> list[str]:
 # Commands
 
 
-_data_dir = click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-
-
-@click.group()
-def main() -> None:
-    """Train the judges on DATA_DIR, which holds labels/."""
-
-
-@main.command()
-@_data_dir
-def words(data_dir: Path) -> None:
-    """Write the words and pairs of words that the rubric judge looks for."""
-    items = [*labelled_items(data_dir, "prompts"), *(raw for _, _, raw in marked_prompts(data_dir))]
-    found, pairs = words_and_pairs(str(item["prompt"]) for item in items)
-    (_AGGREGATES / "reading" / "words.txt").write_text(
-        "".join(f"{each}\n" for each in (*found, *pairs)), encoding="utf-8"
-    )
-    click.echo(f"{len(found)} words, {len(pairs)} pairs")
-
-
-@main.command()
-@_data_dir
-def rubric(data_dir: Path) -> None:
-    """Write the weights of the rubric judge."""
-    items = items_of(data_dir)
-    weights, found = train(items)
-    (_AGGREGATES / "reading" / "rubric.json").write_text(source_of(weights), encoding="utf-8")
-    (_AGGREGATES / "reading" / "bounds.json").write_text(bounds_source(found), encoding="utf-8")
-    click.echo(f"rubric: {len(items)} prompts")
-
-
-@main.command()
-@_data_dir
-def boundary(data_dir: Path) -> None:
-    """Write the weights of the boundary judge."""
-    sessions = labelled_sessions(data_dir)
-    model = train_arcs.train_boundary(sessions)
-    (_AGGREGATES / "judging" / "boundary.json").write_text(train_arcs.source_of(model), encoding="utf-8")
-    click.echo(f"boundary: {len(sessions)} labelled sessions")
-
-
-@main.command()
-@_data_dir
-def outcome(data_dir: Path) -> None:
-    """Write the weights of the outcome judge."""
-    rows = train_arcs.arc_rows(labelled_sessions(data_dir))
-    model = train_arcs.train_outcome(rows)
-    (_AGGREGATES / "judging" / "outcome.json").write_text(train_arcs.source_of(model), encoding="utf-8")
-    click.echo(f"outcome: {len(rows)} labelled goal arcs")
+@click.command()
+@click.argument("judge", type=click.Choice(("words", "rubric", "boundary", "outcome")))
+@click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def main(judge: str, data_dir: Path) -> None:
+    """Write what a judge weighs, or the words that the rubric judge looks for, learned from DATA_DIR/labels."""
+    written: dict[str, str] = {}
+    if judge == "words":
+        raw = [*labelled_items(data_dir, "prompts"), *(raw for _, _, raw in marked_prompts(data_dir))]
+        found, pairs = words_and_pairs(str(item["prompt"]) for item in raw)
+        written["reading/words.txt"] = "".join(f"{each}\n" for each in (*found, *pairs))
+    elif judge == "rubric":
+        weights, calibrated_by = train(items_of(data_dir))
+        written = {"reading/rubric.json": source_of(weights), "reading/bounds.json": bounds_source(calibrated_by)}
+    elif judge == "boundary":
+        model = train_arcs.train_boundary(labelled_sessions(data_dir))
+        written["judging/boundary.json"] = train_arcs.source_of(model)
+    else:
+        outcome = train_arcs.train_outcome(train_arcs.arc_rows(labelled_sessions(data_dir)))
+        written["judging/outcome.json"] = train_arcs.source_of(outcome)
+    for name, text in written.items():
+        (_AGGREGATES / name).write_text(text, encoding="utf-8")
+        click.echo(f"{name}: {text.count(chr(10))} lines")
 
 
 if __name__ == "__main__":
