@@ -68,46 +68,40 @@ def look_after_people(svc: Svc) -> str:
 
 @pytest.mark.process
 @pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
-def test_every_act_is_told_from_the_oldest_on(tmp_path: Path) -> None:
-    """As lines of JSON and as a table, on a folder that no server holds. Using a key, and reading this, are no acts."""
+def test_people_on_a_folder_that_no_server_holds(tmp_path: Path) -> None:
+    """A second of one name only on purpose: afterwards naming by name fails for both. Keys are listed with whose they
+    are. Every act is told from the oldest on; using a key, and reading this, are no acts. A warning that tables are
+    built anew is told beside the JSON that a script reads."""
     var = tmp_path / "var"
     init(var)
-    commands(var)("developer", "create", "Kim")
+    svc = commands(var)
+    said = refused(var, "developer", "create", "owner")
+    assert ("Owner (" in said, "--same-name" in said) == (True, True)
+    assert svc("developer", "create", "owner", "--same-name", "--json")["display_name"] == "owner"
+    (var / "views.current").unlink()
+    result = CliRunner().invoke(main, ["developer", "list", "--json", "--var", str(var)])
+    assert [each["display_name"] for each in json.loads(result.stdout)] == ["Owner", "owner"]
+    assert "the views are built anew from the log" in result.stderr
+    shown = CliRunner().invoke(main, ["key", "list", "--var", str(var)], env={"COLUMNS": "200"}).stdout
+    assert "│ Owner" in shown
     told = CliRunner().invoke(main, ["audit", "--var", str(var)])
     assert told.exit_code == 0, told.output
     found = [json.loads(line) for line in told.stdout.splitlines()]
-    assert [each["topic"] for each in found if each["about"] == "Kim"] == ["developer.created", "membership.started"]
+    assert [each["topic"] for each in found if each["about"] == "owner"] == ["developer.created", "membership.started"]
     assert found[0]["topic"] == "organization.created"
     assert {each["by"] for each in found} == {"operator"}
     table = CliRunner().invoke(main, ["audit", "--format", "csv", "--var", str(var)])
     assert table.stdout.startswith("position,at,by,")
     assert len(table.stdout.splitlines()) == len(found) + 1
-    status = commands(var)("status", "--json")
+    status = svc("status", "--json")
     assert (status["state"], status["intake"], status["uptime_seconds"]) == ("stopped", None, None)
-    assert [each["display_name"] for each in status["developers"]] == ["Owner", "Kim"]
-
-
-@pytest.mark.process
-def test_an_existing_key_is_brought_from_standard_input(tmp_path: Path) -> None:
-    """It opens the server from then on; neither it nor anything like it stands in what is printed."""
-    var = tmp_path / "var"
-    made = init(var)
-    key = "gck_" + "k" * 43
-    with serving(var, made["key"]) as server:
-        done = CliRunner().invoke(main, ["key", "import", "--name", "old", "--var", str(var)], input=f"{key}\n")
-        assert (done.exit_code, key in done.output) == (0, False), done.output
-        answer = httpx.get(f"{server.api_url}/v1/score_v3/score", headers={"X-API-Key": key})
-        assert answer.status_code == 200
-        again = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input=f"{key}\n")
-        assert (again.exit_code != 0, "issued before" in again.output) == (True, True)
-    none = CliRunner().invoke(main, ["key", "import", "--var", str(var)], input="sk-123\n")
-    assert (none.exit_code, "Error: this is no key" in none.output) == (1, True)
 
 
 @pytest.mark.process
 @pytest.mark.one_folder("the status tells the ports of one node")
 def test_people_through_a_running_server(tmp_path: Path) -> None:
-    """What is done holds from the very next request on, and the status tells of it."""
+    """What is done holds from the very next request on, and the status tells of it. A key that exists is brought from
+    standard input, and printed nowhere."""
     var = tmp_path / "var"
     made = init(var)
     svc = commands(var)
@@ -132,6 +126,15 @@ def test_people_through_a_running_server(tmp_path: Path) -> None:
         assert httpx.post(f"{server.intake_url}/v1/prompts", json=prompt, headers=headers).status_code == 401
         for arguments, told in REFUSED:
             assert told in refused(var, *arguments)
+        brought = "gck_" + "k" * 43
+        importing = ["key", "import", "--developer", "Owner", "--name", "old", "--var", str(var)]
+        done = CliRunner().invoke(main, importing, input=f"{brought}\n")
+        assert (done.exit_code, brought in done.output) == (0, False), done.output
+        path = f"{server.api_url}/v1/score_v3/score"
+        assert httpx.get(path, headers={"X-API-Key": brought}).status_code == 200
+        for typed, told in ((brought, "issued before"), ("sk-123", "Error: this is no key")):
+            again = CliRunner().invoke(main, importing, input=f"{typed}\n")
+            assert (again.exit_code, told in again.output) == (1, True)
 
 
 REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -147,33 +150,6 @@ REFUSED: tuple[tuple[tuple[str, ...], str], ...] = (
     (("team", "remove", "Core", "Kim"), "team"),
 )
 """What cannot be done, and a word of the sentence that says so."""
-
-
-@pytest.mark.process
-@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
-def test_a_second_of_one_name_is_made_only_on_purpose(tmp_path: Path) -> None:
-    """Afterwards naming by name fails for both. Keys are listed with whose they are."""
-    var = tmp_path / "var"
-    init(var)
-    said = refused(var, "developer", "create", "owner")
-    assert "Owner (" in said
-    assert "--same-name" in said
-    svc = commands(var)
-    assert [each["display_name"] for each in svc("developer", "list", "--json")] == ["Owner"]
-    assert svc("developer", "create", "owner", "--same-name", "--json")["display_name"] == "owner"
-    shown = CliRunner().invoke(main, ["key", "list", "--var", str(var)], env={"COLUMNS": "200"}).stdout
-    assert "│ Owner" in shown
-
-
-@pytest.mark.one_folder("its commands run in this process, which knows of a folder only")
-def test_a_warning_does_not_stand_before_the_answer(tmp_path: Path) -> None:
-    """Tables that somebody deleted are built anew, which is told beside the JSON that a script reads."""
-    var = tmp_path / "var"
-    init(var)
-    (var / "views.current").unlink()
-    result = CliRunner().invoke(main, ["developer", "list", "--json", "--var", str(var)])
-    assert [each["display_name"] for each in json.loads(result.stdout)] == ["Owner"]
-    assert "the views are built anew from the log" in result.stderr
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "soon", "36501"])
