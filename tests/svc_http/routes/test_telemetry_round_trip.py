@@ -70,42 +70,9 @@ async def test_log_records(house: House, intake: Caller, api: Caller) -> None:
     assert await records(api.using(bearer(BEN_KEY)), "logs", "session_id=s1") == []
 
 
-async def test_an_export_sent_twice_is_shown_once(intake: Caller, api: Caller) -> None:
-    """Also where the second one overlaps the first."""
-    first, second = otlp.claude("api_request", API_REQUEST), otlp.claude("user_prompt")
-    await sent(intake, "logs", otlp.logs(first))
-    await sent(intake, "logs", otlp.logs(first))
-    await sent(intake, "logs", otlp.logs(first, second))
-    assert len(await records(api, "logs")) == 2
-    (group,) = (await api.get(f"{V1}/stats")).json["groups"]
-    assert (group["records"], group["input_tokens"], group["cost_usd"]) == (2, 10, 0.25)
-
-
 async def test_secrets_are_not_read_back(intake: Caller, api: Caller) -> None:
     secret = "ghp_" + "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
     await sent(intake, "logs", otlp.logs(otlp.claude("user_prompt", {"prompt": f"use {secret} here"})))
     (shown,) = await records(api, "logs")
     assert secret not in shown["attributes_json"]
     assert "here" in shown["attributes_json"]
-
-
-async def test_throttling_and_turns(intake: Caller, api: Caller) -> None:
-    """A request that met a limit, and the one that was answered forty seconds later."""
-    later = str((NOW_US + 40 * SECOND) * 1000)
-    failure = otlp.claude("api_error", {"model": "claude-sonnet-4-5", "status_code": "429", "error": "rate limit"})
-    tool = otlp.claude(
-        "tool_result", {"tool_name": "Bash", "success": "false", "duration_ms": "30"}, timeUnixNano=later
-    )
-    success = otlp.claude("api_request", API_REQUEST, timeUnixNano=later)
-    await sent(intake, "logs", otlp.logs(failure, tool, success))
-    impact = (await api.get("/v1/intelligence/throttle")).json
-    assert [(event["detector"], event["estimatedDelaySecs"]) for event in impact["events"]] == [("rate_limit", 40.0)]
-    assert impact["events"][0]["sessionId"] == "s1"
-    (turn,) = (await api.post(f"{V1}/per-turn", {"session_id": "s1", "prompt_ids": ["p1"]})).json["turns"]
-    assert (turn["requests"], turn["tools"], turn["errors"], turn["tool_errors"]) == (1, 1, 1, 1)
-    assert turn["tokens"] == {"input": 10, "output": 5, "cache_read": 7, "cache_write": 3}
-    use = (await api.get(f"{V1}/analytics")).json
-    assert use["tools"] == [{"name": "Bash", "calls": 1, "errors": 1, "medianMs": 30.0}]
-    assert use["errors"] == [{"statusCode": 429, "model": "claude-sonnet-4-5", "count": 1}]
-    (model,) = (await api.get("/v1/intelligence/rightsizing")).json["modelUsage"]
-    assert (model["avgTotalTokens"], model["totalCostUsd"]) == (25.0, 0.25)
