@@ -1,7 +1,5 @@
 """What a developer's agents sent, and what was refused: told to that developer alone."""
 
-import pytest
-
 from aggregates.event import Scope
 from projections.facts.facts import ARRIVALS_MAX
 from svc_http.ports import REFUSALS_MAX, Arrivals
@@ -72,9 +70,8 @@ async def test_what_was_refused_is_told_with_the_reason(intake: Caller) -> None:
     assert "prompt_text is blank" in refusal["message"]
 
 
-@pytest.mark.parametrize("names", [ARRIVALS_MAX + 9])
-def test_no_sender_makes_it_grow(names: int) -> None:
-    arrivals = Arrivals(0)
+def test_no_sender_makes_it_grow() -> None:
+    arrivals, names = Arrivals(0), ARRIVALS_MAX + 9
     for number in range(names):
         arrivals.took(ANA, f"agent{number}", "logs", number)
         arrivals.refused(ANA, "/v1/logs", 400, "no", number)

@@ -1,6 +1,6 @@
 """What only a real connection shows: a client that is refused while it sends still sees the answer."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -20,8 +20,9 @@ from tests.svc_http.house import SECRET, House
 
 _PIECE = b"a" * 64 * 1024
 _PIECES = 5 * 1024 * 1024 // len(_PIECE)
-_LENGTH = f"Content-Length: {_PIECES * len(_PIECE)}"
-_CHUNKED = "Transfer-Encoding: chunked"
+_LENGTH, _CHUNKED = f"Content-Length: {_PIECES * len(_PIECE)}", "Transfer-Encoding: chunked"
+_CLOSE = "Connection: close"
+_PROMPT = b'{"prompt_text":"Fix it","tool_session_id":"session-1"}'
 
 
 @pytest.fixture
@@ -47,46 +48,48 @@ async def listening(
     stop.set()
 
 
-def _plain() -> Iterator[bytes]:
-    return (_PIECE for _ in range(_PIECES))
+def _asked(first: str, *lines: str, body: bytes = b"") -> bytes:
+    length = [f"Content-Length: {len(body)}"] if body else []
+    return "\r\n".join((f"{first} HTTP/1.1", "Host: svc", *lines, *length, "", "")).encode() + body
 
 
-def _chunked() -> Iterator[bytes]:
-    for piece in _plain():
-        yield b"%x\r\n%b\r\n" % (len(piece), piece)
-    yield b"0\r\n\r\n"
+def _posted(*lines: str, body: bytes = b"", key: str = ANA_KEY, path: str = "/v1/prompts") -> bytes:
+    return _asked(f"POST {path}", f"X-API-Key: {key}", "Content-Type: application/json", *lines, body=body)
 
 
-async def _answer(address: tuple[str, int], body: Iterable[bytes], *headers: str) -> bytes:
-    """All that comes back to a client that sends everything before it reads."""
-    lines = ("POST /v1/prompts HTTP/1.1", "Host: svc", "Content-Type: application/json", *headers, "", "")
-    stream = await trio.open_tcp_stream(*address)
-    async with stream:
-        await stream.send_all("\r\n".join(lines).encode())
-        for piece in body:
-            await stream.send_all(piece)
-        head = b""
-        while not head.endswith(b"}"):
-            received = await stream.receive_some()
-            assert received, f"closed before the answer was complete: {head!r}"
-            head += received
-        return head
+async def _answer(stream: trio.SocketStream) -> bytes:
+    """One answer that is JSON."""
+    answer = b""
+    while not answer.endswith(b"}"):
+        received = await stream.receive_some()
+        assert received, f"closed before the answer was complete: {answer!r}"
+        answer += received
+    return answer
 
 
-@pytest.mark.parametrize(
-    ("length", "body", "key", "status"),
-    [
-        (_LENGTH, _plain, ANA_KEY, 413),
-        (_CHUNKED, _chunked, ANA_KEY, 413),
-        (_LENGTH, _plain, "svc_wrong", 401),
-        (_CHUNKED, _chunked, "svc_wrong", 401),
-    ],
-)
+async def _to_the_end(address: tuple[str, int], sent: bytes) -> bytes:
+    answer = b""
+    with trio.fail_after(5):
+        async with await trio.open_tcp_stream(*address) as stream:
+            await stream.send_all(sent)
+            while received := await stream.receive_some():
+                answer += received
+    return answer
+
+
+@pytest.mark.parametrize("length", [_LENGTH, _CHUNKED])
+@pytest.mark.parametrize(("key", "status"), [(ANA_KEY, 413), ("svc_wrong", 401)])
 async def test_a_refused_client_sees_the_answer_though_it_sends_all(
-    address: tuple[str, int], length: str, body: Callable[[], Iterable[bytes]], key: str, status: int
+    address: tuple[str, int], length: str, key: str, status: int
 ) -> None:
     """With and without Content-Length; the body is read on without being kept."""
-    answer = await _answer(address, body(), length, f"X-API-Key: {key}")
+    is_chunked = length == _CHUNKED
+    async with await trio.open_tcp_stream(*address) as stream:
+        await stream.send_all(_posted(length, key=key))
+        for _ in range(_PIECES):
+            await stream.send_all(b"%x\r\n%b\r\n" % (len(_PIECE), _PIECE) if is_chunked else _PIECE)
+        await stream.send_all(b"0\r\n\r\n" if is_chunked else b"")
+        answer = await _answer(stream)
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert b'{"code":%d,"message":' % status in answer
     assert b"x-request-id: " in answer
@@ -94,34 +97,18 @@ async def test_a_refused_client_sees_the_answer_though_it_sends_all(
 
 async def test_a_body_announced_without_measure_is_refused_at_once(address: tuple[str, int]) -> None:
     """Nobody waits for what will not be read."""
-    answer = await _answer(address, (), f"Content-Length: {UNREAD_BYTES_MAX + 1}", f"X-API-Key: {ANA_KEY}")
+    answer = await _to_the_end(address, _posted(f"Content-Length: {UNREAD_BYTES_MAX + 1}", _CLOSE))
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert str(FRAME_BYTES_MAX).encode() in answer
 
 
 async def test_a_connection_serves_one_request_after_the_other(house: House, address: tuple[str, int]) -> None:
     """A refusal in between does not end it."""
-    stream = await trio.open_tcp_stream(*address)
-    async with stream:
+    async with await trio.open_tcp_stream(*address) as stream:
         for key, status in ((ANA_KEY, 201), ("svc_wrong", 401), (ANA_KEY, 201)):
-            body = b'{"prompt_text":"Fix it","tool_session_id":"session-1"}'
-            head = f"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nX-API-Key: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
-            await stream.send_all(head.encode() + body)
-            answer = b""
-            while not answer.endswith(b"}"):
-                answer += await stream.receive_some()
-            assert answer.startswith(b"HTTP/1.1 %d " % status)
+            await stream.send_all(_posted(body=_PROMPT, key=key))
+            assert (await _answer(stream)).startswith(b"HTTP/1.1 %d " % status)
     assert len(house.events) == 3, "the claim of the session, and two prompts"
-
-
-async def _to_the_end(address: tuple[str, int], sent: bytes) -> bytes:
-    stream = await trio.open_tcp_stream(*address)
-    async with stream:
-        await stream.send_all(sent)
-        answer = b""
-        while received := await stream.receive_some():
-            answer += received
-    return answer
 
 
 _TARGETS = (
@@ -140,17 +127,16 @@ _SMUGGLED = {
     "a space before the colon": ("Transfer-Encoding : chunked", 400),
 }
 """A request whose end is in doubt ends the connection: what follows it is never read as another one."""
-_GET, _CLOSE = "GET /health HTTP/1.1\r\nHost: svc\r\n", "Connection: close\r\n\r\n"
 _SENT = {
-    "a client that asks for the end": (_GET + _CLOSE, 200),
-    "HTTP/1.0": ("GET /health HTTP/1.0\r\n\r\n", 200),
-    "a query of nothing": (_GET.replace("health", "health?%ff=%00&&=") + _CLOSE, 200),
-    "a body that nobody wants": (f"{_GET}Content-Length: {len(_PIECE)}\r\n{_CLOSE}{_PIECE.decode()}", 200),
-    "no request": ("HELLO\r\n\r\n", 400),
-    "a header with a space in its name": (f"{_GET}A Header: x\r\n\r\n", 400),
-    **{each: (_GET.replace("/health", each) + _CLOSE, 404) for each in _TARGETS},
+    "a client that asks for the end": (_asked("GET /health", _CLOSE), 200),
+    "HTTP/1.0": (b"GET /health HTTP/1.0\r\n\r\n", 200),
+    "a query of nothing": (_asked("GET /health?%ff=%00&&=", _CLOSE), 200),
+    "a body that nobody wants": (_asked("GET /health", _CLOSE, body=_PIECE), 200),
+    "no request": (b"HELLO\r\n\r\n", 400),
+    "a header with a space in its name": (_asked("GET /health", "A Header: x"), 400),
+    **{each: (_asked(f"GET {each}", _CLOSE), 404) for each in _TARGETS},
     **{
-        name: (f"POST /health HTTP/1.1\r\nHost: svc\r\n{lines}\r\n\r\n0\r\n\r\n{_GET}\r\n", status)
+        name: (_asked("POST /health", lines) + b"0\r\n\r\n" + _asked("GET /health"), status)
         for name, (lines, status) in _SMUGGLED.items()
     },
 }
@@ -158,11 +144,10 @@ _SENT = {
 
 @pytest.mark.parametrize(("sent", "status"), _SENT.values(), ids=_SENT)
 async def test_what_is_sent_is_taken_as_it_stands_and_answered_once(
-    address: tuple[str, int], sent: str, status: int
+    address: tuple[str, int], sent: bytes, status: int
 ) -> None:
     """And the connection is over: clients that read to the end would wait for ever otherwise."""
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, sent.encode())
+    answer = await _to_the_end(address, sent)
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert answer.count(b"HTTP/1.1 ") == 1
     assert answer.endswith(b"ok") == (status == 200)
@@ -175,42 +160,31 @@ async def test_administration_is_reached_by_its_own_spelling_only(
     house: House, nursery: trio.Nursery, path: str
 ) -> None:
     async with listening(house, nursery, build_api) as address:
-        head = f"GET {path} HTTP/1.1\r\nHost: svc\r\nX-Internal-Secret: {SECRET}\r\n{_CLOSE}"
-        with trio.fail_after(5):
-            answer = await _to_the_end(address, head.encode())
+        answer = await _to_the_end(address, _asked(f"GET {path}", f"X-Internal-Secret: {SECRET}", _CLOSE))
     assert answer.startswith(b"HTTP/1.1 404 ")
     assert b"the path percent-encodes" in answer
 
 
 async def test_a_204_has_neither_body_nor_length(address: tuple[str, int]) -> None:
-    body = b'{"plugin_version":"0.6.0"}'
-    head = f"POST /v1/setup-complete HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\nConnection: close\r\n"
-    usual = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, (head + usual).encode() + body)
+    sent = _posted(_CLOSE, body=b'{"plugin_version":"0.6.0"}', path="/v1/setup-complete")
+    answer = await _to_the_end(address, sent)
     assert answer.startswith(b"HTTP/1.1 204 ")
     assert b"\r\ncontent-" not in answer.lower()
 
 
 async def test_a_client_that_hangs_up_while_it_sends(house: House, address: tuple[str, int]) -> None:
     """Nothing is stored of half a body, and the next client is served."""
-    stream = await trio.open_tcp_stream(*address)
-    async with stream:
-        lines = ("POST /v1/prompts HTTP/1.1", "Host: svc", f"X-API-Key: {ANA_KEY}", "Content-Length: 100", "", "{")
-        await stream.send_all("\r\n".join(lines).encode())
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, b"GET /health HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
-    assert answer.endswith(b"ok")
+    async with await trio.open_tcp_stream(*address) as stream:
+        await stream.send_all(_posted("Content-Length: 100") + b"{")
+    assert (await _to_the_end(address, _asked("GET /health", _CLOSE))).endswith(b"ok")
     assert house.events == []
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET", b"GET /health HTTP/1.1\r\nHost: svc\r\n\r\n"])
+@pytest.mark.parametrize("sent", [b"", b"GET", _asked("GET /health")])
 async def test_an_idle_connection_ends(house: House, nursery: trio.Nursery, sent: bytes) -> None:
     """Before its first request, in the middle of one's head, and after an answer."""
     async with listening(house, nursery, keep_alive_timeout=0.2) as address:
-        with trio.fail_after(5):
-            answer = await _to_the_end(address, sent)
-        assert answer.endswith(b"ok" if sent.endswith(b"\n") else b"")
+        assert (await _to_the_end(address, sent)).endswith(b"ok" if sent.endswith(b"\n") else b"")
 
 
 async def test_who_hangs_up_has_its_request_cancelled_and_counted(
@@ -224,11 +198,8 @@ async def test_who_hangs_up_has_its_request_cancelled_and_counted(
         await trio.sleep_forever()
 
     monkeypatch.setattr(house, "send", never)
-    stream = await trio.open_tcp_stream(*address)
-    async with stream:
-        body = b'{"prompt_text":"Fix it","tool_session_id":"session-1"}'
-        head = f"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\nContent-Length: {len(body)}\r\n\r\n"
-        await stream.send_all(head.encode() + body)
+    async with await trio.open_tcp_stream(*address) as stream:
+        await stream.send_all(_posted(body=_PROMPT))
         await begun.wait()
     with trio.fail_after(5):
         while not house.observed:
@@ -243,9 +214,7 @@ async def test_a_body_that_trickles_is_given_up(
     monkeypatch.setattr(bodies, "BODY_SECONDS_MAX", 0.2)
     monkeypatch.setattr(listener, "UNREAD_SECONDS_MAX", 0.2)
     async with listening(house, nursery) as address:
-        head = f"POST /v1/prompts HTTP/1.1\r\nHost: svc\r\nX-API-Key: {ANA_KEY}\r\nContent-Length: 100\r\n\r\n"
-        with trio.fail_after(5):
-            answer = await _to_the_end(address, head.encode() + b"{")
+        answer = await _to_the_end(address, _posted("Content-Length: 100") + b"{")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'{"code":408,"message":' in answer
 
@@ -253,9 +222,7 @@ async def test_a_body_that_trickles_is_given_up(
 async def test_an_offered_web_socket_is_refused_like_anything_else(address: tuple[str, int]) -> None:
     """404 where there is no route, with the usual shape."""
     lines = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA==")
-    head = "\r\n".join(("GET /none HTTP/1.1", "Host: svc", *lines, "", ""))
-    with trio.fail_after(5):
-        answer = await _to_the_end(address, head.encode())
+    answer = await _to_the_end(address, _asked("GET /none", *lines))
     assert answer.startswith(b"HTTP/1.1 404 ")
     assert b'{"code":404,"message":"no route GET /none"}' in answer
     assert b"x-request-id: " in answer

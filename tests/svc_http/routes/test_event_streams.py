@@ -103,23 +103,11 @@ class Client:
         self.over = trio.Event()
 
     async def run(self) -> None:
-        asked: dict[str, Any] = {
-            "method": "GET",
-            "path": PATH,
-            "raw_path": PATH.encode(),
-            "query_string": b"",
-            "root_path": "",
-        }
-        sender: dict[str, Any] = {
-            "scheme": "https",
-            "client": None,
-            "server": None,
-            "headers": self._headers,
-            "state": {},
-        }
-        of_http = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "2", "root_path": "", "state": {}}
+        scope: dict[str, Any] = dict.fromkeys(("client", "server")) | {"headers": self._headers, "state": {}}
+        scope |= {"type": "http", "asgi": {"version": "3.0"}, "http_version": "2", "scheme": "https"}
+        scope |= {"method": "GET", "path": PATH, "raw_path": PATH.encode(), "query_string": b"", "root_path": ""}
         self._put.send_nowait({"type": "http.request", "body": b"", "more_body": False})
-        await self.app(cast(Any, asked | sender | of_http), self._take.receive, self._send)
+        await self.app(cast(Any, scope), self._take.receive, self._send)
         self.over.set()
 
     def hang_up(self) -> None:

@@ -1,4 +1,4 @@
-"""Every real export is taken as a whole, and its requests hold the tokens that it tells; generated ones never break."""
+"""Real exports: each is taken as a whole and read back as it was sent, its requests' tokens as it tells them."""
 
 import json
 from collections import Counter
@@ -13,68 +13,53 @@ from tests.svc_http.house import Caller, House
 
 pytestmark = NEEDS_REAL_DATA
 
+LONG_AFTER_US = 1_900_000_000 * 1_000_000
+LEVELS = {
+    "logs": ("resourceLogs", "scopeLogs", "logRecords"),
+    "traces": ("resourceSpans", "scopeSpans", "spans"),
+    "metrics": ("resourceMetrics", "scopeMetrics", "metrics"),
+}
 Sums = Counter[tuple[str, str]]
 
 
-def bodies(pattern: str) -> Iterator[tuple[str, bytes]]:
-    """The request bodies of these files: one a file, or one a line."""
+def bodies(pattern: str) -> Iterator[tuple[str, str, bytes]]:
+    """File, signal and body of each request of these files: one a file, or one a line."""
     for path in sorted(FOLDER.glob(pattern)):
-        data = path.read_bytes()
-        yield from ((path.name, each) for each in (data.splitlines() if path.suffix == ".jsonl" else [data]))
-
-
-def route(body: bytes) -> str:
-    for member, path in (
-        (b'"resourceLogs"', "logs"),
-        (b'"resourceSpans"', "traces"),
-        (b'"resourceMetrics"', "metrics"),
-    ):
-        if member in body:
-            return f"/v1/{path}"
-    return "/v1/logs"
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "otlp-official-examples/*.json",
-        "captured-codex-cli/*.json",
-        "captured-gemini-cli/*.json",
-        "vs-copilot-traces/*.jsonl",
-    ],
-)
-async def test_real_exports_are_taken_as_a_whole(house: House, intake: Caller, pattern: str) -> None:
-    """200 and an empty object; the requests' tokens by model are those that the export tells."""
-    await taken_as_a_whole(house, intake, pattern)
+        for body in path.read_bytes().splitlines() if path.suffix == ".jsonl" else [path.read_bytes()]:
+            yield path.name, next((name for name, of in LEVELS.items() if of[0].encode() in body), "logs"), body
 
 
 async def taken_as_a_whole(house: House, intake: Caller, pattern: str) -> None:
-    """Send these exports, and see that nothing of them is missing."""
-    told: Sums = Counter()
-    found = list(bodies(pattern))
+    """200 and an empty object; the requests' tokens by model are those that the exports tell."""
+    told, found = Sums(), list(bodies(pattern))
     assert found
-    for name, body in found:
-        answer = await intake.post(route(body), body)
+    for name, signal, body in found:
+        answer = await intake.post(f"/v1/{signal}", body)
         assert (name, answer.status, answer.body) == (name, 200, b"{}")
         told += _told(body)
     assert _kept(house) == told
 
 
-async def test_a_second_time_adds_nothing(house: House, intake: Caller) -> None:
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("otlp-official-examples/*.json", "captured-codex-cli/*.json"),
+        *("captured-gemini-cli/*.json", "vs-copilot-traces/*.jsonl"),
+    ],
+)
+async def test_real_exports_are_taken_as_a_whole_and_once(house: House, intake: Caller, pattern: str) -> None:
     """Exporters send again what they got no answer to."""
-    found = [body for _, body in bodies("captured-*/*.json")]
-    for body in found:
-        assert (await intake.post(route(body), body)).status == 200
+    await taken_as_a_whole(house, intake, pattern)
     before = len(house.events)
-    for body in found:
-        assert (await intake.post(route(body), body)).status == 200
+    for _, signal, body in bodies(pattern):
+        assert (await intake.post(f"/v1/{signal}", body)).status == 200
     assert len(house.events) == before
 
 
-async def test_generated_exports_are_taken_or_refused_with_a_reason(house: House, intake: Caller) -> None:
+async def test_generated_exports_are_taken_or_refused_with_a_reason(intake: Caller) -> None:
     """Enum names and ids in base64 are no OTLP JSON; a record with them is rejected, the others are kept."""
-    for name, body in bodies("otlp2parquet-testdata/**/*.json*"):
-        answer = await intake.post(route(body), body)
+    for name, signal, body in bodies("otlp2parquet-testdata/**/*.json*"):
+        answer = await intake.post(f"/v1/{signal}", body)
         if name == "malformed.json":
             assert answer.status == 400
         elif name.startswith(("metrics_gauge", "metrics_summary")):
@@ -83,18 +68,75 @@ async def test_generated_exports_are_taken_or_refused_with_a_reason(house: House
             assert (name, answer.status, b"errorMessage" in answer.body) == (name, 200, True)
 
 
+@pytest.mark.parametrize("agent", ["captured-codex-cli/*.json", "captured-gemini-cli/*.json"])
+async def test_every_record_is_read_back(house: House, intake: Caller, api: Caller, agent: str) -> None:
+    """With the attributes it was sent with, however deep in a document of many sessions it stood."""
+    house.clock_us = LONG_AFTER_US
+    sent: dict[str, Counter[str]] = {signal: Counter() for signal in LEVELS}
+    for _, signal, body in bodies(agent):
+        assert (await intake.post(f"/v1/{signal}", body)).json == {}
+        sent[signal].update(_attributes_in(signal, body))
+    for signal, records in sent.items():
+        assert records
+        assert Counter(await _read_back(api, signal)) == records
+
+
+async def test_logs_and_counters_of_an_agent_tell_the_same(house: House, intake: Caller, api: Caller) -> None:
+    """Its exports are taken as a whole, and then told session by session, to the token and to the nano-dollar."""
+    house.clock_us = LONG_AFTER_US
+    await taken_as_a_whole(house, intake, "claude-code-replay/*/*.jsonl")
+    told = []
+    for signal in ("logs", "metrics"):
+        query = f"signal={signal}&group_by=session_id&from=1970-01-01"
+        groups = (await api.get(f"/v1/telemetry/stats?{query}")).json["groups"]
+        told.append({each["key"]: (each["input_tokens"], each["output_tokens"], each["cost_usd"]) for each in groups})
+    by_logs, by_counters = told
+    assert len(by_logs) > 10
+    assert by_logs == by_counters
+
+
+async def _read_back(api: Caller, signal: str) -> list[str]:
+    found: list[str] = []
+    more = True
+    while more:
+        page = (await api.get(f"/v1/telemetry/{signal}?from=1970-01-01&limit=1000&offset={len(found)}")).json
+        found += [_texts(json.loads(record["attributes_json"])) for record in page["records"]]
+        more = page["has_more"]
+    return found
+
+
 # --- counted without any of the project's own code ------------------------------------------------------------
+
+
+def _records(signal: str, body: bytes) -> Iterator[dict[str, Any]]:
+    """Log records, spans, or the points of metrics of any kind."""
+    top, scopes, inner = LEVELS[signal]
+    for resource in json.loads(body).get(top, ()):
+        for each in (each for scope in resource[scopes] for each in scope[inner]):
+            if signal != "metrics":
+                yield each
+                continue
+            for member in each.values():
+                yield from member.get("dataPoints", ()) if isinstance(member, dict) else ()
+
+
+def _attributes_in(signal: str, body: bytes) -> Iterator[str]:
+    for record in _records(signal, body):
+        yield _texts({each["key"]: each["value"].get("stringValue") for each in record.get("attributes") or ()})
+
+
+def _texts(attributes: dict[str, Any]) -> str:
+    """The names of a record's attributes, and those values that are texts."""
+    texts = {name: value if isinstance(value, str) else None for name, value in attributes.items()}
+    return json.dumps(sorted(texts.items(), key=str))
 
 
 def _told(body: bytes) -> Sums:
     sums: Sums = Counter()
-    for resource in json.loads(body).get("resourceLogs", ()):
-        for scope in resource["scopeLogs"]:
-            for record in scope["logRecords"]:
-                values = {
-                    each["key"]: next(iter(each["value"].values()), None) for each in record.get("attributes", ())
-                }
-                sums += _tokens(values)
+    for record in _records("logs", body):
+        sums += _tokens(
+            {each["key"]: next(iter(each["value"].values()), None) for each in record.get("attributes", ())}
+        )
     return sums
 
 
