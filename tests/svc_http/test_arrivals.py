@@ -43,23 +43,15 @@ async def test_a_restart_forgets_no_agent(house: House, api: Caller) -> None:
 
 
 async def test_an_agent_that_is_not_known_is_told_by_the_name_of_its_service(intake: Caller) -> None:
-    """One that follows the conventions for generative AI is read, and so no longer unknown."""
+    """One that follows the conventions for generative AI is read. What svc cannot read is told where figures stand:
+    a day without figures is not taken for a day without work."""
     asked = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "c1", "gen_ai.usage.input_tokens": 5}
-    for told, service in (({"x": 1}, "windmill"), (asked, "crush")):
-        sent = await intake.post("/v1/traces", traces(span("a span", told), service=service))
-        assert sent.status == 200, sent.body
-    assert [each["source"] for each in (await intake.get(CONFIG)).json["arrivals"]] == [
-        "crush",
-        "unknown agent windmill",
-    ]
-
-
-async def test_what_svc_cannot_read_is_told_where_figures_stand(intake: Caller) -> None:
-    """A day without figures is not taken for a day without work."""
     today = "/v1/score_v3/today-summary"
     assert (await intake.get(today)).json["unknown_agents"] == []
-    sent = await intake.post("/v1/traces", traces(span("a span", {"x": 1}), service="windmill"))
-    assert sent.status == 200, sent.body
+    for told, service in (({"x": 1}, "windmill"), (asked, "crush")):
+        assert (await intake.post("/v1/traces", traces(span("a span", told), service=service))).status == 200
+    known = [each["source"] for each in (await intake.get(CONFIG)).json["arrivals"]]
+    assert known == ["crush", "unknown agent windmill"]
     assert (await intake.get(today)).json["unknown_agents"] == ["unknown agent windmill sends traces"]
 
 

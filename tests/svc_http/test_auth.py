@@ -124,14 +124,6 @@ async def test_so_many_wait_and_further_ones_are_answered_at_once(
     assert waits == {began: 1_000 - 64, began + 1: 1, began + 2: 63}
 
 
-async def test_an_address_that_used_up_its_budget_is_told_so_with_a_right_key_alone(house: House) -> None:
-    house.budgets = Budgets({"address_requests_per_minute": 1})
-    intake = Caller(build_intake(house), bearer())
-    asked = [await intake.get("/v1/plugin/config") for _ in range(2)]
-    assert [each.status for each in asked] == [200, 429]
-    assert (await intake.using(bearer("svc_" + "w" * 43)).get("/v1/plugin/config")).status == 401
-
-
 async def test_who_sends_nothing_is_not_counted(house: House) -> None:
     house.budgets = Budgets({WRONG_KEYS: 1})
     with structlog.testing.capture_logs() as lines:

@@ -41,6 +41,7 @@ async def test_an_address_has_a_budget_whoever_speaks(house: House, intake: Call
     assert (await intake.get("/v1/plugin/config")).status == 200
     assert (await intake.using(bearer(BEN_KEY)).get("/v1/plugin/config")).status == 200
     assert (await intake.get("/v1/plugin/config")).status == 429
+    assert (await intake.using(bearer("svc_" + "w" * 43)).get("/v1/plugin/config")).status == 401
     assert (await intake.get("/health")).status == 200
 
 

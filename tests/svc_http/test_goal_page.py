@@ -61,6 +61,7 @@ async def test_a_split_is_shown_before_it_is_said_and_taken_back_where_it_stands
 
 
 async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> None:
+    """And one that counts says whose it is: nobody but oneself can say so, so no person in general did."""
     works(house, 1)
     (goal,) = await goals_of(api)
     for word in ("reached", "not-again"):
@@ -68,12 +69,6 @@ async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> N
         assert "It counts as reached then, as it does now." in shown
         assert "No figure of the last 30 days changes" in shown
     assert "No figure changes by a title" in words_of(await api.get(f"{goal}/say?word=rename&title=Another"))
-
-
-async def test_its_page_names_who_said_so(house: House, api: Caller) -> None:
-    """Nobody but oneself can, so no person in general did."""
-    works(house, 1)
-    (goal,) = await goals_of(api)
     page = words_of(await api.get(await said(api, f"{goal}/say", word="not-reached")))
     assert "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it." in page
     assert "You said that it was not reached; that counts." in page
