@@ -10,29 +10,13 @@ from markupsafe import Markup
 from quart import Response
 
 from aggregates.reading.verdicts import BOOLEANS, BooleanName
-from aggregates.scores.grades import (
-    GRADED_BYTES_MAX,
-    PEER_RANGES_MAX,
-    PEERS_MIN,
-    Comparison,
-    Tally,
-    cohort_of,
-    grade_text,
-)
+from aggregates.scores import grades
 from aggregates.scores.insights import PAYS_MIN, USUAL_GOALS, pays
 from aggregates.scores.throttle import Detector
 from aggregates.times import US_PER_DAY, Window, calendar_windows, equal_windows, local_date, parse_instant
 from projections.prices import Spent, dearest, spent_by_model, spent_by_outcome, spent_in
+from projections.scores import skill
 from projections.scores.score import peer_comparison, tally
-from projections.scores.skill import (
-    HabitCounts,
-    best_shown,
-    decided_goals,
-    habit_counts,
-    insight_summary,
-    newest_missed,
-    skill,
-)
 from projections.scores.throttle import personal_throttle
 from projections.sub_sessions.listing import Wanted, goals
 from projections.sub_sessions.rows import NANO, GoalOutcome, newest_us
@@ -102,21 +86,21 @@ async def home(call: BySignIn) -> Response:
     (name, window, periods), now_us = period_of(call), call.service.now_us()
     weeks, days = call.windows("weekly", WEEKS[name]), days_of(call, window)
     going_on = Wanted(outcome="live", window=Window(now_us - US_PER_DAY, 2**62))
-    (*by_week, now), grades, shown, spent, live, newest = await call.read(
+    (*by_week, now), graded, shown, spent, live, newest = await call.read(
         lambda reader, scope: (
             [tally(reader, scope, each) for each in (*weeks, window)],
-            insight_summary(reader, scope, "weekly", weeks),
-            skill(reader, scope, "weekly", [window]),
+            skill.insight_summary(reader, scope, "weekly", weeks),
+            skill.skill(reader, scope, "weekly", [window]),
             spent_in(reader, scope, days),
             goals(reader, scope, going_on, LIVE_SHOWN, 0),
             newest_us(reader, scope),
         )
     )
     labels = labels_of(call, weeks)
-    graded = "Week of {}: {:.0f} of 100 over {}"
+    told = "Week of {}: {:.0f} of 100 over {}"
     dots = [
-        Dot(label, each.apg, each.interval, graded.format(label, each.apg or 0, counted(each.sample_count, "prompt")))
-        for label, each in zip(labels, grades.points, strict=True)
+        Dot(label, each.apg, each.interval, told.format(label, each.apg or 0, counted(each.sample_count, "prompt")))
+        for label, each in zip(labels, graded.points, strict=True)
     ]
     return await call.show(
         "home.html",
@@ -124,7 +108,7 @@ async def home(call: BySignIn) -> Response:
         periods=periods,
         now=now,
         weeks=by_week,
-        grades=grades,
+        grades=graded,
         skill=shown,
         spent=spent,
         live=live,
@@ -143,7 +127,7 @@ async def home(call: BySignIn) -> Response:
     )
 
 
-def _goals_chart(weeks: Sequence[Tally], labels: Sequence[str]) -> Markup:
+def _goals_chart(weeks: Sequence[grades.Tally], labels: Sequence[str]) -> Markup:
     bars = [
         Bar(
             label,
@@ -250,7 +234,7 @@ async def compared(call: BySignIn) -> Response:
     *by_week, before, now = await call.read(
         lambda reader, scope: [tally(reader, scope, each) for each in (*weeks, *windows)]
     )
-    labels, cohort = labels_of(call, weeks), cohort_of(call.service.directory, call.scope)
+    labels, cohort = labels_of(call, weeks), grades.cohort_of(call.service.directory, call.scope)
     # The days of a period are the same until midnight, so looking at them again is no further range.
     admitted = call.service.peer_ranges.admits(call.scope.developer_id, window, call.service.now_us())
     found = await call.read(peer_comparison, cohort, window, call.own_zone) if admitted else None
@@ -265,12 +249,12 @@ async def compared(call: BySignIn) -> Response:
         cohort=len(cohort),
         found=found,
         place=None if found is None else _place(found),
-        peers_min=PEERS_MIN,
-        ranges_max=PEER_RANGES_MAX,
+        peers_min=grades.PEERS_MIN,
+        ranges_max=grades.PEER_RANGES_MAX,
     )
 
 
-def _place(found: Comparison) -> Markup | None:
+def _place(found: grades.Comparison) -> Markup | None:
     peers, fits = found.distribution, found.interval
     if peers is None:
         return None
@@ -289,11 +273,11 @@ async def habits(call: BySignIn) -> Response:
     recent = Window(max(window.start_us, window.end_us - EXAMPLES_DAYS * US_PER_DAY), window.end_us)
     counts, by_week, best, missed, told, newest = await call.read(
         lambda reader, scope: (
-            habit_counts(reader, scope, window),
-            [habit_counts(reader, scope, each) for each in weeks],
-            best_shown(reader, scope, recent),
-            newest_missed(reader, scope, recent),
-            pays(decided_goals(reader, scope)),
+            skill.habit_counts(reader, scope, window),
+            [skill.habit_counts(reader, scope, each) for each in weeks],
+            skill.best_shown(reader, scope, recent),
+            skill.newest_missed(reader, scope, recent),
+            pays(skill.decided_goals(reader, scope)),
             newest_us(reader, scope),
         )
     )
@@ -316,7 +300,9 @@ async def habits(call: BySignIn) -> Response:
     )
 
 
-def _drawn(name: BooleanName, counts: HabitCounts, by_week: Sequence[tuple[str, HabitCounts]]) -> dict[str, Any]:
+def _drawn(
+    name: BooleanName, counts: skill.HabitCounts, by_week: Sequence[tuple[str, skill.HabitCounts]]
+) -> dict[str, Any]:
     """One habit, as the page has it. One-sided: seen where the judge can say no more than that."""
     hits, sure, one_sided, unsure = counts.of(name)
     weeks = [(label, *week.of(name)) for label, week in by_week]
@@ -349,9 +335,9 @@ def _sentence(shown: int, sure: int, one_sided: int, unsure: int) -> str:
 @routes("POST /habits/grade", "Grade a prompt as one types; nothing is stored.")
 async def grade(call: BySignIn) -> Response:
     text, found = (await form_of(call)).get("prompt", ""), None
-    is_long = len(text.encode()) > GRADED_BYTES_MAX
+    is_long = len(text.encode()) > grades.GRADED_BYTES_MAX
     if text.strip() and not is_long:
-        found = await beside(call.body.cpu, len(text), partial(grade_text, text))
+        found = await beside(call.body.cpu, len(text), partial(grades.grade_text, text))
     # htmx shows no answer that is an error.
     status = 413 if is_long and "HX-Request" not in call.request.headers else 200
     return await call.show("reflection/grade.html", status, text=text, grade=found, is_long=is_long)

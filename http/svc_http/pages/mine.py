@@ -9,17 +9,7 @@ from quart import Response
 from quart_trio.wrappers import TrioResponse
 
 from aggregates.event import Scope, Unavailable
-from aggregates.people.acts import (
-    ChangeDeveloper,
-    ClaimAccess,
-    EndIdentity,
-    EndSignIn,
-    PeopleAct,
-    RemoveTeamMember,
-    RequestForget,
-    RevokeKey,
-    WithdrawForget,
-)
+from aggregates.people import acts
 from aggregates.people.directory import Access, Claim, Identity, Key, SignIn, TeamMembership, forget_requests
 from aggregates.people.entry import inviters, let_in, maker, root_of, sign_ins_of
 from aggregates.times import iso
@@ -126,7 +116,7 @@ def _address(call: Call) -> str:
     return f"{'https' if is_secure(call.request) else 'http'}://{call.request.host}"
 
 
-async def _done(call: BySignIn, command: PeopleAct, said: str) -> Response:
+async def _done(call: BySignIn, command: acts.PeopleAct, said: str) -> Response:
     await call.act(command)
     return rendering.redirect(f"/mine?said={said}")
 
@@ -143,14 +133,14 @@ async def make_key(call: BySignIn) -> Response:
 async def revoke_key(call: BySignIn, key_id: UUID) -> Response:
     if key_id not in {each.key_id for each in _own_keys(call)}:
         raise HttpError(404, "no key of this address is yours")
-    return await _done(call, RevokeKey(credential_id=key_id), "key-revoked#keys")
+    return await _done(call, acts.RevokeKey(credential_id=key_id), "key-revoked#keys")
 
 
 @routes("POST /mine/browsers/<sign_in_id>/end", "Sign a browser out.")
 async def end_sign_in(call: BySignIn, sign_in_id: UUID) -> Response:
     if sign_in_id not in {each.id for each in _own_sign_ins(call)}:
         raise HttpError(404, "no browser of this address is signed in as you")
-    accepted(await call.service.administer(EndSignIn(sign_in_id=sign_in_id)))
+    accepted(await call.service.administer(acts.EndSignIn(sign_in_id=sign_in_id)))
     return rendering.redirect("/mine?said=signed-out#browsers")
 
 
@@ -159,7 +149,7 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
     """For good; but from a browser that came by such a link itself, in that browser alone."""
     _asked_about(call, access_id)
     only_in = None if root_of(call.service.directory, call.sign_in) is None else call.sign_in.id
-    await call.act(ClaimAccess(access_id=access_id, only_in=only_in))
+    await call.act(acts.ClaimAccess(access_id=access_id, only_in=only_in))
     return rendering.redirect(f"/?said={'kept' if only_in is None else 'kept-here'}")
 
 
@@ -167,11 +157,11 @@ async def keep_access(call: BySignIn, access_id: UUID) -> Response:
 async def end_access(call: BySignIn, access_id: UUID) -> Response:
     match _asked_about(call, access_id):
         case SignIn():
-            return await _done(call, EndSignIn(sign_in_id=access_id, administered=True), "signed-out#browsers")
+            return await _done(call, acts.EndSignIn(sign_in_id=access_id, administered=True), "signed-out#browsers")
         case Identity():
-            return await _done(call, EndIdentity(identity_id=access_id), "unlinked#browsers")
+            return await _done(call, acts.EndIdentity(identity_id=access_id), "unlinked#browsers")
         case Key():
-            return await _done(call, RevokeKey(credential_id=access_id), "key-revoked#browsers")
+            return await _done(call, acts.RevokeKey(credential_id=access_id), "key-revoked#browsers")
 
 
 def _asked_about(call: BySignIn, access_id: UUID) -> Access:
@@ -185,13 +175,13 @@ def _asked_about(call: BySignIn, access_id: UUID) -> Access:
 async def leave_team(call: BySignIn, team_membership_id: UUID) -> Response:
     if team_membership_id not in {each["stay"].id for each in stays(call)}:
         raise HttpError(404, "you are in no team of this address")
-    return await _done(call, RemoveTeamMember(team_membership_id=team_membership_id), "left#teams")
+    return await _done(call, acts.RemoveTeamMember(team_membership_id=team_membership_id), "left#teams")
 
 
 @routes("POST /mine/sign-out", "Sign every browser out.")
 async def sign_out_everywhere(call: BySignIn) -> Response:
     for each in _own_sign_ins(call):
-        accepted(await call.service.administer(EndSignIn(sign_in_id=each.id)))
+        accepted(await call.service.administer(acts.EndSignIn(sign_in_id=each.id)))
     return forget_cookie(call.request, rendering.redirect(SIGN_IN))
 
 
@@ -200,18 +190,18 @@ async def set_profile(call: BySignIn) -> Response:
     fields = await form_of(call)
     language = chosen("language", fields.get("language", ""), LANGUAGES)
     zone = zone_sent("timezone", fields.get("timezone", "").strip())
-    change = ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
+    change = acts.ChangeDeveloper(developer_id=call.scope.developer_id, timezone=zone.key, language=language)
     return await _done(call, change, "saved#profile")
 
 
 @routes("POST /mine/forget", "Ask whoever runs the server to be forgotten.")
 async def ask_to_be_forgotten(call: BySignIn) -> Response:
-    return await _done(call, RequestForget(developer_id=call.scope.developer_id), "asked#data")
+    return await _done(call, acts.RequestForget(developer_id=call.scope.developer_id), "asked#data")
 
 
 @routes("POST /mine/forget/back", "Ask no longer to be forgotten.")
 async def take_request_back(call: BySignIn) -> Response:
-    return await _done(call, WithdrawForget(developer_id=call.scope.developer_id), "asked-back#data")
+    return await _done(call, acts.WithdrawForget(developer_id=call.scope.developer_id), "asked-back#data")
 
 
 @routes("GET /mine/goals.json", "Every goal with its figures, as a file.")

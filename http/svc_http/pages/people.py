@@ -11,19 +11,7 @@ from quart_trio.wrappers import TrioResponse
 
 from aggregates.audit import Act, within
 from aggregates.event import Scope
-from aggregates.people.acts import (
-    AddTeamMember,
-    ChangeMembership,
-    CreateDeveloper,
-    CreateTeam,
-    EndMembership,
-    EndSignIn,
-    PeopleAct,
-    RemoveTeamMember,
-    RevokeKey,
-    Role,
-    StartMembership,
-)
+from aggregates.people import acts
 from aggregates.people.directory import (
     Developer,
     Key,
@@ -53,7 +41,7 @@ INVITATION_DAYS = 3
 NAME_CHARACTERS = 60
 TEAM_REQUESTS_MAX = 30_000  # of the newest of all members, so that nobody waits for the page; the API looks at more
 PEOPLE = "/operator/people"
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[acts.Role, ...] = get_args(acts.Role)
 SAID: Mapping[str, str] = {
     "role-set": "The role of {name} is set.",
     "member-ended": "The membership of {name} has ended. Their keys open nothing any more, and their browsers are "
@@ -145,7 +133,7 @@ def _id_sent(text: str) -> UUID:
         raise HttpError(400, f"this is no id: {text[:SHOWN_CHARACTERS]!r}; open the page anew") from error
 
 
-async def _done(call: ByOperator, said: str, about: Membership | None, *commands: PeopleAct) -> TrioResponse:
+async def _done(call: ByOperator, said: str, about: Membership | None, *commands: acts.PeopleAct) -> TrioResponse:
     for command in commands:
         await call.act(command)
     return rendering.redirect(f"{PEOPLE}?said={said}" + ("" if about is None else f"&about={about.id}"))
@@ -163,8 +151,10 @@ async def invite(call: ByOperator) -> Response:
     known = {each.casefold() for each in call.service.directory.names_in(scope.organization_id)}
     if name.casefold() in known:
         raise HttpError(409, f"somebody is called {name[:SHOWN_CHARACTERS]} already; take a name that tells them apart")
-    await call.act(CreateDeveloper(developer_id=scope.developer_id, display_name=name))
-    await call.act(StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role))
+    await call.act(acts.CreateDeveloper(developer_id=scope.developer_id, display_name=name))
+    await call.act(
+        acts.StartMembership(organization_id=scope.organization_id, developer_id=scope.developer_id, role=role)
+    )
     return await _invited(call, scope, name)
 
 
@@ -190,27 +180,27 @@ async def _invited(call: ByOperator, scope: Scope, name: str) -> Response:
 async def set_role(call: ByOperator, membership_id: UUID) -> Response:
     role = chosen("role", (await form_of(call)).get("role", ""), ROLES)
     member = _looked_after(call, Membership, membership_id)
-    return await _done(call, "role-set", member, ChangeMembership(membership_id=member.id, role=role))
+    return await _done(call, "role-set", member, acts.ChangeMembership(membership_id=member.id, role=role))
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/end", "End a membership.")
 async def end_membership(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, Membership, membership_id)
-    return await _done(call, "member-ended", member, EndMembership(membership_id=member.id))
+    return await _done(call, "member-ended", member, acts.EndMembership(membership_id=member.id))
 
 
 @routes(f"POST {PEOPLE}/<membership_id>/sign-out", "Sign every browser of a member out.")
 async def sign_out_member(call: ByOperator, membership_id: UUID) -> Response:
     member = _looked_after(call, Membership, membership_id)
     browsers = sign_ins_of(call.service.directory, member.scope, call.service.now_us())
-    ends = [EndSignIn(sign_in_id=each.id, administered=True) for each in browsers]
+    ends = [acts.EndSignIn(sign_in_id=each.id, administered=True) for each in browsers]
     return await _done(call, "signed-out", member, *ends)
 
 
 @routes("POST /operator/keys/<key_id>/revoke", "Let a key open nothing any more.")
 async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
     member = call.service.directory.membership(_looked_after(call, Key, key_id).scope)
-    return await _done(call, "key-revoked", member, RevokeKey(credential_id=key_id))
+    return await _done(call, "key-revoked", member, acts.RevokeKey(credential_id=key_id))
 
 
 # --- teams ------------------------------------------------------------------------------------------------------
@@ -220,14 +210,14 @@ async def revoke_key(call: ByOperator, key_id: UUID) -> Response:
 async def form_team(call: ByOperator) -> Response:
     fields = await form_of(call)
     house, name = _own_organization(call, fields), fields.get("name", "").strip()
-    return await _done(call, "saved", None, CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
+    return await _done(call, "saved", None, acts.CreateTeam(team_id=uuid.uuid4(), organization_id=house, name=name))
 
 
 @routes("POST /operator/teams/<team_id>/add", "Put a member into a team.")
 async def add_to_team(call: ByOperator, team_id: UUID) -> Response:
     _looked_after(call, Team, team_id)
     member = _looked_after(call, Membership, _id_sent((await form_of(call)).get("member", "")))
-    stay = AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
+    stay = acts.AddTeamMember(team_membership_id=uuid.uuid4(), team_id=team_id, developer_id=member.developer_id)
     return await _done(call, "put-in", member, stay)
 
 
@@ -237,7 +227,7 @@ async def take_out(call: ByOperator, stay_id: UUID) -> Response:
     missing, team_id = f"no team membership {stay_id} here", None if stay is None else stay.team_id
     house = _looked_after(call, Team, team_id, missing).organization_id
     member = None if stay is None else call.service.directory.membership(Scope(house, stay.developer_id))
-    return await _done(call, "taken-out", member, RemoveTeamMember(team_membership_id=stay_id))
+    return await _done(call, "taken-out", member, acts.RemoveTeamMember(team_membership_id=stay_id))
 
 
 @routes("GET /team", "What a team did and spent together.")

@@ -11,33 +11,12 @@ from quart import Request, Response
 
 from aggregates.event import Refused
 from aggregates.ids import link_stream, sign_in_stream
+from aggregates.people import entry
 from aggregates.people.acts import EndSignIn, LinkIdentity, OpenSignIn, UseLink
 from aggregates.people.directory import Developer, Identity, Link
-from aggregates.people.entry import (
-    OPERATOR_HOURS,
-    SIGN_IN_IDLE_DAYS,
-    Account,
-    NotProven,
-    Principal,
-    begun,
-    developer_behind,
-    membership_of,
-    principal,
-    root_of,
-)
 from aggregates.times import US_PER_SECOND
 from svc_http.bodies import HttpError, accepted
-from svc_http.pages import rendering
-from svc_http.pages.door import (
-    COOKIE_BYTES,
-    COOKIE_CHARACTERS_MAX,
-    OPERATOR_NAV,
-    SIGN_IN,
-    BySignIn,
-    cookie_name,
-    form_of,
-    is_secure,
-)
+from svc_http.pages import door, rendering
 from svc_http.params import Call
 from svc_http.ports import Provider, Service
 from svc_http.routes.people import digest_of, new_link
@@ -53,22 +32,22 @@ _TOO_LATE = (
 routes = Routes()
 
 
-@routes(f"GET {SIGN_IN}", "Where a key opens the pages.")
+@routes(f"GET {door.SIGN_IN}", "Where a key opens the pages.")
 async def sign_in_page(call: Call, to: str | None = None, wrong: str | None = None, status: int = 200) -> Response:
     values = {"next": to or local_path(call.query.get("next")), "wrong": wrong, "provider": call.service.provider}
     return await rendering.html("sign-in.html", values, status)
 
 
-@routes(f"POST {SIGN_IN}", "Sign in with a key.")
+@routes(f"POST {door.SIGN_IN}", "Sign in with a key.")
 async def sign_in(call: Call) -> Response:
-    fields = await form_of(call)
+    fields = await door.form_of(call)
     key, to = fields.get("key", "").strip(), local_path(fields.get("next"))
     try:
         who = developer_of(call.service, key)
     except HttpError as error:
         await note_wrong(call.service, call.request, [key], error)
         return await sign_in_page(call, to, error.message, error.status)
-    return await open_sign_in(call.service, call.request, to, who, root_of(call.service.directory, who.key))
+    return await open_sign_in(call.service, call.request, to, who, entry.root_of(call.service.directory, who.key))
 
 
 @routes("GET /open/<token>", "Whose pages a link opens, and the button that opens them.")
@@ -83,13 +62,13 @@ async def link_page(call: Call, token: str) -> Response:
 async def open_by_link(call: Call, token: str) -> Response:
     service, link = call.service, await _waiting(call, token)
     if link is None:
-        text = secrets.token_urlsafe(COOKIE_BYTES)
+        text = secrets.token_urlsafe(door.COOKIE_BYTES)
         service.operators.use(digest_of(token))
         service.operators.begin(digest_of(text), service.now_us())
-        response = await _let_in(call.request, OPERATOR_NAV[0][0])
-        cookie = f"operator_{cookie_name(call.request)}"
-        return _keep(call.request, response, cookie, text, OPERATOR_HOURS * 3_600, "/operator")
-    who = principal(service.directory, link.scope)
+        response = await _let_in(call.request, door.OPERATOR_NAV[0][0])
+        cookie = f"operator_{door.cookie_name(call.request)}"
+        return _keep(call.request, response, cookie, text, entry.OPERATOR_HOURS * 3_600, "/operator")
+    who = entry.principal(service.directory, link.scope)
     if who is None or isinstance(await service.administer(UseLink(link_id=link.id)), Refused):
         raise HttpError(410, _GONE)
     return await open_sign_in(service, call.request, "/", who, link.root)
@@ -112,9 +91,9 @@ async def _waiting(call: Call, token: str) -> Link | None:
 
 
 @routes("POST /sign-out", "End this browser's sign-in.")
-async def sign_out(call: BySignIn) -> Response:
+async def sign_out(call: door.BySignIn) -> Response:
     accepted(await call.service.administer(EndSignIn(sign_in_id=call.sign_in.id)))
-    return forget_cookie(call.request, rendering.redirect(SIGN_IN))
+    return forget_cookie(call.request, rendering.redirect(door.SIGN_IN))
 
 
 @routes("GET /static/<name>", "A style sheet, a script or a picture of the pages.")
@@ -129,7 +108,7 @@ async def static(call: Call, name: str) -> Response:
 
 ERRAND_SECONDS = 600  # how long somebody may take to sign in there
 TO_CHARACTERS_MAX = 512
-BACK = f"{SIGN_IN}/back"
+BACK = f"{door.SIGN_IN}/back"
 _NOT_BEGUN = "this sign-in was not begun in this browser, was ended already, or took over ten minutes; begin it again"
 _REFUSAL_CHARACTERS_MAX = 40
 
@@ -146,19 +125,19 @@ class Errand(NamedTuple):
         return hmac.new(self.text.encode(), what.encode(), sha256).hexdigest()
 
 
-@routes(f"POST {SIGN_IN}/provider", "Go to the provider to sign in.")
+@routes(f"POST {door.SIGN_IN}/provider", "Go to the provider to sign in.")
 async def go(call: Call) -> Response:
-    fields = await form_of(call)
-    return await _sent_away(call, Errand(secrets.token_urlsafe(COOKIE_BYTES), "", local_path(fields.get("next"))))
+    fields = await door.form_of(call)
+    return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), "", local_path(fields.get("next"))))
 
 
 @routes("POST /mine/provider", "Go to the provider to link one's account there.")
-async def go_and_link(call: BySignIn) -> Response:
+async def go_and_link(call: door.BySignIn) -> Response:
     _provider(call)
     until_us = call.service.now_us() + ERRAND_SECONDS * US_PER_SECOND
-    link, offer = new_link(call.scope, until_us, root_of(call.service.directory, call.sign_in))
+    link, offer = new_link(call.scope, until_us, entry.root_of(call.service.directory, call.sign_in))
     await call.act(offer)
-    return await _sent_away(call, Errand(secrets.token_urlsafe(COOKIE_BYTES), link, "/mine?said=saved"))
+    return await _sent_away(call, Errand(secrets.token_urlsafe(door.COOKIE_BYTES), link, "/mine?said=saved"))
 
 
 async def _sent_away(call: Call, errand: Errand) -> Response:
@@ -168,7 +147,7 @@ async def _sent_away(call: Call, errand: Errand) -> Response:
     response = await rendering.going_on(address, f"To {provider.name}")
     to = errand.to if len(errand.to) <= TO_CHARACTERS_MAX else "/"
     kept = f"{errand.text}.{errand.link}.{quote(to, safe='')}"
-    return _keep(request, response, _cookie(request), kept, ERRAND_SECONDS, SIGN_IN, "Lax")
+    return _keep(request, response, _cookie(request), kept, ERRAND_SECONDS, door.SIGN_IN, "Lax")
 
 
 @routes(f"GET {BACK}", "Where the provider sends a browser back to.")
@@ -177,41 +156,43 @@ async def come_back(call: Call) -> Response:
     text, _, rest = request.cookies.get(_cookie(request), "").partition(".")
     link, _, to = rest.partition(".")
     errand = Errand(text, link, local_path(unquote(to)))
-    is_whole = 0 < len(text) <= COOKIE_CHARACTERS_MAX and len(link) <= COOKIE_CHARACTERS_MAX
+    is_whole = 0 < len(text) <= door.COOKIE_CHARACTERS_MAX and len(link) <= door.COOKIE_CHARACTERS_MAX
     if not is_whole or not hmac.compare_digest(errand.made("state").encode(), call.query.get("state", "").encode()):
         raise HttpError(403, _NOT_BEGUN)
     try:
         code = call.query.get("code", "")
         if not code or "error" in call.query:
             why = "".join(each for each in call.query.get("error", "") if each.isalnum() or each == "_")
-            raise NotProven(f"it says {why[:_REFUSAL_CHARACTERS_MAX] or 'nothing'}; sign in again")
+            raise entry.NotProven(f"it says {why[:_REFUSAL_CHARACTERS_MAX] or 'nothing'}; sign in again")
         account = await provider.account(_back(request), code, errand.made("nonce"), errand.made("verifier"))
         who, came_by = await _person(call.service, account, errand.link)
-    except NotProven as error:
+    except entry.NotProven as error:
         refused = HttpError(403, f"{provider.name} does not open these pages: {error}")
         await note_wrong(call.service, request, [], refused)
         raise refused from error
     response = await open_sign_in(call.service, request, errand.to, who, came_by)
-    response.delete_cookie(_cookie(request), path=SIGN_IN, httponly=True, secure=is_secure(request), samesite="Lax")
+    response.delete_cookie(
+        _cookie(request), path=door.SIGN_IN, httponly=True, secure=door.is_secure(request), samesite="Lax"
+    )
     return response
 
 
-async def _person(service: Service, account: Account, link: str) -> tuple[Principal, UUID | None]:
+async def _person(service: Service, account: entry.Account, link: str) -> tuple[entry.Principal, UUID | None]:
     """The member behind an account, which is linked to them from now on; and by whose link that came, if by another
     member's. Raises `NotProven`."""
     directory, known = service.directory, service.directory.get(Identity, account.identity_id)
-    came_by = None if known is None or known.ended else root_of(directory, known)
+    came_by = None if known is None or known.ended else entry.root_of(directory, known)
     if link:
         offered = directory.get(Link, link_stream(digest_of(link)))
         if offered is None or isinstance(await service.administer(UseLink(link_id=offered.id)), Refused):
-            raise NotProven("the link of this sign-in was used, or its time is over; begin it again")
-        developer_id, who, came_by = offered.developer_id, principal(directory, offered.scope), offered.root
+            raise entry.NotProven("the link of this sign-in was used, or its time is over; begin it again")
+        developer_id, who, came_by = offered.developer_id, entry.principal(directory, offered.scope), offered.root
     else:
-        developer_id = developer_behind(account, directory)
-        member = membership_of(directory, developer_id)
-        who = None if member is None else principal(directory, member.scope)
+        developer_id = entry.developer_behind(account, directory)
+        member = entry.membership_of(directory, developer_id)
+        who = None if member is None else entry.principal(directory, member.scope)
     if who is None:
-        raise NotProven("you are no longer a member of an organization here")
+        raise entry.NotProven("you are no longer a member of an organization here")
     if known is None or known.ended or known.developer_id != developer_id:
         command = LinkIdentity(
             identity_id=account.identity_id, issuer=account.issuer, developer_id=developer_id, came_by=came_by
@@ -228,22 +209,24 @@ def _provider(call: Call) -> Provider:
 
 def _back(request: Request) -> str:
     """As the provider knows it; it sends nobody to an address that was not registered there."""
-    return f"{'https' if is_secure(request) else 'http'}://{request.host}{BACK}"
+    return f"{'https' if door.is_secure(request) else 'http'}://{request.host}{BACK}"
 
 
 def _cookie(request: Request) -> str:
-    return f"provider_{cookie_name(request)}"
+    return f"provider_{door.cookie_name(request)}"
 
 
 # --- how a browser is let in -----------------------------------------------------------------------------------
 
 
-async def open_sign_in(service: Service, request: Request, to: str, who: Principal, came_by: UUID | None) -> Response:
+async def open_sign_in(
+    service: Service, request: Request, to: str, who: entry.Principal, came_by: UUID | None
+) -> Response:
     """Begin another sign-in, whatever cookie came: nobody goes on with one that somebody else chose.
 
     `came_by`: the link of another member, if it began with one.
     """
-    text = secrets.token_urlsafe(COOKIE_BYTES)
+    text = secrets.token_urlsafe(door.COOKIE_BYTES)
     command = OpenSignIn(
         sign_in_id=sign_in_stream(digest_of(text)),
         organization_id=who.scope.organization_id,
@@ -254,7 +237,7 @@ async def open_sign_in(service: Service, request: Request, to: str, who: Princip
     )
     accepted(await service.administer(command))
     response = await _let_in(request, to)
-    return _keep(request, response, cookie_name(request), text, SIGN_IN_IDLE_DAYS * 24 * 3_600)
+    return _keep(request, response, door.cookie_name(request), text, entry.SIGN_IN_IDLE_DAYS * 24 * 3_600)
 
 
 async def _let_in(request: Request, to: str) -> Response:
@@ -269,19 +252,20 @@ async def may_let_in(service: Service, by: UUID | None, developer_id: UUID) -> b
     they would read all of a colleague's work."""
     if by in (None, developer_id):
         return True
-    return developer_id not in begun(service.directory, service.uses) and developer_id not in await service.activation()
+    has_begun = developer_id in entry.begun(service.directory, service.uses)
+    return not has_begun and developer_id not in await service.activation()
 
 
 def _keep(
     request: Request, response: Response, name: str, text: str, seconds: int, path: str = "/", samesite: str = "Strict"
 ) -> Response:
-    secure = is_secure(request)
+    secure = door.is_secure(request)
     response.set_cookie(name, text, seconds, path=path, httponly=True, secure=secure, samesite=samesite)
     return response
 
 
 def forget_cookie(request: Request, response: Response) -> Response:
-    response.delete_cookie(cookie_name(request), httponly=True, secure=is_secure(request), samesite="Strict")
+    response.delete_cookie(door.cookie_name(request), httponly=True, secure=door.is_secure(request), samesite="Strict")
     return response
 
 

@@ -16,14 +16,6 @@ from aggregates.audit import Act
 from aggregates.event import Scope
 from aggregates.ids import KEY_START_CHARACTERS, link_stream
 from aggregates.people import acts
-from aggregates.people.acts import (
-    KEPT_FOR_GOOD,
-    OWN_ID,
-    RETENTION_DAYS_MAX,
-    TEAM_MINIMUM_LEAST,
-    TEAM_MINIMUM_MOST,
-    PeopleAct,
-)
 from aggregates.people.directory import KINDS, Developer, Key, Membership, Organization, Record, Team, TeamMembership
 from aggregates.times import US_PER_SECOND, iso
 from svc_http.bodies import HttpError, accepted, found
@@ -84,7 +76,7 @@ async def _list_keys(call: BySecret) -> list[Key]:
 
 # --- what is done ---------------------------------------------------------------------------------------------
 
-_Days = Annotated[int, msgspec.Meta(ge=1, le=RETENTION_DAYS_MAX)]
+_Days = Annotated[int, msgspec.Meta(ge=1, le=acts.RETENTION_DAYS_MAX)]
 
 
 class OrganizationChange(msgspec.Struct):
@@ -95,13 +87,13 @@ class OrganizationChange(msgspec.Struct):
     redaction: bool | None = None
     retention_days_telemetry: _Days | msgspec.UnsetType | None = msgspec.UNSET
     retention_days_text: _Days | msgspec.UnsetType | None = msgspec.UNSET
-    team_minimum: Annotated[int, msgspec.Meta(ge=TEAM_MINIMUM_LEAST, le=TEAM_MINIMUM_MOST)] | None = None
+    team_minimum: Annotated[int, msgspec.Meta(ge=acts.TEAM_MINIMUM_LEAST, le=acts.TEAM_MINIMUM_MOST)] | None = None
 
 
-def _act(at: str, about: str, command: type[PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
+def _act(at: str, about: str, command: type[acts.PeopleAct], refuses: Mapping[int, str] | None = None) -> None:
     """A route for an act. Its id stands in the path, or is new; POST and PATCH answer the record."""
     method, _, path = at.partition(" ")
-    record, own_id = KINDS[command.about()], command.__struct_fields__[OWN_ID]
+    record, own_id = KINDS[command.about()], command.__struct_fields__[acts.OWN_ID]
     told: Mapping[int, str] = ({} if command.begins() else {404: "There is nothing of that id."}) | dict(refuses or {})
 
     async def carried_out(call: BySecret, ids: Mapping[str, UUID], values: Mapping[str, Any]) -> msgspec.Struct:
@@ -121,15 +113,15 @@ def _act(at: str, about: str, command: type[PeopleAct], refuses: Mapping[int, st
     async def handler(call: BySecret, body: msgspec.Struct, **ids: UUID) -> msgspec.Struct:
         values = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not msgspec.UNSET}
         kept = [name for name, value in values.items() if value is None and name.startswith("retention_")]
-        return await carried_out(call, ids, values | dict.fromkeys(kept, KEPT_FOR_GOOD))
+        return await carried_out(call, ids, values | dict.fromkeys(kept, acts.KEPT_FOR_GOOD))
 
 
-def _body(command: type[PeopleAct], end: str) -> type[msgspec.Struct]:
+def _body(command: type[acts.PeopleAct], end: str) -> type[msgspec.Struct]:
     """A command as it is sent: without the record's id, which is new or stands in the path."""
     if command is acts.ChangeOrganization:
         return OrganizationChange
     fields: list[Any] = []
-    for each in msgspec.structs.fields(command)[OWN_ID + 1 :]:
+    for each in msgspec.structs.fields(command)[acts.OWN_ID + 1 :]:
         default = each.default if each.default_factory is msgspec.NODEFAULT else each.default_factory()
         fields.append((each.name, each.type) if each.required else (each.name, each.type, default))
     return msgspec.defstruct(f"{KINDS[command.about()].__name__}{end}", fields, kw_only=True)
