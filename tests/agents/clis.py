@@ -4,145 +4,31 @@ Nothing is installed here: `SVC_AGENTS_BIN` names the folder where `claude`, `co
 `opencode` lie.
 """
 
-import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from string import Template
+
+import msgspec
 
 RUN_SECONDS_MAX = 90
 NOWHERE = "http://127.0.0.1:9"  # A proxy that is none: what would leave the machine fails at once
 
 
-class Cli(NamedTuple):
-    """How an agent is told where its model is, and what it is to do."""
+class Cli(msgspec.Struct):
+    """How an agent is run."""
 
     program: str
-    variables: Callable[[str], Mapping[str, str]]  # of the model's address
-    settle: Callable[[Path, str], None]  # writes the settings of a person who has used it before: home folder, address
-    ask: Sequence[str]  # one prompt without a screen; the words follow
-    again: Sequence[str]  # the same in the newest session
-    screen: Sequence[str]  # with a screen
+    ask: list[str]  # one prompt without a screen; the words follow
+    again: list[str]  # the same in the newest session
+    screen: list[str]  # with a screen
+    files: dict[str, str]  # settings, by their paths below the home folder
+    variables: dict[str, str] = {}
 
 
-def _written(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
-def _settle_claude(home: Path, _url: str) -> None:
-    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-    approved = {"approved": ["sk-ant-no-key-of-anybody"[-20:]], "rejected": []}
-    known = {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": approved}
-    known |= {"projects": {str(home / "work"): trusted}, "bypassPermissionsModeAccepted": True}
-    _written(home / ".claude.json", json.dumps(known))
-    _written(home / ".claude" / "settings.json", '{\n  "skipDangerousModePermissionPrompt": true\n}\n')
-
-
-def _settle_codex(home: Path, url: str) -> None:
-    settings = f"""\
-model = "gpt-5.1-codex"
-model_provider = "stub"
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.stub]
-name = "stub"
-base_url = "{url}/v1"
-wire_api = "responses"
-
-[projects."{home / "work"}"]
-trust_level = "trusted"
-"""
-    _written(home / ".codex" / "config.toml", settings)
-
-
-def _settle_gemini(home: Path, _url: str) -> None:
-    settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
-        "general": {"enableAutoUpdate": False},
-        "privacy": {"usageStatisticsEnabled": False},
-    }
-    _written(home / ".gemini" / "settings.json", json.dumps(settings, indent=2))
-
-
-def _settle_copilot(home: Path, _url: str) -> None:
-    _written(home / ".copilot" / "config.json", json.dumps({"trusted_folders": [str(home / "work")]}))
-
-
-def _settle_opencode(home: Path, url: str) -> None:
-    models = {name: {"name": name} for name in ("gpt-5.1", "gpt-5.1-mini")}
-    provider = {"npm": "@ai-sdk/openai-compatible", "name": "stub", "models": models}
-    settings = {
-        "$schema": "https://opencode.ai/config.json",  # which it adds itself where it is missing
-        "model": "stub/gpt-5.1",
-        "small_model": "stub/gpt-5.1-mini",
-        "autoupdate": False,
-        "share": "disabled",
-        "permission": "allow",
-        "provider": {"stub": provider | {"options": {"baseURL": f"{url}/v1", "apiKey": "none"}}},
-    }
-    _written(home / ".config" / "opencode" / "opencode.json", json.dumps(settings, indent=2))
-
-
-_CODEX_TRUSTS = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
-CLIS: dict[str, Cli] = {
-    "claude-code": Cli(
-        "claude",
-        lambda url: {
-            "ANTHROPIC_BASE_URL": url,
-            "ANTHROPIC_API_KEY": "sk-ant-no-key-of-anybody",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "IS_SANDBOX": "1",
-        },
-        _settle_claude,
-        ("-p", "--dangerously-skip-permissions"),
-        ("-p", "--dangerously-skip-permissions", "--continue"),
-        ("--dangerously-skip-permissions",),
-    ),
-    "codex": Cli(
-        "codex",
-        lambda _url: {},
-        _settle_codex,
-        ("exec", "--skip-git-repo-check", *_CODEX_TRUSTS),
-        ("exec", "resume", "--last", "--skip-git-repo-check", *_CODEX_TRUSTS),
-        _CODEX_TRUSTS,
-    ),
-    "gemini": Cli(
-        "gemini",
-        lambda url: {"GEMINI_API_KEY": "no-key", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true"},
-        _settle_gemini,
-        ("--yolo", "-p"),
-        ("--yolo", "--resume", "latest", "-p"),
-        ("--yolo",),
-    ),
-    "copilot": Cli(
-        "copilot",
-        lambda url: {
-            "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
-            "COPILOT_MODEL": "gpt-5.1",
-            "COPILOT_OFFLINE": "true",
-            "COPILOT_AUTO_UPDATE": "false",
-        },
-        _settle_copilot,
-        ("--allow-all-tools", "-p"),
-        ("--allow-all-tools", "--continue", "-p"),
-        ("--allow-all-tools",),
-    ),
-    "opencode": Cli(
-        "opencode",
-        lambda _url: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
-        _settle_opencode,
-        ("run",),
-        ("run", "--continue"),
-        (),
-    ),
-}
+CLIS = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=dict[str, Cli])
 
 
 def found(agent: str) -> Path | None:
@@ -162,7 +48,11 @@ class Person:
         self.program = program
         self.work.mkdir(parents=True)
         (self.work / "check.sh").write_text("echo '1 failed'\nexit 1\n")
-        self.cli.settle(home, model_url)
+        put = {"URL": model_url, "WORK": str(self.work)}
+        for name, text in self.cli.files.items():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_text(Template(text).safe_substitute(put), encoding="utf-8")
+        variables = {name: Template(value).safe_substitute(put) for name, value in self.cli.variables.items()}
         self.environment = {
             "PATH": f"{self.program.parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
@@ -171,7 +61,7 @@ class Person:
             "HTTP_PROXY": NOWHERE,
             "HTTPS_PROXY": NOWHERE,
             "NO_PROXY": "127.0.0.1,localhost",
-            **self.cli.variables(model_url),
+            **variables,
         }
         subprocess.run(["git", "init", "-q"], cwd=self.work, env=self.environment, check=True)
 
