@@ -1,4 +1,4 @@
-"""Intake takes or refuses everything as documented; what was taken can be replayed and read.
+"""Intake, and the command line's batches, are taken or refused as documented; what was taken can be replayed and read.
 
 `make fuzz` tries many times as much; docs/security.md.
 """
@@ -8,18 +8,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
+from uuid import UUID
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import inspect
 
+from aggregates.capture.events import CaptureMetrics, CapturePrompt, CaptureRecords, CaptureResponse, CompleteSetup
+from aggregates.decide import AnyCommand
+from aggregates.records.record import Point
+from aggregates.sub_sessions.sub_session import EditTitle
+from svc.hook.captures import AGENTS, captured
+from svc.hook.machine import Connection, OpenPrompt
 from tests.fuzz.mill import MILL, Mill, drawn_ids
-from tests.fuzz.odd import as_json, bent, damaged, examples, packed
+from tests.fuzz.odd import as_json, bent, damaged, examples, packed, values
+from tests.support.log import named
 from tests.support.otlp import SPAN, claude, log, logs, metrics, span, traces
-from tests.support.people import NOW_US as CLOCK_US
+from tests.support.people import ACME, ANA, NOW_US
 
 DOCUMENTED = {200, 201, 204, 400, 404, 409, 413, 415}
 """What docs/wire.md says of intake, but for credentials, capacity and time."""
-START_NANO = (CLOCK_US - 4 * 3_600_000_000) * 1_000
+START_NANO = (NOW_US - 4 * 3_600_000_000) * 1_000
 GIVEN: dict[str, list[Any]] = json.loads(Path(__file__).with_name("bodies.json").read_text(encoding="utf-8"))
 
 
@@ -109,3 +120,140 @@ async def test_the_examples_are_taken_as_they_stand() -> None:
             status = await sent(mill, Move(path, as_json(body), {}))
             assert status in (200, 201, 204) or path == "override", (path, body, status)
     await mill.check(Random(0))
+
+
+# --- what a hook makes of a changed message --------------------------------------------------------------
+
+AT = NOW_US / 1e6
+CONNECTION = Connection("claude-code", "http://127.0.0.1:9", "svc_key")
+_COMMON = {"session_id": "s1", "cwd": "/home/ana/shop", "prompt_id": "p1", "timestamp": "2026-08-01T09:00:00Z"}
+TOLD: list[Any] = [call | _COMMON for call in GIVEN["calls of hooks"]]
+
+
+@examples(40)
+@given(st.lists(st.tuples(st.sampled_from(AGENTS), bent(TOLD)), min_size=1, max_size=4), st.randoms())
+async def test_what_a_hook_sends_is_taken(calls: list[tuple[str, Any]], chance: Random) -> None:
+    """No call breaks, and nothing is sent that intake would refuse for good, which would lose it."""
+    mill = MILL.empty()
+    remembered: dict[str, OpenPrompt] = {}
+    for number, (agent, told) in enumerate(calls):
+        if not isinstance(told, dict):
+            continue
+        with drawn_ids(chance):
+            found = captured(CONNECTION, agent, told, remembered.get, AT + number)
+        if found is None:
+            continue
+        known = remembered.get(found.session, OpenPrompt(str(UUID(int=1)), AT))
+        remembered[found.session], letter = found.prompt or known, found.letter
+        if letter is None:
+            continue
+        answer = await mill.intake.post(letter.path, json.dumps(letter.body).encode())
+        refused = answer.status == 404 and found.kind == "response"
+        assert answer.status in (200, 201, 204) or refused, (letter, answer)
+        assert b"partialSuccess" not in answer.body, (letter, answer)
+    if chance.random() < 0.2:
+        await mill.check(chance)
+
+
+@pytest.mark.parametrize("session", ["\0", "half \ud83d", "\ufffd"])
+def test_a_session_of_a_broken_name_is_none(session: str) -> None:
+    """Mended it would be taken for another one that is broken elsewhere, and what it sends would be refused."""
+    assert captured(CONNECTION, "claude-code", TOLD[5] | {"session_id": session}, lambda session: None, AT) is None
+
+
+@pytest.mark.parametrize("duration", [float("nan"), float("inf"), -1, 10**40, "12", None])
+async def test_a_duration_that_is_none_is_left_out(duration: object) -> None:
+    """The tool call is told all the same."""
+    found = captured(CONNECTION, "claude-code", TOLD[4] | {"duration_ms": duration}, lambda session: None, AT)
+    assert found is not None
+    assert found.letter is not None
+    assert "duration_ms" not in str(found.letter.body)
+    assert (await MILL.empty().intake.post(found.letter.path, found.letter.body)).json == {}
+
+
+# --- every batch that the command line's types allow -----------------------------------------------------
+
+COMMANDS_OF: tuple[type[AnyCommand], ...] = (
+    *(CapturePrompt, CaptureResponse, CaptureRecords, CaptureRecords, CaptureMetrics, EditTitle, CompleteSetup),
+)
+_HOUR_US = 3_600_000_000
+_INTEGERS = st.sampled_from([0, 1, 5, 900, 2**31, 2**53, 2**63 - 1, -1, -(2**63), 2**64 - 1]) | st.integers(0, 40)
+_TIMES = st.integers(0, 20).map(lambda step: NOW_US - 6 * _HOUR_US + step * _HOUR_US // 4) | _INTEGERS
+_TEXTS = st.sampled_from(
+    ["s1", "s1", "s2", "p1", "", "x", "\0", "<b>", "Fix src/app.py and run pytest", "thanks", "m", "{}", "[", "é" * 80]
+)
+_LEAVES: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
+    inspect.BoolType: st.booleans(),
+    inspect.BytesType: st.binary(max_size=20),
+    inspect.FloatType: st.sampled_from([0.0, -1.0, 2.5, 1e300, float("inf"), float("nan")]),
+    inspect.IntType: _INTEGERS,
+    inspect.NoneType: st.none(),
+    inspect.StrType: _TEXTS,
+    inspect.UUIDType: st.sampled_from([named("one"), named("two")]),
+}
+
+
+def _leaf(kind: inspect.Type, name: str) -> st.SearchStrategy[Any] | None:
+    """Odd ones among them."""
+    return _TIMES if name.endswith("_us") and isinstance(kind, inspect.IntType) else _LEAVES.get(type(kind))
+
+
+def _of_ana(command: Any) -> AnyCommand:
+    found: AnyCommand = msgspec.structs.replace(command, organization_id=ACME, developer_id=ANA)
+    return found
+
+
+async def batch(mill: Mill, commands: object) -> int:
+    headers = {"Content-Type": "application/msgpack"}
+    return (await mill.admin.post("/v1/admin/control/capture", msgspec.msgpack.encode(commands), headers)).status
+
+
+COMMANDS = st.one_of(*(values(inspect.type_info(kind), _leaf) for kind in COMMANDS_OF)).map(_of_ana)
+
+
+@examples(20)
+@given(st.lists(COMMANDS, min_size=1, max_size=6), st.randoms(use_true_random=False))
+async def test_what_the_command_line_may_send_can_be_replayed(commands: list[AnyCommand], chance: Random) -> None:
+    """200 with a reply to each, or 400."""
+    mill = MILL.empty()
+    assert await batch(mill, commands) in (200, 400)
+    await mill.check(chance)
+
+
+@pytest.mark.parametrize("text", ["\u03c0\u03d1 in Greek", "plain"])
+async def test_an_integer_that_no_table_takes_is_refused(text: str) -> None:
+    """With the whole batch; letters whose bytes look like one are none."""
+    mill = MILL.empty()
+    common: dict[str, Any] = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one"), "source": text}
+    command = CapturePrompt(agent_session_id="s1", text=text, original_char_count=2**63 - 1, **common)
+    large = msgspec.structs.replace(command, original_char_count=2**63)
+    for sent, status in ((large, 400), (command, 200)):
+        assert await batch(mill, [sent]) == status
+        assert bool(mill.events) == (status == 200)
+
+
+@pytest.mark.parametrize("content", [{"output_tokens": 2**53}, {"elapsed_ms": 1e300}, {"cost_usd": 1e300}], ids=str)
+async def test_a_figure_no_response_can_have_is_refused(content: dict[str, float]) -> None:
+    """With the whole batch: rounded to a whole number, it would fit no event."""
+    mill = MILL.empty()
+    common = {"organization_id": ACME, "developer_id": ANA, "prompt_id": named("one"), "type": "capture-response"}
+    assert await batch(mill, [{**common, "content": content}]) == 400
+    assert not mill.events
+
+
+@pytest.mark.parametrize("origin", [-1, 0, 7])
+async def test_a_point_whose_export_does_not_hold_it_is_shown_without_attributes(origin: int) -> None:
+    point = Point(record_id="r", at_us=NOW_US - _HOUR_US, name="lines", kind="sum", origin=origin, value=1.0)
+    command = CaptureMetrics(
+        organization_id=ACME,
+        developer_id=ANA,
+        agent_session_id=None,
+        source="claude-code",
+        decoder_version=1,
+        points=(point,),
+        raw="{}",
+    )
+    mill = MILL.empty()
+    assert await batch(mill, [command]) == 200
+    (shown,) = (await mill.api.get("/v1/telemetry/metrics")).json["records"]
+    assert shown["attributes_json"] in (None, "{}")
