@@ -20,6 +20,31 @@ _STEPS_PER_LINE_MAX = 64
 """So many comparisons a line aligning may take; of texts with many equal lines the rest counts as replaced."""
 Changed = tuple[int | None, int | None]  # lines added and removed; None where that was not observed
 NOT_OBSERVED: Changed = (None, None)
+ToolEffect = Literal["edit", "write", "shell", "read", "other"]
+_NAMES = tomllib.loads((get_data(__name__, "tools.toml") or b"").decode())
+_TOOLS, _VERBS = (
+    {name: effect for effect, names in _NAMES[table].items() for name in names.split()} for table in ("tools", "verbs")
+)
+_MEMBERS: dict[str, list[str]] = {what: names.split() for what, names in _NAMES["members"].items()}
+_OF_FILES = frozenset(_NAMES["of_files"].split())
+_NAME_CHARACTERS_MAX = 200
+COMMAND_BYTES_MAX = 8192
+_SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_PATCHED_FILE = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)  # how agents mark a value that they shortened
+
+
+def tool_effect(tool_name: str) -> ToolEffect:
+    """What a tool does; `other` (not mutating) where its name says nothing. An MCP tool is known by its first verb."""
+    name = tool_name[:_NAME_CHARACTERS_MAX]
+    tool = name.rsplit("__", 1)[-1] if name.startswith("mcp__") else name
+    known = _TOOLS.get(tool.lower())
+    if known is not None or not name.startswith("mcp__"):
+        return known or "other"
+    words = [word.lower() for word in _WORD.findall(tool)]
+    effect: ToolEffect = _VERBS.get(words[0] if words else "", "other")
+    return "other" if effect in ("edit", "write") and _OF_FILES.isdisjoint(words) else effect
 
 
 def changed_lines(tool: str, arguments: dict[str, Any], result: object = None) -> Changed:
@@ -42,7 +67,7 @@ def changed_lines(tool: str, arguments: dict[str, Any], result: object = None) -
     if (patch := _patch(arguments)) is not None:
         signed = _signed(patch.splitlines())
         return signed if any(signed) else NOT_OBSERVED
-    old, new = _first(arguments, _OLD), _first(arguments, _NEW)
+    old, new = _first(arguments, "old"), _first(arguments, "new")
     if old is not None and new is not None:
         return _replaced(old, new)
     content = arguments.get("content", arguments.get("file_text"))
@@ -94,16 +119,6 @@ def _kept(before: list[str], after: list[str]) -> int:
     return kept
 
 
-_PATHS = ("file_path", "notebook_path", "filePath", "absolute_path", "path", "fileName")
-_COMMANDS = ("command", "cmd", "full_command")
-_OLD = ("old_string", "oldString", "old_str")
-_NEW = ("new_string", "newString", "new_str")
-_PATCHES = ("patch", "input", "patchText")
-_SHELLS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
-_PATCHED_FILE = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
-_CUT = re.compile(r"…\[|\[TRUNCATED|\.\.\.\[truncated", re.IGNORECASE)  # how agents mark a value that they shortened
-
-
 PATCHED_FILES_MAX = 100  # of a patch of more files the first ones are told apart
 
 
@@ -133,13 +148,14 @@ def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False) 
     known = dict(arguments)
     patch = _patch(known) or ""
     patched = _patched(patch) if whole and effect == "edit" else []
-    path = _first(known, _PATHS)
+    path = _first(known, "path")
     if path is None and (named := _PATCHED_FILE.search(patch)):
         path = named.group(1).strip()
+    digest = blake2b(msgspec.json.encode(known, order="sorted"), digest_size=16).hexdigest()
     return ToolInput(
         path=path or None if effect in ("edit", "write", "read") else None,
         command=_command(known) if effect == "shell" else None,
-        key=input_key(tool, known) if whole else None,
+        key=f"{tool}\x1f{digest}" if whole else None,
         lines=changed_lines(tool, known) if whole and effect in ("edit", "write") else NOT_OBSERVED,
         background=effect == "shell" and (known.get("run_in_background") or known.get("background")) is True,
         more=tuple(patched[1:]),
@@ -148,7 +164,7 @@ def tool_input(tool: str, arguments: Mapping[str, Any], *, whole: bool = False) 
 
 def _command(arguments: dict[str, Any]) -> str | None:
     """The shell's text; of a list, what a shell is told to run, else the words joined."""
-    found = next((arguments[key] for key in _COMMANDS if arguments.get(key)), None)
+    found = next((arguments[key] for key in _MEMBERS["command"] if arguments.get(key)), None)
     if isinstance(found, list) and found and all(isinstance(word, str) for word in found):
         told = len(found) > 2 and found[0] in _SHELLS and found[1] in ("-c", "-lc", "-ic")
         found = found[2] if told else shlex.join(found)
@@ -156,7 +172,7 @@ def _command(arguments: dict[str, Any]) -> str | None:
 
 
 def _patch(arguments: dict[str, Any]) -> str | None:
-    patches = (arguments.get(key) for key in _PATCHES)
+    patches = (arguments.get(key) for key in _MEMBERS["patch"])
     return next((each for each in patches if isinstance(each, str) and "*** " in each), None)
 
 
@@ -168,42 +184,8 @@ def _patched(patch: str) -> list[ChangedFile]:
     return [ChangedFile(path, *_signed(part.splitlines())) for path, part in parts]
 
 
-def _first(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((arguments[key] for key in keys if isinstance(arguments.get(key), str)), None)
-
-
-ToolEffect = Literal["edit", "write", "shell", "read", "other"]
-_NAMES = tomllib.loads((get_data(__name__, "tools.toml") or b"").decode())
-
-
-def _effects(table: dict[ToolEffect, str]) -> dict[str, ToolEffect]:
-    return {name: effect for effect, names in table.items() for name in names.split()}
-
-
-_TOOLS, _VERBS = _effects(_NAMES["tools"]), _effects(_NAMES["verbs"])
-_OF_FILES = frozenset(_NAMES["of_files"].split())
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NAME_CHARACTERS_MAX = 200
-
-
-def tool_effect(tool_name: str) -> ToolEffect:
-    """What a tool does; `other` (not mutating) where its name says nothing. An MCP tool is known by its first verb."""
-    name = tool_name[:_NAME_CHARACTERS_MAX]
-    tool = name.rsplit("__", 1)[-1] if name.startswith("mcp__") else name
-    known = _TOOLS.get(tool.lower())
-    if known is not None or not name.startswith("mcp__"):
-        return known or "other"
-    words = [word.lower() for word in _WORD.findall(tool)]
-    effect: ToolEffect = _VERBS.get(words[0], "other") if words else "other"
-    return "other" if effect in ("edit", "write") and _OF_FILES.isdisjoint(words) else effect
-
-
-COMMAND_BYTES_MAX = 8192
-
-
-def input_key(tool: str, arguments: dict[str, Any]) -> str:
-    """Equal for two calls of one tool with the same input, whatever the order of its members."""
-    return f"{tool}\x1f{blake2b(msgspec.json.encode(arguments, order='sorted'), digest_size=16).hexdigest()}"
+def _first(arguments: dict[str, Any], what: str) -> str | None:
+    return next((arguments[key] for key in _MEMBERS[what] if isinstance(arguments.get(key), str)), None)
 
 
 def bounded_command(command: str) -> str:

@@ -1,11 +1,13 @@
 """What the log events of each agent mean, and whose session they name. Session files are read by the same rules."""
 
 import re
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal
 
+import msgspec
 from msgspec.structs import replace
 
-from aggregates.records.record import LABEL_CHARACTERS_MAX
+from aggregates.records.record import LABEL_CHARACTERS_MAX, RecordKind
 from aggregates.records.tools import Changed, bounded_command, tool_effect, tool_input
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
 from aggregates.telemetry.otlp import (
@@ -21,8 +23,9 @@ from aggregates.telemetry.otlp import (
     text,
     usd_nano,
 )
-from aggregates.telemetry.outcomes import tool_outcome
+from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
+Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
 _FAILED_FROM = 400
 
 # Claude Code: its events' names come with and without `claude_code.` before them. Every request, its tokens and its
@@ -260,103 +263,69 @@ def counted_lines(stat: dict[str, Any]) -> Changed | None:
     return None if counts == [None, None] else (counts[0], counts[1])
 
 
-Agent = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "svc", "unknown"]
-SDK_SESSION = "ai.telemetry.metadata.sessionId"  # where programs that know sessions name them, besides `session.id`
+def _gemini_command(event: SourceEvent) -> list[RecordDraft]:
+    clears = text(event.attributes, "command") == "clear"
+    return event.only("session_start", source="clear") if clears else event.other()
 
 
-class _Vocabulary(NamedTuple):
-    prefix: str  # what the names of its log events begin with
-    prompt: str | None  # the attribute that names the prompt; None: the trace does
-    sessions: tuple[str, ...]  # what names the agent session, the first that is there
-    readers: dict[str, Reader]  # of its log events, by their names without the prefix
+def _stop_failure(event: SourceEvent) -> list[RecordDraft]:
+    status = STATUSES.get(text(event.attributes, "error") or "")
+    return event.error(text(event.attributes, "error.message", "error"), status)
 
 
-_UNKNOWN = _Vocabulary("", None, ("session.id", "gen_ai.conversation.id", "conversation.id", SDK_SESSION), {})
-_SPOKEN: dict[Agent, _Vocabulary] = {
-    "claude-code": _Vocabulary(
-        CLAUDE_PREFIX,
-        "prompt.id",
-        ("session.id",),
-        {
-            "user_prompt": _claude_prompt,
-            "assistant_response": _claude_response,
-            "api_request": _claude_request,
-            "api_error": _claude_error,
-            "api_refusal": _claude_refusal,
-            "tool_result": _claude_tool,
-            "tool_decision": _claude_decision,
-            "compaction": _claude_compaction,
-            "subagent_completed": lambda event: event.only(
-                "subagent",
-                **event.told(
-                    source=("agent_type", "agent.name"), model=("final_model", "model"), duration_ms="duration_ms"
-                ),
-            ),
-        },
-    ),
-    "codex": _Vocabulary(
-        "codex.",
-        None,
-        ("conversation.id",),
-        {
-            "conversation_starts": lambda event: event.only("session_start", **event.told(model="model")),
-            "user_prompt": lambda event: event.prompt("prompt"),
-            "api_request": _codex_attempt,
-            "sse_event": _codex_stream,
-            "tool_decision": _codex_decision,
-            "tool_result": _codex_tool,
-        },
-    ),
-    "gemini": _Vocabulary(
-        "gemini_cli.",
-        "prompt_id",
-        ("session.id", "gen_ai.conversation.id"),
-        {
-            "config": lambda event: event.only("session_start", **event.told(model="model")),
-            "slash_command": lambda event: (
-                event.only("session_start", source="clear")
-                if text(event.attributes, "command") == "clear"
-                else event.other()
-            ),
-            "user_prompt": lambda event: event.prompt("prompt"),
-            "api_response": _gemini_response,
-            "api_error": _gemini_error,
-            "tool_call": _gemini_tool,
-            "chat_compression": lambda event: event.only("compaction"),
-            "agent.finish": lambda event: event.only(
-                "subagent", **event.told(source="agent_name", duration_ms="duration_ms")
-            ),
-        },
-    ),
-    # What `svc hook` reports: how a session began and ended, what stopped an answer, and tool details that an agent's
-    # own telemetry lacks.
-    "svc": _Vocabulary(
-        "svc.",
-        "prompt.id",
-        ("session.id",),
-        {
-            "session_start": lambda event: event.only("session_start", **event.told(source="source", model="model")),
-            "session_end": lambda event: event.only("session_end", **event.told(source="reason")),
-            "tool_result": _claude_tool,
-            "interruption": lambda event: event.only("interruption"),
-            "stop_failure": lambda event: event.error(
-                text(event.attributes, "error.message", "error"), STATUSES.get(text(event.attributes, "error") or "")
-            ),
-        },
-    ),
-    "copilot": _Vocabulary("copilot_chat.", None, ("gen_ai.conversation.id", "session.id"), {}),
-    "opencode": _Vocabulary("opencode.", None, ("session.id", SDK_SESSION), {}),
+class _Vocabulary(msgspec.Struct):
+    """How one agent names things; `readers` are those of its log events, by their names without the prefix."""
+
+    prefix: str
+    sessions: list[str]
+    prompt: str | None = None
+    events: dict[str, dict[str, Any]] = {}
+    readers: dict[str, Reader] = {}
+
+
+def _plain(kind: RecordKind, words: Sequence[str] = (), **fields: Any) -> Reader:
+    """Reads an event that needs no more than its kind, and fields by their attributes."""
+    return lambda event: event.only(kind, words=event.said(*words), **event.told(**fields))
+
+
+_SPOKEN = msgspec.convert(VOCABULARY["agents"], dict[Agent, _Vocabulary])
+_READERS: dict[Agent, dict[str, Reader]] = {
+    "claude-code": {
+        "user_prompt": _claude_prompt,
+        "assistant_response": _claude_response,
+        "api_request": _claude_request,
+        "api_error": _claude_error,
+        "api_refusal": _claude_refusal,
+        "tool_result": _claude_tool,
+        "tool_decision": _claude_decision,
+        "compaction": _claude_compaction,
+    },
+    "codex": {
+        "api_request": _codex_attempt,
+        "sse_event": _codex_stream,
+        "tool_decision": _codex_decision,
+        "tool_result": _codex_tool,
+    },
+    "gemini": {
+        "slash_command": _gemini_command,
+        "api_response": _gemini_response,
+        "api_error": _gemini_error,
+        "tool_call": _gemini_tool,
+    },
+    "svc": {"tool_result": _claude_tool, "stop_failure": _stop_failure},
 }
+for _agent, _spoken in _SPOKEN.items():
+    _spoken.readers = {name: _plain(**told) for name, told in _spoken.events.items()} | _READERS.get(_agent, {})
 
 
 def agent_of_log(sender: Agent, *names: str | None) -> Agent:
     """By the prefix of the event's name, wherever it stands, which is the agent's own; else by who sends."""
-    found = (agent for each in names if each for agent, spoken in _SPOKEN.items() if each.startswith(spoken.prefix))
-    return next(found, sender)
+    named = ((each, agent, spoken.prefix) for each in names if each for agent, spoken in _SPOKEN.items())
+    return next((agent for each, agent, prefix in named if prefix and each.startswith(prefix)), sender)
 
 
 def log_drafts(agent: Agent, event: SourceEvent) -> list[RecordDraft]:
-    spoken = _SPOKEN.get(agent, _UNKNOWN)
+    spoken = _SPOKEN[agent]
     reader = spoken.readers.get((event.name or "").removeprefix(spoken.prefix))
     if spoken.readers:
         event.prompt_id = event.trace_id if spoken.prompt is None else identifier(event.attributes, spoken.prompt)
@@ -367,7 +336,7 @@ def session_of(agent: Agent, attributes: Attributes, resource: Attributes) -> st
     """The agent session that a record names, else its resource. Raises `Fault` where it cannot be one."""
     # VS Code's resource names a window, which is no session.
     for place in (attributes,) if agent == "copilot" else (attributes, resource):
-        for key in _SPOKEN.get(agent, _UNKNOWN).sessions:
+        for key in _SPOKEN[agent].sessions:
             value = place.get(key)
             if not isinstance(value, str) or not value or value.isspace():
                 continue

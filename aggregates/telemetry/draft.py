@@ -1,9 +1,7 @@
 """What is drafted of an agent's work: records with their texts, and the exchanges of a session file."""
 
 import re
-import tomllib
 from collections.abc import Callable
-from pkgutil import get_data
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -100,7 +98,6 @@ class Taken(msgspec.Struct):
         return True
 
 
-VOCABULARY: dict[str, Any] = tomllib.loads((get_data(__name__, "vocabulary.toml") or b"").decode())
 _REDACTED = ("<REDACTED>", "[REDACTED]")
 _READ: dict[str, Callable[..., object]] = {
     **dict.fromkeys(("model", "tool", "source"), name),

@@ -14,8 +14,9 @@ from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeani
 from aggregates.telemetry import otlp, spans
 from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
 from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
-from aggregates.telemetry.draft import VOCABULARY, Reader, RecordDraft, SourceEvent
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Metric, Rest, Section, SectionContext, Signal, context_of, without_rest
+from aggregates.telemetry.outcomes import VOCABULARY
 from aggregates.times import parse_instant
 
 T = TypeVar("T")

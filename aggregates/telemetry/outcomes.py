@@ -5,13 +5,19 @@ agent at a place of its own, and nowhere else: what a command printed is not loo
 """
 
 import re
-from typing import NamedTuple
+import tomllib
+from pkgutil import get_data
+from typing import Any, NamedTuple
 
 from aggregates.telemetry.otlp import json_object
 
+VOCABULARY: dict[str, Any] = tomllib.loads((get_data(__name__, "vocabulary.toml") or b"").decode())
 EDGE_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters at its beginning, or at its end
 _PARTS_MAX = 64
 _DEPTH_MAX = 4  # of a result in parts so many are looked at, and so deep
+_CODES = ("exit_code", "exitCode", "exit")
+_ERRORS = ("isError", "is_error")
+_NEVER = re.compile(r"(?!)")  # for what an agent does not say
 
 
 class ToolOutcome(NamedTuple):
@@ -19,66 +25,25 @@ class ToolOutcome(NamedTuple):
     stopped: bool = False  # by a person
 
 
-_NEVER = re.compile(r"(?!)")
-
-
 class _Wording(NamedTuple):
-    """How an agent puts it, for `search`; a pattern that nothing matches for what it does not say."""
-
     code: re.Pattern[str] = _NEVER
     running: re.Pattern[str] = _NEVER
-    at_end: bool = False  # whether these two stand at the end of a result, else at its beginning, like all that follow
     stopped: re.Pattern[str] = _NEVER
     failed: re.Pattern[str] = _NEVER
     good: re.Pattern[str] = _NEVER
+    at_end: bool = False
     of_failures: bool = False
-    """Whether it says so of failures only: what else begins like that was printed by a command."""
 
 
-_CODEX_HEAD = r"\A(?:(?:Chunk ID|Wall time)[^\n]*\n)*"
-_GEMINI_HEAD = r"\A(?:<untrusted_context>\n)?"
 _WORDINGS = {
-    "claude-code": _Wording(
-        code=re.compile(r"\A\s*(?:Error: )?Exit code (-?\d+)\b"),
-        stopped=re.compile(r"\[Request interrupted by user"),
-        of_failures=True,
-    ),
-    "codex": _Wording(
-        # A patch that was applied in a shell's stead has a second header.
-        code=re.compile(
-            _CODEX_HEAD + r"(?:Process exited with code|Exit code:|Output:\nExit code:(?= -?\d+\nWall time:)) (-?\d+)"
-        ),
-        running=re.compile(_CODEX_HEAD + r"Process running with session ID|\AScript running with cell ID"),
-        stopped=re.compile(_CODEX_HEAD + "aborted by user"),
-        failed=re.compile(
-            r"\A(?:Script failed|apply_patch verification failed|exec_command failed|execution error:"
-            r"|unsupported call:)"
-        ),
-        good=re.compile(r"\A(?:Script completed|Success\. Updated the following files)"),
-    ),
-    "gemini": _Wording(
-        code=re.compile(
-            r"^Exit Code: (-?\d+)(?:\n(?:Signal|Background PIDs|Process Group PGID):[^\n]*)*"
-            r"\s*(?:</untrusted_context>\s*)?\Z",
-            re.MULTILINE,
-        ),
-        running=re.compile(_GEMINI_HEAD + r"Command (?:moved to|is running in) background"),
-        at_end=True,
-        # Who denies a call has not stopped the agent.
-        stopped=re.compile(
-            _GEMINI_HEAD
-            + r"(?:\[Operation Cancelled\] (?!Reason: User (?:did not allow|denied))|Command was cancelled by user)"
-        ),
-    ),
-    "copilot": _Wording(
-        code=re.compile(r"\b(?:completed|exited) with exit code (-?\d+)>?\s*\Z"),
-        running=re.compile(r"\bis still running\b[^\n]*>\s*\Z"),
-        at_end=True,
-    ),
+    agent: _Wording(
+        **{name: re.compile(each) for name, each in told.items() if isinstance(each, str)},
+        at_end=told.get("at_end", False),
+        of_failures=told.get("of_failures", False),
+    )
+    for agent, told in VOCABULARY["outcomes"].items()
 }
 _SILENT = _Wording()
-_CODES = ("exit_code", "exitCode", "exit")
-_ERRORS = ("isError", "is_error")
 
 
 def tool_outcome(agent: str, result: object, flag: bool | None = None) -> ToolOutcome:

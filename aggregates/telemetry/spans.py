@@ -18,9 +18,9 @@ import msgspec
 from aggregates.reading.readings import TITLE, maker_of
 from aggregates.records.tools import tool_input
 from aggregates.telemetry.agents import Agent
-from aggregates.telemetry.draft import VOCABULARY, Reader, RecordDraft, SourceEvent, request_tokens
+from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent, request_tokens
 from aggregates.telemetry.otlp import JSON_CHARACTERS_MAX, Attributes, Plain, count, identifier, json_object, name, text
-from aggregates.telemetry.outcomes import tool_outcome
+from aggregates.telemetry.outcomes import VOCABULARY, tool_outcome
 
 OPERATION = "gen_ai.operation.name"
 _REQUESTS = ("chat", "text_completion", "generate_content")

@@ -11,20 +11,14 @@ from aggregates.telemetry.outcomes import tool_outcome
 from svc.importing.exchange import Timed, microseconds, text_in
 
 HEAD_CHARACTERS_MAX = 500  # what a result says of itself stands in so many characters
-_EVENTS = frozenset(
-    {
-        *("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "context_compacted"),
-        *("user_message", "agent_message", "token_count", "exec_command_end", "patch_apply_end", "mcp_tool_call_end"),
-        "error",
-    }
+_EVENTS = (
+    *("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted", "context_compacted", "error"),
+    *("user_message", "agent_message", "token_count", "exec_command_end", "patch_apply_end", "mcp_tool_call_end"),
 )
-_ITEMS = frozenset(
-    {
-        *("function_call", "custom_tool_call", "local_shell_call"),
-        *("function_call_output", "custom_tool_call_output"),
-    }
+_ITEMS = (
+    *("function_call", "custom_tool_call", "local_shell_call", "function_call_output", "custom_tool_call_output"),
 )
-_LINES = frozenset({"turn_context", "token_usage_record", "compacted"})
+_LINES = ("turn_context", "token_usage_record", "compacted")
 
 
 class HistoryBase(msgspec.Struct, frozen=True):
