@@ -169,12 +169,11 @@ class Reader(ABC):
     def _ask(self, prompt: TypedPrompt) -> None:
         """Begin an exchange; what an agent wrote in a person's place is noted, and goes on with the one before."""
         maker = maker_of(prompt.text)
-        if maker is not None:
-            if maker not in (CONTEXT, PRINTED):
-                self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
-            return
-        self._cut()
-        self._open.prompt, self._open.last_us = prompt, prompt.at_us
+        if maker is None:
+            self._cut()
+            self._open.prompt, self._open.last_us = prompt, prompt.at_us
+        elif maker not in (CONTEXT, PRINTED):
+            self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
 
     def _session_seen(self, at_us: int) -> None:
         """Note the session's start, once however many of its lines or files tell of it."""
@@ -202,8 +201,7 @@ class Reader(ABC):
 
     def _cut(self, *, finished: bool = True) -> None:
         """End the exchange: calls that still run get no result any more."""
-        done, self._open = self._open, _Open()
-        self._running = {}
+        done, self._open, self._running = self._open, _Open(), {}
         drafts = tuple(draft for item in done.items for draft in item.drafts)
         answer = None
         if done.prompt is not None and done.answer:
@@ -283,25 +281,25 @@ class Format(NamedTuple):
         other = f", or ${self.variable}/{self.below}" if self.variable else ""
         return f"{self.home}/{self.below}{other}"
 
-
-def files_under(path: Path, transcripts: Format) -> list[Path]:
-    """The transcripts under a path, or the one file that was named. Raises `FileNotFoundError`."""
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise FileNotFoundError(f"no transcripts: {path} does not exist")
-    found = (each for each in path.rglob("*") if transcripts.is_transcript(each) and each.is_file())
-    return sorted(found, key=lambda file: (*transcripts.order(file), str(file)))
+    def files_under(self, path: Path) -> list[Path]:
+        """The transcripts under a path, or the one file that was named. Raises `FileNotFoundError`."""
+        if path.is_file():
+            return [path]
+        if not path.is_dir():
+            raise FileNotFoundError(f"no transcripts: {path} does not exist")
+        found = (each for each in path.rglob("*") if self.is_transcript(each) and each.is_file())
+        return sorted(found, key=lambda file: (*self.order(file), str(file)))
 
 
 def by_beginning(file: Path) -> tuple[int, int]:
     """The time of the first line that has one, and the size: a fork begins with its original's lines and is longer."""
     try:
+        size_bytes = file.stat().st_size
         for raw in islice(lines_of(file), HEAD_LINES_MAX):
             with suppress(ValueError, RecursionError):
                 at_us = msgspec.convert(decode_object(raw), Timed).at_us
                 if at_us is not None:
-                    return at_us, file.stat().st_size
-        return 0, file.stat().st_size
+                    return at_us, size_bytes
+        return 0, size_bytes
     except OSError:
         return 0, 0  # the import will name it

@@ -21,7 +21,7 @@ from svc.hook.machine import KIB_BYTES, MIB_BYTES
 from svc.importing.claude_code import CLAUDE_CODE
 from svc.importing.codex import CODEX
 from svc.importing.copilot import COPILOT
-from svc.importing.exchange import Format, Memory, TornLine, files_under, lines_of
+from svc.importing.exchange import Format, Memory, TornLine, lines_of
 from svc.importing.gemini import GEMINI
 from svc.outward import Answer
 
@@ -257,7 +257,7 @@ async def import_into(
 
     report, seen = ImportReport(), Memory()
     waiting: deque[Sent] = deque()  # what became of these is not known yet
-    files = await trio.to_thread.run_sync(files_under, path, transcripts)
+    files = await trio.to_thread.run_sync(transcripts.files_under, path)
 
     def tick() -> None:
         progress(Progress(report.files, len(files), report.lines, report.prompts))
