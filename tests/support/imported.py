@@ -57,9 +57,9 @@ def records(exchanges: list[Exchange], *kinds: str) -> list[Record]:
     return [draft.record for each in exchanges for draft in each.drafts if draft.record.kind in kinds]
 
 
-def exchanges_of(agent: str, data: bytes, name: str) -> list[str]:
+def exchanges_of(agent: str, data: bytes, name: str, *, tokens: bool) -> list[str]:
     """As `shown`, but for the bare beginning of a session."""
-    return [line for exchange in read(agent, data, name) if (line := shown(exchange))]
+    return [line for exchange in read(agent, data, name) if (line := shown(exchange, tokens=tokens))]
 
 
 def prompts(exchanges: list[Exchange]) -> list[str]:
@@ -79,7 +79,7 @@ def told(actor: Actor) -> list[Any]:
     return sorted([*asked, *answers], key=str)
 
 
-def shown(exchange: Exchange, *, tokens: bool = True) -> str:
+def shown(exchange: Exchange, *, tokens: bool) -> str:
     """On one line: whose words they are, what was done about them, the answer, and whether more may come."""
     prompt, told = exchange.prompt, list[str]()
     for record in (draft.record for draft in exchange.drafts):

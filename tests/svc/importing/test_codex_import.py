@@ -58,51 +58,6 @@ def compacted(second: float) -> list[dict[str, Any]]:
     return [line("compacted", second, {"message": "so far"}), event("context_compacted", second)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        # Tokens told again count once, and a sum alone counts by its difference.
-        (
-            (*GO, total(2, USED), total(3, usage(300, 100, 25)), total(4, usage(300, 100, 25))),
-            ["go | 100+0 > 10 | 100+100 > 15 | …"],
-        ),
-        ((*GO, event("token_count", 5, info=None, rate_limits={"primary": {}})), ["go | …"]),
-        # A response told by a count and by a record is one request; of a remote compaction there is the record alone.
-        ((*GO, COUNT, RECORD, OF_COMPACTION), ["go | 100+0 > 10 | 50+0 > 5 | …"]),
-        ((*GO, RECORD, COUNT, OF_COMPACTION), ["go | 100+0 > 10 | 50+0 > 5 | …"]),
-        # A command's outcome is what its result says.
-        ((*GO, LS, output(3, "c1", '{"output":"","metadata":{"exit_code":2}}')), ["go | c1 shell False 1000 None | …"]),
-        ((*GO, LS, output(3, "c1", SLEPT)), ["go | c1 shell None 1000 None | …"]),
-        ((*GO, LS, output(3, "c1", {"content": "x", "success": False})), ["go | c1 shell False 1000 None | …"]),
-        # The user refused a call, by its result or by its event.
-        ((*GO, LS, output(3, "c1", "exec command rejected by user")), ["go | rejection shell | …"]),
-        ((*GO, LS, DECLINED), ["go | rejection shell | …"]),
-        # An aborted turn is an interruption; one that the user replaced by another prompt is none.
-        (
-            (
-                *(*GO, LS, output(5, "c1", "aborted by user after 3.0s")),
-                item("message", 5, **message("user", "<turn_aborted>\nThe user interrupted\n</turn_aborted>")),
-                *(event("turn_aborted", 5, reason="interrupted"), *prompted(9, "rather this", "t2")),
-                event("turn_aborted", 10, reason="replaced"),
-            ),
-            ["go | c1 shell None 3000 None | interruption", "rather this"],
-        ),
-        # A compaction told by a line and by an event is one.
-        (
-            (*GO, *compacted(2), tokens(3, usage(9, 0, 1)), *compacted(8)),
-            ["go | compaction | 9+0 > 1 | compaction | …"],
-        ),
-        # What comes after a finished turn stands apart, so that what was taken stays as it was.
-        (tuple(turn(10)), [WHOLE]),
-        ((*turn(10), line("compacted", 60, {"message": ""})), [WHOLE, "compaction | …"]),
-        # A prompt told as event and as item is one; an equal one later is another.
-        ((AS_ITEM, event("user_message", 1, message="go"), event("user_message", 60, message="go")), ["go", "go | …"]),
-    ],
-)
-def test_lines_become_exchanges(lines: tuple[dict[str, Any], ...], expected: list[str]) -> None:
-    assert imported.exchanges_of("codex", raw([meta(), *lines]), f"{STEM}.jsonl") == expected
-
-
 def test_an_older_file_has_prompts_answers_and_calls_but_no_times_and_no_tokens() -> None:
     """They stand at the session's beginning, in their order, and no duration is made up."""
     found = read(

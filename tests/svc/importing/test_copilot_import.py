@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from aggregates.telemetry.draft import Exchange
 from svc.importing.copilot import EventReader
 from svc.importing.exchange import Memory
 from svc.importing.importer import FORMATS
-from tests.support.imported import records, shown
+from tests.support.imported import records
 
 SESSION = "d0f8667b-3eea-41c2-9e39-d4197d3b4808"
 
@@ -57,56 +55,6 @@ EDIT = {"path": "a.py", "old_str": "x\n", "new_str": "y\nz\n"}
 
 def make(second: int = 2, **ended: Any) -> bytes:
     return ran(second, "c", "bash", {"command": "make test"}, **ended)
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        # A session that is resumed goes on.
-        (
-            (
-                *(
-                    asked(1, "Check it."),
-                    used(2, "chat_1"),
-                    said(3, "", "bash"),
-                    make(4, shellExecution={"exitCode": 1}),
-                ),
-                *(said(6, "It fails."), begun(7, "session.resume")),
-                *(asked(8, "<current_datetime>now</current_datetime>\n\nThank you."), said(9, "You are welcome.")),
-            ),
-            [
-                "Check it. | 600+400 > 11 | c bash False 1000 None | = 'It fails.'",
-                "Thank you. | = 'You are welcome.'",
-            ],
-        ),
-        # What is no line of an agent's is left out.
-        ((GO, b'{"type": ["abort"]}\n', said(2, "It went.")), ["Go on. | = 'It went.'"]),
-        # A command that ended badly has failed.
-        ((GO, make()), ["Go on. | c bash True 1000 None | …"]),
-        ((GO, make(success=False)), ["Go on. | c bash False 1000 None | …"]),
-        ((GO, make(result={"content": "<completed with exit code 4>"})), ["Go on. | c bash False 1000 None | …"]),
-        # An edit has its lines where it went well.
-        ((GO, ran(2, "c", "edit", EDIT)), ["Go on. | c edit True 1000 2 | …"]),
-        ((GO, ran(2, "c", "edit", EDIT, success=False)), ["Go on. | c edit False 1000 None | …"]),
-        # A sub-agent's prompt is no person's, its answer not the agent's; its requests count.
-        (
-            (
-                *(GO, ran(2, "c", "task", {"agent_type": "explore"}), asked(4, "Look around.", agentId="a")),
-                *(used(5, "chat_2", agentId="a"), said(6, "I looked.", agentId="a"), said(7, "It looked.")),
-            ),
-            ["Go on. | c task True 1000 None | c explore None None None | 600+400 > 11 | = 'It looked.'"],
-        ),
-        # A failure, and an interruption.
-        (
-            (GO, line(2, "session.error", {"message": "429", "statusCode": 429}), line(3, "abort", {"reason": "user"})),
-            ["Go on. | error 429 | interruption"],
-        ),
-    ],
-)
-def test_lines_become_exchanges(lines: tuple[bytes, ...], expected: list[str]) -> None:
-    _, (start, *exchanges) = read(begun(), *lines)
-    assert [draft.record.kind for draft in start.drafts] == ["session_start"]
-    assert [shown(each) for each in exchanges] == expected
 
 
 def test_a_prompt_has_its_folder_and_an_answer_its_time() -> None:

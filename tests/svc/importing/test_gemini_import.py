@@ -4,10 +4,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support import imported
-from tests.support.chats import SESSION, call, document, exchange, lines, message, said, tokens, user, write
+from tests.support.chats import SESSION, call, document, exchange, lines, said, user, write
 from tests.support.imported import Actor, captured
 
 DOCUMENT = "session-2026-03-02T10-00-7b8f1c2d.json"
@@ -26,53 +24,6 @@ NAMED = [{"text": "look at @a.py"}, {"text": "--- Content from referenced files 
 
 def ended(status: str) -> tuple[dict[str, Any], ...]:
     return GO, said("g1", 1, "", call("c1", "write_file", 2, status, content="a\nb"))
-
-
-@pytest.mark.parametrize(
-    ("entries", "expected"),
-    [
-        # A message that is written again is one: first without its tokens and calls, then with them.
-        ((GO, STARTED, {"$set": {"x": 1}}, RUNNING, DONE), ["go | 400+600 > 50 | None read_file True None None | …"]),
-        # A call that has not ended has no outcome.
-        (ended("success"), ["go | 400+600 > 50 | None write_file True None 2 | …"]),
-        (ended("error"), ["go | 400+600 > 50 | None write_file False None None | …"]),
-        (ended("cancelled"), ["go | 400+600 > 50 | rejection write_file | …"]),
-        (ended("executing"), ["go | 400+600 > 50 | None write_file None None None | …"]),
-        (ended("of tomorrow"), ["go | 400+600 > 50 | None write_file None None None | …"]),
-        # A request without tokens is not guessed; what was cached is part of the input, thoughts are output.
-        ((GO, said("g1", 1, "Hi.", tokens=None)), ["go | = 'Hi.' | …"]),
-        ((GO, said("g1", 1, "Hi.", tokens=tokens(100, 0, 7, 3))), ["go | 100+0 > 10 | = 'Hi.' | …"]),
-        # A cancelled request is an interruption; what comes after it stands apart.
-        (
-            (GO, message("info", "i1", 2, "Request cancelled."), said("g1", 3, "")),
-            ["go | interruption", "400+600 > 50 | …"],
-        ),
-        # An error of the API is a failed request, another one is none.
-        ((GO, message("error", "e1", 2, "[API Error: 429 Too Many Requests]")), ["go | error 429 | …"]),
-        ((GO, message("error", "e1", 2, "[API Error: quota (Status: EXHAUSTED)]")), ["go | error | …"]),
-        ((GO, message("error", "e2", 3, "Extension not found")), ["go | …"]),
-        # The agent itself goes on at once.
-        (
-            (GO, said("g1", 5, "Half."), user("u2", 5.5, "Please continue."), user("u3", 60, "Please continue.")),
-            ["go | 400+600 > 50 | = 'Half.'", "Please continue. | …"],
-        ),
-        # A prompt is what was typed, and not the files that were put into it.
-        ((user("u1", 0, NAMED, displayContent=[{"text": "look at @a.py"}]),), ["look at @a.py | …"]),
-        # A rewind and a compression take nothing back.
-        (
-            (GO, HI, {"$rewindTo": "u1"}, {"$set": {"messages": SHORTENED}}, user("u2", 9, "once more")),
-            ["go | 400+600 > 50 | = 'Hi.'", "once more | …"],
-        ),
-        # What the agent put in is no prompt.
-        ((user("u1", 0, "<state_snapshot>so far</state_snapshot>"),), ["prompt | …"]),
-        ((user("u1", 0, [{"text": "This is the Gemini CLI. We are setting up the context for our chat."}]),), ["…"]),
-        ((user("u1", 0, [{"functionResponse": {"name": "x", "response": {"output": "x"}}}]),), ["…"]),
-        ((user("u1", 0, "System: Please continue."),), ["…"]),
-        ((user("u1", 0, ""),), ["…"]),
-    ],
-)
-def test_messages_become_exchanges(entries: tuple[dict[str, Any], ...], expected: list[str]) -> None:
-    assert imported.exchanges_of("gemini", lines(*entries), "stem.jsonl") == expected
 
 
 async def test_a_document_that_was_carried_on_as_lines_counts_once(tmp_path: Path) -> None:
