@@ -1,12 +1,14 @@
 """Spans: Copilot's and those of other agents by the conventions for generative AI, and those of the AI SDK."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aggregates.records.record import OF_SUB_AGENT
 from tests.support.otlp import NOW_US, TRACE, Attributes, Taken, log, logs, span, taken, traces
+from tests.support.tables import lines_of
 
 AGENT, CHAT, INNER, TOOL = "a" * 16, "b" * 16, "c" * 16, "d" * 16
 USAGE = {
@@ -84,37 +86,6 @@ def test_a_chat_without_an_agent_is_request_and_prompt_in_one() -> None:
 
 FAILED = {"status": {"code": 2, "message": "429, retry after 5s"}}
 EDITED = {"filePath": "a", "oldString": "x", "newString": "y\nz"}
-
-
-@pytest.mark.parametrize(
-    ("told", "shown"),
-    [
-        (tool("run_in_terminal", {"command": "dotnet test"}), "tool run_in_terminal ok dotnet test"),
-        (tool("create_file", {"filePath": "a.cs", "content": "1\n2"}), "tool create_file ok a.cs +2 -None"),
-        (tool("replace_string_in_file", EDITED), "tool replace_string_in_file ok a +2 -1"),
-        (tool("apply_patch", {"patch": "*** Update File: b.cs\n+x"}), "tool apply_patch ok b.cs +1 -0"),
-        (tool("edit", {"path": "a.cs", "old_str": "x", "new_str": "y\nz"}), "tool edit ok a.cs +2 -1"),
-        (tool("create", {"path": "a.cs", "file_text": "1\n2"}), "tool create ok a.cs +2 -None"),
-        (tool("get_file", {"path": "src/App.cs"}), "tool get_file ok src/App.cs"),
-        (tool("run_build", {"configuration": "Debug"}), "tool run_build ok"),
-        # A command that ended badly has failed, as what has a status of two.
-        (tool("bash", {}, {"gen_ai.tool.call.result": "x\n<completed with exit code 4>"}), "tool bash failed"),
-        (tool("bash", {}, {"gen_ai.tool.call.result": "x\n<completed with exit code 0>"}), "tool bash ok"),
-        (tool("bash", {}, {"process.exit.code": 1}), "tool bash failed"),
-        (tool("bash", {}, {"process.exit.code": 0}), "tool bash ok"),
-        (tool("bash", {}, {"error.type": "timeout"}), "tool bash failed"),
-        (chat(**FAILED), "error 429 wait 5000 '429, retry after 5s'"),
-        (tool("create_file", {"content": "x"}, **FAILED), "tool create_file failed"),
-        # Messages that say nothing leave a prompt without text; a sub-agent's is none.
-        *(
-            (agent({"gen_ai.input.messages": said}), "prompt")
-            for said in ("", "no json", "{}", "[5]", '[{"role":"user"}]', '[{"role":"user","parts":[5]}]')
-        ),
-        (agent(parentSpanId=CHAT), "subagent"),
-    ],
-)
-def test_what_a_span_tells(told: dict[str, Any], shown: str) -> None:
-    assert of_copilot(told).shown == [shown]
 
 
 def test_two_conversations_in_one_trace_stay_apart() -> None:
@@ -225,32 +196,8 @@ def test_the_session_of_a_helper_is_an_agents() -> None:
     assert (start.kind, start.source) == ("session_start", OF_SUB_AGENT)
 
 
-@pytest.mark.parametrize(
-    ("told", "shown"),
-    [
-        # Only a step that ends with a user's words is a prompt, and only the last an answer.
-        (call(ASKED, text="I look.", finishReason="tool-calls"), "prompt 'Run the check'"),
-        (call(ASKED, CALLED, GIVEN, text="It fails.", finishReason="stop"), "response 'It fails.'"),
-        # A request for a title is the agent's own.
-        (request(SYSTEM, TITLE, ASKED), "request 100+900 > 50 beside"),
-        (call(SYSTEM, TITLE, ASKED, text="A title", finishReason="stop"), "other"),
-        # What was asked is the last message of a user.
-        (asked({"prompt": "Explain"}), "prompt 'Explain'"),
-        (asked({"prompt": [ASKED]}), "prompt 'Run the check'"),
-        (asked({"messages": [ASKED, {"role": "user", "content": "and tell"}]}), "prompt 'and tell'"),
-        (asked({"messages": [{"role": "user", "content": [{"type": "image", "image": "…"}]}]}), "other"),
-        (asked({"messages": [ASKED, {"role": "assistant", "content": "I look."}]}), "other"),
-        (asked({"messages": "x"}), "other"),
-        (asked([5]), "other"),
-        (asked({}), "other"),
-        # To opencode a command that ended badly is a success: it ran.
-        (check(1), "tool bash failed sh check.sh"),
-        (check(0), "tool bash ok sh check.sh"),
-        (sdk_tool("bash", {"command": "ls"}, {}, status={"code": 2}), "tool bash failed ls"),
-        (sdk_tool("edit", EDITED, {"output": "done"}), "tool edit ok a +2 -1"),
-        (request(ASKED, **FAILED), "error 429 wait 5000 '429, retry after 5s'"),
-        (span("Session.get", {"session.id": "ses_1"}), "other"),
-    ],
-)
-def test_what_a_span_of_the_sdk_tells(told: dict[str, Any], shown: str) -> None:
-    assert taken(traces(told, service="opencode")).shown == [shown]
+@pytest.mark.parametrize(("agent", "line"), lines_of(Path(__file__).with_name("spans.txt")))
+def test_what_a_span_tells(agent: str, line: str) -> None:
+    told, _, shown = line.rpartition(" => ")
+    found = taken(traces(eval(told, dict(globals())), service="vs-copilot" if agent == "copilot" else agent))
+    assert (found.shown, found.commands[0].source) == ([shown], agent)
