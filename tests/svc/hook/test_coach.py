@@ -11,6 +11,7 @@ import pytest
 from svc import hook
 from svc.hook.coach import PROMPT_CHARACTERS_MAX, advice
 from tests.support.process import environment
+from tests.support.tables import table
 
 START = Path(hook.__file__).with_name("start.py")
 UNCHECKED = "Add a button to src/list.py that exports the list as csv"
@@ -31,42 +32,31 @@ def test_a_habit_that_is_surely_missed_is_named_with_what_to_write(tmp_path: Pat
     assert "\n" not in line
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        CHECKED,
-        "thanks",
-        "/clear",
-        "!ls",
-        "where is the login?",
-        "fais un bouton bleu pour la page d'accueil",
-        "x" * 99_999,
-    ],
+PRICE, HEADER = "Add a column to src/list.py with the price", "no, do that in the header as well"
+
+
+@table(
+    ("prompts", "spoken"),
+    {
+        "a check is named": ([CHECKED], [False]),
+        "thanks": (["thanks"], [False]),
+        "a command": (["/clear"], [False]),
+        "a command of the shell": (["!ls"], [False]),
+        "a question asks for no check": (["where is the login?"], [False]),
+        "of another language nothing is known": (["fais un bouton bleu pour la page d'accueil"], [False]),
+        "what is too long": (["x" * 99_999], [False]),
+        "a session hears of a habit once": ([UNCHECKED, PRICE], [True, False]),
+        "what an earlier prompt asked for stands": ([CHECKED, PRICE], [False, False]),
+        "what leans on the prompt before is let be": (["where is the login?", HEADER], [False, False]),
+    },
 )
-def test_nothing_is_said_where_nothing_is_surely_missed(tmp_path: Path, prompt: str) -> None:
-    """A question asks for no check, and of another language nothing is known."""
-    assert advice(tmp_path, told(prompt)) is None
+def test_what_is_spoken_of(tmp_path: Path, prompts: list[str], spoken: list[bool]) -> None:
+    assert [advice(tmp_path, told(prompt)) is not None for prompt in prompts] == spoken
 
 
-def test_a_session_hears_of_a_habit_once(tmp_path: Path) -> None:
-    assert advice(tmp_path, told(UNCHECKED)) is not None
-    assert advice(tmp_path, told("Add a column to src/list.py with the price")) is None
-    assert advice(tmp_path, told(UNCHECKED, "s2")) is not None
-
-
-def test_what_an_earlier_prompt_of_the_session_said_stands(tmp_path: Path) -> None:
-    """The tests that were asked for need not be asked for again."""
-    assert advice(tmp_path, told(CHECKED)) is None
-    assert advice(tmp_path, told("Add a column to src/list.py with the price")) is None
-
-
-def test_a_prompt_that_leans_on_the_one_before_is_let_be(tmp_path: Path) -> None:
-    assert advice(tmp_path, told("where is the login?")) is None
-    assert advice(tmp_path, told("no, do that in the header as well")) is None
-
-
-def test_what_an_agent_tells_its_helper_is_no_prompt_of_a_person(tmp_path: Path) -> None:
+def test_another_session_and_a_helper_are_another_matter(tmp_path: Path) -> None:
     assert advice(tmp_path, told(UNCHECKED, agent_id="a1")) is None
+    assert [advice(tmp_path, told(UNCHECKED, session)) is not None for session in ("s1", "s2")] == [True, True]
 
 
 def test_no_words_are_kept(tmp_path: Path) -> None:

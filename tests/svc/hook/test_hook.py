@@ -11,6 +11,7 @@ import pytest
 from svc.hook.captures import TEXT_BYTES_MAX, TOOL_INPUT_BYTES_MAX, Captured, captured
 from svc.hook.machine import Connection, Letter, OpenPrompt, Outbox, forget_old, load_connection
 from svc.hook.main import keep
+from tests.support.tables import lines_of
 
 AT = 1_790_000_000.25
 CONNECTION = Connection("claude-code", "http://127.0.0.1:9", "svc_key")
@@ -114,19 +115,16 @@ def test_an_answer_that_belongs_to_no_open_prompt_is_not_sent(last: OpenPrompt |
 
 
 @pytest.mark.parametrize("answered_under", ["running", "own"])
-def test_a_prompt_that_is_typed_while_the_agent_works_gets_its_own_answer(answered_under: str) -> None:
+def test_a_prompt_that_is_typed_while_the_agent_works_gets_its_own_answer(tmp_path: Path, answered_under: str) -> None:
     """Its hook bears the name of the turn that runs; the answer that one or a new one. Two hooks may tell of it."""
-    last: OpenPrompt | None = None
-    events = []
+    outbox = Outbox(tmp_path / "c")
     for text in ("one", "two", "two"):
-        found = heard("claude-code", last, told("UserPromptSubmit", prompt=text, prompt_id="running"))
-        assert found is not None
-        last = found.prompt
-        assert last is not None
-        events.append(last.event_id)
-    assert events[0] != events[1] == events[2]
-    answer = told("Stop", last_assistant_message="done", prompt_id=answered_under)
-    assert capture("claude-code", last, **answer).body["client_event_id"] == events[1]
+        keep(CONNECTION, outbox, "claude-code", told("UserPromptSubmit", prompt=text, prompt_id="running"))
+    keep(CONNECTION, outbox, "claude-code", told("Stop", last_assistant_message="done", prompt_id=answered_under))
+    bodies = [json.loads(path.read_bytes())["body"] for path in outbox.waiting()]
+    one, *others = (body["client_event_id"] for body in bodies)
+    assert [each == one for each in others] == [False] * 3
+    assert len(set(others)) == 1
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"])
@@ -149,56 +147,14 @@ def test_what_the_server_does_not_ask_for_is_not_sent() -> None:
     assert captured(unasked, "claude-code", prompt, lambda session: None, AT) == Captured("prompt", "s1")
 
 
-CALL = {"tool_name": "Bash", "tool_use_id": "c1", "tool_input": {"command": "ls"}, "duration_ms": 12.4}
-TOLD_CALL = {"tool_name": "Bash", "tool_use_id": "c1", "tool_input": '{"command": "ls"}', "duration_ms": "12"}
-LIMITED = {"error": "rate_limit", "last_assistant_message": "API Error: 429 slow down"}
-
-
-@pytest.mark.parametrize(
-    ("agent", "event", "fields", "name", "expected"),
-    [
-        (
-            "claude-code",
-            "SessionStart",
-            {"source": "clear", "model": "m"},
-            "session_start",
-            {"source": "clear", "model": "m"},
-        ),
-        ("codex", "SessionEnd", {"reason": "logout"}, "session_end", {"reason": "logout"}),
-        ("codex", "Interrupt", {"turn_id": "t1"}, "interruption", {}),
-        (
-            *("claude-code", "StopFailure", {"prompt_id": "p1", **LIMITED}, "stop_failure"),
-            {"prompt.id": "p1", "error": "rate_limit", "error.message": "API Error: 429 slow down"},
-        ),
-        (
-            *("claude-code", "PostToolUse", {"prompt_id": "p1", **CALL}, "tool_result"),
-            {"prompt.id": "p1", "success": "true", **TOLD_CALL},
-        ),
-        (
-            *("claude-code", "PostToolUseFailure", {"agent_id": "a", "agent_type": "helper", **CALL}, "tool_result"),
-            {"success": "false", "query_source": "helper", **TOLD_CALL},
-        ),
-        (
-            *("claude-code", "PostToolUseFailure", {"is_interrupt": True, **CALL}, "tool_result"),
-            {"success": "false", "interrupted": "true", **TOLD_CALL},
-        ),
-        (
-            *("claude-code", "PostToolUse", {"tool_response": {"interrupted": True}, **CALL}, "tool_result"),
-            {"success": "true", "interrupted": "true", **TOLD_CALL},
-        ),
-        (
-            *("claude-code", "PostToolUse", {"tool_response": "x", **CALL}, "tool_result"),
-            {"success": "true", **TOLD_CALL},
-        ),
-    ],
-)
-def test_whatever_else_happens_is_a_log_record(
-    agent: str, event: str, fields: dict[str, Any], name: str, expected: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("line", [line for _, line in lines_of(Path(__file__).with_name("calls.txt"))])
+def test_whatever_else_happens_is_a_log_record(line: str) -> None:
     """In the vocabulary of the intake; of a tool call in Claude Code's words, so that the two are known to be one."""
-    letter = capture(agent, **told(event, **fields))
+    call, _, record = line.partition(" => ")
+    (agent, event, fields), (name, expected) = call.split(" ", 2), record.split(" ", 1)
+    letter = capture(agent, **told(event, **json.loads(fields)))
     assert letter.path == "/v1/logs"
-    assert attributes(letter) == {"event.name": f"svc.{name}", "session.id": "s1", **expected}
+    assert attributes(letter) == {"event.name": f"svc.{name}", "session.id": "s1", **json.loads(expected)}
 
 
 def test_a_tools_large_input_is_cut_and_marked() -> None:

@@ -13,6 +13,7 @@ from aggregates.event import cut
 from svc.importing.importer import QUIET_US
 from tests.support import chats, rollouts, transcripts
 from tests.support.imported import SECOND, TEN_O_CLOCK_US, Actor, captured, prompts, reader_of, records, run, told
+from tests.support.tables import lines_of
 
 
 def _joined(*lines: dict[str, Any]) -> bytes:
@@ -131,84 +132,37 @@ def test_a_file_cut_anywhere_says_nothing_false_and_the_next_run_completes_it(
     trio.run(import_both)
 
 
+NAMES = {"codex": ROLLOUT, "gemini": f"{CHAT}l", "claude-code": "s.jsonl"}
+ODD = [(*kind.split(), line) for kind, line in lines_of(Path(__file__).with_name("odd_lines.txt"))]
 TIME = b'"timestamp":"2026-03-02T10:00:00Z"'
-TORN = {
-    ROLLOUT: [
-        (b'{"timestamp":"2026-03-02T10:00:00Z","type":"event_', "truncated"),
-        (b'{"type":"event_msg","payload":{"type":"user_message","message":"x"}}\n', "no timestamp"),
-        (b'{"timestamp":"soon","type":"event_msg","payload":{}}\n', "soon"),
-        (rollouts.raw([rollouts.event("user_message", 1, message=5)]), "$.message"),
-        (rollouts.raw([rollouts.tokens(1, rollouts.usage(-4, 0, 0))]), "input_tokens"),
-    ],
-    f"{CHAT}l": [
-        (b'{"id":"x","timestamp":"2026-03', "truncated"),
-        (b'{"id":"x","type":"user","content":"y"}\n', "timestamp"),
-        (b'{"id":"x","type":"user","timestamp":"soon","content":"y"}\n', "soon"),
-        (b'{"id":"x","type":"gemini",%s,"tokens":{"input":-1}}\n' % TIME, "tokens.input"),
-    ],
-    "s.jsonl": [
-        (b'{"type":"user",%s,"message":{"role":"us' % TIME, "truncated"),
-        (b"\xff\xfe\n", ""),
-        (b'{"type":"user",%s,"message":5}\n' % TIME, "$.message"),
-        (b'{"type":"user","timestamp":"soon","message":{"content":"x"}}\n', "soon"),
-        (b'{"type":"user","message":{"content":"x"}}\n', "no timestamp"),
-        (b'{"type":7}\n', "$.type"),
-        (_joined(transcripts.said("a", 1, usage={"input_tokens": -4})), "$.message.usage.input_tokens"),
-    ],
-}
-NO_JSON = [(b"not json\n", "malformed"), (b"[1]\n", "object"), (b"[" * 100_000 + b"\n", "")]
 
 
-@pytest.mark.parametrize(
-    ("name", "torn", "reason"), [(name, *each) for name, found in TORN.items() for each in (*found, *NO_JSON)]
-)
-def test_a_torn_line_is_named_and_the_others_are_used(name: str, torn: bytes, reason: str) -> None:
-    ask = {ROLLOUT: _rollout, f"{CHAT}l": _chat, "s.jsonl": _transcript}[name]
-    after = [ask("two", 9)] if torn.endswith(b"\n") else []
-    reader = reader_of(agent_of(name), name)
-    found = list(reader.read([ask("one", 1), torn, b" \n", *after]))
+def asked(agent: str, text: str, second: float) -> bytes:
+    match agent:
+        case "codex":
+            return rollouts.raw([rollouts.event("user_message", second, message=text)])
+        case "gemini":
+            return chats.lines(chats.user(f"u{second}", second, text)).splitlines(keepends=True)[-1]
+        case _:
+            return _joined(transcripts.user(f"u{second}", second, text))
+
+
+@pytest.mark.parametrize(("agent", "line"), [(agent, line) for kind, agent, line in ODD if kind == "torn"])
+def test_a_torn_line_is_named_and_the_others_are_used(agent: str, line: str) -> None:
+    told, _, reason = line.partition(" =>")
+    torn, reader = eval(told, dict(globals())), reader_of(agent, NAMES[agent])
+    after = [asked(agent, "two", 9)] if torn.endswith(b"\n") else []
+    found = list(reader.read([asked(agent, "one", 1), torn, b" \n", *after]))
     assert prompts(found) == ["one", "two"][: 1 + len(after)]
-    assert [(each.file, each.line) for each in reader.torn] == [(name, 2)]
-    assert reason in reader.torn[0].reason
+    assert [(each.file, each.line) for each in reader.torn] == [(NAMES[agent], 2)]
+    assert reason.strip() in reader.torn[0].reason
 
 
-def _rollout(text: str, second: float) -> bytes:
-    return rollouts.raw([rollouts.event("user_message", second, message=text)])
-
-
-def _chat(text: str, second: float) -> bytes:
-    return chats.lines(chats.user(f"u{second}", second, text)).splitlines(keepends=True)[-1]
-
-
-def _transcript(text: str, second: float) -> bytes:
-    return _joined(transcripts.user(f"u{second}", second, text))
-
-
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        *((ROLLOUT, rollouts.line(kind, 1, {"x": 1})) for kind in ("world_state", "inter_agent_communication")),
-        (ROLLOUT, rollouts.event("kind_of_tomorrow", 1, message=5)),
-        (ROLLOUT, rollouts.item("web_search_call", 1, status="completed")),
-        (ROLLOUT, {"timestamp": "2026-03-02T10:00:00Z", "type": "tomorrow"}),
-        *((name, {}) for name in TORN),
-        *((f"{CHAT}l", each) for each in ({"$rewindTo": "u1"}, {"of": "tomorrow"}, {"$set": {"summary": "x"}})),
-        (f"{CHAT}l", chats.head("stem")),
-        ("s.jsonl", {"type": "summary", "summary": "Login", "leafUuid": "x"}),
-        ("s.jsonl", {"type": "file-history-snapshot", "messageId": "x", "snapshot": {"timestamp": 5}}),
-        ("s.jsonl", {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-03-02T10:00:00Z"}),
-        ("s.jsonl", {"type": "kind-of-tomorrow", "uuid": "x", "timestamp": "2026-03-02T10:00:00Z", "message": 5}),
-        ("s.jsonl", transcripts.line("progress", "x", 1, data={"type": "bash_progress", "output": "x"})),
-        (
-            "s.jsonl",
-            transcripts.line("system", "x", 1, subtype="api_error", error={"status": 529}, message="x", origin=5),
-        ),
-    ],
-)
-def test_lines_without_meaning_here_are_read_and_left(name: str, line: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("agent", "line"), [(agent, line) for kind, agent, line in ODD if kind == "left"])
+def test_lines_without_meaning_here_are_read_and_left(agent: str, line: str) -> None:
     """They are neither torn nor counted as anything but the session's beginning."""
-    reader = reader_of(agent_of(name), name)
-    found = list(reader.read([rollouts.raw([line])]))
+    reader = reader_of(agent, NAMES[agent])
+    found = list(reader.read([rollouts.raw([eval(line, dict(globals()))])]))
     assert len(records(found, "session_start")) == sum(len(each.drafts) for each in found)
     assert (reader.lines, reader.torn, prompts(found)) == (1, [], [])
 
