@@ -31,7 +31,6 @@ BODIES_BYTES_MAX = 48 * 1024 * 1024
 """All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
-PIECE_BYTES = 64 * 1024  # of a body that arrives
 GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once, at most
 GZIP_STREAMS_MAX = 16
 """What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
@@ -178,7 +177,7 @@ class Body:
         try:
             with trio.move_on_after(BODY_SECONDS_MAX) as arriving:
                 async for piece in self._request.body:
-                    if pieces and len(pieces[-1]) < PIECE_BYTES:
+                    if pieces and len(pieces[-1]) < SMALL_BYTES_MAX:
                         pieces[-1] += piece
                     else:
                         pieces.append(bytearray(piece))
@@ -276,8 +275,7 @@ def _as_integer(found: re.Match[bytes]) -> bytes:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NAMED_BYTES_MAX = 64 * 1024
-"""A field is named only in a smaller text: all values of one make up to thirty times its bytes."""
+_NAMED_BYTES_MAX = 64 * 1024  # of a text whose field is named: all its values make up to thirty times its bytes
 
 
 def _unreadable(data: bytes, error: Exception) -> str:

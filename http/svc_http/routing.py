@@ -20,17 +20,8 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from aggregates.event import Scope
-from aggregates.people.entry import (
-    ADDRESS,
-    BYTES_PER_MEGABYTE,
-    CAPTURES,
-    DEVELOPER,
-    WRONG_KEYS,
-    KeyRefusal,
-    Principal,
-    authenticate,
-    principal,
-)
+from aggregates.people import entry
+from aggregates.people.entry import KeyRefusal, Principal
 from svc_http.bodies import AT_ONCE_MAX, Body, HttpError, json_reply, no_content, unauthorized
 from svc_http.params import SHOWN_CHARACTERS, ByKey, BySecret, Call, Parameter, Schema
 from svc_http.ports import Service
@@ -136,8 +127,8 @@ def _endpoint(service: Service, admit: Admit, route: Route) -> Callable[..., Awa
         finally:
             call.body.release()
             if isinstance(call, ByKey):
-                megabytes, now_us = call.body.sent_bytes / BYTES_PER_MEGABYTE, service.now_us()
-                service.budgets.use(ADDRESS[1], address_of(itself), megabytes, now_us)
+                megabytes, now_us = call.body.sent_bytes / entry.BYTES_PER_MEGABYTE, service.now_us()
+                service.budgets.use(entry.ADDRESS[1], address_of(itself), megabytes, now_us)
                 service.budgets.use("megabytes_per_minute", call.scope.developer_id, megabytes, now_us)
                 service.budgets.use("cpu_seconds_per_minute", call.scope.developer_id, call.body.cpu.seconds, now_us)
         if isinstance(answer, Response):
@@ -170,8 +161,9 @@ def by_credentials(identify: Identify) -> Admit:
             if error.status == 401 and (sent or "X-Internal-Secret" in headers):
                 await note_wrong(service, request, sent, error)
             raise
-        spend(service, request, ADDRESS, address_of(request))
-        allowances = DEVELOPER if route.method != "POST" or route.listeners == "api" else (*DEVELOPER, *CAPTURES)
+        spend(service, request, entry.ADDRESS, address_of(request))
+        is_capture = route.method == "POST" and route.listeners != "api"
+        allowances = (*entry.DEVELOPER, *entry.CAPTURES) if is_capture else entry.DEVELOPER
         spend(service, request, allowances, caller.scope.developer_id)
         if caller.role == "reader" and route.method == "POST" and route.listeners == "intake":
             raise HttpError(403, "a reader captures nothing: whoever runs svc gives another role, by `svc member set`")
@@ -228,7 +220,7 @@ def caller_of_api(service: Service, headers: Headers) -> Principal:
     if scope is None:
         why = "a service principal has no data of its own; name a developer by X-Org-Id and X-Developer-Id"
         raise HttpError(403, why)
-    found = principal(service.directory, scope)
+    found = entry.principal(service.directory, scope)
     if found is None:
         raise unauthorized("the developer of X-Developer-Id is no current member of the organization of X-Org-Id")
     return found
@@ -258,7 +250,7 @@ def developer_of(service: Service, key: str) -> Principal:
     if KEY_PATTERN.fullmatch(key) is None:
         raise unauthorized("this is not a key of this service; keys are svc_ or gck_ and 43 characters")
     now_us = service.now_us()
-    found = authenticate(service.directory, sha256(key.encode()).hexdigest(), now_us)
+    found = entry.authenticate(service.directory, sha256(key.encode()).hexdigest(), now_us)
     if isinstance(found, KeyRefusal):
         raise unauthorized(_WHY_NOT[found])
     assert found.key is not None, "it was shown"
@@ -271,8 +263,8 @@ async def note_wrong(service: Service, request: Request, sent: Iterable[str], er
     address, now_us = address_of(request), service.now_us()
     starts = sorted({found[0][:KEY_SHOWN_CHARACTERS] for each in sent if (found := KEY_PATTERN.search(each))})
     log.warning("credentials refused", address=address, keys=",".join(starts), reason=error.message)
-    over = service.budgets.exhausted((WRONG_KEYS,), address, now_us)
-    service.budgets.use(WRONG_KEYS, address, 1, now_us)
+    over = service.budgets.exhausted((entry.WRONG_KEYS,), address, now_us)
+    service.budgets.use(entry.WRONG_KEYS, address, 1, now_us)
     if over is not None and _DELAYED.value:  # beyond these a delay would only hold connections
         async with _DELAYED:
             await trio.sleep(min(over.wait_seconds, WRONG_KEY_SECONDS_MAX))

@@ -207,7 +207,7 @@ async def test_a_key_is_looked_up_by_its_digest_alone(house: House, monkeypatch:
         looked.append(key_digest)
         return authenticate(directory, key_digest, now_us)
 
-    monkeypatch.setattr("svc_http.routing.authenticate", noted)
+    monkeypatch.setattr("svc_http.routing.entry.authenticate", noted)
     queries: list[str] = []
     house._views.set_trace_callback(queries.append)
     keys = [ANA_KEY, key_of("nobody")]

@@ -49,10 +49,7 @@ class ReplayBody(msgspec.Struct):
     rules: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
 
 
-_NO_RULES = {404: "There is no such rule set."}
-
-
-@routes(f"POST {_CONTROL}/replay", "Build the scores anew from the log.", status=202, refuses=_NO_RULES)
+@routes(f"POST {_CONTROL}/replay", "Build the scores anew.", status=202, refuses={404: "There is no such rule set."})
 async def start_replay(call: BySecret, body: ReplayBody) -> ReplayStatus:
     return call.service.start_replay(body.rules)
 
@@ -68,9 +65,9 @@ _SNAPSHOT = "The list prices of models; on the API with the internal secret, thr
 _PUBLISH = "Publish a model catalog: 200 where the newest one says the same."
 
 
-class NoSnapshot(msgspec.Struct):
-    reason: str = "no validated catalog snapshot"
-    status: str = "unavailable"
+class NotReady(msgspec.Struct):
+    reason: str
+    status: Literal["unavailable"] = "unavailable"
 
 
 class PublishBody(msgspec.Struct):
@@ -84,7 +81,7 @@ class RepriceBody(msgspec.Struct, rename={"from_time": "from"}):
     to: str
 
 
-_SNAPSHOTS = {200: catalog.CatalogRecord, 503: NoSnapshot}
+_SNAPSHOTS, _NO_SNAPSHOT = {200: catalog.CatalogRecord, 503: NotReady}, NotReady("no validated catalog snapshot")
 
 
 @routes("GET /v1/model-catalog", _SNAPSHOT, answers=_SNAPSHOTS, listeners="intake")
@@ -99,7 +96,7 @@ async def snapshot(call: BySecret) -> TrioResponse:
 
 def _snapshot(service: Service) -> TrioResponse:
     served = service.catalog()
-    return json_reply(NoSnapshot(), 503) if served is None else json_reply(catalog.catalog_record(served))
+    return json_reply(_NO_SNAPSHOT, 503) if served is None else json_reply(catalog.catalog_record(served))
 
 
 @routes(f"GET {_CONTROL}/catalog", "Stored revisions of the model catalog, newest first.", (LIMIT,))
@@ -109,24 +106,17 @@ async def revisions(call: BySecret) -> Sequence[catalog.RevisionRecord]:
 
 @routes(f"POST {_CONTROL}/catalog", _PUBLISH, answers={201: catalog.Published, 200: catalog.Published})
 async def publish(call: BySecret, body: PublishBody) -> TrioResponse:
-    reply = accepted(
-        await call.service.change_catalog(catalog.PublishCatalog(document=body.document, source=body.source))
-    )
+    command = catalog.PublishCatalog(document=body.document, source=body.source)
+    reply = accepted(await call.service.change_catalog(command))
     return json_reply(reply, 201 if getattr(reply, "changed", True) else 200)
 
 
-_NO_SOURCE = {502: "The source gave nothing that can be used."}
-
-
-@routes(f"POST {_CONTROL}/catalog/refresh", "Ask the source of prices now.", refuses=_NO_SOURCE)
+@routes(f"POST {_CONTROL}/catalog/refresh", "Ask the source of prices now.", refuses={502: "It gave nothing usable."})
 async def refresh(call: BySecret) -> catalog.Published:
     return await call.service.refresh_catalog()
 
 
-_NO_ORGANIZATION = {404: "There is no such organization."}
-
-
-_REPRICE = "Price what has no price yet."
+_REPRICE, _NO_ORGANIZATION = "Price what has no price yet.", {404: "There is no such organization."}
 
 
 @routes(f"POST {_CONTROL}/catalog/reprice", _REPRICE, answers=catalog.Repriced, status=201, refuses=_NO_ORGANIZATION)
@@ -143,11 +133,6 @@ _STORE_REASON = "event store unavailable"
 
 class Health(msgspec.Struct):
     status: Literal["ok"] = "ok"
-
-
-class NotReady(msgspec.Struct):
-    reason: str
-    status: Literal["unavailable"] = "unavailable"
 
 
 _HEALTH = "Whether the event store takes events; plain text on intake, JSON on the API."
@@ -175,7 +160,7 @@ async def ready(call: Call) -> TrioResponse:
     if not await call.service.store_is_writable():
         return json_reply(NotReady(_STORE_REASON), 503)
     if call.service.catalog() is None:
-        return json_reply(NoSnapshot(), 503)
+        return json_reply(_NO_SNAPSHOT, 503)
     return json_reply(Health())
 
 
