@@ -6,9 +6,16 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.listening import Handler, listening
+
+
+class Heard(NamedTuple):
+    """One request."""
+
+    headers: dict[str, str]
+    body: bytes
 
 
 class Intake:
@@ -17,7 +24,9 @@ class Intake:
     def __init__(self, status: int = 204) -> None:
         self.status = status
         self.body = b""
+        self.location = ""  # where it redirects to
         self.received: list[dict[str, Any]] = []  # the bodies of requests, in order, those that were refused included
+        self.heard: list[Heard] = []
         self.paths: list[str] = []
         self.url = ""
         self.answers = threading.Event()  # cleared, it takes requests and answers them once this is set again
@@ -31,9 +40,10 @@ def intake(status: int = 204) -> Iterator[Intake]:
 
     class Taking(Handler):
         def do_POST(self) -> None:
-            body = self.body()
+            body, headers = self.body(), {name.lower(): value for name, value in self.headers.items()}
             with lock:
                 state.received.append(json.loads(body))
+                state.heard.append(Heard(headers, body))
                 state.paths.append(self.path)
                 status, answer = state.status, state.body
             state.answers.wait(10)
@@ -41,7 +51,7 @@ def intake(status: int = 204) -> Iterator[Intake]:
                 self.send_response(status)
                 self.end_headers()
             else:
-                self.answer(status, answer)
+                self.answer(status, answer, **({"Location": state.location} if state.location else {}))
 
     with listening(Taking) as state.url:
         yield state

@@ -1,4 +1,4 @@
-"""Who hears of finished reports: a receiver of webhooks and a mail server, over real sockets."""
+"""A mail server over a real socket, and what it took."""
 
 import ssl
 from base64 import b64decode
@@ -9,44 +9,9 @@ from email.message import EmailMessage
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, NamedTuple, cast
 
-from tests.support.listening import Handler, listening, served
+from tests.support.listening import served
 
 LINE_BYTES_MAX = 1_000
-
-
-class Received(NamedTuple):
-    """A webhook."""
-
-    headers: dict[str, str]
-    body: bytes
-
-
-class Receiver:
-    """`status`: what it answers."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.status = 200
-        self.location = ""  # where it redirects to
-        self.received: list[Received] = []
-
-
-@contextmanager
-def receiver() -> Iterator[Receiver]:
-    """On a port of its own, until the end of the block."""
-    state = Receiver()
-
-    class Receiving(Handler):
-        protocol_version = "HTTP/1.0"
-
-        def do_POST(self) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            state.received.append(Received(headers, self.body()))
-            self.answer(state.status, b"", **({"Location": state.location} if state.location else {}))
-
-    with listening(Receiving) as url:
-        state.url = f"{url}/told/token-in-the-path"
-        yield state
 
 
 class Mail(NamedTuple):

@@ -27,11 +27,12 @@ from svc.log.opening import open_log
 from svc.service import RunningService, lanes_of, open_service
 from svc.serving import initialize
 from svc.settings import Settings, SettingsError
+from tests.support.intakes import Intake, intake
 from tests.support.listening import self_signed
 from tests.support.log import named
 from tests.support.memory import FixedClock
 from tests.support.people import ANA, ANA_SCOPE, carry_out
-from tests.support.receivers import MailServer, Receiver, mail_server, receiver
+from tests.support.receivers import MailServer, mail_server
 from tests.svc.jobs.test_reports import about, wanted
 from tests.svc_http.house import DAY_US, House
 
@@ -90,8 +91,9 @@ class Office(House):
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as found:
+def there() -> Iterator[Intake]:
+    with intake(200) as found:
+        found.url += "/told/token-in-the-path"
         yield found
 
 
@@ -112,12 +114,12 @@ def by_mail(server: MailServer, login: str = "", host: str = "127.0.0.1") -> Set
 # --- what is told, and to whom not ----------------------------------------------------------------------------------
 
 
-async def test_a_webhook_tells_that_a_report_is_made_and_its_receiver_can_verify_it(there: Receiver) -> None:
+async def test_a_webhook_tells_that_a_report_is_made_and_its_receiver_can_verify_it(there: Intake) -> None:
     """By the library of those who wrote the specification; and nothing of the report is in it."""
     office = Office(by_webhook(there.url))
     await office.finishes()
     assert await office.notices.look() == 1
-    (got,) = there.received
+    (got,) = there.heard
     body = TheirWebhook(SECRET).verify(got.body, got.headers)
     assert (body["type"], body["data"]["report_id"]) == ("report.completed", str(named("one")))
     assert body["data"]["url"] == f"https://mirror.example/reports/{named('one')}"
@@ -125,7 +127,7 @@ async def test_a_webhook_tells_that_a_report_is_made_and_its_receiver_can_verify
     assert not any(word in got.body for word in (b"6174", b"heron", b"ana@"))
     assert await office.tries() == ["told"]
     await office.after(86_400)
-    assert len(there.received) == 1
+    assert len(there.heard) == 1
 
 
 async def test_a_mail_goes_to_the_persons_own_address(post: MailServer) -> None:
@@ -144,12 +146,12 @@ async def test_a_mail_goes_to_the_persons_own_address(post: MailServer) -> None:
     assert await office.tries("email") == ["told"]
 
 
-async def test_all_are_told_where_many_are_finished_at_once(there: Receiver) -> None:
+async def test_all_are_told_where_many_are_finished_at_once(there: Intake) -> None:
     office = Office(by_webhook(there.url))
     for day in range(NOTICES_MAX + 1):
         await office.finishes(f"day {day}", day)
     assert [await office.notices.look() for _ in range(3)] == [NOTICES_MAX, 1, 0]
-    assert len({got.headers["webhook-id"] for got in there.received}) == NOTICES_MAX + 1
+    assert len({got.headers["webhook-id"] for got in there.heard}) == NOTICES_MAX + 1
 
 
 Meanwhile = Callable[[Office], Awaitable[object]]
@@ -176,15 +178,15 @@ MEANWHILE: dict[str, Meanwhile] = {
 
 
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
-async def test_nobody_is_told(there: Receiver, meanwhile: str) -> None:
+async def test_nobody_is_told(there: Intake, meanwhile: str) -> None:
     office = Office(by_webhook(there.url))
     await office.finishes()
     await MEANWHILE[meanwhile](office)
     assert await office.notices.look() == 0
-    assert there.received == []
+    assert there.heard == []
 
 
-async def test_a_report_that_took_a_month_is_not_looked_for(there: Receiver) -> None:
+async def test_a_report_that_took_a_month_is_not_looked_for(there: Intake) -> None:
     """So that a look need not read all there ever were."""
     office = Office(by_webhook(there.url))
     await office.finishes("late", after_days=40)
@@ -206,7 +208,7 @@ async def test_who_has_no_address_gets_no_mail_until_there_is_one(post: MailServ
 # --- again, and no more -------------------------------------------------------------------------------------------
 
 
-async def test_a_receiver_that_is_down_is_tried_again_also_after_a_restart(there: Receiver) -> None:
+async def test_a_receiver_that_is_down_is_tried_again_also_after_a_restart(there: Intake) -> None:
     """Nobody there, then errors, then all is well; each time it is the same delivery, sent at another time."""
     office = Office(by_webhook(NOBODY))
     await office.finishes()
@@ -214,17 +216,17 @@ async def test_a_receiver_that_is_down_is_tried_again_also_after_a_restart(there
     office.told, there.status = by_webhook(there.url), 503
     office.starts()
     await office.after(RETRY_SECONDS[0] - 1)
-    assert there.received == []
+    assert there.heard == []
     await office.after(1)
     office.starts()
     there.status = 204
     await office.after(RETRY_SECONDS[1])
     await office.after(86_400)
     assert await office.tries() == ["failed", "failed", "told"]
-    first, second = there.received
+    first, second = there.heard
     assert first.headers["webhook-id"] == second.headers["webhook-id"] == f"report-{named('one')}"
     assert first.body == second.body
-    sent = [int(got.headers["webhook-timestamp"]) for got in there.received]
+    sent = [int(got.headers["webhook-timestamp"]) for got in there.heard]
     assert sent[1] - sent[0] == RETRY_SECONDS[1]
 
 
@@ -233,22 +235,22 @@ async def test_a_receiver_that_is_down_is_tried_again_also_after_a_restart(there
     [(500, ["failed"] * (TRIES_MAX - 1) + ["given_up"]), (410, ["given_up"])],
     ids=["a receiver that never answers well", "a receiver that is gone"],
 )
-async def test_in_the_end_it_is_given_up(there: Receiver, status: int, tries: list[str]) -> None:
+async def test_in_the_end_it_is_given_up(there: Intake, status: int, tries: list[str]) -> None:
     office = Office(by_webhook(there.url))
     there.status = status
     await office.finishes()
     for pause in (0, *RETRY_SECONDS, 86_400):
         await office.after(pause)
-    assert (await office.tries(), len(there.received)) == (tries, len(tries))
+    assert (await office.tries(), len(there.heard)) == (tries, len(tries))
 
 
-async def test_no_redirection_is_followed(there: Receiver) -> None:
+async def test_no_redirection_is_followed(there: Intake) -> None:
     """Who sends us elsewhere might name a place within the walls."""
     office = Office(by_webhook(there.url))
     there.status, there.location = 307, there.url.replace("/told", "/elsewhere")
     await office.finishes()
     await office.notices.look()
-    assert (await office.tries(), len(there.received)) == (["failed"], 1)
+    assert (await office.tries(), len(there.heard)) == (["failed"], 1)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ async def test_a_mail_server_that_refuses_is_asked_again(post: MailServer, verb:
 
 
 async def test_what_cannot_be_written_down_is_not_told_again_and_again(
-    there: Receiver, autojump_clock: MockClock
+    there: Intake, autojump_clock: MockClock
 ) -> None:
     office = Office(by_webhook(there.url))
     sent: list[UUID] = []
@@ -335,7 +337,7 @@ async def test_mail_goes_elsewhere_by_trusted_tls_or_not_at_all(
     assert [(got.by_tls, got.login) for got in post.received] == [(True, ("svc", "password"))] * tries.count("told")
 
 
-async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Receiver, post: MailServer) -> None:
+async def test_no_log_line_and_no_event_holds_an_address_or_a_secret(there: Intake, post: MailServer) -> None:
     settings = replace(by_mail(post, "the-user:the-password@"), webhook_url=there.url, webhook_secret=SECRET)
     office = Office(settings)
     there.status, post.refuses["RCPT"] = 500, "550 ana@example.com is unknown to the-user"
@@ -384,7 +386,7 @@ def test_a_mail_server_is_reached_where_such_servers_listen() -> None:
 
 async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> None:
     """One process tries in vain, the next one goes on."""
-    with receiver() as there:
+    with intake(200) as there:
         settings = replace(by_webhook(there.url), var=str(tmp_path / "var"))
         clock = FixedClock(int(time.time()) * SECOND_US)
         there.status = 503
@@ -404,8 +406,8 @@ async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> Non
         async with open_service(settings, clock=clock) as service:
             second = ReportNotices(service, senders_of(settings), None)
             assert [await second.look() for _ in range(2)] == [1, 0]
-        assert len({got.headers["webhook-id"] for got in there.received}) == 1
-        assert len(there.received) == 2
+        assert len({got.headers["webhook-id"] for got in there.heard}) == 1
+        assert len(there.heard) == 2
 
 
 @pytest.mark.parametrize("wanted", [True, False])
