@@ -19,7 +19,7 @@ from aggregates.people.acts import ChangeDeveloper
 from aggregates.people.directory import Developer, Key, Membership
 from aggregates.sub_sessions.sub_session import TitleEdited
 from svc.cli.access import Access, NotReached
-from svc.cli.maintenance import carried_out, give
+from svc.cli.serving import carried_out, give
 from svc.log.store import EventStore
 from svc.maintenance.texts import open_orders
 from svc.settings import Settings
@@ -129,7 +129,7 @@ async def test_who_waits_is_told_that_the_scores_cannot_be_built_and_that_the_or
     """In a sentence; the service goes on with it, and the next who asks sees it done."""
     with monkeypatch.context() as patched:
         patched.setattr("svc.maintenance.texts.RESTART_SECONDS_MAX", 0.02)
-        patched.setattr("svc.cli.maintenance.POLL_SECONDS", 0.01)
+        patched.setattr("svc.cli.serving.POLL_SECONDS", 0.01)
         async with household(tmp_path / "var") as house:
             await house.prompt("Fix src/a.py")
             patched.setattr("svc.views.replay.build_in_thread", failing)
@@ -153,7 +153,7 @@ def test_who_interrupts_the_wait_is_told_that_the_order_stands(monkeypatch: pyte
             cast(trio.Event, arguments[-1]).set()
         raise click.Abort
 
-    monkeypatch.setattr("svc.cli.maintenance.run", interrupted)
+    monkeypatch.setattr("svc.cli.serving.run", interrupted)
     asked = Settings(var=str(tmp_path)), cast(EventStore, None), UUID(int=1)
     was_ordered = True
     with pytest.raises(click.ClickException, match="the order stands"):

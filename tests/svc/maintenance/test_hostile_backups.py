@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from svc.cli.maintenance import restore_
+from svc.cli.serving import restore_
 from svc.maintenance.backup import BACKUP_EXTRA_BYTES_MAX, KeptFile, Manifest
 
 KEY = "keys/11111111-1111-4111-8111-111111111111.key"

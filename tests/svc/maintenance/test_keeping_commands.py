@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from svc.cli import main
 from svc.cli.common import run
-from svc.cli.maintenance import forget_
+from svc.cli.serving import forget_
 from svc.log.sqlite import EVENTS_FILE
 from tests.support.household import household
 
