@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 REMOTE_TIMEOUT_SECONDS = 60.0  # how long a command waits for one answer of the running server
 PAGE_RECORDS = 500  # records a command asks the running server for at once; the most a listing gives
 BUSY_TRIES = 12  # how often a command asks again when the running server says that it is busy: about a minute
-RETRY_AFTER_SECONDS_MAX = 5.0
-"""The longest pause before a command asks again, whatever the answer asks for; svc itself asks for five seconds."""
+RETRY_AFTER_SECONDS_MAX = 5.0  # the longest pause, whatever the answer asks for; svc itself asks for five seconds
 SHOWN_CHARACTERS = 80  # of an unexpected answer
 REPLAY = "/v1/admin/control/replay"
 NAMES_SHOWN = 10  # so many names stand in one sentence
@@ -138,10 +137,12 @@ class Access:
 
     async def find(self, kind: str, named: str | None) -> Found:
         """The one that was named; the only one where none was. Raises `NotFound`."""
-        known = {each["id"]: each for each in await self.listed(kind)}
-        names = {each: str(record.get("display_name") or record.get("name")) for each, record in known.items()}
-        ended = {each for each, record in known.items() if not record.get("active", True)}  # named by their ids only
-        return known[chosen(kind, {each: "" if each in ended else name for each, name in names.items()}, named)]
+        known = await self.listed(kind)  # what has ended is named by its id only
+        names = {
+            each["id"]: (each.get("display_name") or each["name"]) if each.get("active", True) else "" for each in known
+        }
+        wanted = chosen(kind, names, named)
+        return next(each for each in known if each["id"] == wanted)
 
     async def id_of(self, kind: str, named: str | None) -> str | None:
         """The id of the one that was named; None where none was. Raises `NotFound`."""
@@ -157,19 +158,17 @@ class Access:
 
     async def member(self, named: str | None, organization: str | None) -> Found:
         """The current membership of the developer that was named; of the only member where none was."""
-        if named is None:
-            current = {each["developer_id"] for each in await self.listed("membership") if each["active"]}
-            names = {each: name for each, name in (await self.names()).items() if each in current}
-            named = chosen("developer", names, None)
-        developer, scope = await self.find("developer", named), await self.id_of("organization", organization)
-        known = await self.listed("membership", developer_id=developer["id"], organization_id=scope)
-        found = [each for each in known if each["active"]]
+        scope, names = await self.id_of("organization", organization), await self.names()
+        current = [each for each in await self.listed("membership", organization_id=scope) if each["active"]]
+        members = {each["developer_id"]: names[each["developer_id"]] for each in current}
+        whose = chosen("developer", members if named is None else names, named)
+        found = [each for each in current if each["developer_id"] == whose]
         if len(found) == 1:
             return found[0]
         raise NotFound(
-            f"{developer['display_name']} has {len(found)} memberships there; say which by --organization"
+            f"{names[whose]} has {len(found)} memberships there; say which by --organization"
             if found
-            else f"{developer['display_name']} is no member there; `svc member list` shows who is"
+            else f"{names[whose]} is no member there; `svc member list` shows who is"
         )
 
 

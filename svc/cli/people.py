@@ -21,32 +21,22 @@ KEY_LINE_CHARACTERS_MAX = 1_000
 NAME, WHO = click.Argument(["name"]), click.Argument(["developer"], metavar="WHO")
 TEAM = click.Argument(["team"], metavar="NAME")
 ROLE = click.Option(["--role"], type=click.Choice(get_args(Role)), default="member", show_default=True)
+_MAIL = "By which a sign-in provider knows them, and for mail about reports."
+_REPORT = "A report that is made by itself; may be given more than once."
+_NOTICE = "How they hear that a report is finished; may be given more than once."
+_ZONE = "IANA name, like Europe/Berlin: whose days and weeks count."
 PROFILE = [
-    click.Option(
-        ["--email"], metavar="ADDRESS", help="By which a sign-in provider knows them, and for mail about reports."
-    ),
-    click.Option(
-        ["--report", "report_schedules"],
-        type=click.Choice(get_args(Schedule)),
-        multiple=True,
-        help="A report that is made by itself; may be given more than once.",
-    ),
-    click.Option(
-        ["--notice", "report_notices"],
-        type=click.Choice(get_args(Channel)),
-        multiple=True,
-        help="How they hear that a report is finished; may be given more than once.",
-    ),
+    click.Option(["--email"], metavar="ADDRESS", help=_MAIL),
+    click.Option(["--report", "report_schedules"], type=click.Choice(get_args(Schedule)), multiple=True, help=_REPORT),
+    click.Option(["--notice", "report_notices"], type=click.Choice(get_args(Channel)), multiple=True, help=_NOTICE),
     click.Option(["--language"], metavar="TAG", help="Language tag, like en or pt-BR."),
-    click.Option(["--timezone"], metavar="ZONE", help="IANA name, like Europe/Berlin: whose days and weeks count."),
+    click.Option(["--timezone"], metavar="ZONE", help=_ZONE),
 ]
+_WHOSE_KEY = "Whose key, by name or id; may be left out while there is only one."
+_WHERE = "For which of the developer's organizations, where there are more."
 NEW_KEY = [
-    click.Option(
-        ["--developer"], metavar="WHO", help="Whose key, by name or id; may be left out while there is only one."
-    ),
-    click.Option(
-        ["--organization"], metavar="ORG", help="For which of the developer's organizations, where there are more."
-    ),
+    click.Option(["--developer"], metavar="WHO", help=_WHOSE_KEY),
+    click.Option(["--organization"], metavar="ORG", help=_WHERE),
     click.Option(["--name"], help="What the key is for."),
 ]
 SHOWN = {
@@ -106,12 +96,10 @@ async def list_developers(access: Access, organization: str | None) -> list[Foun
     return [each for each in everybody if each["id"] in inside]
 
 
-@developer.command(
-    "create",
-    show=SHOWN["developer"],
-    params=[NAME, ORGANIZATION, ROLE, *PROFILE],
-    example="svc developer create Kim --timezone Asia/Seoul",
-)
+_CREATED = [NAME, ORGANIZATION, ROLE, *PROFILE]
+
+
+@developer.command("create", show=SHOWN["developer"], params=_CREATED, example="svc developer create Kim")
 @click.option("--same-name", is_flag=True, help="Also where somebody is called so; then only ids tell them apart.")
 async def create_developer(
     access: Access, name: str, organization: str | None, role: Role, same_name: bool, **profile: Any
@@ -157,12 +145,7 @@ async def set_organization(access: Access, organization: str | None, **settings:
     return await access.change("organization", await access.find("organization", organization), **wanted)
 
 
-@developer.command(
-    "set",
-    show=SHOWN["developer"],
-    params=[WHO, *PROFILE],
-    example="svc developer set Kim --timezone Europe/Berlin --report weekly",
-)
+@developer.command("set", show=SHOWN["developer"], params=[WHO, *PROFILE], example="svc developer set Kim --name Ana")
 @click.option("--name", "display_name")
 @click.option("--no-reports", is_flag=True, help="No report is made by itself any more.")
 @click.option("--no-notices", is_flag=True, help="They are told of no report any more.")
@@ -293,18 +276,11 @@ def audit(settings: Settings, form: AuditForm) -> None:
 @click.option("--developer", metavar="NAME", help="Whose pages; may be left out while there is only one member.")
 @click.option("--operator", is_flag=True, help="The pages of whoever runs the server instead.")
 @click.option("--print", "only_print", is_flag=True, help="Only print the link.")
-def open_pages(
-    settings: Settings,
-    as_json: bool,
-    developer: str | None,
-    organization: str | None,
-    operator: bool,
-    only_print: bool,
-) -> None:
+def open_pages(settings: Settings, as_json: bool, only_print: bool, **whose: Any) -> None:
     """Prints a link whose button works once, within a minute. Whoever can read the data folder may do this, for
     any developer.
     """
-    made = run(_link, settings, developer, organization, operator)
+    made = run(_link, settings, *(whose[each] for each in ("developer", "organization", "operator")))
     if as_json:
         print_json(made)
         return
@@ -327,7 +303,5 @@ async def _link(settings: Settings, developer: str | None, organization: str | N
             made = await access.create("operator-link")
         else:
             member = await access.member(developer, organization)
-            made = await access.create(
-                "link", developer_id=member["developer_id"], organization_id=member["organization_id"]
-            )
+            made = await access.create("link", **{each: member[each] for each in ("developer_id", "organization_id")})
         return {"url": browsable(status["api"]) + made["path"], "expires_at": made["expires_at"]}

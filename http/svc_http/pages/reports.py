@@ -52,13 +52,9 @@ class Section(dict[str, Any]):
 def title_of(meta: Meta, zone: tzinfo) -> str:
     """As in "Week of 16 to 22 November 2026"."""
     start_us, last_us = parse_instant(meta.period_start), parse_instant(meta.period_end) - 1
-    match meta.period:
-        case "daily":
-            return day(start_us, zone)
-        case "weekly":
-            return f"Week of {day(start_us, zone)} to {day(last_us, zone)}"
-        case _:
-            return f"{local(start_us, zone):%B %Y}"
+    if meta.period == "monthly":
+        return f"{local(start_us, zone):%B %Y}"
+    return f"Week of {day(start_us, zone)} to {day(last_us, zone)}" if meta.period == "weekly" else day(start_us, zone)
 
 
 @routes("GET /reports", "The reports, and where to ask for one.")
