@@ -34,10 +34,8 @@ class RebuiltSession(msgspec.Struct, frozen=True):
 def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
     """For every session a batch touched, the earliest time that may have changed."""
     naming = sorted({(str(row[1]), str(row[3])) for row in rows.captures if row[3] is not None})
-    asked = (
-        *((_NAMED, sorted(set(rows.touched_hosts))), (_NAMING, naming)),
-        *((_ALIKE, rows.touched_texts), (_ANSWERED, rows.touched_captures)),
-    )
+    by_name = (_NAMED, sorted(set(rows.touched_hosts))), (_NAMING, naming), (_ALIKE, rows.touched_texts)
+    asked = *by_name, (_ANSWERED, rows.touched_captures)
     found = [db.execute(query, (json_array(keys),)) for query, keys in asked if keys]
     earliest: dict[str, int] = {}
     for session, at_us in chain(rows.touched_times, *found):

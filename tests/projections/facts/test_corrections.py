@@ -1,6 +1,7 @@
 """What people say, in the tables: what follows from it, what stands beside it, and what late facts do to it."""
 
 import sqlite3
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -154,3 +155,17 @@ def test_a_sub_session_without_a_classified_prompt_is_classified_by_a_person() -
     assert read.db.execute("SELECT sum(counted) FROM prompts").fetchone() == (0,)
     (item,) = rubric_items(read, ANA, 10, 0)
     assert (item.intent_class, item.letter_grade, item.goal_explicit) == ("bug_fix", None, None)
+
+
+def test_a_models_answer_about_more_than_the_prompt_before_it_says_nothing_of_the_gap() -> None:
+    """Its capture was joined, or the prompts before it were cut, since the model was asked."""
+    log = Log()
+    more = [f"Also {what} in {PARSER}" for what in ("return an empty list for a missing file", "mention it", "test it")]
+    captures = [log.works("a", MONDAY + 2 * minute * MINUTE, ask, PARSER) for minute, ask in enumerate([FIX, *more])]
+    for before, after in pairwise(captures):
+        further = captures[-1] if before == captures[0] else captures[0]
+        log.answers_gap("a", before, after, boundary=True, captures=(before, further))
+    assert select(log, "turns") == [(4,)]
+    for before, after in pairwise(captures):
+        log.answers_gap("a", before, after, boundary=True)
+    assert len(select(log, "turns")) > 2, "about that prompt alone they do"
