@@ -81,8 +81,6 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """An event and where it stands."""
-
     position: int
     stream_id: UUID
     event: Event
@@ -121,7 +119,6 @@ def _act(told: Told, directory: Directory) -> Act:
 
 
 def _subject(told: Told, directory: Directory) -> _Subject | None:
-    """The record that the event is about, as it stands now."""
     event = told.event
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None

@@ -48,8 +48,6 @@ class AnswerState(msgspec.Struct, frozen=True):
 
 
 class PromptState(msgspec.Struct, frozen=True):
-    """A captured prompt, as far as later commands depend on it."""
-
     scope: Scope
     agent_session_id: str
     source: str

@@ -95,8 +95,6 @@ class RequestForget(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WithdrawForget(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
-    """The developer asks no longer."""
-
     TOPIC: ClassVar[str] = "forget.withdrawn"
     developer_id: UUID
 
@@ -147,8 +145,6 @@ class RemoveTeamMember(PeopleAct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class IssueKey(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
-    """A key exists; only its digest is stored."""
-
     TOPIC: ClassVar[str] = "credential.issued"
     credential_id: UUID
     organization_id: UUID
@@ -200,8 +196,6 @@ class LinkIdentity(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EndIdentity(PeopleAct, frozen=True, kw_only=True, omit_defaults=True):
-    """The account stands for nobody any more."""
-
     TOPIC: ClassVar[str] = "identity.ended"
     identity_id: UUID
 

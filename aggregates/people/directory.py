@@ -244,8 +244,6 @@ _R = TypeVar("_R", bound=Record)
 
 
 class Directory:
-    """The people and keys as of the last event that was applied."""
-
     def __init__(self) -> None:
         self._records: dict[UUID, Record] = {}
         self._versions: dict[UUID, int] = {}
@@ -298,7 +296,6 @@ class Directory:
         return self._records.get(stream_id)
 
     def past_membership(self, membership_id: UUID) -> Membership | None:
-        """One that ended, of somebody who joined again since."""
         return self._past.get(membership_id)
 
     def stream_of(self, kind: type[Record], id_: UUID) -> UUID | None:
@@ -324,7 +321,6 @@ class Directory:
         return (found := self.get(Organization, organization_id)) is not None and found.text_leaves
 
     def names_in(self, organization_id: UUID) -> list[str]:
-        """Of everybody who is, or was, a member of an organization."""
         members = [each for each in self.all(Membership) if each.organization_id == organization_id]
         return [name for each in members if (name := self.name_of(each.developer_id)) is not None]
 

@@ -62,8 +62,6 @@ class Uses:
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """An account, as its provider says and has signed."""
-
     issuer: str
     subject: str
     email: str | None  # only where the provider has verified it
@@ -211,7 +209,6 @@ class Operators:
         self._browsers: dict[str, int] = {}  # digest → until when, in microseconds since 1970
 
     def __len__(self) -> int:
-        """Links that wait, and browsers."""
         return len(self._links) + len(self._browsers)
 
     def offer(self, digest: str, now_us: int) -> int:
@@ -258,8 +255,6 @@ NAMES = (*DEVELOPER, *CAPTURES, *ADDRESS, WRONG_KEYS)  # each is a setting
 
 
 class Exhausted(NamedTuple):
-    """The allowance that is used up."""
-
     name: str
     most: int
     wait_seconds: int

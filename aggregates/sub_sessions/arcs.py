@@ -111,7 +111,6 @@ def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[Bound
 
 
 def committed(arc: OpenArc) -> bool:
-    """Whether the last turn of an open arc committed what the arc changed."""
     return arc.has_change and COMMIT in arc.last.work.marks
 
 
@@ -152,8 +151,6 @@ def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Two neighbouring turns that may belong to two sub-sessions."""
-
     arc: tuple[Turn, ...]
     turn: Turn
     chance: float  # that it opens another topic, as the embedded judge says, 0-1
@@ -228,7 +225,6 @@ class ReworkView(msgspec.Struct, frozen=True, array_like=True):
 
 
 def rework_of(later: ReworkView, earlier: Iterable[ReworkView]) -> UUID | None:
-    """The newest earlier sub-session that this one reworks, or None."""
     candidates = [
         (each.ended_us, each.sub_session_id)
         for each in earlier

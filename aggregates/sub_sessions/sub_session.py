@@ -141,7 +141,6 @@ class Overrides(msgspec.Struct, frozen=True):
 
 
 def override_words_of(event: OverrideEvent) -> tuple[UUID, list[tuple[OverrideTopic, str]]]:
-    """Which capture a correction is about, in which respects, and what it says."""
     match event:
         case GapOverridden():
             return event.before_capture, [("gap", YES if event.boundary else NO)]
@@ -183,8 +182,6 @@ def overrides_of(words: Sequence[OverrideWord], openings: Container[UUID] = (), 
 
 
 class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
-    """One prompt of a sub-session with its own rubric and its standing."""
-
     turn: Turn
     rubric: Rubric  # of a prompt that is part of a grading unit which another one leads: skipped
     standing: Standing  # empty unless its rubric is ok and the sub-session is classified

@@ -73,8 +73,6 @@ SKEW_US = 10 * 60 * 1_000_000  # a time further ahead of the server's than this 
 
 
 class CapturedResponse(msgspec.Struct, frozen=True, array_like=True):
-    """The response a plugin captured for one prompt."""
-
     at_us: int  # when the agent answered, else when the server heard of it
     timed: bool
     position: int

@@ -28,8 +28,6 @@ class GroupedArc(NamedTuple):
 
 
 class PromptTexts(NamedTuple):
-    """The texts of prompts, to be read together."""
-
     reader: Reader
     digesters: Digesters
 
@@ -141,7 +139,6 @@ def _write_anew(
 
 
 def _conclude(db: sqlite3.Connection, scope: Scope, arcs: Sequence[Arc], texts: PromptTexts) -> SubSession:
-    """Raises `TextsUnavailable`."""
     turns = turns_of(db, arcs)
     read = ((unit[0].turn_id, _joined_reading(db, scope, unit, texts)) for unit in unit_turns(turns))
     joined = {turn_id: reading for turn_id, reading in read if reading is not None}

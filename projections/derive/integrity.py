@@ -111,7 +111,6 @@ def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -
 
 
 def texts_alike(db: sqlite3.Connection, session: str) -> Iterator[tuple[TextRef, TextRef]]:
-    """The neighbours in a session whose texts were found alike."""
     for one, other in pairwise(_kept(db, session, BEGINNING_US)):
         if other.sign.alike and one.text is not None and other.text is not None:
             yield one.text, other.text

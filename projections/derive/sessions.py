@@ -25,8 +25,6 @@ from projections.reader import TextRef, bodies, json_array, pack, unpack
 
 
 class RebuiltSession(msgspec.Struct, frozen=True):
-    """The arcs of a session that were built again."""
-
     before: tuple[Arc, ...]
     after: tuple[Arc, ...]
 
@@ -201,7 +199,6 @@ def turns_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> list[Turn]:
 
 
 def arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
-    """The arc before one in the same agent session."""
     query = (
         "SELECT body FROM arcs WHERE agent_session_id = ? AND (started_us, arc_id) < (?, ?) "
         "ORDER BY started_us DESC, arc_id DESC LIMIT 1"
@@ -302,14 +299,12 @@ def session_gaps(db: sqlite3.Connection, sessions: Collection[str]) -> dict[UUID
 
 
 def said_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Overrides:
-    """What counts of all that people said about the turns of these arcs."""
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     words = [each for each in override_words(db, {arc.agent_session_id for arc in arcs}) if each.turn_id in turns]
     return overrides_of(words, {arc.arc_id for arc in arcs}, parted=arcs[-1].parted)
 
 
 def override_words(db: sqlite3.Connection, sessions: Collection[str]) -> list[OverrideWord]:
-    """In the order in which it was said."""
     query = (
         "SELECT a.turn_id, c.topic, c.said, c.position FROM json_each(?) i "
         "CROSS JOIN corrections c ON c.agent_session_id = i.value JOIN turn_alias a ON a.alias_id = c.capture_id "

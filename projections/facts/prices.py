@@ -22,7 +22,6 @@ _books: dict[tuple[int, str], PriceBook | None] = {}
 
 
 def newest_book(db: sqlite3.Connection) -> PriceBook | None:
-    """The prices of the newest valid revision; None before there is one."""
     revisions = "SELECT revision FROM catalogs ORDER BY revision DESC"
     books = (book_of(db, revision) for (revision,) in db.execute(revisions).fetchall())
     return next((book for book in books if book is not None), None)

@@ -59,8 +59,6 @@ class ReportRecord(ReportListed, frozen=True, kw_only=True):
 
 
 class OpenReport(msgspec.Struct, frozen=True):
-    """A report that is still to be made."""
-
     scope: Scope
     report_id: UUID
     period: events.ReportPeriod
@@ -103,8 +101,6 @@ class _Step(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """One report, by its steps."""
-
     report_id: UUID
     steps: Mapping[str, _Step]
 
@@ -117,7 +113,6 @@ class _Found(NamedTuple):
         return unpack(self.steps["requested"].body, _Asked)
 
     def shown_as(self, kind: type[_S], **texts: object) -> _S:
-        """The figures that a shape declares."""
         about, times = self.about, {step: iso(each.at_us) for step, each in self.steps.items()}
         failed = self.steps["failed"] if self.end == "failed" else None
         figures: dict[str, Any] = {
@@ -166,7 +161,6 @@ def _by_id(reader: Reader, scope: Scope, report_id: UUID) -> _Found | None:
 
 
 def report(reader: Reader, scope: Scope, report_id: UUID) -> ReportRecord | None:
-    """One report of the developer; None where there is none, or it was deleted."""
     found = _by_id(reader, scope, report_id)
     return None if found is None else _record(reader, found)
 

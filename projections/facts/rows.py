@@ -103,7 +103,6 @@ def write_rows(db: sqlite3.Connection, rows: Rows) -> None:
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row], conflict: str = "") -> None:
-    """Whole rows, in the order of the table's columns."""
     if rows:
         db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}", rows)
 

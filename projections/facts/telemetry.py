@@ -37,8 +37,6 @@ TRANSCRIPT = "transcript"  # the signal of what an import read from an agent's o
 
 
 class _Batch(NamedTuple):
-    """What the records of one event share, as columns hold it."""
-
     organization_id: str
     developer_id: str
     signal: str
