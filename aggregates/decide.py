@@ -12,18 +12,22 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from aggregates import retained
-from aggregates.capture import events as capture_events
-from aggregates.capture.decide import CaptureState, capture_streams, cleaned, cleared, decide_capture, evolve_capture
-from aggregates.capture.events import AnyCapture, CaptureCommand, CaptureResponse, CompleteSetup, SetupCompleted
+from aggregates.capture import events as captures
+from aggregates.capture.decide import (
+    CaptureState,
+    capture_streams,
+    cleaned,
+    cleared,
+    decide_capture,
+    evolve_capture,
+)
 from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, events_of, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.judging import rubric
-from aggregates.people import acts as people_acts
+from aggregates.people import acts
 from aggregates.prices import catalog
-from aggregates.reports import events as report_events
+from aggregates.reports import events as reports
 from aggregates.reports.decide import ReportState, decide_report, evolve_report
-from aggregates.reports.events import ReportEvent
-from aggregates.retained import ForgetOrdered
 from aggregates.sub_sessions import sub_session
 from aggregates.sub_sessions.sub_session import EditTitle, Override, TitleEdited
 
@@ -32,15 +36,15 @@ class ForgetDeveloper(Command, frozen=True, kw_only=True, tag="forget-developer"
     """Forget a developer: their texts go for good, what was counted stays."""
 
 
-SentCommand = AnyCapture | EditTitle | CompleteSetup | ForgetDeveloper  # what comes as bytes, too
-AnyCommand = SentCommand | Override | ReportEvent
+SentCommand = captures.AnyCapture | EditTitle | captures.CompleteSetup | ForgetDeveloper  # what comes as bytes, too
+AnyCommand = SentCommand | Override | reports.ReportEvent
 
 
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
-        case CaptureCommand():
+        case captures.CaptureCommand():
             return capture_streams(command)
-        case ReportEvent():
+        case reports.ReportEvent():
             return (command.report_id,)
         case ForgetDeveloper():
             return (forget_stream(command.developer_id),)
@@ -51,9 +55,9 @@ def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
 def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
     """The streams that must be loaded before the first decision, since they are expected to exist."""
     match command:
-        case CaptureResponse():
+        case captures.CaptureResponse():
             return (command.prompt_id,)
-        case CaptureCommand():
+        case captures.CaptureCommand():
             return ()
         case _:
             return touched_streams(command)
@@ -68,7 +72,7 @@ def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
 
 def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decision:
     match command:
-        case CaptureCommand():
+        case captures.CaptureCommand():
             return decide_capture(command, streams, context)
         case EditTitle():
             return _edit_title(command, context)
@@ -76,16 +80,16 @@ def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decisio
             # Saying the same again is a fact again, and changes nothing.
             stream, now = overrides_stream(command.developer_id), {"received_at_us": context.now_us}
             return Decision(tuple((stream, replace(fact, **now)) for fact in command.facts), Done(True))
-        case CompleteSetup():
+        case captures.CompleteSetup():
             by, key_prefix = origin(command, context.now_us), command.key_prefix
-            completed = SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
+            completed = captures.SetupCompleted(**by, plugin_version=command.plugin_version, key_prefix=key_prefix)
             return Decision(((overrides_stream(command.developer_id), completed),), Done(True))
-        case ReportEvent():
+        case reports.ReportEvent():
             event, reply = decide_report(command, streams, context.now_us)
             return Decision(() if event is None else ((command.report_id, event),), reply)
         case ForgetDeveloper():
             # Each order is a fact of its own: a person who was forgotten may come back, and be forgotten again.
-            ordered = ForgetOrdered(**origin(command, context.now_us))
+            ordered = retained.ForgetOrdered(**origin(command, context.now_us))
             return Decision(((forget_stream(command.developer_id), ordered),), Done(True))
 
 
@@ -104,7 +108,7 @@ StreamState = CaptureState | ReportState | Exists
 
 
 def evolve(state: StreamState | None, event: Event) -> StreamState:
-    if isinstance(event, ReportEvent):
+    if isinstance(event, reports.ReportEvent):
         return evolve_report(state if isinstance(state, ReportState) else None, event) or Exists()
     return evolve_capture(state, event) or state or Exists()
 
@@ -120,7 +124,7 @@ class TimePassed(Event, frozen=True, kw_only=True, omit_defaults=True):
     TOPIC: ClassVar[str] = "time.passed"
 
 
-_MODULES = (capture_events, people_acts, catalog, report_events, retained, sub_session, rubric)
+_MODULES = (captures, acts, catalog, reports, retained, sub_session, rubric)
 TOPICS: dict[str, type[Event]] = {event.TOPIC: event for module in _MODULES for event in events_of(module)}
 TOPICS[TimePassed.TOPIC] = TimePassed
 """Topic → event class. Topics are names in the log, independent of where a class lives; tests hold a golden list."""

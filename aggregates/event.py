@@ -5,7 +5,7 @@ from enum import Enum
 from hashlib import blake2b
 from struct import pack, unpack
 from types import ModuleType
-from typing import ClassVar, TypedDict
+from typing import Any, ClassVar
 from uuid import UUID
 
 import msgspec
@@ -132,15 +132,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag_field="command"):
         return Scope(self.organization_id, self.developer_id)
 
 
-class Origin(TypedDict):
+def origin(command: Command, now_us: int) -> dict[str, Any]:
     """What each event tells of the command that it comes from."""
-
-    received_at_us: int
-    organization_id: UUID
-    developer_id: UUID
-
-
-def origin(command: Command, now_us: int) -> Origin:
     return {"received_at_us": now_us, "organization_id": command.organization_id, "developer_id": command.developer_id}
 
 

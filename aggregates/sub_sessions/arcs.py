@@ -87,11 +87,12 @@ def cut_arcs(
         spoken, answer = said.get(turn.turn_id), answers.get(turn.turn_id)
         boundary, verdict = ("person", None) if spoken else _boundary(current, turn, answer)
         if boundary is not None:
-            arcs.append(_close(current, boundary, turn, said, verdict))
-            current = _Open(turn, boundary, verdict)
+            opening = _Open(turn, boundary, verdict)
+            arcs.append(_close(current, opening, said))
+            current = opening
         else:
             current.go_on(turn, verdict)
-    arcs.append(_close(current, None, None, said, None))
+    arcs.append(_close(current, None, said))
     return arcs
 
 
@@ -114,17 +115,13 @@ def committed(arc: OpenArc) -> bool:
     return arc.has_change and COMMIT in arc.last.work.marks
 
 
-def _close(
-    current: _Open,
-    boundary: BoundaryKind | None,
-    following: Turn | None,
-    said: Mapping[UUID, bool],
-    shift: BoundaryVerdict | None,
-) -> Arc:
+def _close(current: _Open, opening: _Open | None, said: Mapping[UUID, bool]) -> Arc:
+    """`opening`: what the next turn opens; None where none follows."""
     first, last = current.turns[0], current.turns[-1]
-    closed_by, closed_us = boundary, None if following is None else following.started_us
+    closed_by, closed_us = (None, None) if opening is None else (opening.opened_by, opening.turns[0].started_us)
     if last.closed_us is not None:
         closed_by, closed_us = last.closed_by, last.closed_us
+    shift = None if opening is None else opening.shift
     return Arc(
         arc_id=first.turn_id,
         agent_session_id=first.agent_session_id,
@@ -135,19 +132,15 @@ def _close(
         closed_by=closed_by,
         closed_us=closed_us,
         cwd_digest=next((t.cwd_digest for t in reversed(current.turns) if t.cwd_digest is not None), None),
-        touched_files=_files(turn.work.touched_files for turn in current.turns),
-        changed_files=_files(turn.work.changed_files for turn in current.turns),
+        touched_files=tuple(sorted(frozenset().union(*(turn.work.touched_files for turn in current.turns)))),
+        changed_files=tuple(sorted(frozenset().union(*(turn.work.changed_files for turn in current.turns)))),
         shift=current.shift,
         said=said.get(first.turn_id),
         continuations=tuple(current.continuations),
         unsure=tuple(current.unsure),
         end_chance=shift.chance if shift is not None and shift.unsure else None,
-        parted=following is not None and said.get(following.turn_id, False),
+        parted=opening is not None and said.get(opening.turns[0].turn_id, False),
     )
-
-
-def _files(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
-    return tuple(sorted(frozenset().union(*sets)))
 
 
 class Gap(msgspec.Struct, frozen=True):

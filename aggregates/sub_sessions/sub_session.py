@@ -274,7 +274,7 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns, asking),
-        prompts=_prompts(units, rubrics, standings(rubrics, intent), joined, captured),
+        prompts=_prompts(zip(units, rubrics, standings(rubrics, intent), strict=True), joined, captured),
         intent=intent,
         judged_intent=judged_intent,
         standing=sub_session_standing(rubrics, intent),
@@ -291,15 +291,11 @@ def conclude(
 
 
 def _prompts(
-    units: Sequence[Unit],
-    rubrics: Sequence[Rubric],
-    standing: Sequence[Standing],
-    joined: Mapping[UUID, JoinedReading],
-    captured: Mapping[UUID, Turn],
+    judged: Iterable[tuple[Unit, Rubric, Standing]], joined: Mapping[UUID, JoinedReading], captured: Mapping[UUID, Turn]
 ) -> tuple[JudgedPrompt, ...]:
     """In time order. What a unit shows is told of its first prompt."""
     found = []
-    for unit, rubric, stands in zip(units, rubrics, standing, strict=True):
+    for unit, rubric, stands in judged:
         lead, *later = (captured[turn.turn_id] for turn in unit.turns)
         found.append(JudgedPrompt(lead, rubric, stands, joined=joined.get(lead.turn_id)))
         found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, lead) for turn in later]

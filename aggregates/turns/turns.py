@@ -117,13 +117,13 @@ def _by_author(ordered: Sequence[Capture]) -> tuple[list[Capture], list[Capture]
 
     A button may begin a session; it names nothing, since a prompt that proves to stand before it makes it none.
     """
-    makers = [None if capture.reading is None else capture.reading.maker for capture in ordered]
-    first = makers.index(None) if None in makers else len(makers)
-    persons, made = [], []
-    for place, (capture, maker) in enumerate(zip(ordered, makers, strict=True)):
+    persons, made, begun = [], [], False
+    for capture in ordered:
+        maker = None if capture.reading is None else capture.reading.maker
+        begun = begun or maker is None
         if maker is None:
             persons.append(capture)
-        elif maker == BUTTON and place < first:
+        elif maker == BUTTON and not begun:
             persons.append(msgspec.structs.replace(capture, host_prompt_id=None))
         else:
             made.append(capture)
@@ -165,6 +165,9 @@ class PlacedObservation(msgspec.Struct, frozen=True, array_like=True):
     observation: Observation
 
 
+Seen = Sequence[PlacedObservation]
+
+
 class Aliases(msgspec.Struct, frozen=True):
     """Every id under which a turn may once have been known."""
 
@@ -177,7 +180,7 @@ def build_turns(
     agent_session_id: str,
     captures: Sequence[Capture],
     answers: Mapping[UUID, CapturedResponse],
-    seen: Sequence[PlacedObservation],
+    seen: Seen,
     *,
     openings: Mapping[UUID, Opening | None],
     taken_names: Set[str] = frozenset(),
@@ -208,9 +211,7 @@ def of_sub_agent(observation: Observation) -> bool:
     return observation.kind == "session_start" and observation.source == OF_SUB_AGENT
 
 
-def _assign(
-    groups: Sequence[CaptureGroup], seen: Sequence[PlacedObservation], taken_names: Set[str]
-) -> list[list[PlacedObservation]]:
+def _assign(groups: Sequence[CaptureGroup], seen: Seen, taken_names: Set[str]) -> list[list[PlacedObservation]]:
     """Each observation belongs to the prompt it names, else to the last prompt before it.
 
     Of prompts that were typed during a turn each goes on with it. What an agent asks for itself before the first
@@ -235,13 +236,7 @@ def _assign(
     return assigned
 
 
-def _build(
-    agent_session_id: str,
-    turn_id: UUID,
-    group: CaptureGroup,
-    answers: Sequence[CapturedResponse],
-    own: Sequence[PlacedObservation],
-) -> Turn:
+def _build(session: str, turn_id: UUID, group: CaptureGroup, answers: Sequence[CapturedResponse], own: Seen) -> Turn:
     """`answers`: in the order in which they were given; the last one is what the prompt led to."""
     lead, answer = group.lead, answers[-1] if answers else None
     responses = [each for each in own if each.observation.kind == "response"]
@@ -259,7 +254,7 @@ def _build(
         response, response_position = responses[-1].observation.response, responses[-1].position
     return Turn(
         turn_id=turn_id,
-        agent_session_id=agent_session_id,
+        agent_session_id=session,
         started_us=group.started_us,
         last_activity_us=max(group.started_us, last_seen_us, answered_us),
         agent_us=max((answered_us, *(each.at_us for each in active if not each.observation.sidechain))),
@@ -302,9 +297,7 @@ def _tells_usage(answer: CapturedResponse, *, failed: bool) -> bool:
     return answer.cost_usd_nano is not None or any(tokens) or (not failed and tokens != (None,) * len(tokens))
 
 
-def _with_openings(
-    turns: Sequence[Turn], seen: Sequence[PlacedObservation], known: Mapping[UUID, Opening | None]
-) -> list[Turn]:
+def _with_openings(turns: Sequence[Turn], seen: Seen, known: Mapping[UUID, Opening | None]) -> list[Turn]:
     """Mark where the session was cleared or ended, and by which turn activity went on.
 
     A clear that is stamped just after an end is why it ended; as a prompt it ends with it.
@@ -330,18 +323,19 @@ def _with_openings(
     return placed
 
 
-def _said_closings(
-    turns: Sequence[Turn], seen: Sequence[PlacedObservation]
-) -> tuple[dict[int, tuple[int, Literal["clear", "end"]]], set[int]]:
+Closing = Literal["clear", "end"]
+
+
+def _said_closings(turns: Sequence[Turn], seen: Seen) -> tuple[dict[int, tuple[int, Closing]], set[int]]:
     """When and why the session was closed after turns, by their places; and the clearing turns that belong to an end.
 
     Of two in one gap the first counts.
     """
     starts = [turn.started_us for turn in turns]
-    closings: dict[int, tuple[int, Literal["clear", "end"]]] = {}
+    closings: dict[int, tuple[int, Closing]] = {}
     late: set[int] = set()
     for each in seen:
-        closing: Literal["clear", "end"] | None = "end" if each.observation.kind == "session_end" else None
+        closing: Closing | None = "end" if each.observation.kind == "session_end" else None
         if each.observation.source == "clear" and each.observation.kind in ("session_start", "session_end"):
             closing = "clear"
         index = bisect_right(starts, each.at_us) - 1

@@ -131,17 +131,13 @@ _CHANGED = (
 
 def stretch_end(db: sqlite3.Connection, after: int, rows_max: int) -> int:
     """How far in the log the next `rows_max` changed rows go: whole positions, even of more rows; at least `after`."""
-    beyond = _position(db, "SELECT changed_position", after, f"ORDER BY changed_position LIMIT 1 OFFSET {rows_max}")
-    if beyond is None:
-        return _position(db, "SELECT max(changed_position)", after) or after
-    return _position(db, "SELECT max(changed_position)", after, f"AND changed_position < {beyond}") or beyond
+    query = "SELECT changed_position FROM requests WHERE changed_position > ? ORDER BY changed_position LIMIT ?"
+    found: list[int] = [position for (position,) in db.execute(query, (after, rows_max + 1))]
+    if len(found) <= rows_max:
+        return found[-1] if found else after
+    return max((position for position in found if position < found[-1]), default=found[-1])
 
 
 def changed_rows(db: sqlite3.Connection, after: int, up_to: int) -> Iterator[tuple[Any, ...]]:
     """The rows that last changed in (after, up_to], by organization and time; fields as in `COLUMNS`."""
     return db.execute(_CHANGED, (after, up_to))
-
-
-def _position(db: sqlite3.Connection, select: str, after: int, rest: str = "") -> int | None:
-    row = db.execute(f"{select} FROM requests WHERE changed_position > ? {rest}", (after,)).fetchone()
-    return None if row is None else row[0]
