@@ -107,24 +107,6 @@ async def test_realtime_filters(house: House, intake: Caller) -> None:
     assert await sessions("from=2026-08-02") == []
 
 
-async def test_rubric_items(house: House, api: Caller) -> None:
-    """One for each settled sub-session above the floor; booleans that do not apply are null."""
-    a_days_work(house)
-    (item,) = (await api.get(f"{V3}/insight/sessions")).json
-    for name in item["applicability"]:
-        assert (item[name] is not None) == (item["applicability"][name] == "applies")
-    assert (item["judge_status"], item["title_source"]) == ("ok", "rubric")
-
-
-async def test_trivia(house: House, api: Caller) -> None:
-    """What fell below the floor in the window, and why."""
-    a_days_work(house)
-    (item,) = (await api.get(f"{V3}/trivia")).json
-    assert (item["reason"], item["created_at"]) == ("too_few_turns", iso(MONDAY + 2 * HOUR))
-    house.clock_us += 7 * DAY
-    assert (await api.get(f"{V3}/trivia")).json == []
-
-
 @pytest.mark.parametrize("path", [*WINDOWED, *LISTS])
 async def test_views_that_are_not_ready(house: House, api: Caller, path: str) -> None:
     house.refuses = "the views are being built"
@@ -169,25 +151,12 @@ async def test_trivia_over_days(house: House, api: Caller) -> None:
     """Every day of the range is a point, and every reason a count."""
     a_days_work(house)
     shown = (await api.get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json
-    assert {name: shown[name] for name in ("from", "to", "period")} == {
-        "from": "2026-01-04T00:00:00Z",
-        "to": "2026-01-07T00:00:00Z",
-        "period": "day",
-    }
-    assert [(point["period_start"], point["total"]) for point in shown["points"]] == [
-        ("2026-01-04T00:00:00Z", 0),
-        ("2026-01-05T00:00:00Z", 1),
-        ("2026-01-06T00:00:00Z", 0),
-    ]
-    for point in shown["points"]:
-        assert [each["reason"] for each in point["by_reason"]] == [
-            "interrupted",
-            "no_real_work",
-            "too_few_lines",
-            "no_mutating_calls",
-            "too_few_turns",
-        ]
-        assert sum(each["count"] for each in point["by_reason"]) == point["total"]
+    days = [f"2026-01-0{day}T00:00:00Z" for day in range(4, 8)]
+    assert (shown["from"], shown["to"], shown["period"]) == (days[0], days[-1], "day")
+    totals = {point["period_start"]: point["total"] for point in shown["points"]}
+    assert totals == dict(zip(days, (0, 1, 0), strict=False))
+    reasons = ["interrupted", "no_real_work", "too_few_lines", "no_mutating_calls", "too_few_turns"]
+    assert shown["points"][1]["by_reason"] == [{"reason": each, "count": int(each == reasons[-1])} for each in reasons]
     others = (await api.using(bearer(BEN_KEY)).get(f"{TRIVIA}?from=2026-01-04&to=2026-01-06")).json
     assert [point["total"] for point in others["points"]] == [0, 0, 0]
 
@@ -214,50 +183,33 @@ async def test_a_day_without_anything(intake: Caller, api: Caller) -> None:
 
 
 async def test_a_day_agrees_with_its_pages(house: House, api: Caller) -> None:
-    """The same figures as those of the daily window and of the day's range."""
+    """The same figures as those of the daily window and of the day's range; a question without telemetry had a cost."""
     a_days_work(house)
     shown = (await api.get(PATH)).json
     score = (await api.get(f"{V3}/score?window=daily")).json
     for name in ("svc_score", *COUNTS):
         assert shown[name] == score[name], name
+    (trivia,) = (await api.get(f"{V3}/trivia?window=daily")).json
+    assert (trivia["reason"], trivia["created_at"]) == ("too_few_turns", iso(MONDAY + 2 * HOUR))
     assert shown["apg"] == (await api.get(f"{V3}/insight/summary?window=daily")).json["apg_current"]
-    assert shown["trivia_count"] == len((await api.get(f"{V3}/trivia?window=daily")).json) == 1
     assert shown["active_seconds"] == (await api.get(f"{V3}/task-time")).json["totalActiveSeconds"]
-    assert (shown["prompts"], shown["sample_count"], shown["date"]) == (2, 1, "2026-01-05")
-
-
-async def test_what_nobody_reported(house: House, api: Caller) -> None:
-    """A question without telemetry cost something: the day's sums are unknown, and how much of them is."""
-    a_days_work(house)
-    shown = (await api.get(PATH)).json
+    assert (shown["prompts"], shown["sample_count"], shown["date"], shown["trivia_count"]) == (2, 1, "2026-01-05", 1)
     assert (shown["tokens"], shown["cost_usd"], shown["unreported_sub_sessions"]) == (None, None, 1)
 
 
-async def test_what_has_no_price(house: House, api: Caller) -> None:
-    """The tokens are known, the cost is not."""
+async def test_what_a_day_lacks_and_lost(house: House, api: Caller) -> None:
+    """The tokens are known, the cost is not; and the hours that throttling took."""
     log = Log(ANA_SCOPE)
     log.prompt("a", ASK, MONDAY)
-    log.records("a", request(MONDAY + SECOND, cost_usd_nano=None), edit(MONDAY + 2 * SECOND))
+    refused = {"kind": "error", "at_us": MONDAY + SECOND, "status_code": 429}
+    log.records("a", refused, request(MONDAY + SECOND + 6 * MINUTE, cost_usd_nano=None), edit(MONDAY + 2 * SECOND))
     log.prompt("b", "/clear", MONDAY + HOUR)
     house.has_seen(log)
     house.passes(MONDAY + 2 * HOUR)
     shown = (await api.get(PATH)).json
     assert (shown["tokens"], shown["cost_usd"], shown["unpriced_requests"]) == (120, None, 1)
     assert (shown["unreported_sub_sessions"], shown["prompts"]) == (0, 2)
-
-
-async def test_what_throttling_cost(house: House, api: Caller) -> None:
-    """The hours of the day's events."""
-    log = Log(ANA_SCOPE)
-    log.prompt("a", ASK, MONDAY)
-    log.records(
-        "a",
-        {"kind": "error", "at_us": MONDAY + SECOND, "status_code": 429},
-        request(MONDAY + SECOND + 6 * MINUTE),
-    )
-    house.has_seen(log)
-    house.passes(MONDAY + HOUR)
-    assert (await api.get(PATH)).json["throttle_hours"] == pytest.approx(0.1)
+    assert shown["throttle_hours"] == pytest.approx(0.1)
 
 
 async def test_days_and_zones(house: House, api: Caller) -> None:
