@@ -26,28 +26,19 @@ def wish(name: str = "first", **fields: Any) -> BackfillRequested:
     return BackfillRequested(backfill_id=named(name), received_at_us=T0_US, **(usual | fields))
 
 
-def test_the_first_begins() -> None:
-    assert decide_backfill(wish(), None) == wish()
-
-
-def test_the_same_again_joins_the_one_that_runs() -> None:
-    assert decide_backfill(wish("second"), wish()) == wish()
-
-
 @pytest.mark.parametrize("other", [{"developer_id": ANA}, {"from_us": T0_US + 1}, {"to_us": T0_US + 1}])
 def test_another_one_has_to_wait(other: dict[str, Any]) -> None:
+    """The first begins; the same again joins the one that runs."""
+    assert decide_backfill(wish(), None) == decide_backfill(wish("second"), wish()) == wish()
     reply = decide_backfill(wish("second", **other), wish())
     assert isinstance(reply, Refused)
-    assert reply.reason is Reason.CONFLICT
-    assert str(named("first")) in reply.message
+    assert (reply.reason, str(named("first")) in reply.message) == (Reason.CONFLICT, True)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"from_us": T0_US, "to_us": T0_US},
-        {"from_us": -1},
-        {"to_us": 2**62},
+        *({"from_us": T0_US, "to_us": T0_US}, {"from_us": -1}, {"to_us": 2**62}),
         {"to_us": T0_US + RANGE_DAYS_MAX * US_PER_DAY + 1},
     ],
 )

@@ -1,5 +1,6 @@
 """Decisions about reports: given what happened to one, when this is wanted, then that is logged and answered."""
 
+from datetime import date
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -13,6 +14,7 @@ from aggregates.reports.events import (
     ReportCancelled,
     ReportCompleted,
     ReportDeleted,
+    ReportEvent,
     ReportFailed,
     ReportPeriod,
     ReportRequested,
@@ -21,7 +23,7 @@ from aggregates.reports.events import (
     period_of,
     request_report,
 )
-from aggregates.times import bare_date, iso, parse_instant
+from aggregates.times import iso, parse_instant
 from tests.support.log import named
 
 ACME, OTHER, ANA, BEN = named("acme"), named("other"), named("ana"), named("ben")
@@ -122,34 +124,33 @@ def test_whoever_asks_at_the_same_time_asks_for_the_same_report() -> None:
 
 
 @pytest.mark.parametrize("other", [{"developer_id": BEN}, {"organization_id": OTHER}])
-def test_somebody_elses_report_is_not_there(other: dict[str, Any]) -> None:
-    for kind in (ReportStarted, ReportCancelled, ReportDeleted):
-        decision = decide(kind(**of(**other)), after(*COMPLETED), CONTEXT)
-        assert decision.events == ()
-        assert isinstance(decision.reply, Refused)
-        assert decision.reply.reason is Reason.NOT_FOUND
+@pytest.mark.parametrize("kind", [ReportStarted, ReportCancelled, ReportDeleted])
+def test_somebody_elses_report_is_not_there(kind: type[ReportEvent], other: dict[str, Any]) -> None:
+    decision = decide(kind(**of(**other)), after(*COMPLETED), CONTEXT)
+    assert (decision.events, isinstance(decision.reply, Refused) and decision.reply.reason) == ((), Reason.NOT_FOUND)
 
 
 def test_one_that_is_begun_again_and_again_is_given_up() -> None:
     """Whatever ends the process each time may be the report itself."""
-    streams = after(ASK, *[START] * ATTEMPTS_MAX)
-    decision = decide(START, streams, CONTEXT)
+    decision = decide(START, after(ASK, *[START] * ATTEMPTS_MAX), CONTEXT)
     assert topics(decision) == ["report.failed"]
     assert isinstance(decision.reply, Refused)
 
 
-def test_the_facts_say_what_was_asked_for_and_what_came_of_it() -> None:
+@pytest.mark.parametrize(
+    ("given", "when", "expected"),
+    [
+        ((), ASK, {"period": MONDAY, "language": "en", "received_at_us": NOW_US}),
+        ((ASK, START), START, {"attempt": 2}),
+        ((ASK, START), COMPLETE, {"rules_version": 1, "sections": Words("{}")}),
+    ],
+)
+def test_the_facts_say_what_was_asked_for_and_what_came_of_it(
+    given: tuple[AnyCommand, ...], when: AnyCommand, expected: dict[str, Any]
+) -> None:
     """Times, attempts and words enter as they were given."""
-    streams = after(ASK, START)
-    ((_, requested),) = decide(ASK, {}, CONTEXT).events
-    ((_, second),) = decide(START, streams, CONTEXT).events
-    ((_, completed),) = decide(COMPLETE, streams, CONTEXT).events
-    assert isinstance(requested, ReportRequested)
-    assert (requested.period, requested.language, requested.received_at_us) == (MONDAY, "en", NOW_US)
-    assert isinstance(second, ReportStarted)
-    assert second.attempt == 2
-    assert isinstance(completed, ReportCompleted)
-    assert (completed.rules_version, completed.sections) == (1, Words("{}"))
+    ((_, fact),) = decide(when, after(*given), CONTEXT).events
+    assert {name: getattr(fact, name) for name in expected} == expected
 
 
 PERIODS = [
@@ -171,13 +172,7 @@ def test_the_last_whole_period_is_over_in_its_own_zone(name: Any, zone: str, now
     assert period.windows(4)[-1] == period.window
 
 
-def test_a_period_holds_the_day_it_is_named_by() -> None:
+@pytest.mark.parametrize(("name", "start"), [("daily", "08-02"), ("weekly", "07-27"), ("monthly", "08-01")])
+def test_a_period_holds_the_day_it_is_named_by(name: Any, start: str) -> None:
     """A Sunday belongs to the week of the Monday before."""
-    sunday = bare_date("2026-08-02")
-    assert sunday is not None
-    found = {name: period_of(name, ZoneInfo("UTC"), sunday) for name in ("daily", "weekly", "monthly")}
-    assert {name: iso(each.start_us)[:10] for name, each in found.items()} == {
-        "daily": "2026-08-02",
-        "weekly": "2026-07-27",
-        "monthly": "2026-08-01",
-    }
+    assert iso(period_of(name, ZoneInfo("UTC"), date(2026, 8, 2)).start_us).startswith(f"2026-{start}T00:00:00Z")

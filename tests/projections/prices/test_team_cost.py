@@ -71,11 +71,6 @@ def test_what_does_not_count(fields: dict[str, Any]) -> None:
     assert of_rows(request_row(1, **fields)) == {}
 
 
-@pytest.mark.parametrize("at_us", [MIDNIGHT, MIDNIGHT + 7 * DAY - 1])
-def test_the_windows_first_and_last_moment_count(at_us: int) -> None:
-    assert of_rows(request_row(1, at_us=at_us))[ANA.developer_id].requests == 1
-
-
 def test_only_the_days_in_the_team_count() -> None:
     stays = (
         Stay(ANA.developer_id, MIDNIGHT, MIDNIGHT + DAY),
@@ -96,13 +91,6 @@ def test_what_is_archived_is_not_read_here() -> None:
     assert {key[2] for key in live.changed} == {"record-2", "record-3"}
 
 
-def test_sums_beyond_63_bits() -> None:
-    large = 2**63 - 1
-    spent = of_rows(*(request_row(n, cost_usd_nano=large, input_tokens=large) for n in range(5)))
-    assert spent[ANA.developer_id].cost_usd_nano == 5 * large
-    assert spent[ANA.developer_id].input_tokens == 5 * large
-
-
 # --- turns without a request log ------------------------------------------------------------------------------
 
 
@@ -120,41 +108,39 @@ def told_by_a_plugin(log: Log, session: str = "a", at_us: int = MONDAY, **fields
     log.answer(session, prompt, "Done.", at_us + 30 * SECOND, **(numbers | fields))
 
 
-def test_a_turn_that_only_a_response_capture_tells_about_counts() -> None:
-    """As one request, at the time of its prompt."""
-    log = Log()
-    told_by_a_plugin(log)
-    assert of_log(log) == {ANA.developer_id: Spent(1, 0, 0, 0, 300, 40, 0, 0, 5 * CENT)}
+SONNET = {"input_tokens": 100, "output_tokens": 20, "cost_usd_nano": CENT}
 
 
-def test_a_turn_that_a_request_log_covers_counts_once() -> None:
-    """Even where the plugin tells the very same numbers."""
-    log = Log()
-    told_by_a_plugin(log, input_tokens=100, output_tokens=20, cost_usd_nano=CENT)
-    log.records("a", request(MONDAY + 10 * SECOND))
-    assert of_log(log) == {ANA.developer_id: Spent(1, 0, 0, 0, 100, 20, 0, 0, CENT)}
-
-
-def test_turns_of_both_kinds_add_up() -> None:
-    log = Log()
-    told_by_a_plugin(log, "a")
-    log.prompt("b", "Add a test for src/app.py", MONDAY + HOUR)
-    log.records("b", request(MONDAY + HOUR + SECOND))
-    assert of_log(log) == {ANA.developer_id: Spent(2, 0, 0, 0, 400, 60, 0, 0, 6 * CENT)}
-
-
-def test_a_response_without_a_price_is_unpriced() -> None:
-    log = Log()
-    told_by_a_plugin(log, cost_usd_nano=None, model=None)
-    assert of_log(log) == {ANA.developer_id: Spent(1, 1, 0, 0, 300, 40, 0, 0, 0)}
-
-
-def test_a_turn_counts_in_the_week_of_its_prompt() -> None:
-    """The last second before the week is another week's."""
+@pytest.mark.parametrize(
+    ("told", "at_us", "logged_at", "spent"),
+    [
+        ({}, MONDAY, None, (1, 0, 0, 0, 300, 40, 0, 0, 5 * CENT)),
+        (SONNET, MONDAY, ("a", 10 * SECOND), (1, 0, 0, 0, 100, 20, 0, 0, CENT)),
+        ({}, MONDAY, ("b", HOUR + SECOND), (2, 0, 0, 0, 400, 60, 0, 0, 6 * CENT)),
+        ({"cost_usd_nano": None, "model": None}, MONDAY, None, (1, 1, 0, 0, 300, 40, 0, 0, 0)),
+        ({}, MIDNIGHT - 1, None, None),
+    ],
+    ids=[
+        "one that only a response capture tells about counts as a request",
+        "one that a request log covers counts once",
+        "turns of both kinds add up",
+        "a response without a price is unpriced",
+        "the last second before the week is another week's",
+    ],
+)
+def test_a_turn_without_a_request_log(
+    told: dict[str, Any], at_us: int, logged_at: tuple[str, int] | None, spent: tuple[int, ...] | None
+) -> None:
+    """At the time of its prompt."""
     log = Log()
     log.now_us = MIDNIGHT - DAY
-    told_by_a_plugin(log, at_us=MIDNIGHT - 1)
-    assert of_log(log) == {}
+    told_by_a_plugin(log, at_us=at_us, **told)
+    if logged_at is not None:
+        session, after_us = logged_at
+        if session == "b":
+            log.prompt("b", "Add a test for src/app.py", MONDAY + HOUR)
+        log.records(session, request(MONDAY + after_us))
+    assert of_log(log) == ({} if spent is None else {ANA.developer_id: Spent(*spent)})
 
 
 # --- the answer -----------------------------------------------------------------------------------------------
@@ -232,25 +218,25 @@ def test_an_unpriced_request_leaves_the_sum_open() -> None:
     assert (found.is_partial, found.cost_ranking_available) == (False, False)
 
 
-def test_a_price_that_is_a_lower_bound_is_counted() -> None:
-    """The sum is the best that is known; that it may be more stands beside it."""
-    found = answer(of_rows(request_row(1, cost_kind="catalog_lower_bound"), request_row(2)))
-    assert (found.rollup.cost_usd, found.rollup.lower_bound_cost_usd) == (0.02, 0.02)
-    assert found.pricing_coverage.lower_bound_requests == 1
-
-
-def test_a_zero_with_activity_is_not_exact() -> None:
-    """Requests that cost nothing at all are a price that is not known."""
-    found = answer(of_rows(request_row(1, cost_usd_nano=0)))
-    assert (found.rollup.cost_usd, found.members[0].cost_usd) == (None, None)
-    assert found.rollup.request_count == 1
-
-
-def test_tokens_that_nobody_told_leave_the_sums_open() -> None:
-    untold = request_row(1, input_tokens=None, output_tokens=None)
-    found = answer(of_rows(untold, request_row(2, developer_id=BEN.developer_id)))
-    assert (found.rollup.input_tokens, found.rollup.unmeasured_requests, found.rollup.cost_usd) == (None, 1, 0.02)
-    assert [each.total_tokens for each in found.members] == [None, 120]
+@pytest.mark.parametrize(
+    ("rows", "cost", "least", "tokens", "unmeasured"),
+    [
+        ([{"cost_kind": "catalog_lower_bound"}, {}], 0.02, 0.02, 200, 0),
+        ([{"cost_usd_nano": 0}], None, None, 100, 0),
+        ([{"input_tokens": None, "output_tokens": None}, {}], 0.02, None, None, 1),
+    ],
+    ids=["a price may be higher", "requests that cost nothing are of no known price", "tokens that nobody told"],
+)
+def test_sums_that_are_not_exact(
+    rows: list[dict[str, Any]], cost: float | None, least: float | None, tokens: int | None, unmeasured: int
+) -> None:
+    """What is known stands beside what is not."""
+    found = answer(of_rows(*(request_row(number, **row) for number, row in enumerate(rows))))
+    rollup = found.rollup
+    assert (rollup.cost_usd, rollup.lower_bound_cost_usd, rollup.request_count) == (cost, least, len(rows))
+    assert (rollup.input_tokens, rollup.unmeasured_requests) == (tokens, unmeasured)
+    assert found.pricing_coverage.lower_bound_requests == (least is not None)
+    assert (found.members[0].cost_usd, found.members[0].display_name) == (cost, "Ana")
 
 
 def test_the_window_before() -> None:
@@ -260,9 +246,3 @@ def test_the_window_before() -> None:
     assert (found.prev_cost_usd, found.prev_is_partial, found.is_partial) == (None, True, False)
     assert found.prev_read_coverage == PARTIAL
     assert answer({}, previous=of_rows(request_row(1, cost_usd_nano=None))).prev_cost_usd is None
-
-
-def test_equal_costs_stand_by_name() -> None:
-    """And so does everybody where nothing can be ranked."""
-    assert [each.display_name for each in answer({}).members] == ["Ana", "Ben"]
-    assert [each.display_name for each in answer({}, PARTIAL).members] == ["Ana", "Ben"]

@@ -1,14 +1,17 @@
-"""Figures against hand-computed ones: what counts, what does not, and in which window."""
+"""Figures against hand-computed ones: what counts, what does not, in which window; and the best prompts."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from aggregates.times import calendar_windows
+from aggregates.capture.events import PromptCaptured
+from aggregates.reading.verdicts import BOTH_WAYS, BooleanName
+from aggregates.times import calendar_windows, iso
 from projections.scores.score import score, speed, tokens
-from projections.scores.skill import insight_summary, skill
+from projections.scores.skill import PREVIEW_CHARS_MAX, TopPrompt, insight_summary, skill, top_prompts
 from projections.sub_sessions.listing import realtime, rubric_items, trivia
+from tests.projections.scores.test_activity import TODAY, seen
 from tests.support.facts import (
     ADD,
     ANA,
@@ -27,20 +30,21 @@ from tests.support.facts import (
     tables,
 )
 
-UTC = ZoneInfo("UTC")
 RENAME = "Rename the storage module to src/store.py and update imports"
+ROWS = "Also handle a header without rows in src/parser.py"
 CACHED: dict[str, Any] = {"cache_read_tokens": 1000, "cache_write_tokens": 50}
-WEEK = calendar_windows("weekly", UTC, MONDAY + 2 * DAY, 4)
+WEEK = calendar_windows("weekly", ZoneInfo("UTC"), MONDAY + 2 * DAY, 4)
+FIX_SCORE = 100 * 4 / 5  # of what is sure, all but the cause is in it
 
 
 def test_an_empty_history_has_no_figures() -> None:
     """Nothing is shown where nothing was seen: counts are 0, letters N/A, averages None."""
-    empty = reader(project([]), [])
+    empty = seen(Log())
     shown = score(empty, ANA, "weekly", WEEK)
     assert (shown.svc_score, shown.letter_grade, shown.personal_tier) == (0.0, "N/A", "unranked")
     assert shown.sparkline == [0.0, 0.0, 0.0, 0.0]
-    assert skill(empty, ANA, "weekly", WEEK).skill_index is None
-    assert skill(empty, ANA, "weekly", WEEK).tier == "Novice"
+    habits = skill(empty, ANA, "weekly", WEEK)
+    assert (habits.skill_index, habits.tier) == (None, "Novice")
     assert insight_summary(empty, ANA, "weekly", WEEK).apg_current is None
     assert tokens(empty, ANA, "weekly", WEEK).tet == 1.0
 
@@ -52,8 +56,7 @@ def test_the_completion_rate_counts_settled_qualifying_goals() -> None:
     log.works("b", MONDAY + HOUR, ADD)
     log.works("c", MONDAY + 2 * HOUR, RENAME, ok=False)
     log.prompt("d", "what does src/app.py do?", MONDAY + 3 * HOUR)
-    log.passes(MONDAY + 4 * HOUR)
-    read = reader(project(log.facts), log.facts)
+    read = seen(log.passes(MONDAY + 4 * HOUR))
     shown = score(read, ANA, "weekly", WEEK)
     assert (shown.crushed_count, shown.total_count) == (2, 3)
     assert shown.svc_score == pytest.approx(200 / 3)
@@ -67,14 +70,12 @@ def test_a_goal_that_still_goes_on_counts_nowhere() -> None:
     log = Log()
     log.prompt("a", FIX, MONDAY)
     log.records("a", edit(MONDAY + MINUTE), shell(MONDAY + 2 * MINUTE, "pytest"))
-    open_still = reader(project(log.facts), log.facts)
-    assert score(open_still, ANA, "weekly", WEEK).total_count == 0
-    preview = realtime(open_still, ANA, 50, 0, None, None)[0]
+    live = seen(log)
+    settled = seen(log.passes(MONDAY + 32 * MINUTE))
+    assert [score(read, ANA, "weekly", WEEK).total_count for read in (live, settled)] == [0, 1]
+    preview, row = (realtime(read, ANA, 50, 0, None, None)[0] for read in (live, settled))
     assert (preview.is_preview, preview.goal_complete, preview.crushed, preview.ended_at) == (True, None, None, None)
-    log.passes(MONDAY + 32 * MINUTE)
-    settled = reader(project(log.facts), log.facts)
-    assert score(settled, ANA, "weekly", WEEK).total_count == 1
-    assert realtime(settled, ANA, 50, 0, None, None)[0].is_preview is False
+    assert row.is_preview is False
 
 
 def test_tokens_are_sums_of_requests_and_cost_is_known_or_null() -> None:
@@ -82,11 +83,9 @@ def test_tokens_are_sums_of_requests_and_cost_is_known_or_null() -> None:
     log = Log()
     log.works("a", MONDAY, **CACHED)
     log.works("b", MONDAY + HOUR, ADD, cost_usd_nano=None, **CACHED)
-    log.passes(MONDAY + 2 * HOUR)
-    read = reader(project(log.facts), log.facts)
+    read = seen(log.passes(MONDAY + 2 * HOUR))
     shown = tokens(read, ANA, "weekly", WEEK)
-    assert shown.crush_weight == 100 + 20 + 1000 + 50
-    assert shown.tpt == 120
+    assert (shown.crush_weight, shown.tpt) == (100 + 20 + 1000 + 50, 120)
     assert shown.cpcs_estimate == pytest.approx(0.01)
     assert (shown.breakdown.input, shown.breakdown.cache_read) == (200, 2000)
     costs = {row.agent_session_id: row.cost_usd for row in realtime(read, ANA, 50, 0, None, None)}
@@ -100,25 +99,21 @@ def test_a_median_of_nothing_stands_beside_a_count_of_nothing() -> None:
     log.works("b", MONDAY, ADD, cost_usd_nano=None, **CACHED)
     third = log.prompt("c", RENAME, MONDAY + HOUR)
     log.records("c", edit(MONDAY + HOUR + SECOND, path="src/store.py"))
-    log.corrects_goal("c", third, True).passes(MONDAY + 3 * HOUR)
-    read = reader(project(log.facts), log.facts)
-    shown = tokens(read, ANA, "weekly", WEEK)
+    read = seen(log.corrects_goal("c", third, True).passes(MONDAY + 3 * HOUR))
+    shown, first = tokens(read, ANA, "weekly", WEEK), tokens(read, ANA, "weekly", WEEK[:3])
     assert (shown.crushed_count, shown.crush_weight_count, shown.request_count) == (2, 1, 1)
     assert (shown.cpcs_estimate, shown.cpcs_count, shown.cpcs_unpriced_count) == (0.0, 0, 2)
     assert (shown.sparkline, shown.sparkline_counts) == ([0.0, 0.0, 1170.0, 1170.0], [0, 0, 1, 1])
-    assert (shown.tet, shown.tet_count) == (1.0, 1)
-    assert score(read, ANA, "weekly", WEEK).sparkline_counts == [0, 0, 1, 2]
-    assert speed(read, ANA, "weekly", WEEK).sparkline_counts == [0, 0, 1, 2]
-    first = tokens(read, ANA, "weekly", WEEK[:3])
-    assert (first.tet, first.tet_count) == (1.0, 0)
+    assert (shown.tet, shown.tet_count, first.tet, first.tet_count) == (1.0, 1, 1.0, 0)
+    for query in (score, speed):
+        assert query(read, ANA, "weekly", WEEK).sparkline_counts == [0, 0, 1, 2]
 
 
 def test_a_cost_that_may_be_higher_is_counted_beside_the_median() -> None:
     """Of the only goal that was reached nobody told the output: what it cost at least is no cost."""
     log = Log().publishes(1)
     log.works("a", MONDAY, cost_usd_nano=None, output_tokens=None)
-    log.passes(MONDAY + 2 * HOUR)
-    shown = tokens(reader(project(log.facts), log.facts), ANA, "weekly", WEEK)
+    shown = tokens(seen(log.passes(MONDAY + 2 * HOUR)), ANA, "weekly", WEEK)
     assert (shown.crushed_count, shown.cpcs_estimate, shown.cpcs_count) == (1, 0.0, 0)
     assert (shown.cpcs_lower_bound_count, shown.cpcs_unpriced_count) == (1, 0)
 
@@ -129,12 +124,9 @@ def test_a_window_holds_what_started_in_it() -> None:
     log.works("old", MONDAY - 3 * DAY)
     log.works("a", MONDAY, ADD)
     log.works("b", MONDAY + HOUR, RENAME)
-    log.passes(MONDAY + 2 * HOUR)
-    read = reader(project(log.facts), log.facts)
-    shown = speed(read, ANA, "weekly", WEEK)
-    assert (shown.cspw, shown.delta_cspw) == (2, 1)
+    shown = speed(seen(log.passes(MONDAY + 2 * HOUR)), ANA, "weekly", WEEK)
+    assert (shown.cspw, shown.delta_cspw, shown.ttc_median_seconds) == (2, 1, 60.0)
     assert shown.sparkline == [0.0, 0.0, 1.0, 2.0]
-    assert shown.ttc_median_seconds == 60.0
 
 
 def test_a_response_that_took_longer_than_there_was_time_counts_on_receipt() -> None:
@@ -144,8 +136,7 @@ def test_a_response_that_took_longer_than_there_was_time_counts_on_receipt() -> 
     log.records("s1", edit(MONDAY + MINUTE))
     answered = {"elapsed_ms": 400 * DAY // 1000, "responded_at_us": None}
     log.answer("s1", prompt_id, "Done.", MONDAY + 2 * MINUTE, **answered).passes(MONDAY + HOUR)
-    shown = realtime(reader(project(log.facts), log.facts), ANA, 10, 0, None, None)
-    assert [row.ended_at for row in shown] == ["2026-01-05T09:02:00Z"]
+    assert [row.ended_at for row in realtime(seen(log), ANA, 10, 0, None, None)] == ["2026-01-05T09:02:00Z"]
 
 
 def test_one_prompt_seen_by_telemetry_alone_is_scored() -> None:
@@ -153,11 +144,8 @@ def test_one_prompt_seen_by_telemetry_alone_is_scored() -> None:
     log = Log().claim("t")
     log.records("t", {"kind": "prompt", "at_us": MONDAY, "text": FIX, "prompt_id": "p1"}, edit(MONDAY + SECOND))
     log.records("t", {"kind": "session_end", "source": "exit", "at_us": MONDAY + MINUTE})
-    read = reader(project(log.facts), log.facts)
-    item = rubric_items(read, ANA, 50, 0)[0]
-    assert item.judge_status == "ok"
-    assert item.title is not None
-    assert item.title in FIX
+    item = rubric_items(seen(log), ANA, 50, 0)[0]
+    assert (item.judge_status, (item.title or "?") in FIX) == ("ok", True)
 
 
 def test_no_text_lies_in_the_views() -> None:
@@ -165,6 +153,65 @@ def test_no_text_lies_in_the_views() -> None:
     log = Log()
     log.works("a", MONDAY)
     everything = repr(tables(project(log.facts)))
-    assert "src/a.py" not in everything
-    assert "crash" not in everything
-    assert "empty list" not in everything
+    assert [words in everything for words in ("src/a.py", "crash", "empty list")] == [False] * 3
+
+
+# --- the best prompts of a range ------------------------------------------------------------------------------
+
+
+def top_of(log: Log) -> list[TopPrompt]:
+    return top_prompts(seen(log), ANA, TODAY, 50, 0)
+
+
+def test_the_best_prompt_comes_first() -> None:
+    """By standing score; its grade is the letter of that score."""
+    log = Log()
+    log.works("good", MONDAY)
+    log.works("poor", MONDAY + HOUR, "the parser is broken, please fix it")
+    best, worst = top_of(log.passes(MONDAY + 3 * HOUR))
+    assert (best.agent_session_id, best.preview, best.submitted_at) == ("good", FIX, iso(MONDAY))
+    assert best.prompt_id in {str(f.event.prompt_id) for f in log.facts if isinstance(f.event, PromptCaptured)}
+    assert (best.intent_class, best.crushed, best.score, best.grade) == ("bug_fix", True, FIX_SCORE, "B+")
+    assert best.own_score > worst.own_score
+    found = skill(seen(log), ANA, "range", [TODAY])
+    one_sided: BooleanName = "references_concrete"  # shown, but its judge cannot say that it is missing: no rate
+    assert (one_sided in BOTH_WAYS, found.per_boolean_one_sided[one_sided]) == (False, 1)
+    assert (found.per_boolean[one_sided], found.per_boolean_counts[one_sided]) == (0.0, 0)
+    rates = [found.per_boolean[name] for name, count in found.per_boolean_counts.items() if count]
+    assert found.skill_index == 100 * sum(rates) / len(rates)
+    assert found.worst_pillar in BOTH_WAYS
+
+
+def test_a_prompt_belongs_to_the_range_by_its_own_time() -> None:
+    """Also where its sub-session started before; and open sub-sessions have no verdict yet."""
+    log = Log()
+    log.prompt("a", FIX, MONDAY - MINUTE)
+    log.records("a", edit(MONDAY - SECOND))
+    log.prompt("a", ROWS, MONDAY + MINUTE)
+    (only,) = top_of(log.records("a", edit(MONDAY + 2 * MINUTE)))
+    assert (only.submitted_at, only.crushed) == (iso(MONDAY + MINUTE), None)
+    assert only.prompt_id != only.sub_session_id
+
+
+def test_of_equal_scores_the_newer_sub_session_comes_first() -> None:
+    log = Log()
+    for session, at_us in (("old", MONDAY), ("new", MONDAY + HOUR)):
+        log.works(session, at_us)
+        log.prompt(session, ROWS, at_us + 2 * MINUTE)
+        log.records(session, edit(at_us + 3 * MINUTE, path=f"src/{session}.py"))
+    found = [(prompt.score, prompt.own_score, prompt.agent_session_id, prompt.preview == FIX) for prompt in top_of(log)]
+    assert found == [
+        *((100 * 5 / 6, 80.0, session, False) for session in ("new", "old")),
+        *((FIX_SCORE, FIX_SCORE, session, True) for session in ("new", "old")),
+    ]
+
+
+def test_a_preview_is_one_short_line_and_none_once_it_is_forgotten() -> None:
+    """However long the prompt is, and whatever it is laid out like."""
+    log = Log()
+    log.prompt("a", FIX + "\n\n" + "It is in src/parser.py.  \n" * 200, MONDAY)
+    (only,) = top_of(log.records("a", edit(MONDAY + SECOND)))
+    preview = only.preview or ""
+    assert (preview.startswith(FIX + " It is"), len(preview), "\n" in preview) == (True, PREVIEW_CHARS_MAX, False)
+    (forgotten,) = top_prompts(reader(project(log.facts), []), ANA, TODAY, 50, 0)
+    assert (forgotten.preview, forgotten.score) == (None, only.score)

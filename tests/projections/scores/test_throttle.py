@@ -49,31 +49,30 @@ def test_a_developer_without_requests_lost_nothing() -> None:
     }
 
 
+def held_up(at_us: int = MONDAY, minutes: int = 1) -> Log:
+    """A refusal, and an answer some minutes later."""
+    return Log().claim("s1").records("s1", failed(at_us, 429), request(at_us + minutes * MINUTE))
+
+
 def test_events_are_shown_newest_first_and_summed() -> None:
     """A refusal of half an hour and one of a minute: what they cost together is what could be saved."""
-    log = Log().claim("s1")
-    log.records("s1", failed(MONDAY, 429), request(MONDAY + 30 * MINUTE))
-    log.records("s1", failed(MONDAY + HOUR, 429, retry_after_ms=5000), request(MONDAY + HOUR + MINUTE))
+    log = held_up(minutes=30)
+    twice = [failed(MONDAY + HOUR, 429, request_id="r", retry_after_ms=5000, origin=0)]
+    log.records("s1", *twice, failed(MONDAY + HOUR + SECOND, 429, request_id="r"), request(MONDAY + HOUR + MINUTE))
     impact = personal(views(log))
     assert fired(impact) == [("rate_limit", 60), ("retry_after", 0), ("rate_limit", 1800)]
-    assert impact.summary.total_api_requests == 4
+    assert impact.summary.total_api_requests == 4, "one that was told twice is one"
     assert impact.summary.estimated_hours_lost == pytest.approx(31 / 60)
-    assert [(each.detector, each.count) for each in impact.summary.by_detector] == [
-        ("rate_limit", 2),
-        ("retry_after", 1),
+    assert msgspec.to_builtins(impact.summary.by_detector) == [
+        {"detector": "rate_limit", "count": 2},
+        {"detector": "retry_after", "count": 1},
     ]
     (advice,) = impact.recommendations
     assert advice.priority == "medium"
     assert advice.estimated_savings_hours == pytest.approx(31 / 60)
-    assert impact.events[-1].session_id == "s1"
-    assert impact.events[-1].timestamp == "2026-01-05T09:00:00Z"
-
-
-def test_a_request_told_twice_is_one() -> None:
-    log = Log().claim("s1")
-    log.records("s1", failed(MONDAY, 429, request_id="r", origin=0), failed(MONDAY + SECOND, 429, request_id="r"))
-    impact = personal(views(log))
-    assert (impact.summary.total_events, impact.summary.total_api_requests) == (1, 1)
+    shown = msgspec.to_builtins(impact.events[-1])
+    assert (shown["sessionId"], shown["timestamp"]) == ("s1", "2026-01-05T09:00:00Z")
+    assert set(shown) == {"detector", "timestamp", "sessionId", "details", "estimatedDelaySecs"}, "of outages alone"
 
 
 @pytest.mark.parametrize(
@@ -94,14 +93,6 @@ def test_a_pause_counts_inside_one_turn(names: tuple[str | None, str | None], ga
     before, after = names
     log.records("s1", failed(MONDAY + MINUTE, 400, prompt_id=before), request(MONDAY + 6 * MINUTE, prompt_id=after))
     assert fired(personal(views(log))) == ([("request_gap", 300)] if gap else [])
-
-
-def test_a_pause_between_two_turns_is_the_developers_own() -> None:
-    log = Log()
-    log.prompt("s1", "Fix the crash in src/parser.py", MONDAY)
-    log.prompt("s1", "Now add a flag to src/cli.py", MONDAY + 5 * MINUTE)
-    log.records("s1", failed(MONDAY + MINUTE, 400), request(MONDAY + 6 * MINUTE))
-    assert fired(personal(views(log))) == []
 
 
 def test_a_slow_answer_is_held_against_those_before_the_range() -> None:
@@ -131,12 +122,6 @@ def test_an_outage_that_a_colleague_saw_too() -> None:
     assert fired(personal(views(mine, refused))) == []
 
 
-def test_only_outages_carry_what_belongs_to_outages() -> None:
-    log = Log().claim("s1").records("s1", failed(MONDAY, 429))
-    (shown,) = msgspec.to_builtins(personal(views(log)).events)
-    assert set(shown) == {"detector", "timestamp", "sessionId", "details", "estimatedDelaySecs"}
-
-
 def test_a_team_sees_the_delays_of_its_members_and_no_names() -> None:
     """One event for the outage that both saw, with both delays; sessions are not shown."""
     ana = Log(ANA).claim("a").records("a", failed(MONDAY), failed(MONDAY + SECOND), request(MONDAY + MINUTE))
@@ -153,34 +138,25 @@ def test_a_team_sees_the_delays_of_its_members_and_no_names() -> None:
 
 def test_a_read_over_its_budget_is_refused_or_says_that_it_is_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     """A developer's own is never a part; a team's looks at the newest requests of each, and still counts all."""
-    log = Log().claim("s1")
-    log.records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE), request(MONDAY + 2 * MINUTE))
+    log = held_up().records("s1", request(MONDAY + 2 * MINUTE))
     read = views(log)
+    newest = [personal_throttle(read, ANA, WEEK, most) for most in (3, 2)]
+    told = [each and (each.is_partial, fired(each), each.summary.total_api_requests) for each in newest]
+    assert told == [(False, [("rate_limit", 60)], 3), (True, [], 2)]
     monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 2)
-    monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 2)
     assert personal_throttle(read, ANA, WEEK) is None
-    impact = team_throttle(read, ANA, stays(ANA, BEN), WEEK)
+    impact, whole = (team_throttle(read, ANA, stays(ANA, BEN), WEEK, most) for most in (2, 3))
     assert (impact.is_partial, fired(impact), impact.summary.total_api_requests) == (True, [], 3)
-    monkeypatch.setattr(throttle, "TEAM_REQUESTS_MAX", 3)
-    assert team_throttle(read, ANA, stays(ANA, BEN), WEEK).is_partial is False
+    assert whole.is_partial is False
     monkeypatch.setattr(throttle, "PERSONAL_REQUESTS_MAX", 4)
     monkeypatch.setattr(throttle, "OUTSIDE_FAILURES_MAX", 0)
     assert personal_throttle(read, ANA, WEEK) is not None
     assert personal_throttle(views(log.records("s1", failed(MONDAY + 1))), ANA, WEEK) is None
 
 
-def test_a_look_at_the_newest_requests_says_where_there_are_more() -> None:
-    """What lies before them is neither counted nor told of."""
-    log = Log().claim("s1").records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE), request(MONDAY + 2 * MINUTE))
-    found = [personal_throttle(views(log), ANA, WEEK, newest) for newest in (3, 2)]
-    told = [each and (each.is_partial, fired(each), each.summary.total_api_requests) for each in found]
-    assert told == [(False, [("rate_limit", 60)], 3), (True, [], 2)]
-
-
 def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
     """Half-open by when an event began; neither another developer's nor another organization's."""
-    log = Log().claim("s1").records("s1", failed(MONDAY, 429), request(MONDAY + MINUTE))
-    read = views(log)
+    read = views(held_up())
     assert fired(personal(read, window=Window(MONDAY, MONDAY + MINUTE))) == [("rate_limit", 60)]
     assert fired(personal(read, window=Window(MONDAY + 1, MONDAY + HOUR))) == []
     for scope in (BEN, Scope(ANA.developer_id, ANA.developer_id)):
@@ -189,38 +165,35 @@ def test_only_requests_of_the_range_and_of_the_scope_count() -> None:
 
 MIDNIGHT = MONDAY + 15 * HOUR
 EVE, MORROW = Window(MIDNIGHT - DAY, MIDNIGHT), Window(MIDNIGHT, MIDNIGHT + DAY)
+ACROSS: dict[str, tuple[list[dict[str, Any]], tuple[str, float], int]] = {
+    "a refusal whose wait ends on the next day": (
+        [failed(MIDNIGHT - MINUTE, 429), request(MIDNIGHT + 5 * MINUTE)],
+        ("rate_limit", 360),
+        1,
+    ),
+    "a burst of which neither day alone had three": (
+        [*(failed(MIDNIGHT + each * SECOND, 400) for each in (-40, -20, 10, 30)), request(MIDNIGHT + MINUTE)],
+        ("error_burst", 100),
+        2,
+    ),
+    "an outage of hours, however long it goes on": (
+        [*(failed(MIDNIGHT + each * MINUTE) for each in range(-30, 300)), request(MIDNIGHT + 300 * MINUTE)],
+        ("service_outage", 330 * 60),
+        30,
+    ),
+}
 
 
-def test_what_begins_before_midnight_counts_there_with_all_that_it_cost() -> None:
-    """A refusal whose wait ends on the next day; no sentence says that nothing followed."""
-    log = Log().claim("s1")
-    log.records("s1", failed(MIDNIGHT - MINUTE, 429), request(MIDNIGHT + 5 * MINUTE))
-    impact = personal(views(log), window=EVE)
-    assert fired(impact) == [("rate_limit", 360)]
+@pytest.mark.parametrize("case", ACROSS)
+def test_what_begins_before_midnight_counts_there_with_all_that_it_cost(case: str) -> None:
+    """And nothing of it is left for the next day; a team's events count where they began as well."""
+    records, event, requests = ACROSS[case]
+    read = views(Log().claim("s1").records("s1", *records))
+    impact = personal(read, window=EVE)
+    assert (fired(impact), impact.summary.total_api_requests) == ([event], requests)
     assert "No other request" not in impact.events[0].details
-    assert impact.summary.total_api_requests == 1
-    after = personal(views(log), window=MORROW)
-    assert (fired(after), after.summary.total_api_requests) == ([], 1)
-
-
-def test_a_burst_across_midnight_is_one_and_counts_where_it_began() -> None:
-    """Two failures before and two after: neither day alone had three."""
-    log = Log().claim("s1")
-    times = [MIDNIGHT - 40 * SECOND, MIDNIGHT - 20 * SECOND, MIDNIGHT + 10 * SECOND, MIDNIGHT + 30 * SECOND]
-    log.records("s1", *(failed(at_us, 400) for at_us in times), request(MIDNIGHT + MINUTE))
-    assert fired(personal(views(log), window=EVE)) == [("error_burst", 100)]
-    assert personal(views(log), window=EVE).events[0].details.startswith("4 requests failed within 70.0 s")
-    assert fired(personal(views(log), window=MORROW)) == []
-
-
-def test_an_outage_of_hours_across_midnight_is_whole_on_the_day_it_began() -> None:
-    """However long it goes on after the range; on the next day nothing of it is left to count."""
-    log = Log().claim("s1")
-    minutes = range(-30, 300)
-    log.records("s1", *(failed(MIDNIGHT + minute * MINUTE) for minute in minutes), request(MIDNIGHT + 300 * MINUTE))
-    (event,) = personal(views(log), window=EVE).events
-    assert (event.detector, event.estimated_delay_secs) == ("service_outage", 330 * 60)
-    assert fired(personal(views(log), window=MORROW)) == []
+    assert fired(personal(read, window=MORROW)) == []
+    assert fired(team_throttle(read, ANA, [Stay(ANA.developer_id, EVE.start_us, EVE.end_us)], EVE)) == [event]
 
 
 def test_a_day_is_not_charged_for_time_that_an_earlier_event_stands_for() -> None:
@@ -232,11 +205,3 @@ def test_a_day_is_not_charged_for_time_that_an_earlier_event_stands_for() -> Non
     both = fired(personal(views(log), window=Window(EVE.start_us, MORROW.end_us)))
     days = fired(personal(views(log), window=MORROW)) + fired(personal(views(log), window=EVE))
     assert days == both == [("latency_spike", 19), ("rate_limit", 70)]
-
-
-def test_a_teams_events_count_where_they_began_as_well() -> None:
-    log = Log().claim("s1")
-    log.records("s1", failed(MIDNIGHT - MINUTE, 429), request(MIDNIGHT + 5 * MINUTE))
-    stay = [Stay(ANA.developer_id, EVE.start_us, EVE.end_us)]
-    impact = team_throttle(views(log), ANA, stay, EVE)
-    assert (fired(impact), impact.summary.total_api_requests) == ([("rate_limit", 360)], 1)

@@ -18,6 +18,8 @@ from tests.svc_http.openapi.test_shapes import described
 TEAM = named("core")
 BEN_SCOPE = Scope(ACME, BEN)
 SUMMARY = f"/v1/team/daily-summary?team_id={TEAM}&date=2026-01-05"
+LOGIN = "Fix the failing login test in auth.py, the session cookie is lost"
+ROUNDING = "Fix the rounding in invoice.py, totals are off by a cent"
 WRITTEN = Narrative("The team fixed a bug.", MONDAY + 10 * HOUR, True, NO_WORK)
 
 
@@ -47,9 +49,11 @@ async def asked(caller: Caller, path: str = SUMMARY) -> TeamSummary:
 
 
 async def test_counts_without_a_model(house: House, api: Caller) -> None:
-    """They are those of every member; the narrative is null, and so is all that is about it."""
-    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
-    works(house, BEN_SCOPE, "b", "Fix the rounding in invoice.py, totals are off by a cent", MONDAY + 11 * HOUR)
+    """They are the sums of what each member sees; the narrative is null, and so is all that is about it."""
+    nothing = await asked(api)
+    assert (nothing.members_active, nothing.sub_sessions, nothing.crushed, nothing.trivia) == (0, 0, 0, 0)
+    works(house, ANA_SCOPE, "a", LOGIN)
+    works(house, BEN_SCOPE, "b", ROUNDING, MONDAY + 11 * HOUR)
     works(house, BEN_SCOPE, "c", "/clear", MONDAY + 12 * HOUR)
     found = await asked(api)
     assert (found.members_active, found.sub_sessions, found.withheld) == (2, 3, None)
@@ -58,26 +62,11 @@ async def test_counts_without_a_model(house: House, api: Caller) -> None:
     assert (found.narrative, found.structured_narrative, found.narrative_source, found.generated_at) == (None,) * 4
     assert found.narrative_input_clipped is False
     assert house.narrations[-1].work == NO_WORK, "nothing is prepared for nobody"
-
-
-async def test_counts_agree_with_the_pages_of_the_members(house: House, api: Caller) -> None:
-    """Crushed and trivia are the sums of what each sees of the day."""
-    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
-    works(house, BEN_SCOPE, "c", "/clear", MONDAY + 12 * HOUR)
-    days = [
-        (await api.using(key).get("/v1/score_v3/today-summary?date=2026-01-05")).json
-        for key in (bearer(ANA_KEY), bearer(BEN_KEY))
-    ]
-    found = await asked(api)
-    assert (found.crushed, found.trivia) == tuple(
-        sum(day[name] for day in days) for name in ("crushed_count", "trivia_count")
-    )
-
-
-async def test_a_day_without_work(api: Caller) -> None:
-    """Zeros are exact, and about nobody."""
-    found = await asked(api)
-    assert (found.members_active, found.sub_sessions, found.crushed, found.trivia) == (0, 0, 0, 0)
+    of_one = "/v1/score_v3/today-summary?date=2026-01-05"
+    days = [(await api.using(bearer(key)).get(of_one)).json for key in (ANA_KEY, BEN_KEY)]
+    sums = [sum(day[name] for day in days) for name in ("crushed_count", "trivia_count")]
+    assert [found.crushed, found.trivia] == sums
+    assert (await api.using(bearer(EVE_KEY)).get(SUMMARY)).status == 404, "she is in no such team"
 
 
 @pytest.mark.parametrize(("team_minimum", "told"), [(2, True), (3, False)])
@@ -85,8 +74,8 @@ async def test_how_a_day_of_few_came_out_is_not_told(house: House, api: Caller, 
     """Two members were active; the narrative is not even asked for."""
     house.narrative = WRITTEN
     carry_out(house.directory, ChangeOrganization(organization_id=ACME, team_minimum=team_minimum), NOW_US)
-    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
-    works(house, BEN_SCOPE, "b", "Fix the rounding in invoice.py, totals are off by a cent", MONDAY + 11 * HOUR)
+    works(house, ANA_SCOPE, "a", LOGIN)
+    works(house, BEN_SCOPE, "b", ROUNDING, MONDAY + 11 * HOUR)
     found = await asked(api)
     assert (found.members_active, found.sub_sessions) == (2, 2)
     assert found.narrative_status == ("written" if told else "withheld")
@@ -99,7 +88,7 @@ async def test_a_narrative(house: House, api: Caller) -> None:
     """It is shown with its source, its time, and whether it saw everything."""
     house.narrative = WRITTEN
     works(house, BEN_SCOPE, "b", "/clear", MONDAY + 11 * HOUR)
-    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    works(house, ANA_SCOPE, "a", LOGIN)
     found = await asked(api)
     told = (found.narrative, found.narrative_status, found.narrative_source)
     assert told == ("The team fixed a bug.", "written", "llm")
@@ -109,31 +98,20 @@ async def test_a_narrative(house: House, api: Caller) -> None:
     )
 
 
-async def test_the_language(house: House, api: Caller) -> None:
-    """As asked, else English, whatever the caller's profile says: the summary is the team's."""
-    assert [(await asked(api, f"{SUMMARY}&lang={lang}")).language for lang in ("ko", "ko-KR", "en", "fr")] == [
-        *("ko", "ko", "en", "en")
-    ]
-    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, language="ko"), NOW_US)
-    assert (await asked(api)).language == "en"
-
-
-async def test_the_day_is_todays_of_utc_unless_one_is_given(house: House, api: Caller) -> None:
-    """Also where another zone has another date; the day's bounds are those of the zone."""
+async def test_day_and_language_are_as_asked_whatever_the_callers_profile_says(house: House, api: Caller) -> None:
+    """Else today's of UTC, also where another zone has another date, and English: the summary is the team's."""
     house.clock_us = parse_instant("2026-01-05T23:00:00Z")
+    carry_out(house.directory, ChangeDeveloper(developer_id=ANA, language="ko"), NOW_US)
     found = await asked(api, f"/v1/team/daily-summary?team_id={TEAM}&tz=Asia/Seoul")
-    assert (found.date, found.timezone) == ("2026-01-05", "Asia/Seoul")
-
-
-async def test_members_only(api: Caller) -> None:
-    """404 for whoever is in no such team."""
-    assert (await api.using(bearer(EVE_KEY)).get(SUMMARY)).status == 404
+    assert (found.date, found.timezone, found.language) == ("2026-01-05", "Asia/Seoul", "en")
+    told = [(await asked(api, f"{SUMMARY}&lang={lang}")).language for lang in ("ko", "ko-KR", "en", "fr")]
+    assert told == ["ko", "ko", "en", "en"]
 
 
 async def test_the_day_of_a_developer(house: House, api: Caller) -> None:
     """The same model, for one's own day only."""
     house.narrative = msgspec.structs.replace(WRITTEN, text="You fixed a bug.")
-    works(house, ANA_SCOPE, "a", "Fix the failing login test in auth.py, the session cookie is lost")
+    works(house, ANA_SCOPE, "a", LOGIN)
     works(house, BEN_SCOPE, "b", "Add a payment page", MONDAY + 11 * HOUR)
     shown = (await api.get("/v1/score_v3/today-summary?date=2026-01-05")).json
     assert shown["narrative"] == "You fixed a bug."

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aggregates.people.acts import ChangeDeveloper
-from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.facts import HOUR, MINUTE, MONDAY, Log, edit, request, shell
 from tests.support.people import ANA, ANA_SCOPE
 from tests.svc_http.house import Caller, House
 from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, described
@@ -171,17 +171,13 @@ async def test_what_has_no_price_is_not_summed_up(house: House, api: Caller) -> 
     log.prompt("three", "Explain how src/cache.py decides what to evict", MONDAY + 3 * HOUR)
     log.records("three", request(MONDAY + 3 * HOUR + 1, cost_usd_nano=None, model="nobody-knows"))
     house.has_seen(log.passes(MONDAY + 5 * HOUR))
-    costs = (await payload(api))["costOptimization"]
+    await house.administer(ChangeDeveloper(developer_id=ANA, language="ko"))
+    said = await payload(api)
+    assert said["meta"]["language"] == "ko", "that of the profile"
+    assert said["whereThingsGoWrong"]["categories"][0]["label"] == "마지막 확인이 실패함"
+    costs = said["costOptimization"]
     assert (costs["totalCostUsd"], costs["wasteRatio"], costs["unpricedRequests"]) == (None, None, 1)
     assert costs["wastedCostUsd"] in (None, pytest.approx(CENT))
-
-
-async def test_it_speaks_the_language_of_the_profile(house: House, api: Caller) -> None:
-    await house.administer(ChangeDeveloper(developer_id=ANA, language="ko"))
-    house.has_seen(worked())
-    said = await payload(api)
-    assert said["meta"]["language"] == "ko"
-    assert said["whereThingsGoWrong"]["categories"][0]["label"] == "마지막 확인이 실패함"
 
 
 async def test_a_report_is_generated_over_the_range_of_its_body(house: House, api: Caller) -> None:

@@ -350,7 +350,8 @@ async def test_a_title_steers_nobody(intake: Caller, api: Caller) -> None:
 
 BAD_TITLES: list[tuple[object, str]] = [
     *(({"title": title}, "title") for title in (None, " \t\u3000", "", "x" * 61, 5, "a\0b")),
-    *(({"title": "x", "summary": summary}, "summary") for summary in ("x" * 241, [])),
+    ({"title": "x", "summary": "x" * 241}, "summary"),
+    ({"title": "x", "summary": []}, "summary"),
     ({"summary": "x"}, "title"),
     ([], "object"),
 ]

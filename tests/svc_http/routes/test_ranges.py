@@ -65,14 +65,3 @@ async def test_captures_as_they_come_in(house: House, intake: Caller, api: Calle
     assert (pair["subSessions"], pair["completionRate"]) == (1, None)
     assert (await api.get(f"{V3}/files")).json["items"] == []
     assert (await api.get(f"{V3}/prompts/top")).json["items"] == []  # below the floor so far
-
-
-async def test_a_task_is_called_what_a_person_called_it(house: House, intake: Caller, api: Caller) -> None:
-    """From then on, and also while it is open."""
-    await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
-    (task,) = (await api.get(f"{V3}/task-time")).json["items"]
-    assert task["title"] in ASK
-    path = f"{V3}/sub-sessions/{task['subSessionId']}"
-    assert (await api.call("PATCH", path, {"title": "Empty\n input"})).status == 200
-    (task,) = (await api.get(f"{V3}/task-time")).json["items"]
-    assert task["title"] == "Empty input"

@@ -16,7 +16,7 @@ from svc.jobs.questions import Narratives
 from svc_http.app import build_api
 from tests.support.facts import DAY, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.memory import FixedClock
-from tests.support.model_server import ModelServer, Said, fails, gateway_to, model_server, says, wrote
+from tests.support.model_server import ModelServer, fails, gateway_to, model_server, says, wrote
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, bearer
 from tests.svc_http.routes.test_reports import asked, record
@@ -105,41 +105,27 @@ async def test_what_leaves_are_figures(tmp_path: Path) -> None:
         assert press.told["figures"]["completion_rate_percent"] == made["sections"]["score"]["svc_score"]
 
 
+async def broken(_wanted: OpenReport, _sections: str) -> None:
+    raise AssertionError("a bug")
+
+
 @pytest.mark.parametrize(
-    "said",
-    [
-        says({"narrative": "You did 999 things."}),
-        wrote("not json"),
-        fails(500),
-    ],
+    ("said", "outcome"),
+    [(says({"narrative": "You did 999 things."}), 2), (wrote("not json"), 1), (fails(500), 1), (None, 0), (broken, 0)],
+    ids=["a number that is none of the figures", "no JSON", "a failure", "no text leaves", "an error of our own"],
 )
-async def test_without_prose_a_report_is_as_it_was(tmp_path: Path, said: Said) -> None:
-    """Whatever goes wrong there, the report is made; a number that is none of the figures takes all of it away."""
+async def test_without_prose_a_report_is_as_it_was(tmp_path: Path, said: Any, outcome: int) -> None:
+    """Whatever goes wrong there, the report is made."""
     with opened(tmp_path) as press:
-        press.server.answers(said)
+        press.leaves = said is not None
+        if said is broken:
+            press.shop.write = broken
+        elif said is not None:
+            press.server.answers(said)
         made = await press.report()
         assert (made["status"], made["narrative"], made["narrative_source"]) == ("completed", None, None)
         assert made["sections"]["score"]["total_count"] == 4
-        assert len(press.tallied) in (1, 2)
-
-
-async def test_an_organization_that_keeps_its_text_keeps_its_figures(tmp_path: Path) -> None:
-    with opened(tmp_path) as press:
-        press.leaves = False
-        made = await press.report()
-        assert (made["status"], made["narrative"]) == ("completed", None)
-        assert press.server.received == []
-
-
-async def test_whatever_breaks_in_prose_breaks_no_report(tmp_path: Path) -> None:
-    """Not even an error of our own."""
-
-    async def broken(_wanted: OpenReport, _sections: str) -> None:
-        raise AssertionError("a bug")
-
-    with opened(tmp_path) as press:
-        press.shop.write = broken
-        assert (await press.report())["status"] == "completed"
+        assert (bool(press.tallied), bool(press.server.received)) == (outcome > 0, outcome > 0)
 
 
 async def test_a_cancel_while_prose_is_written(tmp_path: Path) -> None:
