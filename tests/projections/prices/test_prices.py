@@ -33,33 +33,23 @@ def _usage(db: sqlite3.Connection) -> Any:
     return turn.work.usage[0]
 
 
-def test_what_the_agent_told_comes_first() -> None:
-    log = _prompted().publishes(1)
-    log.records("s1", request(MONDAY + MINUTE, cost_usd_nano=7))
-    assert _costs(project(log.facts)) == [(7, "reported", None)]
-
-
 def test_a_request_keeps_the_price_of_the_revision_that_stood_before_it() -> None:
+    """What the agent told comes first; a model that no catalog names stays without a price."""
     log = _prompted()
     log.records("s1", request(MONDAY + MINUTE, **UNTOLD)).publishes(1, 3)
     log.records("s1", request(MONDAY + 2 * MINUTE, **UNTOLD)).publishes(2, 6)
-    log.records("s1", request(MONDAY + 3 * MINUTE, **UNTOLD))
+    others = request(MONDAY + 4 * MINUTE, cost_usd_nano=7), request(MONDAY + 5 * MINUTE, model="else's", **UNTOLD)
+    log.records("s1", request(MONDAY + 3 * MINUTE, **UNTOLD), *others)
     db = project(log.facts)
     assert _costs(db) == [
         (None, None, None),
         (AT_3_DOLLARS, "catalog_estimate", 1),
         (2 * AT_3_DOLLARS, "catalog_estimate", 2),
+        (7, "reported", None),
+        (None, None, None),
     ]
     usage = _usage(db)
-    assert (usage.requests, usage.unpriced_requests, usage.cost_usd_nano) == (3, 1, 3 * AT_3_DOLLARS)
-
-
-def test_a_model_that_no_catalog_names_stays_without_a_price() -> None:
-    log = _prompted().publishes(1)
-    log.records("s1", request(MONDAY + MINUTE, model="somebody-elses-model", **UNTOLD))
-    db = project(log.facts)
-    assert _costs(db) == [(None, None, None)]
-    assert _usage(db).unpriced_requests == 1
+    assert (usage.requests, usage.unpriced_requests, usage.cost_usd_nano) == (4, 1, 3 * AT_3_DOLLARS + 7)
 
 
 def test_a_revision_that_is_not_valid_prices_nothing_and_the_one_before_goes_on() -> None:

@@ -13,7 +13,7 @@ from aggregates.telemetry.envelope import Signal
 from aggregates.times import Window
 from projections.reader import Reader
 from projections.telemetry import records as telemetry
-from projections.telemetry.records import LogRow, MetricPoint, Page, RecordsQuery, SpanRow
+from projections.telemetry.records import LogRow, Page, RecordsQuery
 from projections.telemetry.usage import GroupBy, RecordGroup, TurnTokens, analytics, per_turn, stats
 from tests.support.exports import add_logs, add_points, add_spans
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
@@ -51,13 +51,14 @@ def counter(minute: int, value: float, temporality: str | None = "delta", **fiel
 
 
 def test_a_log_record_as_it_was_received() -> None:
-    """With the tokens of the request it reported, and its attributes out of the export."""
+    """With the tokens of the request it reported, and its attributes out of the export; spans are read apart."""
     log = Log().claim("s1")
     attributes = {"event.name": "api_request", "input_tokens": 100}
-    add_logs(
-        log, "s1", {"at_us": MONDAY, "name": "note"}, answered(MONDAY + SECOND, duration_ms=7, attributes=attributes)
-    )
-    shown, note = telemetry.logs(read(log), ANA, asked()).records
+    own = answered(MONDAY + SECOND, duration_ms=7, attributes=attributes)
+    add_logs(log, "s1", {"at_us": MONDAY, "name": "note"}, own)
+    add_logs(log, "s1", answered(MONDAY - SECOND, attributes={"x": 1}), forgotten=True)
+    add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
+    shown, note, forgotten = telemetry.logs(read(log), ANA, asked()).records
     assert shown == LogRow(
         timestamp="2026-01-05T09:00:01Z",
         source_event_id=f"r-{MONDAY + SECOND}-1",
@@ -73,24 +74,10 @@ def test_a_log_record_as_it_was_received() -> None:
         duration_ms=7,
         attributes_json='{"event.name":"api_request","input_tokens":100}',
     )
-    assert isinstance(note, LogRow)
     assert (note.event_name, note.input_tokens, note.cost_usd, note.attributes_json) == ("note", None, None, "{}")
-
-
-def test_logs_and_spans_are_read_apart() -> None:
-    log = Log().claim("s1")
-    add_logs(log, "s1", {"at_us": MONDAY, "name": "note"})
-    add_spans(log, "s1", {"at_us": MONDAY, "record_id": "span", "name": "llm_request", "attributes": {"x": 1}})
+    assert (forgotten.attributes_json, forgotten.input_tokens) == (None, 100)
     (span,) = telemetry.traces(read(log), ANA, asked()).records
-    assert isinstance(span, SpanRow)
     assert (span.name, span.source_event_id, span.attributes_json) == ("llm_request", "span", '{"x":1}')
-    assert len(telemetry.logs(read(log), ANA, asked()).records) == 1
-
-
-def test_forgotten_words_leave_the_numbers() -> None:
-    log = add_logs(Log().claim("s1"), "s1", answered(MONDAY, attributes={"x": 1}), forgotten=True)
-    (shown,) = telemetry.logs(read(log), ANA, asked()).records
-    assert (shown.attributes_json, shown.input_tokens) == (None, 100)
 
 
 def test_a_metric_point_as_it_was_received() -> None:
@@ -105,54 +92,36 @@ def test_a_metric_point_as_it_was_received() -> None:
         {"at_us": MONDAY + 2 * MINUTE, "kind": "histogram", "body": histogram},
     )
     distributed, later, first = telemetry.metrics(read(log), ANA, asked()).records
-    assert isinstance(first, MetricPoint)
-    assert isinstance(later, MetricPoint)
-    assert isinstance(distributed, MetricPoint)
     assert (first.name, first.kind, first.unit, first.temporality) == ("tokens", "sum", "tokens", "cumulative")
     assert (first.value, later.value, first.distribution, first.attributes_json) == (5, 9, None, '{"type":"input"}')
-    assert distributed.value is None
-    assert distributed.distribution is not None
-    assert (distributed.distribution.count, distributed.distribution.bucket_counts) == (2, [1, 1])
+    assert (distributed.value, distributed.distribution is None) == (None, False)
+    assert msgspec.to_builtins(distributed.distribution) | {"count": 2, "bucket_counts": [1, 1]} == msgspec.to_builtins(
+        distributed.distribution
+    )
 
 
-def test_pages_are_newest_first_and_do_not_overlap() -> None:
-    log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(5)))
-    views = read(log)
-    pages = [telemetry.logs(views, ANA, asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
-    assert [ids(page) for page in pages] == [
-        [f"r-{MONDAY + 4}-4", f"r-{MONDAY + 3}-3"],
-        [f"r-{MONDAY + 2}-2", f"r-{MONDAY + 1}-1"],
-        [f"r-{MONDAY}-0"],
-    ]
-    assert [page.has_more for page in pages] == [True, True, False]
-    assert telemetry.logs(views, ANA, asked(limit=5)).has_more is False
-
-
-def test_a_page_ends_early_where_its_attributes_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that one answer stays bounded; the next page goes on behind it."""
-    log = Log().claim("s1")
-    for number in range(3):
-        add_logs(log, "s1", {"at_us": MONDAY + number, "attributes": {"text": "x" * 100}})
-    monkeypatch.setattr(telemetry, "PAGE_CHARACTERS_MAX", 150)
-    first = telemetry.logs(read(log), ANA, asked())
-    assert (ids(first), first.has_more) == ([f"r-{MONDAY + 2}-0", f"r-{MONDAY + 1}-0"], True)
-    second = telemetry.logs(read(log), ANA, asked(offset=2))
-    assert (ids(second), second.has_more) == ([f"r-{MONDAY}-0"], False)
-
-
-def test_an_export_is_fetched_once_for_all_its_records() -> None:
-    log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n} for n in range(5)))
+def test_pages_are_newest_first_and_do_not_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export is fetched once for all its records; a page ends early where its attributes are long."""
+    log = add_logs(Log().claim("s1"), "s1", *({"at_us": MONDAY + n, "attributes": {"t": "x" * 9}} for n in range(5)))
+    add_logs(log, "s1", {"at_us": MONDAY + 5, "attributes": {"t": "x" * 100}})
     events = {fact.position: fact.event for fact in log.facts}
     fetched: list[int] = []
 
     def fetch(positions: Iterable[int]) -> dict[int, Event]:
-        wanted = list(positions)
-        fetched.extend(wanted)
+        fetched.extend(wanted := list(positions))
         return {position: events[position] for position in wanted}
 
     views = Reader(project(log.facts), fetch)
-    assert len(telemetry.logs(views, ANA, asked()).records) == 5
-    assert fetched == [2]
+    named = [f"r-{MONDAY + 5}-0", *(f"r-{MONDAY + n}-{n}" for n in (4, 3, 2, 1, 0))]
+    pages = [telemetry.logs(views, ANA, asked(limit=2, offset=offset)) for offset in (0, 2, 4)]
+    assert [ids(page) for page in pages] == [named[:2], named[2:4], named[4:]]
+    assert [page.has_more for page in pages] == [True, True, False]
+    fetched.clear()
+    whole = telemetry.logs(views, ANA, asked(limit=6))
+    assert (ids(whole), whole.has_more, fetched) == (named, False, [3, 2])
+    monkeypatch.setattr(telemetry, "PAGE_CHARACTERS_MAX", 50)
+    first, second = (telemetry.logs(views, ANA, asked(offset=offset)) for offset in (0, 1))
+    assert (ids(first), first.has_more, ids(second), second.has_more) == (named[:1], True, named[1:], False)
 
 
 def test_only_the_range_the_session_and_the_scope_are_shown() -> None:
@@ -205,17 +174,12 @@ def test_a_counter_gives_the_same_tokens_whether_told_as_deltas_or_as_a_running_
 
 
 def test_a_running_total_counts_from_where_it_stood_before_the_range() -> None:
+    """Counters of other things are counted as records alone."""
     log = add_points(Log().claim("s1"), "s1", counter(0, 50, "cumulative"), counter(10, 57, "cumulative"))
+    add_points(log, "s1", counter(11, 0.25, meaning="cost_usd"), counter(12, 3, meaning="commits", series="c"))
+    add_points(log, "s1", counter(13, 2.0, meaning="output_tokens", series="o"))
     (group,) = sums(log, "metrics", window=Window(MONDAY + MINUTE, MONDAY + HOUR))
-    assert (group.input_tokens, group.records) == (7, 1)
-
-
-def test_counters_of_other_things_are_counted_as_records_alone() -> None:
-    log = Log().claim("s1")
-    add_points(log, "s1", counter(1, 0.25, meaning="cost_usd"), counter(2, 3, meaning="commits", series="c"))
-    add_points(log, "s1", counter(3, 2.0, meaning="output_tokens", series="o"))
-    (group,) = sums(log, "metrics")
-    assert (group.records, group.input_tokens, group.output_tokens, group.cost_usd) == (3, None, 2, 0.25)
+    assert (group.records, group.input_tokens, group.output_tokens, group.cost_usd) == (4, 7, 2, 0.25)
 
 
 def test_logs_bring_the_tokens_of_their_requests_once() -> None:
@@ -223,8 +187,7 @@ def test_logs_bring_the_tokens_of_their_requests_once() -> None:
     log = Log().claim("s1")
     add_logs(log, "s1", answered(MONDAY, request_id="r"), tool(MONDAY + 1), {"kind": "error", "at_us": MONDAY + 2})
     add_spans(log, "s1", answered(MONDAY + 3, request_id="r"))
-    (of_logs,) = sums(log, "logs")
-    (of_spans,) = sums(log, "traces")
+    (of_logs,), (of_spans,) = sums(log, "logs"), sums(log, "traces")
     assert (of_logs.records, of_spans.records) == (3, 1)
     assert (of_logs.input_tokens or 0) + (of_spans.input_tokens or 0) == 100
 

@@ -47,12 +47,6 @@ def test_a_tool_call_told_twice_counts_once_and_with_its_details() -> None:
     assert (work.tool_calls, work.lines_added, len(work.files)) == (1, 12, 1)
 
 
-def test_requests_without_an_id_are_each_their_own() -> None:
-    log = _prompted()
-    log.records("s1", request(MONDAY + MINUTE), request(MONDAY + MINUTE + SECOND))
-    assert _turn_work(project(log.facts)).usage[0].requests == 2
-
-
 @pytest.mark.parametrize(
     ("told", "added"),
     [
@@ -94,20 +88,14 @@ def test_records_are_kept_as_received_even_where_they_name_no_session() -> None:
 
 
 def test_an_unnamed_request_of_the_log_and_one_of_the_transcript_with_the_same_tokens_are_one() -> None:
-    """As often as one of them tells of it: two alike in each are two."""
+    """As often as one of them tells of it: two alike in each are two. Those far apart are two."""
     log = _prompted()
     for minute in (1, 2):
         log.records("s1", request(MONDAY + minute * MINUTE, output_tokens=20, origin=0))
         log.records("s1", request(MONDAY + minute * MINUTE + SECOND, output_tokens=20))
     log.records("s1", request(MONDAY + 2 * MINUTE + 2 * SECOND, output_tokens=21))
-    assert _turn_work(project(log.facts)).usage[0].requests == 3
-
-
-def test_unnamed_requests_far_apart_are_two() -> None:
-    log = _prompted()
-    log.records("s1", request(MONDAY + MINUTE, output_tokens=20))
-    log.records("s1", request(MONDAY + 30 * MINUTE, output_tokens=20, origin=0))
-    assert _turn_work(project(log.facts)).usage[0].requests == 2
+    log.records("s1", request(MONDAY + 30 * MINUTE, output_tokens=21, origin=0))
+    assert _turn_work(project(log.facts)).usage[0].requests == 4
 
 
 def test_an_unnamed_call_told_twice_counts_once_and_two_alike_calls_twice() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aggregates.people.acts import ChangeDeveloper
-from tests.support.facts import HOUR, MINUTE, MONDAY, Log, edit, request, shell
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
 from tests.support.people import ANA, ANA_SCOPE
 from tests.svc_http.house import Caller, House
 from tests.svc_http.openapi.test_shapes import HISTORIES, a_month_of_work, described
