@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR
-from tests.support.people import ACME, ANA, ANA_SCOPE, BEN, BEN_KEY, EVE, OTHER
-from tests.svc_http.house import DIGESTER, Caller, House, bearer, internal
+from tests.support.people import ACME, ANA, ANA_SCOPE, BEN_KEY, EVE, OTHER
+from tests.svc_http.house import DIGESTER, Caller, House, bearer
 
 OWNER = "/v1/score_v3/admin/backfill"
 CONTROL = "/v1/admin/control/backfill"
@@ -25,24 +25,19 @@ async def worked(house: House, folder: Path) -> int:
     return count
 
 
-async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, tmp_path: Path) -> None:
-    """202 with its id alone: a count would tell hour by hour when a person works."""
-    await worked(house, tmp_path)
-    answer = await api.post(OWNER, AUGUST)
-    assert answer.status == 202
-    assert answer.json.keys() == {"backfill_id"}
-    assert (await api.post(OWNER, AUGUST)).json == answer.json
-    assert (await api.post(OWNER, AUGUST | {"developer_id": str(BEN)})).status == 409
-
-
-async def test_one_may_be_about_one_developer(house: House, api: Caller, tmp_path: Path) -> None:
-    """Of the organization, now or formerly; the operator is told of how many sub-sessions."""
+async def test_an_owner_begins_one_and_joins_it(house: House, api: Caller, admin: Caller, tmp_path: Path) -> None:
+    """202 with its id alone: a count would tell hour by hour when a person works. The operator is told of it."""
     count = await worked(house, tmp_path)
+    refused = await api.using(bearer(BEN_KEY)).post(OWNER, AUGUST)
+    assert (refused.status, "owner" in refused.message) == (403, True)
     assert (await api.post(OWNER, AUGUST | {"developer_id": str(EVE)})).status == 404
-    begun = (await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})).json
-    (listed,) = (await api.using(internal()).get(CONTROL)).json
+    answer = await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})
+    assert (answer.status, answer.json.keys()) == (202, {"backfill_id"})
+    assert (await api.post(OWNER, AUGUST | {"developer_id": str(ANA)})).json == answer.json
+    assert (await api.post(OWNER, AUGUST)).status == 409
+    (listed,) = (await admin.get(CONTROL)).json
     assert listed == {
-        "backfill_id": begun["backfill_id"],
+        "backfill_id": answer.json["backfill_id"],
         "status": "running",
         "organization_id": str(ACME),
         "developer_id": str(ANA),
@@ -53,12 +48,6 @@ async def test_one_may_be_about_one_developer(house: House, api: Caller, tmp_pat
         "requested_at": listed["requested_at"],
     }
     assert count > 5
-
-
-async def test_only_owners_may(api: Caller) -> None:
-    answer = await api.using(bearer(BEN_KEY)).post(OWNER, AUGUST)
-    assert answer.status == 403
-    assert "owner" in answer.message
 
 
 WRONG: list[tuple[Any, str]] = [

@@ -12,6 +12,7 @@ from tests.svc_http.routes.test_reads import V3
 
 FIX = "Fix the crash in src/parser.py when the input is empty: return an empty list. Run pytest before you stop."
 FLAG = "Add a --json flag to the list command in src/cli.py and a test for it"
+ACCURACY = "/v1/sub-sessions/accuracy"
 NOW = NOW_US - 3 * HOUR
 """When the first prompt was sent."""
 
@@ -118,10 +119,8 @@ async def test_a_split_is_taken_back_and_so_is_a_merge(busy: House, api: Caller)
     assert await taken(api, part, "boundary", "merge_with_previous") == first
     await taken(api, second, "boundary", "merge_with_previous")
     assert await taken(api, first, "boundary", "split_at_turn", split_turn_idx=3) == first
-    shown = await rows(api)
-    assert [row["turns"] for row in shown] == [3, 1]
-    assert [row["letter_grade"] for row in shown] == [row["letter_grade"] for row in before]
-    assert [row["total_tokens"] for row in shown] == [row["total_tokens"] for row in before]
+    figures = ("turns", "letter_grade", "total_tokens")
+    assert [[row[name] for name in figures] for row in await rows(api)] == [[row[n] for n in figures] for row in before]
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------
@@ -182,10 +181,9 @@ async def test_rework_is_what_a_person_says_it_is(busy: House, api: Caller) -> N
     """Of nothing that is known, where no rule finds any; taken back, it counts again."""
     _, second = await names(api)
     await taken(api, second, "rollback", "mark_rework")
-    row = (await rows(api))[1]
-    assert (row["goal_complete"], row["rework"], row["crushed"]) == (True, True, False)
-    listed = {each["score_v3_sub_session_id"]: each for each in (await api.get(f"{V3}/speed/sessions")).json}
-    assert (listed[second]["rework"], listed[second]["rework_of"]) == (True, None)
+    row = (await api.get(f"{V3}/speed/sessions")).json[0]
+    told = ("goal_complete", "rework", "rework_of", "crushed")
+    assert [row[name] for name in told] == [True, True, None, False]
     await taken(api, second, "rollback", "mark_not_rework")
     assert (await rows(api))[1]["crushed"] is True
 
@@ -231,35 +229,28 @@ async def test_accuracy_counts_sub_sessions_with_a_standing_override(busy: House
     first, second = await names(api)
     for action in ("mark_incomplete", "mark_complete"):
         await taken(api, first, "completion", action)
-    await taken(api, first, "label", "rename", new_label="One")
+    for name, label in ((first, "One"), (second, "Two")):
+        await taken(api, name, "label", "rename", new_label=label)
     await taken(api, first, "label", "set_intent", intent_class="bug_fix")
-    await taken(api, second, "label", "rename", new_label="Two")
     await taken(api, first, "boundary", "split_at_turn", split_turn_idx=2)
-    shown = {row["field"]: row for row in (await api.get("/v1/sub-sessions/accuracy")).json["rows"]}
+    shown = {row["field"]: row for row in (await api.get(ACCURACY)).json["rows"]}
     assert {field: (row["overrides"], row["subSessions"]) for field, row in shown.items()} == {
         "boundary": (1, 3),
         "completion": (1, 3),
         "rollback": (0, 3),
         "label": (2, 3),
     }
-    assert shown["rollback"]["agreementRate"] == 1.0
-    assert shown["label"]["agreementRate"] == pytest.approx(1 / 3)
+    rates = [shown[field]["agreementRate"] for field in ("rollback", "label")]
+    assert rates == [1.0, pytest.approx(1 / 3)]
 
 
-@pytest.mark.parametrize(
-    ("asked", "days"), [("", 28), ("?window_days=0", 1), ("?window_days=7", 7), ("?window_days=900", 90)]
-)
-async def test_the_window_of_accuracy_is_clamped(api: Caller, asked: str, days: int) -> None:
-    """Between a day and ninety."""
-    assert (await api.get(f"/v1/sub-sessions/accuracy{asked}")).json["windowDays"] == days
-
-
-async def test_accuracy_leaves_out_what_started_before_its_window(house: House, api: Caller) -> None:
-    """A day is 24 hours, back from now: the second goal was begun within them."""
+async def test_the_window_of_accuracy(house: House, api: Caller) -> None:
+    """Between a day and ninety; a day is 24 hours, back from now: the second goal was begun within them."""
     house.has_seen(told())
     house.passes(NOW + 24 * HOUR + 30 * MINUTE)
-    counted = (await api.get("/v1/sub-sessions/accuracy?window_days=1")).json["rows"][0]["subSessions"]
-    assert counted == 1
+    days = [(await api.get(f"{ACCURACY}?window_days={asked}")).json["windowDays"] for asked in (0, 7, 900)]
+    assert [*days, (await api.get(ACCURACY)).json["windowDays"]] == [1, 7, 90, 28]
+    assert (await api.get(f"{ACCURACY}?window_days=1")).json["rows"][0]["subSessions"] == 1
 
 
 # --- what is refused ------------------------------------------------------------------------------------------

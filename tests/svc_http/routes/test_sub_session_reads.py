@@ -4,7 +4,7 @@ import pytest
 
 from aggregates.times import iso
 from projections.sub_sessions import detail as prompt_rows
-from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, edit, request
+from tests.support.facts import HOUR, MINUTE, MONDAY, SECOND, Log, request
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House, prompt
 from tests.svc_http.routes.test_reads import ASK, V3, a_days_work
@@ -103,47 +103,26 @@ async def test_prompts_that_nothing_was_answered_between_have_one_rubric(
     assert told["prompts"][1]["text"] == "Judged together with the prompt before it: nothing was answered between them."
 
 
-async def test_an_answer_that_telemetry_told(house: House, api: Caller) -> None:
-    """Its words lie among those of the export."""
-    log = Log(ANA_SCOPE)
-    log.claim("a")
-    log.records(
-        "a",
-        {"kind": "prompt", "at_us": MONDAY, "text": ASK},
-        request(MONDAY + SECOND),
-        {"kind": "response", "at_us": MONDAY + 2 * SECOND, "text": "Fixed; pytest passes."},
-    )
-    house.has_seen(log)
-    (row,) = (await api.get(f"{V3}/sub-sessions/{await newest(api)}/prompts")).json
-    assert (row["prompt_text"], row["response_text"]) == (ASK, "Fixed; pytest passes.")
-    assert (row["tokens"], row["cost_usd"]) == (120, 0.01)
-
-
-async def test_pages_of_prompts(house: House, api: Caller) -> None:
-    """With limit and offset; both paths are one route."""
-    log = Log(ANA_SCOPE)
+async def test_pages_of_prompts(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With limit and offset; both paths are one route; a page of very long texts ends after the one that fills it."""
+    log = Log(ANA_SCOPE).claim("a")
     texts = [f"Also rename the function parse_{word} in src/parser.py." for word in ("one", "two", "three")]
     for number, text in enumerate(texts):
-        log.prompt("a", text, MONDAY + number * MINUTE)
-        log.records("a", edit(MONDAY + number * MINUTE + SECOND, path="src/parser.py"))
+        at_us = MONDAY + number * MINUTE
+        told = {"kind": "response", "at_us": at_us + 2 * SECOND, "text": "Fixed."}
+        log.records("a", {"kind": "prompt", "at_us": at_us, "text": text}, request(at_us + SECOND), told)
     house.has_seen(log)
     name = await newest(api)
-    for path in (f"{V3}/sub-sessions/{name}/prompts", f"{V3}/sessions/{name}/prompts"):
-        assert [row["prompt_text"] for row in (await api.get(path)).json] == texts
-        assert [row["prompt_text"] for row in (await api.get(f"{path}?limit=1&offset=1")).json] == texts[1:2]
-        assert (await api.get(f"{path}?offset=3")).json == []
-        assert (await api.get(f"{path}?limit=x")).status == 400
 
+    async def page(query: str = "", path: str = "sub-sessions") -> list[tuple[object, ...]]:
+        rows = (await api.get(f"{V3}/{path}/{name}/prompts?{query}")).json
+        return [(row["prompt_text"], row["response_text"], row["tokens"], row["cost_usd"]) for row in rows]
 
-async def test_a_page_of_very_long_texts_ends_early(house: House, api: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the prompt that fills it; the next page goes on from there."""
-    log = Log(ANA_SCOPE)
-    for number in range(3):
-        log.prompt("a", f"Also rename the function parse_{number} in src/parser.py.", MONDAY + number * MINUTE)
-    house.has_seen(log)
-    monkeypatch.setattr(prompt_rows, "PAGE_CHARS_MAX", 60)
-    path = f"{V3}/sub-sessions/{await newest(api)}/prompts"
-    assert [len((await api.get(f"{path}?offset={offset}")).json) for offset in (0, 2, 3)] == [2, 1, 0]
+    whole = [(text, "Fixed.", 120, 0.01) for text in texts]
+    assert (await page(), await page(path="sessions")) == (whole, whole)
+    assert (await page("limit=1&offset=1"), await page("offset=3")) == (whole[1:2], [])
+    monkeypatch.setattr(prompt_rows, "PAGE_CHARS_MAX", 70)
+    assert [len(await page(f"offset={offset}")) for offset in (0, 2, 3)] == [2, 1, 0]
 
 
 # --- ids ------------------------------------------------------------------------------------------------------

@@ -123,13 +123,12 @@ async def test_a_range_is_read_like_a_window(judged: House, api: Caller, path: s
 async def test_the_ranges_before_are_of_equal_length(judged: House, api: Caller) -> None:
     """Seven hours hold seven goals, the seven before them the first seven."""
     span = f"from={iso(MONDAY + 7 * HOUR)}&to={iso(MONDAY + 14 * HOUR)}"
-    score, speed = (await api.get(f"{V3}/score?{span}")).json, (await api.get(f"{V3}/speed?{span}")).json
+    score, speed, summary = [
+        (await api.get(f"{V3}/{path}?{span}")).json for path in ("score", "speed", "insight/summary")
+    ]
     assert score["sparkline_counts"] == [0, 0, 7, 7]
     assert (speed["sparkline"], speed["delta_cspw"]) == ([0.0, 0.0, 7.0, 1.0], -6)
-    summary = (await api.get(f"{V3}/insight/summary?{span}")).json
-    assert [point["period_start"] for point in summary["points"]] == [
-        iso(MONDAY + hours * HOUR) for hours in (-14, -7, 0, 7)
-    ]
+    assert [point["period_start"] for point in summary["points"]] == [iso(MONDAY + h * HOUR) for h in (-14, -7, 0, 7)]
 
 
 # --- one goal or two? -----------------------------------------------------------------------------------------
