@@ -1,10 +1,9 @@
 """`python -m tests.sim` and `make soak`: run histories until the time is over or a check fails.
 
-The modules, from the bottom up: `chance` (randomness from the seed), `fate` (when a life ends; its one thread), `disk`
-(faults and deaths below the log and the views), `wire` (connections without sockets), `life` (the service from a start
-to its death), `world` (lives one after the other, and the disk between them), `nodes` (one world, or three over one
-log), `stories` (what agents see), `model` (what was acknowledged), `clients` (senders), `reads` (answers against the
-model), `faults`, `history` (all of it, step by step).
+The modules, from the bottom up: `fate` (randomness from the seed, when a life ends, faults below the log and the
+views), `life` (the service from a start to its death, over connections without sockets), `world` (lives one after the
+other, and the disk between them; or three nodes over one log), `stories` (what agents see and send), `model` (what was
+acknowledged), `clients` (senders), `reads` (answers against the model), `faults`, `history` (all of it, step by step).
 """
 
 import sys

@@ -6,13 +6,11 @@ from random import Random
 
 import trio
 
-from tests.sim import sending
-from tests.sim.life import Side
+from tests.sim import stories
+from tests.sim.life import Answer, Lost, Side
 from tests.sim.model import Divergence, Person, same, trusted
-from tests.sim.nodes import Nodes
 from tests.sim.stories import Record, Turn
-from tests.sim.wire import Answer, Lost
-from tests.sim.world import ANSWER_SECONDS_MAX
+from tests.sim.world import ANSWER_SECONDS_MAX, Nodes
 
 TRIES_SECONDS_MAX = 900.0  # in virtual time: faults last for a minute at most, so nothing stays refused for so long
 
@@ -87,7 +85,7 @@ class Clients:
         known, heard = turn.name in person.sure.plugin, turn.name in person.sent.plugin
         now_us = self.world.clock.now_us()
         person.mark(person.sent, turn, now_us)
-        answer, doubtful = await self.insist(person, "intake", "POST", "/v1/prompts", sending.prompt(turn))
+        answer, doubtful = await self.insist(person, "intake", "POST", "/v1/prompts", stories.prompt(turn))
         possible = {200} if known else {200, 201} if heard or doubtful else {201}
         self._one_of(f"prompt {turn.name}", answer, possible)
         person.mark(person.sure, turn, now_us)
@@ -101,7 +99,7 @@ class Clients:
         """A capture of a response; where its prompt has not come yet, that is said."""
         known, heard = turn.name in person.sure.plugin, turn.name in person.sent.plugin
         now_us = self.world.clock.now_us()
-        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts/response", sending.response(turn))
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/prompts/response", stories.response(turn))
         possible = {204} if known else {204, 404} if heard or turn.name in person.sent.plugin else {404}
         self._one_of(f"response to {turn.name}", answer, possible)
         if answer.status == 204:
@@ -119,7 +117,7 @@ class Clients:
         person.cuts.add(cut)
         for record in records:
             person.mark(person.sent, record, now_us)
-        answer, _ = await self.insist(person, "intake", "POST", "/v1/logs", sending.logs(records))
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/logs", stories.logs(records))
         same("an export", (answer.status, answer.json), (200, {}))
         for record in records:
             person.mark(person.sure, record, now_us)
@@ -127,7 +125,7 @@ class Clients:
 
     async def foreign_logs(self, person: Person, records: Sequence[Record]) -> None:
         """Records of a session that belongs to somebody else: none is kept."""
-        answer, _ = await self.insist(person, "intake", "POST", "/v1/logs", sending.logs(records))
+        answer, _ = await self.insist(person, "intake", "POST", "/v1/logs", stories.logs(records))
         self._one_of("foreign records", answer, {200})
         rejected = answer.json.get("partialSuccess", {}).get("rejectedLogRecords")
         same("foreign records, rejected", rejected, str(len(records)))

@@ -1,16 +1,65 @@
-"""The fate of one life of the service: how slow its threads and its disk are, what that refuses, and when it dies."""
+"""Chance from the seed, and fate: how slow threads and disk are, what fails, when a life ends and what it leaves."""
 
+import os
+import random
+import shutil
+import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from random import Random
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import trio
+import trio.testing
+from eventsourcing.persistence import OperationalError, StoredEvent
+from trio._core import _run as trio_run
 
-from tests.sim.chance import Patches
+import svc.views.views
+from svc.log.store import Fence, LogRecorder, SharedRecorder
 
 T = TypeVar("T")
+
+Patches = list[tuple[Any, str, object]]  # owner, name of the attribute, what it is for a while
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[random.Random]:
+    """Within the block, ids, keys and the order of tasks hang on the seed alone; the chance to draw all else from.
+
+    Trio takes the tasks that are ready in random order, by a generator of its own, and sorts them before only where it
+    is told that somebody seeds that. Both names are private to it; should one go, a seed no longer gives the same
+    history twice, and tests/test_simulation.py says so.
+    """
+    entropy = random.Random(f"{seed} entropy")
+    patches: Patches = [
+        (os, "urandom", entropy.randbytes),
+        (random, "_urandom", entropy.randbytes),
+        (trio_run, "_r", random.Random(f"{seed} tasks")),
+        (trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True),
+    ]
+    with patched(patches):
+        yield random.Random(f"{seed} story")
+
+
+@contextmanager
+def patched(patches: Patches) -> Iterator[None]:
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
+    try:
+        for owner, name, value in patches:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def in_virtual_time(work: Callable[[], Awaitable[T]]) -> T:
+    """Run it under a clock that, whenever everybody waits, goes to whatever comes next."""
+    return trio.run(work, clock=trio.testing.MockClock(autojump_threshold=0))
+
 
 Place = Literal["thread", "insert", "read", "views"]
 """Steps between which a process can die: before and after work of a thread, a write or a read of the log, and at every
@@ -66,9 +115,6 @@ class Fate:
 FATE: ContextVar[Fate] = ContextVar("FATE")  # that of the life which the running task belongs to
 
 
-# --- work of threads, in the task that asked for it: nothing runs beside it, so a seed gives the same again --------
-
-
 async def run_sync(
     work: Callable[..., T],
     *args: Any,
@@ -114,3 +160,96 @@ def _never_cancelled() -> None:
 
 
 PATCHES: Patches = [(trio.to_thread, "run_sync", run_sync), (trio.from_thread, "check_cancelled", _never_cancelled)]
+
+
+R = TypeVar("R", bound=LogRecorder)
+_READS = ("select_", "max_notification_id")
+
+
+class MortalRecorder:
+    """A recorder of the log for one life."""
+
+    def __init__(self, recorder: LogRecorder, fate: Fate) -> None:
+        self._recorder = recorder
+        self._fate = fate
+
+    def insert_events(self, stored_events: Sequence[StoredEvent]) -> Sequence[int] | None:
+        """Store all or none, unless the disk refuses, or says so."""
+        return self._refused_or(lambda: self._recorder.insert_events(stored_events))
+
+    def _refused_or(self, insert: Callable[[], T]) -> T:
+        self._alive("insert")
+        if self._fate.refusal == "refused":
+            raise OperationalError("database or disk is full")
+        positions = insert()
+        self._alive("insert")
+        if self._fate.refusal == "unknown":
+            raise OSError("input/output error")
+        return positions
+
+    def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> Sequence[int]:
+        """The same while the fences hold, where nodes share the log."""
+        return self._refused_or(lambda: cast(SharedRecorder, self._recorder).insert_fenced(stored_events, fences))
+
+    def rows(self, statement: str, values: Sequence[Any] = (), *, writing: bool = False) -> list[Any]:
+        """Leases end in virtual time."""
+        self._alive("insert" if writing else "read")
+        named = statement.replace("clock_timestamp()", f"to_timestamp({trio.current_time()})")
+        return cast(SharedRecorder, self._recorder).rows(named, values, writing=writing)
+
+    def wait_for_news(self, _seconds: float) -> None:
+        """Nobody is woken: there is one thread, and polling finds everything."""
+
+    def check_writable(self) -> None:
+        self._alive("insert")
+        if self._fate.refusal is not None:
+            raise OperationalError("database or disk is full")
+        self._recorder.check_writable()
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else as it is, reads as steps at which the process may die."""
+        found = getattr(self._recorder, name)
+        if not name.startswith(_READS):
+            return found
+
+        def read(*args: Any) -> Any:
+            self._alive("read")
+            return found(*args)
+
+        return read
+
+    def _alive(self, place: Any) -> None:
+        self._fate.reached(place)
+        if self._fate.over:
+            raise Dead("the process has died")
+
+
+def mortal(recorder: R, fate: Fate) -> R:
+    """The recorder as one life has it."""
+    return cast(R, MortalRecorder(recorder, fate))
+
+
+def open_writer(path: Path | str) -> sqlite3.Connection:
+    """In place of `svc.views.views.open_writer`: every statement is a step at which the process may die."""
+    db = _open_writer(path)
+    fate = FATE.get()
+    db.set_trace_callback(lambda _statement: fate.reached("views"))
+    # What was folded into the file is durable; so that any end of the write-ahead log may be lost, nothing is.
+    db.execute("PRAGMA wal_autocheckpoint=0")
+    return db
+
+
+_open_writer = svc.views.views.open_writer
+
+
+def image(var: Path, target: Path) -> None:
+    """The folder as it is at this moment, as after `kill -9`; the shared memory beside a database is rebuilt anyway."""
+    shutil.copytree(var, target, ignore=shutil.ignore_patterns("*-shm", "lock"))
+
+
+def lose_power(var: Path, chance: Random) -> None:
+    """Cut the end off the views' write-ahead log, which is not synced; the log's own is, by each commit."""
+    for wal in var.glob("views-*-wal"):
+        size = wal.stat().st_size
+        with wal.open("r+b") as file:
+            file.truncate(chance.randint(0, size))

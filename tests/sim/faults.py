@@ -12,9 +12,8 @@ import svc.views.projector
 import svc_http.routes.otlp
 from svc.views.replay import build
 from svc.views.views import new_file
-from tests.sim.chance import Patches
 from tests.sim.clients import Clients
-from tests.sim.fate import FATE, PLACES, Place
+from tests.sim.fate import FATE, PLACES, Patches, Place
 from tests.sim.world import World
 
 STEPS_TO_DEATH: dict[Place, int] = {"thread": 80, "insert": 25, "read": 60, "views": 500}

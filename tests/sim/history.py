@@ -23,17 +23,15 @@ import svc.views.projector
 from svc.views.replay import build, digests
 from svc.views.views import snapshot
 from tests.cluster.sprayed import database
-from tests.sim import disk, fate, sending, stories
-from tests.sim.chance import in_virtual_time, patched, seeded
+from tests.sim import fate, stories
 from tests.sim.clients import Clients
-from tests.sim.fate import FATE
+from tests.sim.fate import FATE, in_virtual_time, patched, seeded
 from tests.sim.faults import Faults, narrow_bounds
 from tests.sim.life import Life
 from tests.sim.model import Divergence, Person, same
-from tests.sim.nodes import Nodes, worlds
 from tests.sim.reads import Reads
 from tests.sim.stories import DAY_US, HOUR_US, MINUTE_US, Session
-from tests.sim.world import StoreKind
+from tests.sim.world import Nodes, StoreKind, worlds
 
 START_US = 1_780_272_000 * 1_000_000  # A midnight of UTC
 
@@ -74,7 +72,7 @@ def history(seed: int, kind: StoreKind, size: Size = Size()) -> Told:  # noqa: B
     with seeded(seed) as chance, tempfile.TemporaryDirectory(prefix="svc-sim-") as folder, ExitStack() as stack:
         held = worlds(Path(folder), kind, Random(chance.random()), START_US)
         made = History(stack.enter_context(held), chance, size)
-        patches = [*fate.PATCHES, (svc.views.projector, "open_writer", disk.open_writer), *narrow_bounds(chance)]
+        patches = [*fate.PATCHES, (svc.views.projector, "open_writer", fate.open_writer), *narrow_bounds(chance)]
         patches.append((svc.jobs.nodes, "FOLLOW_PAUSE_SECONDS", 0.2))
         patches.append((svc.views.projector, "REST_SECONDS", 0.0))  # time is virtual, and there is one thread
         with patched(patches), logging_to(made.heard):
@@ -167,7 +165,7 @@ class History:
             people = [await self._person(organization, team, number) for number in range(self.size.people)]
             self.teams.append((team, people))
         answer = await self.clients.administer(
-            "POST", "control/catalog", {"document": sending.catalog(), "source": "sim"}
+            "POST", "control/catalog", {"document": stories.catalog(), "source": "sim"}
         )
         same("the catalog", answer.status, 201)
         self.true_us += 2 * DAY_US
@@ -274,17 +272,17 @@ class History:
         """What is refused: other words for what is known, and sessions of somebody else."""
         known = [turn for turn in session.turns if turn.name in person.sure.plugin]
         if known:
-            await self.clients.conflicts(person, sending.prompt(self.chance.choice(known), text="something else"))
+            await self.clients.conflicts(person, stories.prompt(self.chance.choice(known), text="something else"))
         answered = [turn for turn in known if turn.name in person.sure.answers]
         if answered:
-            other_answer = sending.response(self.chance.choice(answered), text="quite another answer")
+            other_answer = stories.response(self.chance.choice(answered), text="quite another answer")
             await self.clients.conflicts(person, other_answer, "/response")
         claimed = [r for r in session.records if r.nonce in person.sure.records]
         other = self.chance.choice([each for each in self.people if each is not person])
         if claimed:
             await self.clients.foreign_logs(other, claimed[:3])
         if claimed or known:
-            await self.clients.conflicts(other, sending.prompt(self.chance.choice(session.turns)))
+            await self.clients.conflicts(other, stories.prompt(self.chance.choice(session.turns)))
 
     async def _keys(self, person: Person) -> None:
         """Another key, and one that goes; those that went stay refused."""

@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from tests.sim import model
 from tests.sim.clients import Clients
+from tests.sim.life import Answer
 from tests.sim.model import Divergence, Person, Usage, same
-from tests.sim.sending import NANO
-from tests.sim.stories import DAY_US, Record, Session
-from tests.sim.wire import Answer
+from tests.sim.stories import DAY_US, NANO, Record, Session
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _USD_DIGITS = 9
