@@ -3,6 +3,7 @@
 Rows come from the contract (its listeners, its keys and people, its statuses), never from what the program does.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -68,6 +69,8 @@ class Row(NamedTuple):
     method: str
     path: str
     ok: int
+    about: str  # the name of what stands for the id of its path; empty where there is none
+    sent: str  # a query, JSON or a form
 
     @property
     def name(self) -> str:
@@ -93,8 +96,10 @@ def rows() -> tuple[Row, ...]:
     found, kind = list[Row](), ""
     for line in (Path(__file__).parents[1] / "routes.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("  "):
-            listener, method, path, ok = line.split()
-            found.append(Row(kind, listener, method, path, int(ok)))
+            listener, method, path, ok, *sent = line.split(maxsplit=4)
+            about = re.findall("<(.*)>", path)
+            plain = re.sub("<.*>", "<id>", path)
+            found.append(Row(kind, listener, method, plain, int(ok), "".join(about), "".join(sent)))
         else:
             kind = line
     return tuple(found)

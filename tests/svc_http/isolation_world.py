@@ -1,6 +1,7 @@
 """A company with everything a developer can own, those who are after it, and a legal request for every route."""
 
 from collections.abc import Mapping
+from string import Template
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -78,33 +79,18 @@ PEOPLE: tuple[PeopleAct, ...] = (
     AddTeamMember(team_membership_id=named("dan in core"), team_id=named("core"), developer_id=DAN),
 )
 """Ben and Dan are in Core; later Dan leaves the organization, and one of Ben's keys is revoked."""
-_JULY: dict[str, object] = {"from": "2026-07-01T00:00:00Z", "to": "2026-08-02T00:00:00Z"}
-_RANGE = "from=2026-07-01&to=2026-08-02"
-_DAYS = "from_date=2026-07-01&to_date=2026-08-01"
-_QUERIES = {
-    "/insight/rubric": _RANGE,
-    "/trivia/trend": _RANGE,
-    "/integrity/trend": _RANGE,
-    "/integrity/recent": "from=2026-07-01",
-    "/peer-comparison": _RANGE,
-    "/realtime/sub-sessions": "agent_session_id={session}",
-    "/files": _DAYS,
-    "/prompts/top": _DAYS,
-    "/task-time": _DAYS,
-    "/model-task": _DAYS,
-    "/telemetry/logs": "session_id={session}&from=2026-07-01&to=2026-08-31",
-    "/telemetry/metrics": "session_id={session}&from=2026-07-01&to=2026-08-31",
-    "/telemetry/traces": "session_id={session}&from=2026-07-01&to=2026-08-31",
-    "/telemetry/stats": "group_by=session_id",
-    "/telemetry/analytics": _RANGE,
-    "/team/cost": "team_id={team}",
-    "/team/daily-summary": "team_id={team}",
-    "/throttle/team": "team_id={team}",
-    "/team": "team={team}",
-    "/admin/keys": "developer_id={developer}",
-    "/goals/<id>/say": "word=not-reached",
+NAMES = {
+    "acme": str(ACME),
+    "other": str(OTHER),
+    "ben": str(BEN),
+    "word": WORD,
+    "hour_ago": str(NOW_US - HOUR),
+    "unknown_key": key_of("nobody"),
+    "lookups": msgspec.json.encode(snapshot(lookup("by hand")).exact_lookups).decode(),
+    "wheel": "svc-1-py3-none-any.whl",
+    "style": file_url("style.css").removeprefix("/static/"),
 }
-"""End of a path → what is asked for; without a query most routes answer about this week."""
+"""What stands for a $name of `tests/routes.txt`, beside `Ids`."""
 
 
 class Elsewhere:
@@ -295,107 +281,16 @@ def _exports(session: str, at_nano: int) -> dict[str, dict[str, Any]]:
 
 def ask(row: Row, ids: Ids) -> Ask:
     """What to send to a route about these things."""
-    query = next((query for end, query in _QUERIES.items() if row.path.endswith(end)), "")
-    path = row.path.replace("<id>", _path_id(row.path, ids))
-    full = f"{path}?{query.format(**ids._asdict())}" if query else path
+    named = NAMES | ids._asdict() | {"organization": str(NOBODYS if ids is UNKNOWN else ACME)}
+    path, sent = row.path.replace("<id>", named.get(row.about, "")), Template(row.sent).substitute(named)
+    if sent.startswith("?"):
+        path, sent = path + sent, ""
     if row.kind.startswith("pages"):
         form = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
-        return Ask(full, _form(row, ids) if row.method == "POST" else None, form)
-    body = _body(row, ids)
-    return Ask(full, body, {"Content-Type": "application/msgpack"} if isinstance(body, bytes) else {})
-
-
-def _form(row: Row, ids: Ids) -> bytes:
-    """What is sent by the button of a page."""
-    named_so = f"organization={ACME if ids is not UNKNOWN else NOBODYS}&name=Made {ids.membership}&role=member"
-    told = {
-        "/sign-in": f"key={key_of('nobody')}",
-        "/goals/<id>/say": "word=not-reached",
-        "/goals/<id>/back": "field=completion",
-        "/habits/grade": "prompt=fix+the+crash",
-        "/reports": "period=monthly",
-        "/reports/schedule": "weekly=yes",
-        "/mine/keys": "label=laptop",
-        "/mine/profile": "timezone=Asia/Seoul&language=ko",
-        "/operator/people": named_so,
-        "/operator/people/<id>/role": "role=lead",
-        "/operator/teams": named_so,
-        "/operator/teams/<id>/add": f"member={ids.membership}",
-    }
-    return told.get(row.path, "").encode()
-
-
-def _path_id(path: str, ids: Ids) -> str:
-    if path == "/client/<id>":
-        return "svc-1-py3-none-any.whl"
-    if path == "/static/<id>":
-        return file_url("style.css").removeprefix("/static/")
-    kinds = {
-        "organizations": str(OTHER),
-        "developers": ids.developer,
-        "team-memberships": ids.team_membership,
-        "memberships": ids.membership,
-        "teams": ids.team,
-        "keys": ids.key,
-        "browsers": ids.browser,
-        "access": ids.browser,
-        "people": ids.membership,
-        "report": ids.report,
-        "reports": ids.report,
-    }
-    return next((id_ for kind, id_ in kinds.items() if f"/{kind}/" in path), ids.sub_session)
-
-
-def _body(row: Row, ids: Ids) -> object:
-    if row.method not in ("POST", "PATCH"):
-        return None
-    at = (NOW_US - HOUR) * 1_000
+        return Ask(path, sent.encode() if row.method == "POST" else None, form)
     if row.path in ("/v1/logs", "/v1/metrics", "/v1/traces"):
-        return _exports(ids.session, at)[row.path]
+        return Ask(path, _exports(ids.session, (NOW_US - HOUR) * 1_000)[row.path])
     if row.path == "/v1/admin/control/capture":
         command = msgspec.structs.replace(a_prompt(1), developer_id=BEN, agent_session_id="from the command line")
-        return msgspec.msgpack.encode([command])
-    return _bodies(ids).get(f"{row.method} {row.path}")
-
-
-def _bodies(ids: Ids) -> dict[str, object]:
-    a, control = "/v1/admin", "/v1/admin/control"
-    asked = {"line_id": f"line of {ids.prompt}", "text": f"{WORD} once more", "at_us": NOW_US - HOUR}
-    draft = {"record": {"record_id": f"tool:{ids.prompt}", "at_us": NOW_US - HOUR, "kind": "tool"}, "path": WORD}
-    exchange = {"agent_session_id": ids.session, "prompt": asked, "drafts": [draft]}
-    label = {"field": "label", "action": "rename", "payload": {"new_label": f"Its {WORD}"}}
-    membership = {"organization_id": str(ACME), "developer_id": ids.developer}
-    answer = {
-        "prompt_id": ids.prompt,
-        "response_operation_id": ids.prompt,
-        "response_text": "Done.",
-        "output_tokens": 12,
-    }
-    entries = {"exact_lookups": msgspec.to_builtins(snapshot(lookup("by hand")).exact_lookups)}
-    return {
-        "POST /v1/prompts": {"prompt_text": f"Fix the crash in {WORD}.py; run pytest.", "tool_session_id": ids.session},
-        "POST /v1/prompts/response": answer,
-        "POST /v1/import": {"source": "codex", "exchanges": [exchange]},
-        "POST /v1/setup-complete": {"plugin_version": "0.6.0"},
-        "POST /v1/telemetry/per-turn": {"session_id": ids.session, "prompt_ids": ["p1"]},
-        "PATCH /v1/score_v3/sub-sessions/<id>": {"title": f"My {WORD}"},
-        "POST /v1/sub-sessions/<id>/override": label,
-        "POST /v1/score_v3/report/generate": {"period": "daily"},
-        "POST /v1/insights/report/generate": {"from": "2026-07-01", "to": "2026-08-31"},
-        "POST /v1/score_v3/report/cancel/<id>": {},
-        "POST /v1/score_v3/admin/backfill": _JULY | {"developer_id": ids.developer},
-        f"POST {a}/organizations": {"name": "Third"},
-        f"PATCH {a}/organizations/<id>": {"name": "Renamed", "retention_days_text": 90},
-        f"POST {a}/developers": {"display_name": "Fay"},
-        f"PATCH {a}/developers/<id>": {"timezone": "Asia/Seoul", "report_schedules": ["weekly"]},
-        f"POST {a}/memberships": membership,
-        f"PATCH {a}/memberships/<id>": {"role": "owner"},
-        f"POST {a}/teams": {"organization_id": str(ACME), "name": "Web"},
-        f"POST {a}/team-memberships": {"team_id": ids.team, "developer_id": str(BEN)},
-        f"POST {a}/keys": {"developer_id": str(BEN)},
-        f"POST {a}/links": {"developer_id": str(BEN)},
-        f"POST {control}/replay": {"rules": 2},
-        f"POST {control}/backfill": _JULY | {"organization_id": str(OTHER)},
-        f"POST {control}/catalog": {"document": entries},
-        f"POST {control}/catalog/reprice": _JULY | {"organization_id": str(ACME)},
-    }
+        return Ask(path, msgspec.msgpack.encode([command]), {"Content-Type": "application/msgpack"})
+    return Ask(path, msgspec.json.decode(sent) if sent else None)
