@@ -137,8 +137,6 @@ class Metrics:
 
 
 class Instruments(Collector):
-    """Looks at the parts of a service without changing any."""
-
     def __init__(
         self,
         var: Path,

@@ -126,7 +126,6 @@ class RunningService(ports.Service):
         self.metrics, self.observe = metrics.text, metrics.observe
 
     def close(self) -> None:
-        """Let go of files, once nothing runs any more."""
         self.archive.close()
         self.projector.close()
 

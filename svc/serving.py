@@ -302,7 +302,6 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit of open files: each connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

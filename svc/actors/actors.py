@@ -96,7 +96,6 @@ class Mailbox(Generic[C, R]):
         self._send, self.requests = trio.open_memory_channel[Request[C, R]](commands_max)
 
     def post(self, request: Request[C, R]) -> None:
-        """Raises `Busy` where it is full."""
         try:
             self._send.send_nowait(request)
         except trio.WouldBlock:

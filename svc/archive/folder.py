@@ -150,7 +150,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _opened_or_anew(path: Path) -> sqlite3.Connection:
-    """The list; an empty one where it is damaged or of another version."""
     try:
         return _opened(path)
     except sqlite3.OperationalError:

@@ -157,7 +157,6 @@ KEY_BYTES = 32
 
 
 def new_key(prefix: str) -> str:
-    """The prefix and 43 URL-safe characters from 32 random bytes."""
     return f"{prefix}_{secrets.token_urlsafe(KEY_BYTES)}"
 
 

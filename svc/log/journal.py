@@ -1,17 +1,15 @@
 """The one writer of the log: many appends, one synced transaction.
 
-An fsync costs the same whether it carries one event or a hundred. So while a transaction is on its way to
-the disk, in a worker thread, whatever else wants to be appended waits, and the next transaction takes all
-of it, up to a bound. Nothing waits for company: an append that comes alone is written at once.
+An fsync costs the same whether it carries one event or a hundred. So while a transaction is on its way to the disk, in
+a worker thread, whatever else wants to be appended waits, and the next transaction takes all of it, up to a bound.
+Nothing waits for company: an append that comes alone is written at once.
 
-Appends in one transaction do not share their fate. When the store refuses the transaction because some
-stream version is taken, the list is halved, the earlier half first, until the refused append stands alone;
-so the outcome is exactly that of one append after another. (Savepoints would do the same within SQLite
-only.)
+Appends in one transaction do not share their fate. When the store refuses the transaction because some stream version
+is taken, the list is halved, the earlier half first, until the refused append stands alone; so the outcome is exactly
+that of one append after another. (Savepoints would do the same within SQLite only.)
 
-A caller that is cancelled while it waits loses the answer, not the write. A store that cannot be written
-refuses everything that waits and is tried again by the next append, and by a probe once a second, until it
-answers.
+A caller that is cancelled while it waits loses the answer, not the write. A store that cannot be written refuses
+everything that waits and is tried again by the next append, and by a probe once a second, until it answers.
 """
 
 import math
@@ -58,8 +56,6 @@ class Busy(Unavailable):
 
 
 class Counts(msgspec.Struct):
-    """What the journal did since it was made."""
-
     commits: int = 0
     events: int = 0
     conflicts: int = 0

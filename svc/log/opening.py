@@ -127,8 +127,6 @@ def make_master_key(path: Path) -> bool:
 
 
 class SharedKeys(Keys):
-    """Data keys in the store, each wrapped."""
-
     def __init__(self, recorder: SharedRecorder, master: MasterKey) -> None:
         self._recorder, self._master = recorder, master
 

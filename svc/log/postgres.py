@@ -103,8 +103,6 @@ class BoundedConnection(Connection[DictRow]):
 
 
 class SharedDatastore(PostgresDatastore):
-    """A bounded pool of connections; its errors are the library's."""
-
     def __init__(self, conninfo: str, schema: str, connections_max: int) -> None:
         super().__init__(dbname="", host="", port="", user="", password="", schema=schema)
         self.pool = ConnectionPool(
@@ -193,7 +191,6 @@ class PostgresRecorder(PostgresApplicationRecorder):
     # --- what a shared log has besides ------------------------------------------------------------------------------
 
     def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
-        """`insert_events` while the fences hold. IntegrityError: one does not, or a version is taken."""
         # Without fences one statement is one transaction.
         connected = self._fenced_transaction(fences) if fences else self._writing.cursor()
         try:
@@ -223,7 +220,6 @@ class PostgresRecorder(PostgresApplicationRecorder):
             return cursor.fetchall() if cursor.description is not None else []
 
     def wait_for_news(self, seconds: float) -> None:
-        """Return when some node has appended, after that many seconds at the latest; never raises."""
         try:
             if self._listening is None:
                 self._listening = BoundedConnection.connect(self._conninfo, row_factory=dict_row, autocommit=True)
@@ -235,7 +231,6 @@ class PostgresRecorder(PostgresApplicationRecorder):
             time.sleep(seconds)  # polling finds everything; this connection only wakes
 
     def write(self, statement: str, values: Sequence[Any]) -> None:
-        """One statement within the fences of who calls."""
         with self._fenced_transaction(current_fences()) as cursor:
             cursor.execute(self._named(statement), values)
 

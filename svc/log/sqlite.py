@@ -111,8 +111,6 @@ class SplitDatastore(SQLiteDatastore):
 
 
 class SqliteRecorder(SQLiteApplicationRecorder):
-    """Events in the table `stored_events`; the position is its key."""
-
     def __init__(self, datastore: SQLiteDatastore) -> None:
         super().__init__(datastore)
         self.insert_events_statement = (

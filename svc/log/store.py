@@ -87,6 +87,7 @@ def fenced(*fences: Fence) -> Iterator[None]:
 
 
 class Piece(NamedTuple):  # a stretch of the log
+    after: int  # a position
     events: list[RecordedEvent]
     corrupt: list[CorruptEvent]  # what cannot be read
     reached: int  # the position
@@ -185,11 +186,9 @@ class EventStore:
         return self.insert([self.encode(events)])[0]
 
     def head(self) -> int:
-        """The last position; 0 in an empty log."""
         return _reached(self.recorder.max_notification_id) or 0
 
     def read_stream(self, stream_id: UUID, *, open_words: OpenWords = True) -> list[RecordedEvent]:
-        """All events of a stream by version."""
         return self._decoded(_reached(self.recorder.select_stream, stream_id), open_words)
 
     def read_newest(self, stream_id: UUID, below_version: int = VERSION_END) -> RecordedEvent | None:
@@ -223,8 +222,8 @@ class EventStore:
                 corrupt = error
             else:
                 within = [event for event in events if event.position <= up_to]
-                return Piece(within, [], int(min(events[-1].position, up_to))) if events else None
-        return Piece([], [corrupt], corrupt.position or position + 1)
+                return Piece(position, within, [], int(min(events[-1].position, up_to))) if events else None
+        return Piece(position, [], [corrupt], corrupt.position or position + 1)
 
     def pieces(self, after: int, up_to: float, *, open_words: bool = False) -> Iterator[Piece]:
         while (piece := self.piece_after(after, up_to, open_words=open_words)) is not None:
@@ -276,7 +275,6 @@ class EventStore:
         return len(changed)
 
     def sweep(self) -> bool:
-        """Leave no copy of deleted texts in the store's files; False where a reader still needs one."""
         return _reached(self.recorder.sweep)
 
     def fingerprint(self, position: int) -> bytes:
@@ -287,7 +285,6 @@ class EventStore:
         return b""
 
     def check_writable(self) -> None:
-        """Make a durable write that changes nothing."""
         _reached(self.recorder.check_writable)
 
     def close(self) -> None:

@@ -108,7 +108,6 @@ class FileKeys(Keys):
         return key
 
     def destroy(self, developer_id: UUID) -> None:
-        """Overwrite and remove the key."""
         path = self.path_of(developer_id)
         with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
             file.write(bytes(KEY_BYTES))
@@ -195,7 +194,6 @@ class Vault:
         return _NOBODY if key is None else key.digester
 
     def destroy(self, developer_id: UUID) -> None:
-        """Destroy the developer's key: their words are gone for good."""
         with self._lock:
             self.keys.destroy(developer_id)
             self._ready.pop(developer_id, None)
@@ -230,7 +228,6 @@ def _write_draft(folder: Path, content: bytes) -> Path:
 
 
 def sync(path: Path) -> None:
-    """Sync a file's content, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -147,7 +147,6 @@ def _copy_keys(var: Path, draft: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file once, unless it is gone by now."""
     if target.exists():
         return
     target.touch(mode=0o600)  # before there is anything in it to read
@@ -336,7 +335,6 @@ class ScheduledBackups:
         self.failures = 0  # since the start
 
     async def run(self) -> None:
-        """Make what is due at once, and then look again and again."""
         while True:
             failed = False
             try:
@@ -377,7 +375,6 @@ class ScheduledBackups:
         return sorted(found, reverse=True)
 
     def age_seconds(self) -> float | None:
-        """Of the newest one; None where there is none."""
         newest = next(iter(self.kept()), None)
         return None if newest is None else max(self._clock.now_us() - _made_us(newest), 0) / US_PER_SECOND
 

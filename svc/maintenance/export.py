@@ -95,7 +95,7 @@ def export(var: Path, store: EventStore, developer_id: UUID, target: Path, heard
 
 def _events(store: EventStore, developer_id: UUID, heard: Progress) -> Iterator[Mapping[str, Any]]:
     head = store.head()
-    for some, _, reached in store.pieces(0, head, open_words=True):
+    for _, some, _, reached in store.pieces(0, head, open_words=True):
         for each in some:
             event = each.event
             if getattr(event, "developer_id", None) == developer_id and not isinstance(event, ReadingsRetained):

@@ -168,7 +168,6 @@ def _retained(fact: RecordedEvent, digester: Digester) -> retained.RetainedReadi
 
 
 def open_orders(store: EventStore) -> list[retained.ForgetOrdered]:
-    """Orders that are not carried out yet."""
     newest: dict[UUID, RecordedEvent] = {}
     for recorded in store.read_topics([retained.ForgetOrdered.TOPIC, retained.DeveloperForgotten.TOPIC]):
         assert isinstance(recorded.event, DeveloperEvent)
@@ -200,7 +199,15 @@ class Forgetting:
     async def _forget(self, order: retained.ForgetOrdered) -> None:
         developer_id = order.developer_id
         log.warning("a developer is being forgotten", developer_id=str(developer_id))
-        for command in self._shutting_out(developer_id):
+        directory = self._administration.directory
+        keys = [each for each in directory.all(Key) if each.developer_id == developer_id and not each.revoked]
+        theirs = [each for each in directory.all(Membership) if each.developer_id == developer_id and each.active]
+        shut_out: list[PeopleAct] = [RevokeKey(credential_id=key.id) for key in keys]
+        shut_out += [EndMembership(membership_id=each.id, forgotten=True) for each in theirs]
+        nobody = ChangeDeveloper(
+            developer_id=developer_id, display_name=FORGOTTEN_NAME, email="", report_schedules=(), report_notices=()
+        )
+        for command in (*shut_out, nobody):
             await self._administration.send(command)
         up_to = await self._destroy_key(developer_id)
         await self._rebuilding.anew()
@@ -217,18 +224,6 @@ class Forgetting:
         )
         self.carried_out(await self._texts.append(forget_stream(developer_id), forgotten))
         log.warning("a developer was forgotten", developer_id=str(developer_id))
-
-    def _shutting_out(self, developer_id: UUID) -> Iterable[PeopleAct]:
-        directory = self._administration.directory
-        for key in directory.all(Key):
-            if key.developer_id == developer_id and not key.revoked:
-                yield RevokeKey(credential_id=key.id)
-        for membership in directory.all(Membership):
-            if membership.developer_id == developer_id and membership.active:
-                yield EndMembership(membership_id=membership.id, forgotten=True)
-        yield ChangeDeveloper(
-            developer_id=developer_id, display_name=FORGOTTEN_NAME, email="", report_schedules=(), report_notices=()
-        )
 
     async def _destroy_key(self, developer_id: UUID) -> int:
         """Seal the readings, then destroy the key; again while new texts came. The position of the last seal."""
@@ -332,12 +327,12 @@ class Retention:
         for stretch in due:
             position = stretch.after
             while (piece := await self._texts.next_piece(position, stretch.up_to)) is not None:
-                deleted += await self._sift(term, position, piece, end_us)
+                deleted += await self._sift(term, piece, end_us)
                 position = piece.reached
         await self._note(term)
         while young < young_max and (piece := await self._texts.next_piece(term.up_to)) is not None:
             young = 0 if any(_is_old(each, end_us) for each in piece.events) else young + len(piece.events)
-            deleted += await self._sift(term, term.up_to, piece, end_us)
+            deleted += await self._sift(term, piece, end_us)
             term.up_to = piece.reached
             if term.done - term.noted >= RETENTION_MARK_EVENTS:
                 await self._note(term, always=True)
@@ -345,7 +340,7 @@ class Retention:
         self._terms[organization_id, kind] = term
         return deleted
 
-    async def _sift(self, term: _Term, after: int, piece: Piece, end_us: int) -> int:
+    async def _sift(self, term: _Term, piece: Piece, end_us: int) -> int:
         theirs = [
             each
             for each in piece.events
@@ -358,7 +353,7 @@ class Retention:
             await self._texts.seal_readings(old)
         deleted = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
         if young_us := [each.event.received_at_us for each in theirs if not _is_old(each, end_us)]:
-            term.young.append(_Young(after, piece.reached, min(young_us)))
+            term.young.append(_Young(piece.after, piece.reached, min(young_us)))
         term.unnoted += deleted
         return deleted
 

@@ -165,7 +165,7 @@ def _log(var: Path, store: EventStore, heard: Progress) -> tuple[list[Finding], 
     findings = [Finding("log", where, flaw, _RESTORE) for where, flaw in _flaws_beside(var, store)]
     head, events, before = store.head(), 0, 0
     try:
-        for some, corrupt, reached in store.pieces(0, head, open_words=True):
+        for _, some, corrupt, reached in store.pieces(0, head, open_words=True):
             findings += [Finding("log", f"position {each.position}", each.what, _RESTORE) for each in corrupt]
             events += len(some) + len(corrupt)
             for position in sorted([*(each.position for each in some), *(each.position or 0 for each in corrupt)]):

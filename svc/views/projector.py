@@ -67,8 +67,6 @@ class Pace:
 
 
 class ViewsWriter:
-    """Writes one views file in a thread; for one task at a time."""
-
     def __init__(self, path: Path, store: EventStore, digesters: Digesters, give_way: GiveWay | None = None) -> None:
         self._facts = (open_writer(path), store, digesters, PROJECT_EVENTS_MAX, give_way)
         self._thread_limit = trio.CapacityLimiter(1)
@@ -147,7 +145,6 @@ class Projector:
         charge: Callable[[Cost], None] = lambda _cost: None,
         pace_for: Callable[[Callable[[], bool]], GiveWay] = Pace,
     ) -> None:
-        """`path`: a views file that exists."""
         self._journal, self._charge = journal, charge
         self._writer_of = partial(ViewsWriter, store=store, digesters=digesters, give_way=pace_for(self.gives_way))
         self.waiting = 0  # readers that wait for a position
@@ -178,7 +175,6 @@ class Projector:
         return self.position >= self.level_at
 
     def standing(self, scope: Scope) -> Standing:
-        """How far the views stand, and when sub-sessions of a developer last changed."""
         return Standing(self.position, self.steps, max(self._changed.get(scope, 0), self._exchanged))
 
     def gives_way(self) -> bool:
@@ -187,7 +183,6 @@ class Projector:
         return near and not self.waiting and self._journal.busy
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Project until cancelled; after a failure, go on a little later."""
         self._token = trio.lowlevel.current_trio_token()
         task_status.started()
         pause_seconds = PROJECT_INTERVAL_SECONDS

@@ -309,7 +309,6 @@ _OF_LOGS: WeakKeyDictionary[EventStore, RetainedReadings] = WeakKeyDictionary()
 
 
 def readings_of_log(store: EventStore) -> RetainedReadings:
-    """The readings of a log, which remember what they read."""
     if store not in _OF_LOGS:
         _OF_LOGS[store] = RetainedReadings(proxy(store))
     return _OF_LOGS[store]
