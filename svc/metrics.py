@@ -56,15 +56,13 @@ STATUS_COUNT_SECONDS = 5.0  # how long `svc status` counts events of each kind b
 
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 """An fsync takes a fraction of a millisecond on a good disk; beyond a second something is wrong."""
-READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
-"""Reads wait two seconds at most for the views."""
+READ_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)  # they wait 2 s at most
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "opencode", "svc"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE"})
 EMBEDDED = ("embedded", "ok")
 OTHER = "other"  # any other agent, which a client may name as it likes, and any other method
 _FOLDERS = {ARCHIVE_FOLDER: "archive", KEYS_FOLDER: "keys"}
-_FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}
-"""How the names of files in the data folder begin."""
+_FILES = {EVENTS_FILE: "log", "views": "views", ARCHIVE_FILE: "archive"}  # how names of files there begin
 _PROGRESS_STEPS = 100_000
 
 
@@ -99,7 +97,7 @@ class Metrics:
     def carried_out(self, command: AnyCommand, reply: Reply) -> None:
         if isinstance(reply, Refused):
             return
-        records, prompts = 0, 0
+        records, prompts = -1, 0
         match command:
             case CapturePrompt(source=source):
                 signal, prompts = "prompts", 1
@@ -112,7 +110,7 @@ class Metrics:
             case _:
                 return
         self._captures.labels(signal, source if source in AGENTS else OTHER).inc()
-        if records:
+        if records >= 0:
             self._records.labels(signal).inc(records)
         if reply.created:
             self._judge_calls.labels(*EMBEDDED).inc(prompts)

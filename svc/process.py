@@ -10,24 +10,18 @@ from typing import NamedTuple
 
 KIB_BYTES = 1024
 MIB_BYTES = 1024 * KIB_BYTES
-FRAME_BYTES_MAX = 4 * MIB_BYTES
-"""The largest request body; the contract's figure. A text inside it cannot be longer."""
-STORE_BUSY_TIMEOUT_MS = 5_000
-"""How long a write waits for another process's lock (a backup, a shell) before it is given up."""
-READ_BYTES_MAX = 16 * MIB_BYTES
-"""Bytes in one read of the log, since a thousand events of 4 MiB would not fit in memory."""
+FRAME_BYTES_MAX = 4 * MIB_BYTES  # The largest request body; the contract's figure. A text inside it cannot be longer.
+STORE_BUSY_TIMEOUT_MS = 5_000  # how long a write waits for another process's lock (a backup, a shell)
+READ_BYTES_MAX = 16 * MIB_BYTES  # in one read of the log: a thousand events of 4 MiB would not fit in memory
 RESTART_SECONDS_MIN = 0.1
-RESTART_SECONDS_MAX = 10.0
-"""An actor that broke is started again after this pause, doubled each time; a listener after the shorter one."""
+RESTART_SECONDS_MAX = 10.0  # what broke is started again after a pause that doubles each time, up to this
 READ_WAIT_SECONDS = 2.0  # how long a read waits for its caller's own writes to be projected before it answers 503
 READERS_MAX = 4  # reads that run at the same time, each with its own connection to the views
 POLL_SECONDS = 0.25  # how often a command asks the running server how far a replay is
 REPORT_RETRY_SECONDS = 1.0  # after a look, or an outcome to be stored, that failed because something is unavailable
-FIRST_LINK_SECONDS = 600
-"""How long the link of a first start waits: whoever starts a server may read its other lines first."""
+FIRST_LINK_SECONDS = 600  # how long the link of a first start waits: its reader may read other lines first
 
-GC_ALLOCATIONS = 50_000
-"""Allocations between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time."""
+GC_ALLOCATIONS = 50_000  # between two looks of the garbage collector; at its usual 700 it takes a twentieth of the time
 
 
 class Place(NamedTuple):

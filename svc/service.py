@@ -56,8 +56,7 @@ from svc.views.replay import Rebuilding
 from svc.views.views import RULES_VERSION, Cost, serving_file
 from svc_http import ports
 
-KEY_USES_SECONDS = 60.0
-"""How often the server looks for days of key use that the log does not have: one for each key and day."""
+KEY_USES_SECONDS = 60.0  # between two looks for days of key use that the log lacks: one for each key and day
 AHEAD_SECONDS = 1.0  # how long it waits at most, and is then taken all the same: a hook has five
 HEALTH_SECONDS = 2.0  # how long a health check waits for a write before it says that the store is unavailable
 HEALTH_KEPT_SECONDS = 1.0  # how long a store that could be written counts as one

@@ -43,10 +43,8 @@ SWITCH_SECONDS = 0.0005
 the projector costs a fifth more processor time, and its p99 is up to twice as long."""
 STOP_SECONDS = 3.0  # how long open requests may take once the server is asked to stop; all is over within 5 s
 HEADER_BYTES_MAX = 32 * KIB_BYTES  # A request's line and headers together
-BODY_PIECES_WAITING_MAX = 1
-"""Pieces of a body (64 KiB) that the server reads ahead of a route: a hundred senders at once would stop the others."""
-KEEP_ALIVE_REQUESTS_MAX = 1_000
-"""Requests over one connection, which is closed with the answer to the last: a client opens another one."""
+BODY_PIECES_WAITING_MAX = 1  # of 64 KiB, read ahead of a route: a hundred senders would stop the others
+KEEP_ALIVE_REQUESTS_MAX = 1_000  # over one connection, which is closed with the answer to the last
 KEEP_ALIVE_FEW_FILES_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 75.0  # how long an idle connection is kept: exporters that send every minute reuse theirs
 CLIENT_READ_STALL_SECONDS = 4.0  # how long a client may leave what it is sent untaken; less than a stop may take
@@ -243,13 +241,6 @@ async def _start_socket(nursery: trio.Nursery, app: Any, settings: Settings, sto
     await nursery.start(_run, app, _config(plain), listening, stop)
 
 
-async def _hang_up(address: str, stop: trio.Event) -> None:
-    """End connections whose clients do not take their data: a Unix socket has no timeout for that."""
-    await stop.wait()
-    await trio.sleep(STOP_SECONDS)
-    hang_up_all(address)
-
-
 def hang_up_all(address: str) -> None:
     """End every connection of this process that came by a Unix socket; hypercorn gives none of them out."""
     for name in os.listdir("/dev/fd"):
@@ -267,10 +258,16 @@ async def _run(
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `stop`. One connection that breaks ends hypercorn's whole listener, so begin it again."""
-    begun = False
+    begun, address = False, listening.getsockname()
+
+    async def hang_up() -> None:  # a Unix socket has no timeout that ends who does not take its data
+        await stop.wait()
+        await trio.sleep(STOP_SECONDS)
+        hang_up_all(address)
+
     async with trio.open_nursery() as beside:
         if listening.family is socket.AF_UNIX:
-            beside.start_soon(_hang_up, listening.getsockname(), stop)
+            beside.start_soon(hang_up)
         with listening:
             while not stop.is_set():
                 try:

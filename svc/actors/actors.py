@@ -39,18 +39,14 @@ from svc_http.ports import CpuTime, Waiting, beside
 MAILBOX_COMMANDS_MAX = 1_024  # that wait for one developer: the burst of a whole team's agents that share a key
 AHEAD_EVENTS_MAX = 256
 """Events of one developer that the views may lack; the next command waits for them. A quarter of a second of work."""
-FLIGHT_BYTES_MAX = 64 * MIB_BYTES
-"""Bytes of commands on their way in the whole process: beyond it memory, not time, would run out."""
+FLIGHT_BYTES_MAX = 64 * MIB_BYTES  # of commands on their way in the process: beyond it memory, not time, would run out
 ACTOR_BATCH_COMMANDS_MAX = 64  # commands decided and appended together: about what arrives during one fsync
-ACTOR_BATCH_BYTES_MAX = MIB_BYTES
-"""A batch of so many bytes takes no further command: sixty large ones together would never fit into the journal."""
+ACTOR_BATCH_BYTES_MAX = MIB_BYTES  # takes no further command: sixty large ones would never fit into the journal
 ACTOR_STREAMS_MAX = 2_048  # streams an actor remembers: some weeks of one developer's prompts, about 1 MiB
 ACTOR_IDLE_SECONDS = 300.0  # an actor that has had nothing to do for so long goes; its next command starts a new one
 ACTOR_RETRIES_MAX = 3  # of a refused append; only a session claimed by two developers at once conflicts
-DECIDE_AT_ONCE_BYTES_MAX = 4 * KIB_BYTES
-"""Before a larger one the others get their turn: sixty of the largest in a row would take a third of a second."""
-DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES
-"""Larger commands are decided in a thread: redacting 4 MiB on the loop would hold up everyone else."""
+DECIDE_AT_ONCE_BYTES_MAX = 4 * KIB_BYTES  # before a larger one others get their turn, for sixty take long
+DECIDE_INLINE_BYTES_MAX = 64 * KIB_BYTES  # larger ones are decided in a thread: 4 MiB would hold the others up
 EVENT_DISK_BYTES = 2 * KIB_BYTES  # an event on disk besides its texts, in log and views: 20,000 events took 53 MB
 assert FRAME_BYTES_MAX * 2 < FLIGHT_BYTES_MAX, "a full frame can be on its way"
 assert ACTOR_BATCH_BYTES_MAX + 2 * FRAME_BYTES_MAX < JOURNAL_BYTES_MAX, "a batch fits, whatever its last command adds"

@@ -26,8 +26,7 @@ from svc.process import MIB_BYTES, STORE_BUSY_TIMEOUT_MS
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ARCHIVE_MEMORY_BYTES_MAX = 128 * MIB_BYTES
-"""What the Parquet library may take, beyond which it uses the disk; a usual batch or read takes 25 MiB."""
+ARCHIVE_MEMORY_BYTES_MAX = 128 * MIB_BYTES  # that the Parquet library may take before it uses the disk; usual are 25
 ARCHIVE_ROW_BYTES_MAX = 2 * MIB_BYTES  # of one row as JSON on its way into a file; a few hundred are usual
 ARCHIVE_SPILL_BYTES_MAX = 1024 * MIB_BYTES  # what the Parquet library may put down on disk while it works
 
@@ -36,12 +35,9 @@ FOLDER = "archive"
 MANIFEST = "archive.db"
 WORK = "work"  # what is put down while files are made; nothing in it outlives the work
 _OURS = re.compile(r"requests-\d+\.parquet(\.draft)?")  # former versions wrote drafts
-ARCHIVE_VERSION = 2
-"""Counted up whenever a column changes its name, type or meaning; the archive is then written anew from the views."""
-MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION
-"""Rows of other tables may say something else, and are archived anew as well."""
-Fingerprint = Callable[[int], bytes]
-"""Tells the event at a position of the log from any other; empty where there is none."""
+ARCHIVE_VERSION = 2  # counted up when a column changes its name, type or meaning; then it is written anew
+MADE_OF = 1_000 * ARCHIVE_VERSION + SCHEMA_VERSION  # rows of other tables may say something else
+Fingerprint = Callable[[int], bytes]  # tells the event at a position from any other; empty where there is none
 
 
 class Mark(msgspec.Struct, frozen=True):

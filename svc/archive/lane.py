@@ -28,10 +28,8 @@ ARCHIVE_INTERVAL_SECONDS = 3_600.0
 """How often the archive lane looks for rows that changed: until then they are read from the views. Each look makes a
 file of each day that changed, so this also says how many files a month has."""
 ARCHIVE_RETRY_SECONDS = 600.0  # after a look that failed: what it lags behind is read from the views
-ARCHIVE_BATCH_ROWS_MAX = 5_000
-"""Rows in one file as it is first written, about 250 KiB: some 5 MiB while they are on their way."""
-ARCHIVE_READ_ROWS_MAX = 250_000
-"""Rows read in one query of whole days, a third of a second; between two queries a read can be given up."""
+ARCHIVE_BATCH_ROWS_MAX = 5_000  # in one file as it is first written, about 250 KiB: some 5 MiB on their way
+ARCHIVE_READ_ROWS_MAX = 250_000  # in one query of whole days, a third of a second; in between a read can be given up
 
 log = structlog.get_logger()
 T = TypeVar("T")

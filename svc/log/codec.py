@@ -36,8 +36,7 @@ _HEADER_BYTES = 2 + _CHECKSUM_BYTES
 _DOES_NOT_FIT = "the checksum does not fit what is stored"
 _NO_WORDS = Words(None)
 _Body = tuple[Event, dict[str, bytes]]  # an event and, by the name of each field of words, the digest of its text
-OpenWords = bool | frozenset[str]
-"""Which words of events are opened: all, none, or those of the fields of these names; the others stay empty."""
+OpenWords = bool | frozenset[str]  # which words of events are opened: all, none, or those of the fields of these names
 
 
 class NewEvent(msgspec.Struct, frozen=True):

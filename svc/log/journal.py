@@ -27,18 +27,12 @@ from svc.log.codec import NewEvent, rough_bytes
 from svc.log.store import Conflict, EventStore, Group, StoreUnavailable, current_fences
 from svc.process import FRAME_BYTES_MAX, MIB_BYTES, READ_BYTES_MAX
 
-COMMIT_APPENDS_MAX = 256
-"""Appends in one transaction: an fsync costs as much as about 50 of them, so more would only add latency."""
-COMMIT_BYTES_MAX = 8 * MIB_BYTES
-"""Bytes in one transaction, so that one commit of large captures stays well below a second."""
-JOURNAL_APPENDS_MAX = 4_096
-"""Appends that may wait for the journal; at 2,000 durable commits a second even these are written in 2 s."""
-JOURNAL_BYTES_MAX = 64 * MIB_BYTES
-"""Bytes that may wait for the journal; the same bound as for bytes in flight in the process."""
-JOURNAL_PROBE_INTERVAL_S = 1.0
-"""How often a journal whose last write failed looks whether the store can be written again."""
-ARRIVING_SECONDS = 0.05
-"""So long after a commit captures are said to keep arriving: the next ones are being decoded, an export for 10 ms."""
+COMMIT_APPENDS_MAX = 256  # in one transaction: an fsync costs as much as about 50, so more would only add latency
+COMMIT_BYTES_MAX = 8 * MIB_BYTES  # in one transaction, so that a commit of large captures stays well below a second
+JOURNAL_APPENDS_MAX = 4_096  # that may wait for the journal; at 2,000 durable commits a second these take 2 s
+JOURNAL_BYTES_MAX = 64 * MIB_BYTES  # that may wait for the journal; the bound of bytes in flight in the process, too
+JOURNAL_PROBE_INTERVAL_S = 1.0  # between two looks whether a store that failed can be written again
+ARRIVING_SECONDS = 0.05  # after a commit captures are said to keep arriving: the next ones are being decoded
 assert FRAME_BYTES_MAX < COMMIT_BYTES_MAX, "the largest capture fits into one commit"
 assert FRAME_BYTES_MAX < READ_BYTES_MAX, "the largest capture fits into one read"
 assert COMMIT_BYTES_MAX <= JOURNAL_BYTES_MAX, "a full commit may wait"

@@ -29,16 +29,12 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from svc.log.store import STORE_READERS_MAX, Fence, LeaseFence, StoreUnavailable, current_fences
 
-SHARED_WRITERS_MAX = 3
-"""Connections of a node that write: the journal's, one for keys and leases, one that looks a lost commit up."""
+SHARED_WRITERS_MAX = 3  # connections: the journal's, one for keys and leases, one that looks a lost commit up
 SHARED_CONNECT_SECONDS = 5.0  # how long a connection is waited for, in the pool and on the network
-SHARED_LOCK_MS = 5_000
-"""How long an append waits for another node's, which takes milliseconds unless that node hangs in the middle."""
+SHARED_LOCK_MS = 5_000  # how long an append waits for another node's, which takes milliseconds unless that node hangs
 SHARED_STATEMENT_MS = 15_000  # how long a statement may take: the largest commit, or the largest read, on a busy server
-SHARED_IDLE_TRANSACTION_MS = 10_000
-"""How long a node that was frozen in the middle of a transaction may hold the others up."""
-SHARED_ANSWER_SECONDS = 20.0
-"""How long an answer is waited for where the server itself is frozen, and no time-out of its own ends."""
+SHARED_IDLE_TRANSACTION_MS = 10_000  # how long a node that froze within a transaction may hold the others up
+SHARED_ANSWER_SECONDS = 20.0  # how long an answer is waited for where the server itself is frozen
 SHARED_KEEPALIVE_SECONDS = 5.0  # so soon, three times, a connection that says nothing is asked whether it still stands
 assert SHARED_STATEMENT_MS < SHARED_ANSWER_SECONDS * 1_000, "the server gives up first, and says why"
 
@@ -46,8 +42,7 @@ log = structlog.get_logger()
 RV = TypeVar("RV")
 WAIT_SECONDS = 0.1  # between two looks whether a wait was interrupted; psycopg's own default
 FORM = 1  # of the tables, in `svc_log`
-_OUTCOME_UNKNOWN = ("08", "57P")
-"""Classes of errors after which a commit may have happened: a lost connection, a server that goes down."""
+_OUTCOME_UNKNOWN = ("08", "57P")  # after such errors a commit may have happened: no connection, or a server that ends
 _CONNECTING: dict[str, str | int] = {
     "application_name": "svc",
     "connect_timeout": int(SHARED_CONNECT_SECONDS),

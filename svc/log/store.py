@@ -20,15 +20,11 @@ from aggregates.event import Unavailable
 from svc.log.codec import Codec, CorruptEvent, NewEvent, OpenWords, RecordedEvent
 from svc.process import READ_BYTES_MAX
 
-READ_EVENTS_MAX = 1_000
-"""Events in one read of the log: enough to make the read's fixed cost vanish, few enough to interrupt."""
-POSITIONS_PER_QUERY_MAX = 500
-"""Positions asked for in one statement; SQLite takes 999 variables even in its oldest builds."""
+READ_EVENTS_MAX = 1_000  # in one read of the log: enough to make its fixed cost vanish, few enough to interrupt
+POSITIONS_PER_QUERY_MAX = 500  # in one statement; SQLite takes 999 variables even in its oldest builds
 
-STORE_READERS_MAX = 8
-"""Read connections to the log: projector, requests that show words, actors that load; about 2 MiB each."""
-PIECE_EVENTS = 500
-"""Events that a retention, a forgetting, an export or a verification takes at a time: half a second's work at most."""
+STORE_READERS_MAX = 8  # connections that read the log: projector, requests that show words, actors; 2 MiB each
+PIECE_EVENTS = 500  # that a retention, a forgetting, an export or a verification takes at a time: half a second at most
 READS = trio.CapacityLimiter(STORE_READERS_MAX)
 """Threads that read the log, or what administration asks for: as many as there are connections to it."""
 _P = ParamSpec("_P")

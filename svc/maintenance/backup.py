@@ -18,7 +18,7 @@ import stat
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
@@ -54,8 +54,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 DRAFT = ".draft"
 WORK = "restoring"
-_PARTS = (KEYS_FOLDER, SECRET_FILE, EVENTS_FILE)
-"""In the order in which they get their places: a folder with a log is complete."""
+_PARTS = (KEYS_FOLDER, SECRET_FILE, EVENTS_FILE)  # in the order in which they are put: a log comes last
 _NAMES = re.compile(
     rf"{KEYS_FOLDER}/[0-9a-f-]{{36}}\.key|{SECRET_FILE}|{re.escape(EVENTS_FILE)}|{re.escape(ARCHIVE_MANIFEST)}"
     rf"|{ARCHIVE}/org=[0-9a-f-]{{36}}/day=[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}/requests-[0-9]{{1,18}}\.parquet"
@@ -238,8 +237,7 @@ def _in_folder(source: Path) -> Iterator[_Member]:
                 yield _Member(str(path.relative_to(source)), path.stat().st_size, file)
 
 
-HEADER_BYTES_MAX = 8**11 - 1
-"""A larger size does not fit into a header of the form that `svc backup` writes; the manifest has it."""
+HEADER_BYTES_MAX = 8**11 - 1  # a larger size does not fit into the headers of `svc backup`; the manifest has it
 
 
 def _in_tar(source: Path) -> Iterator[_Member]:
@@ -322,7 +320,6 @@ def _changed(name: str, how: str = "is not what was backed up: its bytes changed
 
 _NAME = re.compile(r"svc-\d{8}T\d{6}Z\.tar")
 _FORMAT = "svc-%Y%m%dT%H%M%SZ.tar"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ScheduledBackups:
@@ -347,11 +344,10 @@ class ScheduledBackups:
 
     async def step(self) -> Path | None:
         """The backup that was due; None where none was. Raises `MaintenanceError`, `OSError`."""
-        now_us = self._clock.now_us()
-        kept = self.kept()
+        now_us, kept = self._clock.now_us(), self.kept()
         if kept and 0 <= now_us - _made_us(kept[0]) < self._every_us:
             return None
-        target = self._folder / (_EPOCH + timedelta(microseconds=now_us)).strftime(_FORMAT)
+        target = self._folder / datetime.fromtimestamp(now_us / US_PER_SECOND, UTC).strftime(_FORMAT)
         await trio.to_thread.run_sync(self._make, target)
         log.info("a scheduled backup was made", file=str(target), bytes=target.stat().st_size)
         return target
@@ -392,5 +388,4 @@ class ScheduledBackups:
 
 def _made_us(backup: Path) -> int:
     """When it was begun, by its name: so a clock that was set back makes no backup look young."""
-    made = datetime.strptime(backup.name, _FORMAT).replace(tzinfo=UTC)
-    return (made - _EPOCH) // timedelta(microseconds=1)
+    return int(datetime.strptime(backup.name, _FORMAT).replace(tzinfo=UTC).timestamp()) * US_PER_SECOND

@@ -28,8 +28,7 @@ from svc.views.replay import Progress
 from svc.views.views import current_file, snapshot
 
 EXPORT_PAGE = 200  # sub-sessions, or prompts, that an export reads at a time
-EXPORT_ROW_BYTES_MIN = MIB_BYTES
-"""Room for the longest line of an export when it becomes Parquet; more where one is longer, and twice that in all."""
+EXPORT_ROW_BYTES_MIN = MIB_BYTES  # for the longest line of an export as Parquet; more where one is longer
 
 _Rows = Iterable[Mapping[str, Any]]
 _APPLICABILITY = {name: f"{name}_applicability" for name in BOOLEANS}

@@ -27,8 +27,7 @@ from svc.views.views import RULES_VERSION, new_file, open_writer, remove, step
 from svc_http.ports import ReplayStatus, UnknownRules
 
 REPLAY_EVENTS_MAX = 1_000  # events in one transaction of views that nobody reads yet
-MEND_PAUSE_SECONDS = 3_600.0
-"""Damaged views are built anew by the server itself at most this often: that mends no disk that damages them."""
+MEND_PAUSE_SECONDS = 3_600.0  # between two builds by itself of damaged views: that mends no disk
 
 log = structlog.get_logger()
 Progress = Callable[[int, int], None]  # called with the events applied so far, and the events there are

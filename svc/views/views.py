@@ -35,12 +35,9 @@ from svc.log.vault import sync
 from svc.process import MIB_BYTES, READ_BYTES_MAX, STORE_BUSY_TIMEOUT_MS
 
 RULES_VERSION = 2  # of the rules that this program applies
-VIEWS_WAL_BYTES = 8 * MIB_BYTES
-"""What the views' write-ahead log is cut to once its readers let it; a long read beside a rebuild lets it grow."""
-GIVE_WAY_SQLITE_STEPS = 1_000
-"""Steps of SQLite's machine between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more."""
-READ_PIECES = 10
-"""A batch of facts is read from the log in so many pieces: all 500 at once would take 20 ms without a look."""
+VIEWS_WAL_BYTES = 8 * MIB_BYTES  # what their write-ahead log is cut to once readers let it; beside a rebuild it grows
+GIVE_WAY_SQLITE_STEPS = 1_000  # between two looks at the clock: 0.7 ms apart, at most 5; 500 cost a tenth more
+READ_PIECES = 10  # in which a batch of facts is read: all 500 at once would take 20 ms without a look
 USUAL_EVENT_SECONDS = 0.005
 """So much processor time deriving may take for each event before it counts in its developer's budget: by the hundred
 events take a fifth of it, alone at the end of a long session twice as much."""
@@ -179,11 +176,7 @@ class Stepped(NamedTuple):
 
 
 def step(
-    db: sqlite3.Connection,
-    store: EventStore,
-    digesters: Digesters,
-    limit_events: int,
-    give_way: GiveWay | None = None,
+    db: sqlite3.Connection, store: EventStore, digesters: Digesters, limit_events: int, give_way: GiveWay | None = None
 ) -> Stepped:
     """Apply the next facts after the bookmark, or pass a corrupt one over.
 
