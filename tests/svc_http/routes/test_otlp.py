@@ -103,15 +103,6 @@ async def test_half_a_character_does_not_cost_a_prompt(house: House, intake: Cal
     assert event.words.text == "half \ufffd"
 
 
-async def test_a_prompt_from_telemetry_becomes_a_turn(house: House, intake: Caller) -> None:
-    """The views hold what was captured."""
-    done = claude("tool_result", {"tool_name": "Edit", "success": "true"})
-    export = logs(claude("user_prompt", {"prompt": "Fix src/a.py"}), claude("api_request", {"input_tokens": 3}), done)
-    assert (await intake.post("/v1/logs", export)).status == 200
-    rows = (await intake.get("/v1/score_v3/realtime/sub-sessions")).json
-    assert [row["agent_session_id"] for row in rows] == ["s1"]
-
-
 # --- partly taken ---------------------------------------------------------------------------------------------
 
 
