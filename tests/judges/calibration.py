@@ -140,11 +140,7 @@ def _bounds(judged: Sequence[_Judged], forced: float, goals: tuple[float | None,
         None if goal is None else _bound(judged, forced, goal, said=said)
         for goal, said in zip(goals, (False, True), strict=True)
     )
-    return Bounds(None if low is None else _rounded(1 - low), None if high is None else _rounded(high), forced)
-
-
-def _rounded(chance: float) -> float:
-    return round(chance, 3)
+    return Bounds(None if low is None else round(1 - low, 3), None if high is None else round(high, 3), forced)
 
 
 def _forced_from(judged: Sequence[_Judged]) -> float:
@@ -154,7 +150,7 @@ def _forced_from(judged: Sequence[_Judged]) -> float:
     ordered = sorted((each.chance for each in judged), reverse=True)
     count = min(max(sum(each.truth for each in judged), 1), len(ordered) - 1)
     cut = min(max((ordered[count - 1] + ordered[count]) / 2, 0.1), 0.9)
-    return _rounded(chance_of(1000 * CUT_SHARE * float(np.log(cut / (1 - cut)))))
+    return round(chance_of(1000 * CUT_SHARE * float(np.log(cut / (1 - cut)))), 3)
 
 
 def _goal(judged: Sequence[_Judged], forced: float, *, said: bool) -> float | None:

@@ -31,13 +31,8 @@ _BOOLEAN_LETTERS: dict[str, BooleanName] = dict(zip("gsrcvkp", BOOLEANS, strict=
 _FOLDER = Path(__file__).parent
 
 
-def _marks(file: str) -> dict[str, list[str]]:
-    """The first word of each line → the others."""
-    lines = (_FOLDER / file).read_text(encoding="utf-8").splitlines()
-    return {name: rest for name, *rest in map(str.split, lines)}
-
-
-PROMPT_MARKS: dict[str, str] = {name: mark for name, (mark,) in _marks("prompt_marks.txt").items()}
+_MARKS = (_FOLDER / "prompt_marks.txt").read_text(encoding="utf-8").split()
+PROMPT_MARKS: dict[str, str] = dict(zip(_MARKS[::2], _MARKS[1::2], strict=True))
 """A digest of "session:turn" → a letter of `INTENT_LETTERS`, then those of the booleans that hold; by three readers."""
 
 
@@ -179,17 +174,13 @@ def examples() -> list[Example]:
     goal_explicit, s scope_bounded, r references_concrete, c context_sufficient, v verification_requested, k
     root_cause_oriented, p plan_first. A `+` before the letters marks a prompt that follows an answer.
     """
-    return [
-        _example(line, intent)
-        for intent in INTENTS
-        for line in (_FOLDER / "prompts" / f"{intent}.txt").read_text(encoding="utf-8").splitlines()
-    ]
-
-
-def _example(line: str, intent: Intent) -> Example:
-    letters, text = line.split("|", 1)
-    booleans = lettered(letters.removeprefix("+"), intent)
-    return Example(text.replace("\\n", "\n"), intent, booleans, letters.startswith("+"))
+    found = []
+    for intent in INTENTS:
+        for line in (_FOLDER / "prompts" / f"{intent}.txt").read_text(encoding="utf-8").splitlines():
+            letters, text = line.split("|", 1)
+            booleans = lettered(letters.removeprefix("+"), intent)
+            found.append(Example(text.replace("\\n", "\n"), intent, booleans, letters.startswith("+")))
+    return found
 
 
 def lettered(letters: str, intent: Intent) -> dict[BooleanName, bool]:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregates.reading.verdicts import BOOLEANS, INTENTS
-from tests.judges.judge import judge, judge_prompt_item, judge_session_item, read_lines, session_turns
+from tests.judges.judge import judge, judge_prompt_item, judge_session_item, session_turns
 
 
 def session(*turns: dict[str, Any]) -> dict[str, Any]:
@@ -67,23 +67,10 @@ def test_tools_are_read_as_far_as_they_are_written() -> None:
     assert (len(work.touched_files), len(work.changed_files)) == (3, 1)
 
 
-def test_an_api_error_and_an_answer_leave_their_marks() -> None:
-    turn = session_turns(session({"prompt": "x", "response_end": "Well", "api_error": "529", "tools": []}))[0]
-    assert (turn.answered, turn.work.marks) == (True, "aE")
-
-
 @pytest.mark.parametrize("item", [{"turns": [{"prompt": None}]}, {"turns": [{}]}, {"turns": [{"prompt": 3}]}])
 def test_a_turn_without_a_text_is_refused_by_name(item: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="turn 1: prompt is missing or no text"):
         session_turns(item)
-
-
-@pytest.mark.parametrize("line", ["{", "[1]"])
-def test_a_torn_line_is_refused_by_number(line: str, tmp_path: Path) -> None:
-    path = tmp_path / "items.jsonl"
-    path.write_text("\n" + line + "\n")
-    with pytest.raises(ValueError, match="line 2"):
-        list(read_lines(path))
 
 
 def test_the_tool_answers_a_line_for_an_item_until_one_cannot_be_read(tmp_path: Path) -> None:

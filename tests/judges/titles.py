@@ -1,4 +1,4 @@
-"""Measure the titles of sub-sessions on labelled sessions: `python -m tests.judges.titles DATA_DIR [--print]`.
+"""Measure the titles of sub-sessions on labelled sessions: `python -m tests.judges.titles DATA_DIR`.
 
 A title is right where its prompt lies in the goal arc of the experts that has most of the sub-session's turns, and
 where it says what was worked on. The first is counted here. The second somebody read: `title_marks.txt` has a letter
@@ -6,7 +6,6 @@ for each title, by a digest, so that it holds no text: g it says so, b it does n
 alone, or words that were not captured). A title that is not read yet counts as none, and is printed.
 """
 
-from collections.abc import Sequence
 from hashlib import blake2b, sha256
 from pathlib import Path
 
@@ -16,9 +15,8 @@ import msgspec
 from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.reading.prompt_text import TITLE_CHARS_MAX
-from aggregates.sub_sessions.arcs import Arc, cut_arcs
+from aggregates.sub_sessions.arcs import cut_arcs
 from aggregates.sub_sessions.sub_session import conclude
-from aggregates.turns.turn import Turn
 from tests.judges.judge import Item, session_turns
 from tests.judges.labels import ArcLabel, labelled_items
 from tests.judges.measures import Share, share_text
@@ -58,7 +56,11 @@ def titles_of(item: Item) -> list[Title]:
     experts = msgspec.convert(item["arcs"], tuple[ArcLabel, ...])
     for arc in cut_arcs(turns, "start", None):
         end = start + len(arc.turn_ids)
-        goal = start + _goal_of(arc, turns[start:end], turns[end] if end < len(turns) else None)
+        members = turns[start:end]
+        typed = [turn.prompt for turn in as_typed(members)]
+        speaking = [place for place, each in enumerate(typed) if each is not None and each.navigational is None]
+        found_goal = conclude([arc], members, turns[end] if end < len(turns) else None).goal
+        goal = start + (next(iter(speaking), 0) if found_goal is None else members.index(found_goal))
         prompt, said = turns[goal].prompt, str(item["turns"][goal]["prompt"])
         words = "" if prompt is None else plain(" ".join(said[prompt.title.start : prompt.title.end].split()))
         right = max(experts, key=lambda each: min(each.end, end) - max(each.start, start + 1))
@@ -68,36 +70,23 @@ def titles_of(item: Item) -> list[Title]:
     return found
 
 
-def _goal_of(arc: Arc, members: Sequence[Turn], following: Turn | None) -> int:
-    goal = conclude([arc], members, following).goal
-    typed = [turn.prompt for turn in as_typed(members)]
-    speaking = [place for place, prompt in enumerate(typed) if prompt is not None and prompt.navigational is None]
-    return members.index(goal) if goal is not None else next(iter(speaking), 0)
-
-
 @click.command()
 @click.argument("data_dir", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--print", "printed", is_flag=True, help="Print every title with the first words of the prompts.")
-def main(data_dir: Path, printed: bool) -> None:
+def main(data_dir: Path) -> None:
     """Measure the titles on the labelled sessions of DATA_DIR."""
     found = titles(data_dir)
     unread = [title for title in found if title.name not in MARKS]
     prompts = {str(item["session"]): item["turns"] for item in labelled_items(data_dir, "sessions")}
-    for title in found if printed else unread:
-        _show(title, prompts[title.session])
+    for title in unread:
+        click.echo(f"{title.name} {title.text}{'' if title.in_right_arc else '  IN ANOTHER ARC'}")
+        for place in range(title.start, title.end + 1):
+            said = " ".join(str(prompts[title.session][place - 1]["prompt"])[:400].split())[:150]
+            click.echo(f"    {'>' if place == title.goal else ' '}{place} {said}")
     told = [title for title in found if MARKS.get(title.name) != "n"]
     placed = Share(sum(title.in_right_arc for title in told), len(told))
     good = [title for title in told if title.in_right_arc and MARKS.get(title.name) == "g"]
     click.echo(f"the title's prompt lies in the right arc: {share_text(placed)}")
     click.echo(f"and it says what was worked on: {share_text(Share(len(good), len(told)))}; {len(unread)} not read yet")
-
-
-def _show(title: Title, turns: Sequence[Item]) -> None:
-    where = "" if title.in_right_arc else "  IN ANOTHER ARC"
-    click.echo(f"{title.name} {MARKS.get(title.name, '-')} {title.text}{where}")
-    for place in range(title.start, title.end + 1):
-        said = " ".join(str(turns[place - 1]["prompt"])[:400].split())[:150]
-        click.echo(f"    {'>' if place == title.goal else ' '}{place} {said}")
 
 
 if __name__ == "__main__":

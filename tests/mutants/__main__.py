@@ -4,7 +4,6 @@ Run it before tests are merged or deleted, and after: no mutant may survive that
 apply any more has to be aimed anew in mutants.toml.
 """
 
-import json
 import os
 import re
 import shutil
@@ -129,20 +128,15 @@ def results(mutants: Sequence[Mutant], tests: dict[str, list[str]]) -> Iterator[
 
 @click.command(help=__doc__)
 @click.option("--only", multiple=True, metavar="RULE", help="The mutants of this rule; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def main(only: tuple[str, ...], as_json: bool) -> None:
+def main(only: tuple[str, ...]) -> None:
     mutants, tests = listed(only)
-    found = []
+    found: Counter[tuple[str, str]] = Counter()
     for mutant, outcome in results(mutants, tests):
-        found.append((mutant, outcome))
-        if not as_json and outcome != "killed":
+        found[mutant.rule, outcome] += 1
+        if outcome != "killed":
             print(f"{outcome}: {mutant.rule}, {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
-    if as_json:
-        print(json.dumps([mutant._asdict() | {"outcome": outcome} for mutant, outcome in found], indent=1))
-    else:
-        for rule in tests:
-            counts = Counter(outcome for mutant, outcome in found if mutant.rule == rule)
-            print(f"{rule}: " + ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
+    for (rule, outcome), count in found.items():
+        print(f"{rule}: {count} {outcome}")
     sys.exit(any(outcome != "killed" for _, outcome in found))
 
 

@@ -64,9 +64,6 @@ _LOOKUP = "$[0]"
 _RATE = "$[0].list_rates[0].rate"
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
-    (lookup(""), "Expected `str` of length >= 1", f"{_LOOKUP}.external_model_id"),
-    (lookup("a" * 256), "", ""),
-    (lookup("a" * 257), "Expected `str` of length <= 256", f"{_LOOKUP}.external_model_id"),
     (lookup("a\n"), "matching regex", f"{_LOOKUP}.external_model_id"),
     (
         lookup(model={"status": "known", "display_name": "A"}),
@@ -79,30 +76,21 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
     (lookup(provider=AMBIGUOUS), "holds a rate, but the model", _LOOKUP),
     (_with_rates(list_rate(rate=None)), "give exactly one of rate and", "list_rates[0]"),
     (_with_rates(list_rate(rate=rate(), unpriced_reason="both")), "give exactly one of rate and", "list_rates[0]"),
-    (_with_rates(list_rate(unpriced_reason="a" * 201)), "length <= 200", "list_rates[0].unpriced_reason"),
     (_with_rates(list_rate("yesterday")), "effective_from: a time must be", "list_rates[0]"),
     (_with_rates(list_rate("1969-12-31")), "effective_from: a time must lie", "list_rates[0]"),
     (_with_rates(list_rate(until="soon")), "effective_to: a time must be", "list_rates[0]"),
     (_with_rates(list_rate(CHANGE, CHANGE)), "effective_to must come after", "list_rates[0]"),
     (_with_rates(list_rate(), list_rate(CHANGE)), f"list_rates overlap at {CHANGE}", _LOOKUP),
     (_with_rates(list_rate(until=CHANGE), list_rate("2026-03-12")), "list_rates overlap at 2026-03-12", _LOOKUP),
-    (_with_rates(*[list_rate(rate=rate())] * 201), "length <= 200", "list_rates"),
-    (_with_rate(input=-0.01), "Expected `float` >= 0", f"{_RATE}.input"),
-    (_with_rate(cache_write_5m=1_000_001), "Expected `float` <= 1000000", f"{_RATE}.cache_write_5m"),
     (_with_rate(input=None, output=None), "neither an input nor", _RATE),
-    (_with_rate(long_context=[_band(-1)]), "Expected `int` >= 0", f"{_RATE}.long_context[0].above_input_tokens"),
     (_with_rate(long_context=[_band(2), _band(2)]), "must be greater", _RATE),
     (_with_rate(long_context=[_band(2), _band(1)]), "must be greater", _RATE),
-    (_with_rate(long_context=[_band(above) for above in range(17)]), "length <= 16", f"{_RATE}.long_context"),
 ]
 
 
 @pytest.mark.parametrize(("entry", "fault", "place"), FAULTS)
 def test_a_fault_is_named_with_its_place(entry: dict[str, Any], fault: str, place: str) -> None:
     """The sentence says which member of which entry breaks which rule."""
-    if not fault:
-        assert content_fault(lookups(entry)) is None
-        return
     with pytest.raises(msgspec.ValidationError) as refused:
         lookups(entry)
     assert fault in str(refused.value)
@@ -196,23 +184,6 @@ def test_the_same_prices_again_publish_nothing() -> None:
         assert facts == ()
         assert isinstance(reply, Published)
         assert (reply.catalog_revision, reply.changed) == (6, False)
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        ({"catalog_revision": 0}, "Expected `int` >= 1 - at `$.catalog_revision`"),
-        ({"catalog_revision": 2**31}, "Expected `int` <= 2147483647 - at `$.catalog_revision`"),
-        ({"schema_version": 2}, "Invalid enum value 2 - at `$.schema_version`"),
-        ({"published_at": "once"}, "published_at: a time must be"),
-    ],
-)
-def test_a_document_out_of_bounds_cannot_be_read(fields: dict[str, Any], why: str) -> None:
-    """Also one whose prices are those that are served already."""
-    plain = msgspec.to_builtins(document()) | fields
-    with pytest.raises(msgspec.ValidationError) as refused:
-        msgspec.convert(plain, CatalogDocument)
-    assert why in str(refused.value)
 
 
 def test_after_the_last_revision_there_is_none() -> None:

@@ -64,20 +64,14 @@ MICRO = 1e-6  # A microsecond, in seconds
             [("rate_limit", 90), ("rate_limit", 0)],
         ),
         "one that names one": ([asked(0, 503, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
-        "so is one in an answer": ([asked(0, retry_after_ms=5000), asked(40)], [("retry_after", 40)]),
         "the rate limit comes before the wait that it names": (
             [asked(0, 429, retry_after_ms=5000), asked(40)],
             [("rate_limit", 40), ("retry_after", 0)],
         ),
         # how long somebody waited
         "nothing follows": ([asked(0, 429)], [("rate_limit", 0)]),
-        "half an hour": ([asked(0, 429), asked(1800, turn="t2")], [("rate_limit", 1800)]),
         "nobody waits longer than that": ([asked(0, 429), asked(1800 + MICRO)], [("rate_limit", 0)]),
         "another session's answer": ([asked(0, 429), asked(30, session_id="s2"), asked(90)], [("rate_limit", 90)]),
-        "requests without a session are one session": (
-            [asked(0, 429, session_id=None), asked(30), asked(90, session_id=None)],
-            [("rate_limit", 90)],
-        ),
         # bursts
         "two failures are no burst": ([asked(0, 400), asked(60), asked(61, 400)], []),
         "three within two minutes are one": (
@@ -101,10 +95,8 @@ MICRO = 1e-6  # A microsecond, in seconds
         "a pause under two minutes": ([asked(0, 500), asked(120 - MICRO)], []),
         "a pause of two minutes": ([asked(0, 500), asked(120)], [("request_gap", 120)]),
         "it was sent before two minutes were over": ([asked(0, 500), asked(120, duration_ms=1)], []),
-        "a pause of half an hour": ([asked(0, 500), asked(1800)], [("request_gap", 1800)]),
         "a pause of over half an hour": ([asked(0, 500), asked(1800 + MICRO)], []),
         "sent within it": ([asked(0, 500), asked(1801, duration_ms=2000)], [("request_gap", 0)]),
-        "somebody asked anew": ([asked(0, 500), asked(300, turn="t2")], []),
         "which turn was not seen": ([asked(0, 500, turn=None), asked(300, turn=None)], []),
     },
 )
@@ -136,9 +128,7 @@ FAILURES = [asked(second, 529) for second in range(0, 301, 60)]
         "three failures of two": ([asked(10, 500), asked(60)], [0, 20], [("service_outage", 50)]),
         "two of one": ([asked(10, 500), asked(10, 500, session_id="s2"), asked(60)], [10], [("service_outage", 50)]),
         "within two minutes": ([asked(120, 500), asked(160)], [0, 60], [("service_outage", 40)]),
-        "within more than two minutes": ([asked(120 + MICRO, 500), asked(160)], [0, 60], []),
         "a mistake of one's own": ([asked(10, 404), asked(60)], [0, 1], []),
-        "it passed by": ([asked(10), asked(60)], [0, 1, 2], []),
         "a burst of one's own": ([asked(at, 400) for at in (0, 1, 2)] + [asked(60)], [0, 1], [("error_burst", 60)]),
         "an outage comes before a burst": (
             [asked(0, 500), asked(1, 400), asked(2, 400), asked(3, 400), asked(60)],
@@ -203,15 +193,6 @@ def test_an_event_says_what_was_seen(requests: list[ApiRequest], details: list[s
     assert all((event.confidence, event.outage_us) == (None, None) for event in events)
 
 
-def test_events_of_one_moment_come_in_the_order_of_their_precedence() -> None:
-    first = [asked(0, 429, retry_after_ms=1, turn="t1"), asked(0.5, 400), asked(0.6, 400)]
-    found_first = [event.detector for event in throttle_events([*first, asked(200)])]
-    assert found_first == ["rate_limit", "retry_after", "error_burst", "request_gap"]
-    outage = [asked(0, 500, retry_after_ms=1), asked(200)]
-    found_in_it = [event.detector for event in throttle_events(outage, elsewhere_us=[NOON, NOON])]
-    assert found_in_it == ["service_outage", "retry_after", "request_gap"]
-
-
 def of_second(*requests: ApiRequest) -> list[ApiRequest]:
     return [replace(each, record_id=f"{each.record_id} too", session_id="s2", turn="t2") for each in requests]
 
@@ -232,20 +213,10 @@ SLOW = [*(asked(-60 + number, duration_ms=1000, session_id="s3") for number in r
             [],
             [("retry_after", 50), ("rate_limit", 50)],
         ),
-        "a wait that was named before a burst": (
-            [*(asked(at, 400) for at in (0, 1, 2)), asked(100), *of_second(asked(10, retry_after_ms=1), asked(60))],
-            [],
-            [("error_burst", 50), ("retry_after", 50)],
-        ),
         "a burst before a pause": (
             [asked(0, 400), asked(200), *of_second(*(asked(at, 400) for at in (150, 151, 152)), asked(180))],
             [],
             [("request_gap", 170), ("error_burst", 30)],
-        ),
-        "a pause before a slow answer": (
-            [*SLOW, asked(0, 400), asked(200), *of_second(asked(150, duration_ms=51_000))],
-            [],
-            [("request_gap", 200), ("latency_spike", 0)],
         ),
     },
 )
@@ -270,7 +241,6 @@ def timings(count: int, duration_ms: int = 4000, until_us: int = NOON - DAY, mod
     {
         "over three times the median": (12_001, timings(20), [("latency_spike", 8.001)]),
         "three times the median is not over it": (12_000, timings(20), []),
-        "over ten seconds": (10_001, timings(20, 1000), [("latency_spike", 9.001)]),
         "twenty requests tell what is usual": (60_000, timings(20), [("latency_spike", 56)]),
         "up to 28 days old": (60_000, timings(20, until_us=NOON - 28 * DAY + 19), [("latency_spike", 56)]),
         "one is older than 28 days": (60_000, timings(20, until_us=NOON - 28 * DAY + 18), []),
@@ -361,10 +331,8 @@ def test_a_wait_after_a_failure(successes: list[int], failures: list[int], expec
     {
         "nothing": ([], []),
         "empty ones are left out": ([(1, 1), (3, 2)], []),
-        "in order": ([(5, 6), (1, 2)], [(1, 2), (5, 6)]),
         "those that meet are one": ([(1, 2), (2, 3)], [(1, 3)]),
         "those a moment apart are two": ([(1, 2), (3, 4)], [(1, 2), (3, 4)]),
-        "the third meets the second": ([(1, 2), (5, 8), (7, 9)], [(1, 2), (5, 9)]),
     },
 )
 def test_intervals_are_joined(intervals: list[Wait], expected: list[Wait]) -> None:
@@ -387,9 +355,6 @@ def test_claims_give_out_every_moment_once(claims: list[list[tuple[int, int]]]) 
 @table(
     ("hours", "expected"),
     {
-        "nothing was lost": ({}, []),
-        "a cause that cost next to nothing": ({"rate_limit": 1e-9}, [("low", 1e-9)]),
-        "under a quarter of an hour is low": ({"latency_spike": 0.2499}, [("low", 0.2499)]),
         "a quarter of an hour is medium": ({"latency_spike": 0.25}, [("medium", 0.25)]),
         "an hour is high": ({"service_outage": 1.0}, [("high", 1.0)]),
         "rate limits and waits are one": ({"rate_limit": 0.5, "retry_after": 0.5}, [("high", 1.0)]),
