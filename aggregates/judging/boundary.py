@@ -24,9 +24,7 @@ TURNS_MAX = 200
 """No goal is followed for longer: the next turn opens another sub-session, so that none costs more the longer it is."""
 _NOVEL_MIN = 3
 _SHARE_OF = 5  # so many words are added to those of a turn, one as known: of few words a share says little
-_BEFORE_PERCENT = (30, 20, 8)
 _NO_WORDS_PERCENT = 8
-_EARLIER_PERCENT = (40, 30)
 _NEW_TO_ALL_PERCENT = 20
 _FRESH_PERCENT = 15  # from so few common words on a turn is fresh
 _NEW_WORDS = {1: "a word or more is new", 4: "4 words or more are new", 8: "8 words or more are new"}
@@ -35,14 +33,8 @@ REPEATED_SHARE = 0.7  # from which share of common words on a prompt repeats ano
 SAID: dict[str, str] = {"says what is wrong": "has report", "names a file": "path", "over 6 words": "words over 6"}
 
 OPENS = (
-    "names a new task",
-    "goes back",
-    "begins with now",
-    "asks like a first prompt",
-    "points back at once",
-    "adds to what is there",
-    "names a step",
-    "speaks of the agent's work",
+    *("names a new task", "goes back", "begins with now", "asks like a first prompt", "points back at once"),
+    *("adds to what is there", "names a step", "speaks of the agent's work"),
 )
 """Openings that are signals; the others only tie a prompt to what came before."""
 _SHOWN = SAID | {name: name for name in OPENS}
@@ -119,11 +111,12 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     if prompt is None:
         return []
     # How few of the uncommon words of the prompt and its answer were there before.
-    said, answered = _topic(turn), frozenset(() if turn.response is None else turn.response.topic)
+    said = _topic(turn)
+    answered = frozenset(unpacked(b"" if turn.response is None else turn.response.topic_digests))
     before = _percent(said, said & arc.latest[-1])
     earlier = _percent(said, said - said.difference(*arc.latest))
     fresh = before < _FRESH_PERCENT
-    new = len(frozenset(prompt.topic).difference(*arc.latest))
+    new = len(frozenset(unpacked(prompt.topic_digests)).difference(*arc.latest))
     # In which state the turn before left the work.
     asked, answer, marks = last.prompt, last.response, last.work.marks
     asks_back = answer is not None and answer.asks and not answer.invites
@@ -138,8 +131,8 @@ def boundary_signals(arc: OpenArc, turn: Turn) -> list[str]:
     passed_us = turn.started_us - last.started_us
     apart = turns_away and passed_us > PAUSE_US and _stands_apart(arc, prompt)
     found = {signal: prompt.shows(name) for signal, name in _SHOWN.items()}
-    found |= {f"under {most} % of its words are of the turn before": before < most for most in _BEFORE_PERCENT}
-    found |= {f"under {most} % of its words are of the last turns": earlier < most for most in _EARLIER_PERCENT}
+    found |= {f"under {most} % of its words are of the turn before": before < most for most in (30, 20, 8)}
+    found |= {f"under {most} % of its words are of the last turns": earlier < most for most in (40, 30)}
     found |= {
         "its answer has no words of the turn before": _percent(answered, answered & arc.latest[-1]) < _NO_WORDS_PERCENT,
         "fresh, and new to the last turns too": fresh and earlier < _NEW_TO_ALL_PERCENT,

@@ -264,10 +264,8 @@ def _standing_complaint(course: _Course) -> Evidence | None:
         turn = turns[place]
         if accepts(turn) or any(mark in turn.work.marks for mark in (CHANGE, CHECK_OK, COMMIT, REVERT)):
             return None
-        what = complaint(turn, turns[:place])
-        if what is not None:
-            dealt_with = what == NOT_WORKING and _says_done(turn)
-            return None if dealt_with else Evidence(what, turn.position)
+        if (what := complaint(turn, turns[:place])) is not None:
+            return None if what == NOT_WORKING and _says_done(turn) else Evidence(what, turn.position)
     return None
 
 
@@ -327,8 +325,6 @@ TriviaReason = Literal["interrupted", "no_real_work", "too_few_lines", "no_mutat
 
 
 class Floor(msgspec.Struct, frozen=True, array_like=True):
-    """What a sub-session holds against the floor, and why it is trivia where it is."""
-
     passed: bool
     countable_turns: int  # grading units that do more than navigate; a turn whose text was not captured counts
     changed_lines: int

@@ -94,10 +94,8 @@ def joined_prompts(unit: Sequence[Turn]) -> tuple[tuple[int, int], ...]:
 
 def grading_units(turns: Sequence[Turn], joined: Mapping[UUID, JoinedReading]) -> list[Unit]:
     """`joined`: what was read of all texts of a unit, by its first turn."""
-    return [
-        Unit(unit, joined[unit[0].turn_id].reading if unit[0].turn_id in joined else unit[0].prompt)
-        for unit in unit_turns(turns)
-    ]
+    found = ((unit, joined.get(unit[0].turn_id)) for unit in unit_turns(turns))
+    return [Unit(unit, unit[0].prompt if whole is None else whole.reading) for unit, whole in found]
 
 
 def sub_session_intent(rubrics: Sequence[Rubric]) -> Intent | None:

@@ -87,8 +87,7 @@ class PriceBook:
         segment = next(held, None)
         if segment is None:
             return Unpriced("no_list_price_at_that_time")
-        reason = segment.reason or _usage_fault(usage)
-        return self._priced(segment.bands, usage) if reason is None else Unpriced(reason)
+        return self._priced(segment.bands, usage) if segment.reason is None else Unpriced(segment.reason)
 
     def _lookup(self, model: str) -> ExactLookup | None:
         plain = next(filter(None, map(self._lookups.get, spellings(model))), None)
@@ -100,6 +99,12 @@ class PriceBook:
         return found if found is not None and found.provider.provider == vendor else None
 
     def _priced(self, bands: tuple[tuple[int, _FemtoRates], ...], usage: Usage) -> Price | Unpriced:
+        if usage.input_tokens is None and usage.output_tokens is None:
+            return Unpriced("no_tokens_observed")
+        observed = [count for count in msgspec.structs.astuple(usage) if count is not None]
+        writes = usage.cache_write_tokens
+        if min(observed) < 0 or (writes is not None and (usage.cache_write_1h_tokens or 0) > writes):
+            return Unpriced("inconsistent_token_counts")
         input_tokens, read = usage.input_tokens or 0, usage.cache_read_tokens or 0
         long = usage.cache_write_1h_tokens or 0
         short = 0 if usage.cache_write_tokens is None else usage.cache_write_tokens - long
@@ -125,16 +130,6 @@ class PriceBook:
 def price_book(snapshot: Snapshot) -> PriceBook | None:
     """The prices of a snapshot; None where it is not valid, and the one before it goes on."""
     return PriceBook(snapshot) if snapshot_fault(snapshot) is None else None
-
-
-def _usage_fault(usage: Usage) -> str | None:
-    if usage.input_tokens is None and usage.output_tokens is None:
-        return "no_tokens_observed"
-    counts = msgspec.structs.astuple(usage)
-    writes, long = usage.cache_write_tokens, usage.cache_write_1h_tokens
-    if any(count is not None and count < 0 for count in counts) or (writes is not None and (long or 0) > writes):
-        return "inconsistent_token_counts"
-    return None
 
 
 def _segment(each: ListRate) -> _Segment:

@@ -32,12 +32,6 @@ class Features(NamedTuple):
     phrases: dict[str, str]  # cue → the phrase that shows it
     foreign: bool  # whether the text is in another language than the lexicon
 
-    @property
-    def names(self) -> set[str]:
-        """Those of words and pairs too, which nothing that reads many prompts forms."""
-        words = [WORD_NAMES[word] for word in self.distinct if word in WORD_NAMES]
-        return self.cues.union(words, [PAIR_NAMES[place] for place in self.pairs if place in PAIR_NAMES])
-
 
 def extract(looked: PromptText) -> Features:
     own = looked.own
@@ -102,32 +96,24 @@ _SEVERAL = {
     for cue in ("symptom", "test", "where", "vague", "negated", "want", "plan", "structure", "severity", "conditional")
 }
 """Lists of which it is a feature that three words are there."""
-
-
 _ENGLISH = lexicon.WORD_CUES["english"]
-
-
-def _lists_of_words() -> dict[str, tuple[str, ...]]:
-    """Word → the names of all lists that hold it; that of English words is long, and asked by itself."""
-    lists = {f"cue:{cue}": words for cue, words in lexicon.WORD_CUES.items() if cue != "english"}
-    lists |= {f"prose:{about}": words for about, words in lexicon.FINDINGS.items()}
-    lists["foreign"] = lexicon.FOREIGN_ONLY
-    return {
-        word: tuple(name for name, words in lists.items() if word in words)
-        for word in frozenset().union(*lists.values())
-    }
-
-
-_LISTS_OF = _lists_of_words()
+_LISTS = {
+    **{f"cue:{cue}": words for cue, words in lexicon.WORD_CUES.items() if cue != "english"},
+    **{f"prose:{about}": words for about, words in lexicon.FINDINGS.items()},
+    "foreign": lexicon.FOREIGN_ONLY,
+}
+_LISTS_OF = {
+    word: tuple(name for name, words in _LISTS.items() if word in words)
+    for word in frozenset[str]().union(*_LISTS.values())
+}
+"""Word → the names of all lists that hold it; that of English words is long, and asked by itself."""
 _CUES = frozenset(f"cue:{cue}" for cue in lexicon.WORD_CUES)
 
 
 def _openings(sentences: Sequence[RawSentence]) -> set[str]:
     """How many sentences there are, how the first, the last and any of them opens, and what it asks to do."""
     count = len(sentences)
-    names = {f"over {bound} sentences" for bound in (3, 8) if count > bound}
-    if count <= 1:
-        names.add("one sentence")
+    names = {"one sentence"} if count <= 1 else {f"over {bound} sentences" for bound in (3, 8) if count > bound}
     if not count:
         return names
     opened = [opening(tokens) for tokens, _, _ in sentences]
@@ -151,9 +137,7 @@ _HEADING_WORD = re.compile(r"""[^\s"`*_()\[\]{}<>|/\\~=+#@$%^&;“”…→←�
 
 def _heading(own: str) -> list[str]:
     at = 0 if own.startswith("#") else own.find("\n#") + 1
-    if not at and not own.startswith("#"):
-        return []
-    line = own[at : at + 200].partition("\n")[0].lower()
+    line = own[at : at + 200].partition("\n")[0].lower() if at or own.startswith("#") else ""
     return _HEADING_WORD.findall(line.replace("'", "").replace("’", "").replace("´", ""))
 
 
@@ -199,10 +183,10 @@ def is_foreign(own: str, words: Sequence[str]) -> bool:
     if (other + strange) * 5 < len(sample):
         return False
     english = sum(map(_ENGLISH.__contains__, sample))
-    return other + strange > (2 * english if other + strange < _SIGNS_MIN else english)
+    # Fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words.
+    return other + strange > (2 * english if other + strange < 3 else english)
 
 
-_SIGNS_MIN = 3  # fewer signs may be names ("de.json and es.json"), and must be twice as many as the English words.
 LENGTHS = (3, 6, 10, 16, 25, 40, 70, 130, 260)
 _LENGTH_NAMES = [f"words over {bound}" for bound in LENGTHS]
 _REFERENCES_MAX = 12
@@ -258,36 +242,20 @@ def _kind(bare: str) -> str:
         return "url"
     if bare[0] in "@-":
         return "mention" if bare[0] == "@" else "flagged"
-    if "/" in bare or "." in bare:
-        return "path"
-    return "code name" if "`" in bare else "symbol"
+    return "path" if "/" in bare or "." in bare else "code name" if "`" in bare else "symbol"
 
 
 class _Said(NamedTuple):
-    """A phrase to be found."""
-
     cue: str
     text: str
-    words: Phrase
+    words: Phrase  # of the phrase to be found
 
 
-def _by_opening() -> dict[Phrase, tuple[_Said, ...]]:
-    table: dict[Phrase, tuple[_Said, ...]] = {}
-    for cue, phrases in lexicon.PHRASE_CUES.items():
-        for phrase in phrases:
-            table[phrase[:2]] = (*table.get(phrase[:2], ()), _Said(cue, " ".join(phrase), phrase))
-    return table
-
-
-def _followers() -> dict[str, dict[str, int]]:
-    """First word → second word → the place of the pair."""
-    table: dict[str, dict[str, int]] = {}
-    for place, (first, second) in enumerate(KNOWN_PAIRS):
-        table.setdefault(first, {})[second] = place
-    return table
-
-
-_BY_OPENING = _by_opening()
+_BY_OPENING: dict[Phrase, tuple[_Said, ...]] = {}
+for _cue, _phrases in lexicon.PHRASE_CUES.items():
+    for _phrase in _phrases:
+        _said = _Said(_cue, " ".join(_phrase), _phrase)
+        _BY_OPENING[_phrase[:2]] = (*_BY_OPENING.get(_phrase[:2], ()), _said)
 _SINGLE = sorted((begun[0], phrases) for begun, phrases in _BY_OPENING.items() if len(begun) == 1)
 _BEGUN = sorted(begun for begun in _BY_OPENING if len(begun) == 2)
 KNOWN_PAIRS: tuple[Phrase, ...] = (*_BEGUN, *(pair for pair in lexicon.PAIRS if pair not in _BY_OPENING))
@@ -295,7 +263,10 @@ KNOWN_PAIRS: tuple[Phrase, ...] = (*_BEGUN, *(pair for pair in lexicon.PAIRS if 
 _PHRASES_OF = tuple(_BY_OPENING[begun] for begun in _BEGUN)
 _FEATURES = frozenset(lexicon.PAIRS)
 PAIR_NAMES = {place: f"pair:{' '.join(pair)}" for place, pair in enumerate(KNOWN_PAIRS) if pair in _FEATURES}
-_FOLLOWERS = _followers()
+_FOLLOWERS: dict[str, dict[str, int]] = {}
+"""First word → second word → the place of the pair."""
+for _place, (_first, _second) in enumerate(KNOWN_PAIRS):
+    _FOLLOWERS.setdefault(_first, {})[_second] = _place
 _AT_BEGINNING = _FOLLOWERS["^"]
 _NO_FOLLOWERS: dict[str, int] = {}
 _PHRASE_NAMES = {cue: f"phrase:{cue}" for cue in lexicon.PHRASE_CUES}

@@ -4,14 +4,14 @@ Its weights are whole thousandths of a logit: a verdict can be followed by hand,
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pkgutil import get_data
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from aggregates.reading.features import PAIR_NAMES, WORD_NAMES, Features
+from aggregates.reading.features import PAIR_NAMES, WORD_NAMES
 from aggregates.reading.readings import CROSSED, NAMED, NUMBER
 from aggregates.reading.verdicts import (
     APPLIES_TO,
@@ -52,7 +52,8 @@ class RubricModel:
 
     def __init__(self, weights: RubricWeights, bounds: Mapping[BooleanName, Bounds]) -> None:
         self._bounds = bounds
-        self._cuts = {name: logit_of(bounds[name].forced_from) for name in BOOLEANS}
+        forced_from = {name: bounds[name].forced_from for name in BOOLEANS}
+        self._cuts = {n: round(_THOUSANDTHS * math.log(each / (1 - each))) for n, each in forced_from.items()}
         self._bias = (*weights.intent_bias, *weights.boolean_bias, *(0,) * len(MAY_REST_ON_PASTED))
         # Python sums whole floats faster than integers, and as exactly. Of these many thousand most are equal to
         # another: as one object they lie in the processor's cache.
@@ -68,14 +69,10 @@ class RubricModel:
             intent: {NUMBER[cue]: self._booleans_of(f"{intent} & {cue}") for cue in CROSSED} for intent in INTENTS
         }
 
-    def logits(self, names: Iterable[str]) -> Logits:
-        """What features of a text weigh by themselves, with the bias."""
-        return _whole(_sum([self._bias, *self._of(names)]))
-
-    def logits_of(self, shown: Features) -> Logits:
-        """`logits` of all names that a text shows, without forming those of its words and pairs."""
-        words, pairs = map(self._of_words.get, shown.distinct), map(self._of_pairs.get, shown.pairs)
-        return _whole(_sum([self._bias, *self._of(shown.cues), *filter(None, words), *filter(None, pairs)]))
+    def logits(self, names: Iterable[str], words: Iterable[str] = (), pairs: Iterable[int] = ()) -> Logits:
+        """What features weigh by themselves, with the bias; no names are formed of words and pairs of a text."""
+        said = filter(None, map(self._of_words.get, words)), filter(None, map(self._of_pairs.get, pairs))
+        return tuple(map(int, _sum([self._bias, *self._of(names), *said[0], *said[1]])))
 
     def verdict(
         self, logits: Logits, context: Iterable[str], shown: Sequence[int], *, own_words: bool
@@ -103,15 +100,13 @@ class RubricModel:
         }
         chances = {name: chance_of(own[name] + pasted.get(name, 0)) if name in sayable else 0.0 for name in own}
         names = frozenset([NAMED[place] for place in shown])
-        verdicts = [self._bounds[name].boolean(name, chances[name], forced=settled[name]) for name in settled]
-        return (
-            said,
-            probability,
-            tuple(
-                each if each.name in sayable and borne_out(each, said, names) else replace(each, value=None)
-                for each in verdicts
-            ),
-        )
+        told = []
+        for name, forced in settled.items():
+            chance = round(chances[name], 3)
+            each = BooleanVerdict(name, self._bounds[name].value(chance, forced=forced), forced, chance)
+            holds = name in sayable and borne_out(each, said, names)
+            told.append(each if holds else replace(each, value=None))
+        return said, probability, tuple(told)
 
     def booleans(
         self, total: _Row, shown: Sequence[int], intent: Intent
@@ -136,10 +131,6 @@ _NONE: _Row = (0,) * (_ADDED_AT + len(MAY_REST_ON_PASTED))
 
 def _sum(rows: Sequence[_Row]) -> _Row:
     return tuple(map(sum, zip(*rows, strict=True)))
-
-
-def _whole(row: _Row) -> Logits:
-    return tuple(map(int, row))
 
 
 def of_pasted(name: str) -> bool:
@@ -226,51 +217,29 @@ def chance_of(logit: float) -> float:
     return 1 / (1 + math.exp(-max(-_FARTHEST, min(_FARTHEST, logit / _THOUSANDTHS))))
 
 
-def logit_of(chance: float) -> int:
-    """Thousandths of a logit, given a chance between 0 and 1."""
-    return round(_THOUSANDTHS * math.log(chance / (1 - chance)))
-
-
 def decide_labels(leanings: Sequence[Leaning]) -> tuple[Intent, tuple[BooleanName, ...]]:
     """The likeliest class and its booleans to be said, in rubric order; of equal costs the fewer booleans."""
-    expected = _expected_scores(leanings)
-    likeliest = max(leanings, key=lambda leaning: leaning.chance)
-    # rounded, so that no machine's last digit decides between two that are equal.
-    _, earned = min(_options(likeliest, expected), key=lambda option: round(option[0], 6))
-    return likeliest.intent, tuple(name for name in BOOLEANS if name in earned)
-
-
-def _expected_scores(leanings: Sequence[Leaning]) -> list[tuple[float, float]]:
-    chances: dict[float, float] = {}
+    expected: dict[float, float] = {}  # points of the score → the chance of them
     for leaning in leanings:
-        applies = len(applicable(leaning.intent))
-        for count, chance in enumerate(_counts(leaning.booleans.values())):
-            points = 100 * count / applies
-            chances[points] = chances.get(points, 0.0) + leaning.chance * chance
-    return list(chances.items())
-
-
-def _counts(chances: Iterable[float]) -> list[float]:
-    """The chance that so many of independent booleans are true, from none to all."""
-    counts = [1.0]
-    for chance in chances:
-        counts = [no + (yes - no) * chance for no, yes in zip([*counts, 0.0], [0.0, *counts], strict=True)]
-    return counts
-
-
-def _options(
-    leaning: Leaning, expected: Sequence[tuple[float, float]]
-) -> Iterator[tuple[float, Sequence[BooleanName]]]:
-    """What to say of a class, with its cost in points: no boolean, the likeliest, the two likeliest, and so on."""
-    ordered = sorted(leaning.booleans, key=lambda name: -leaning.booleans[name])
-    applies = len(applicable(leaning.intent))
-    wrong = math.fsum(leaning.booleans.values())
+        counts = [1.0]  # the chance that so many of independent booleans are true, from none to all
+        for chance in leaning.booleans.values():
+            counts = [no + (yes - no) * chance for no, yes in zip([*counts, 0.0], [0.0, *counts], strict=True)]
+        for count, chance in enumerate(counts):
+            points = 100 * count / len(applicable(leaning.intent))
+            expected[points] = expected.get(points, 0.0) + leaning.chance * chance
+    likeliest = max(leanings, key=lambda leaning: leaning.chance)
+    # What may be said of it: no boolean, the likeliest, the two likeliest, and so on.
+    ordered = sorted(likeliest.booleans, key=lambda name: -likeliest.booleans[name])
+    wrong, costs = math.fsum(likeliest.booleans.values()), []
     for count in range(len(ordered) + 1):
         if count:
-            wrong += 1 - 2 * leaning.booleans[ordered[count - 1]]
-        said = 100 * count / applies
-        missed = math.fsum([chance * abs(said - points) for points, chance in expected])
-        yield missed + WRONG_BOOLEAN_POINTS * wrong, ordered[:count]
+            wrong += 1 - 2 * likeliest.booleans[ordered[count - 1]]
+        said = 100 * count / len(applicable(likeliest.intent))
+        missed = math.fsum([chance * abs(said - points) for points, chance in expected.items()])
+        # rounded, so that no machine's last digit decides between two that are equal.
+        costs.append(round(missed + WRONG_BOOLEAN_POINTS * wrong, 6))
+    earned = ordered[: costs.index(min(costs))]
+    return likeliest.intent, tuple(name for name in BOOLEANS if name in earned)
 
 
 SHIPPED = RubricModel(msgspec.json.decode(get_data(__name__, "rubric.json") or b"", type=RubricWeights), BOUNDS)

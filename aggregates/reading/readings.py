@@ -131,11 +131,9 @@ NUMBER: dict[str, int] = {name: place for place, name in enumerate(NAMED)}
 
 class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     weight: int  # characters, a CJK character counting as three; pasted text left out
-    navigational: str | None
-    """Why this prompt only navigates: `short`, `command`, `shell`, `acknowledgement`; None for a real prompt."""
+    navigational: str | None  # `short`, `command`, `shell` or `acknowledgement`; None for a real prompt
     clears: bool
-    token_digests: bytes
-    """Keyed digests of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`."""
+    token_digests: bytes  # keyed, of the distinct lower-cased word tokens, sorted, `packed`; at most `TOKENS_MAX`
     title: Span
     summary: Span
     characters: int = 0  # of the person's own words, pasted ones too
@@ -144,11 +142,9 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
     logits: tuple[int, ...] = ()
     """What a rubric model weighs of its features (`RubricModel.logits`). Which known words it holds is kept nowhere
     else: a reading outlives its text, and must not spell it."""
-    topic_digests: bytes = b""
-    """Keyed digests of the words that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
+    topic_digests: bytes = b""  # keyed, of the words that are not everyday words, sorted; at most `TOPIC_MAX`
     foreign: bool = False  # in a language that the lexicons do not know, or a picture alone: the rubric judge abstains
-    maker: str | None = None
-    """What an agent put in a person's place here (`maker_of`); None for a person's own prompt."""
+    maker: str | None = None  # `maker_of`
     start: int = 0  # where the person's own words begin in the text
 
     def shows(self, *names: str) -> bool:
@@ -159,15 +155,10 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
         return unpacked(self.token_digests)
 
     @property
-    def topic(self) -> tuple[int, ...]:
-        return unpacked(self.topic_digests)
-
-    @property
     def accepts(self) -> bool:
         """Thanks, praise or a bare acknowledgement, without a complaint."""
-        if self.corrects or self.reports_failure:
-            return False
-        return self.navigational == "acknowledgement" or self.approves
+        accepting = self.navigational == "acknowledgement" or self.approves
+        return accepting and not (self.corrects or self.reports_failure)
 
     @property
     def approves(self) -> bool:
@@ -191,8 +182,7 @@ class PromptReading(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
-    topic_digests: bytes = b""
-    """Keyed digests of the words at its end that are not everyday words, sorted, `packed`; at most `TOPIC_MAX`."""
+    topic_digests: bytes = b""  # the same of the words at its end
     characters: int = 0
     asks: bool = False  # ends by asking or offering: the next prompt may answer it
     reports_done: bool = False  # says that the work is done or that checks pass
@@ -200,7 +190,3 @@ class ResponseReading(msgspec.Struct, frozen=True, array_like=True):
     closes: bool = False  # says that the work is complete, ready, committed or merged
     invites: bool = False  # ends with a general offer of more help, or asks what is next
     breaks_off: bool = False  # ends by saying what comes next, as an answer does that was cut off
-
-    @property
-    def topic(self) -> tuple[int, ...]:
-        return unpacked(self.topic_digests)

@@ -111,10 +111,6 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return True if self.true_from is not None and chance >= self.true_from else None
         return False if self.false_up_to is not None and chance <= self.false_up_to else None
 
-    def boolean(self, name: BooleanName, chance: float, *, forced: bool) -> BooleanVerdict:
-        chance = round(chance, 3)
-        return BooleanVerdict(name, self.value(chance, forced=forced), forced, chance)
-
 
 BOUNDS = msgspec.json.decode(get_data(__name__, "bounds.json") or b"", type=dict[BooleanName, Bounds])
 """Of each boolean, between which chances nothing is said; training writes them (docs/judges.md publishes them)."""

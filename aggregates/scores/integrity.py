@@ -9,7 +9,7 @@ import msgspec
 from aggregates.reading.readings import HEAD_CHARS, SHORT_WEIGHT, TAIL_CHARS
 from aggregates.scores.throttle import bursts
 from aggregates.sub_sessions.arcs import shares_half
-from aggregates.times import US_PER_DAY, US_PER_SECOND, iso
+from aggregates.times import US_PER_SECOND, iso
 from aggregates.turns.turn import Turn
 
 FlagKind = Literal[
@@ -130,24 +130,12 @@ def _crowds(things: Sequence[_T], least: int, within_us: int) -> list[Sequence[_
     return [things[each.start : each.stop] for each in bursts([thing.at_us for thing in things], least, within_us)]
 
 
-def _finding(
-    kind: FlagKind,
-    session_id: str | None,
-    times_us: Iterable[int],
-    fired: int = 0,
-    turn_id: UUID | None = None,
-    **more: int,
-) -> IntegrityFinding:
-    """What was counted at these times; `fired`: which of them made it enough."""
-    times = sorted(times_us)
-    return IntegrityFinding(kind, times[fired], session_id, turn_id, len(times), times[0], times[-1], more)
-
-
 def _counted(
     kind: FlagKind, agent_session_id: str, counted: Sequence[TurnEvidence | Clear], least: int, **more: int
 ) -> IntegrityFinding:
-    times = [each.at_us for each in counted]
-    return _finding(kind, agent_session_id, times, least - 1, counted[least - 1].turn_id, **more)
+    """What was counted; the `least` of it made it enough."""
+    times, turn_id = sorted(each.at_us for each in counted), counted[least - 1].turn_id
+    return IntegrityFinding(kind, times[least - 1], agent_session_id, turn_id, len(times), times[0], times[-1], more)
 
 
 def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clear]:
@@ -181,16 +169,12 @@ def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:
     ]
 
 
-def skew_day(received_us: int) -> int:
-    """Skewed facts of one session and one UTC day are one flag."""
-    return received_us // US_PER_DAY
-
-
 def clock_skew(agent_session_id: str | None, skews: Sequence[Skew]) -> IntegrityFinding:
-    """Facts of one session and day, or of none, that told a time more than ten minutes ahead; there is at least one."""
-    ahead = max(skew.ahead_us for skew in skews) // US_PER_SECOND
-    return _finding("clock_skew", agent_session_id, (skew.received_us for skew in skews), ahead_seconds=ahead)
+    """Facts of one session and UTC day, or of none, that told a time more than ten minutes ahead."""
+    ahead = {"ahead_seconds": max(skew.ahead_us for skew in skews) // US_PER_SECOND}
+    times = sorted(skew.received_us for skew in skews)
+    return IntegrityFinding("clock_skew", times[0], agent_session_id, None, len(times), times[0], times[-1], ahead)
 
 
 def foreign_session(agent_session_id: str, attempted_us: int) -> IntegrityFinding:
-    return _finding("foreign_session", agent_session_id, [attempted_us])
+    return IntegrityFinding("foreign_session", attempted_us, agent_session_id, None, 1, attempted_us, attempted_us)

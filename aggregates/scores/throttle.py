@@ -281,27 +281,21 @@ class Recommendation(msgspec.Struct, frozen=True, rename="camel"):
     estimated_savings_hours: float  # all that its cause cost within the range: more cannot be saved
 
 
-_ACTIONS: tuple[tuple[tuple[Detector, ...], str], ...] = (
-    (("service_outage",), "Keep a second model or provider set up, and switch to it as soon as the usual one fails."),
-    (
-        ("rate_limit", "retry_after"),
-        "Run fewer agents at once, or ask for a higher rate limit: requests were refused for being too many.",
-    ),
-    (
-        ("error_burst", "request_gap"),
-        "Look at what failed and let the agent go on at once: failed requests left the work standing still.",
-    ),
-    (
-        ("latency_spike",),
-        "Keep contexts small or use a faster model for routine work: some answers took many times their usual time.",
-    ),
-)
+_ACTIONS: Mapping[tuple[Detector, ...], str] = {
+    ("service_outage",): "Keep a second model or provider set up, and switch to it as soon as the usual one fails.",
+    ("rate_limit", "retry_after"): "Run fewer agents at once, or ask for a higher rate limit: "
+    "requests were refused for being too many.",
+    ("error_burst", "request_gap"): "Look at what failed and let the agent go on at once: "
+    "failed requests left the work standing still.",
+    ("latency_spike",): "Keep contexts small or use a faster model for routine work: "
+    "some answers took many times their usual time.",
+}
 """Detectors with one cause, and the sentence for it."""
 
 
 def recommendations(hours: Mapping[Detector, float]) -> list[Recommendation]:
     """For every cause that cost time, the most costly first. `hours`: what each detector's events cost."""
-    costs = [(math.fsum(hours.get(detector, 0.0) for detector in detectors), action) for detectors, action in _ACTIONS]
+    costs = [(math.fsum(hours.get(each, 0.0) for each in causes), action) for causes, action in _ACTIONS.items()]
     found = []
     for cost, action in sorted((each for each in costs if each[0] > 0), key=lambda each: -each[0]):
         priority: Priority = "high" if cost >= HIGH_FROM_HOURS else "medium" if cost >= MEDIUM_FROM_HOURS else "low"

@@ -15,7 +15,8 @@ from aggregates.capture.events import (
 )
 from aggregates.event import Digester, Event, Scope
 from aggregates.ids import flag_id
-from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session, skew_day
+from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session
+from aggregates.times import US_PER_DAY
 from aggregates.turns.turn import SKEW_US
 from aggregates.turns.turns import Capture
 from projections.reader import owner, pack, table_names
@@ -148,8 +149,8 @@ def add_flags(rows: Rows, position: int, event: Event) -> None:
     elif isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured):
         told_us, received_us = _told_us(event), event.received_at_us
         if told_us is not None and told_us - received_us > SKEW_US:
-            # No session is an empty name here, so that it can be looked up like any other.
-            when = event.agent_session_id or "", skew_day(received_us), received_us, told_us - received_us
+            # No session is an empty name here, so that it can be looked up like any other; a day is one flag.
+            when = event.agent_session_id or "", received_us // US_PER_DAY, received_us, told_us - received_us
             rows.skews.append((position, *owner(event.scope), *when))
 
 

@@ -1,7 +1,7 @@
 """The names of all features of a prompt, and all signals of a boundary, in the order in which training numbers them."""
 
 from aggregates.judging.boundary import OPENS, SAID
-from aggregates.reading.features import LENGTHS, WORD_NAMES, extract
+from aggregates.reading.features import LENGTHS, PAIR_NAMES, WORD_NAMES, extract
 from aggregates.reading.model import of_pasted
 from aggregates.reading.prompt_text import split_pasted
 from aggregates.reading.readings import CROSSED
@@ -110,4 +110,7 @@ SIGNALS: tuple[str, ...] = (
 
 
 def features_of(text: str) -> set[str]:
-    return extract(split_pasted(text)).names
+    """Those of words and pairs too, which nothing that reads many prompts forms."""
+    shown = extract(split_pasted(text))
+    words = [WORD_NAMES[word] for word in shown.distinct if word in WORD_NAMES]
+    return shown.cues.union(words, [PAIR_NAMES[place] for place in shown.pairs if place in PAIR_NAMES])
