@@ -6,10 +6,10 @@
 
 import ast
 import importlib
-import inspect
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,7 +20,6 @@ import structlog
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregates import ids
 from aggregates.capture.events import CaptureRecords
 from aggregates.decide import TOPICS
 from aggregates.event import Done
@@ -65,9 +64,7 @@ def routes() -> str:
         for method, told in methods.items():
             found.setdefault(told["tags"][0], []).append(_route(method, path, told))
     parts = [f"## {tag}\n\n{table('route, on, who, takes, answers, what', rows)}" for tag, rows in found.items()]
-    about = (
-        "What every route takes and answers; the names in italics are shapes, which [shapes.md](shapes.md) spells out."
-    )
+    about = "What every route takes and answers; names in italics are spelled out in [shapes.md](shapes.md)."
     return page("Routes", about, *parts)
 
 
@@ -177,16 +174,14 @@ def settings_page() -> str:
 
 
 def metrics() -> str:
-    about = "What `/metrics` tells; no label holds an id, a path or a text."
-    found = (*trio.run(_measured), *_counted())
-    families = {
-        each.name: each for each in found if each.name.startswith("svc_") and not each.name.endswith("_created")
-    }
-    rows = [
-        (f"`{name}`", each.type, ", ".join(_labels(each)), each.documentation)
-        for name, each in sorted(families.items())
+    found = sorted((*trio.run(_measured), *_counted()), key=attrgetter("name"))
+    rows: list[Row] = [
+        (f"`{each.name}`", each.type, ", ".join(_labels(each)), each.documentation)
+        for each in {each.name: each for each in found}.values()
+        if each.name.startswith("svc_") and not each.name.endswith("_created")
     ]
-    return page("Metrics", about, table("metric, kind, labels, what", list(rows)))
+    about = "What `/metrics` tells; no label holds an id, a path or a text."
+    return page("Metrics", about, table("metric, kind, labels, what", rows))
 
 
 def _labels(family: Any) -> list[str]:
@@ -231,9 +226,8 @@ def commands() -> str:
                 (f"`{_usage(f'{name} {sub}', each)}`", each.get_short_help_str(200))
                 for sub, each in command.commands.items()
             ]
-    return page(
-        "Commands", "`svc COMMAND --help` shows the options and an example.", table("command, what", list(rows))
-    )
+    about = "`svc COMMAND --help` shows the options and an example."
+    return page("Commands", about, table("command, what", list(rows)))
 
 
 def _usage(name: str, command: click.Command) -> str:
@@ -246,18 +240,7 @@ def events() -> str:
         (f"`{topic}`", ", ".join(f"`{name}`" for name in event.__struct_fields__))
         for topic, event in sorted(TOPICS.items())
     ]
-    streams: list[Row] = [
-        (f"`{name.removesuffix('_stream')}`", ", ".join(f"`{part}`" for part in inspect.signature(made).parameters))
-        for name, made in vars(ids).items()
-        if name.endswith("_stream")
-    ]
-    return page(
-        "Events",
-        "Every event that can stand in the log, by its topic.",
-        table("topic, fields", rows),
-        "## Streams\n\nWhat the id of a stream is made of. Others bear the id of what they are about.",
-        table("stream, id from", streams),
-    )
+    return page("Events", "Every event that can stand in the log, by its topic.", table("topic, fields", rows))
 
 
 def bounds() -> str:
