@@ -6,11 +6,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from tests.bench.fanout import fanout
-from tests.bench.intake import captures, own_writes, records
-from tests.bench.replay import replay
+from tests.bench.measures import captures, fanout, hooks, own_writes, records, replay, starts
 from tests.bench.results import keep
-from tests.bench.starts import hooks, starts
 from tests.support.results import Result, table_of
 
 
