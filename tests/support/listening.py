@@ -1,13 +1,21 @@
-"""A small HTTP server of a test's own until the end of a block, and a certificate that nobody but the test trusts."""
+"""Small servers of a test's own until the end of a block: HTTP, one that never answers, mail; and a certificate."""
 
+import json
+import socket
+import ssl
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import IPv4Address
 from pathlib import Path
-from socketserver import TCPServer
+from socketserver import StreamRequestHandler, TCPServer, ThreadingTCPServer
+from typing import Any, NamedTuple, cast
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -74,3 +82,190 @@ def served(server: TCPServer) -> Iterator[None]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Heard(NamedTuple):
+    """One request."""
+
+    headers: dict[str, str]
+    body: bytes
+
+
+class Intake:
+    """Answers every request with `status`, and keeps what it took."""
+
+    def __init__(self, status: int = 204) -> None:
+        self.status = status
+        self.body = b""
+        self.location = ""  # where it redirects to
+        self.received: list[dict[str, Any]] = []  # the bodies of requests, in order, those that were refused included
+        self.heard: list[Heard] = []
+        self.paths: list[str] = []
+        self.url = ""
+        self.answers = threading.Event()  # cleared, it takes requests and answers them once this is set again
+        self.answers.set()
+
+
+@contextmanager
+def intake(status: int = 204) -> Iterator[Intake]:
+    """An intake on a port of its own, until the end of the block."""
+    state, lock = Intake(status), threading.Lock()
+
+    class Taking(Handler):
+        def do_POST(self) -> None:
+            body, headers = self.body(), {name.lower(): value for name, value in self.headers.items()}
+            with lock:
+                state.received.append(json.loads(body))
+                state.heard.append(Heard(headers, body))
+                state.paths.append(self.path)
+                status, answer = state.status, state.body
+            state.answers.wait(10)
+            if status == 204:
+                self.send_response(status)
+                self.end_headers()
+            else:
+                self.answer(status, answer, **({"Location": state.location} if state.location else {}))
+
+    with listening(Taking) as state.url:
+        yield state
+
+
+@contextmanager
+def silent(drips: bytes = b"") -> Iterator[str]:
+    """The URL of a server that takes connections and never says a word; or begins so, drips, and never comes to an
+    end."""
+    done = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(drips)
+                while not done.wait(0.1):
+                    connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        listener.settimeout(10)
+        if drips:
+            pool.submit(drip, listener)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            done.set()
+
+
+def dripping() -> AbstractContextManager[str]:
+    """The URL of a server that answers, a byte now and then, and never comes to an end."""
+    return silent(b"HTTP/1.1 200 OK\r\nX: ")
+
+
+def closed() -> str:
+    """The URL of a port where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+# --- mail --------------------------------------------------------------------------------------------------------
+
+LINE_BYTES_MAX = 1_000
+
+
+class Mail(NamedTuple):
+    """As it came in."""
+
+    sender: str
+    to: str
+    message: EmailMessage
+    by_tls: bool
+    login: tuple[str, str] | None
+
+
+class MailServer:
+    """`refuses`: the answer to a command in the place of the usual one."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.refuses: dict[str, str] = {}
+        self.received: list[Mail] = []
+        self.commands: list[str] = []
+
+
+class _Session(StreamRequestHandler):
+    """One connection, as far as `smtplib` goes."""
+
+    state: MailServer
+    context: ssl.SSLContext | None
+
+    def setup(self) -> None:
+        super().setup()
+        self.sender = self.to = ""
+        self.by_tls = False
+        self.login: tuple[str, str] | None = None
+
+    def handle(self) -> None:
+        self.say("220 mail.example ESMTP")
+        while line := self.rfile.readline(LINE_BYTES_MAX).decode().strip():
+            verb, _, rest = line.partition(" ")
+            self.state.commands.append(verb.upper())
+            if (refusal := self.state.refuses.get(verb.upper())) is not None:
+                self.say(refusal)
+            else:
+                getattr(self, f"on_{verb.lower()}")(rest)
+
+    def finish(self) -> None:
+        super().finish()
+        self.connection.close()
+
+    def say(self, *lines: str) -> None:
+        self.wfile.write("".join(f"{line}\r\n" for line in lines).encode())
+        self.wfile.flush()
+
+    def on_ehlo(self, _rest: str) -> None:
+        offers = ["250-STARTTLS"] if self.context is not None and not self.by_tls else []
+        self.say("250-mail.example", *offers, "250-AUTH PLAIN", "250 8BITMIME")
+
+    def on_starttls(self, _rest: str) -> None:
+        assert self.context is not None
+        self.say("220 go ahead")
+        self.connection = self.context.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), cast(Any, self.connection.makefile("wb"))
+        self.by_tls = True
+
+    def on_auth(self, rest: str) -> None:
+        _, user, password = b64decode(rest.split()[1]).decode().split("\0")
+        self.login = (user, password)
+        self.say("235 welcome")
+
+    def on_mail(self, rest: str) -> None:
+        self.sender = rest.partition("<")[2].partition(">")[0]
+        self.say("250 ok")
+
+    def on_rcpt(self, rest: str) -> None:
+        self.to = rest.partition("<")[2].partition(">")[0]
+        self.say("250 ok")
+
+    def on_data(self, _rest: str) -> None:
+        self.say("354 go on")
+        lines = b""
+        while (line := self.rfile.readline(LINE_BYTES_MAX)) != b".\r\n":
+            lines += line
+        message = message_from_bytes(lines, policy=policy.default)
+        self.state.received.append(Mail(self.sender, self.to, message, self.by_tls, self.login))
+        self.say("250 queued")
+
+    def on_rset(self, _rest: str) -> None:
+        self.say("250 ok")
+
+    def on_quit(self, _rest: str) -> None:
+        self.say("221 bye")
+
+
+@contextmanager
+def mail_server(address: str = "127.0.0.1", context: ssl.SSLContext | None = None) -> Iterator[MailServer]:
+    """`context`: with it there is STARTTLS."""
+    state = MailServer()
+    session = type("Session", (_Session,), {"state": state, "context": context})
+    server = ThreadingTCPServer((address, 0), session)
+    state.port = server.server_address[1]
+    with served(server):
+        yield state

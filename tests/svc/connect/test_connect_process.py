@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.intakes import closed
+from tests.support.listening import closed
 from tests.support.process import init, serving, svc
 
 SETTINGS = '{\n  "model": "opus",\n  "env": {"EDITOR": "vi"}\n}\n'

@@ -11,7 +11,7 @@ import pytest
 
 from svc.hook.machine import PAUSE_SECONDS, Letter, Outbox
 from svc.hook.main import Sender, send
-from tests.support.intakes import closed, intake, silent
+from tests.support.listening import closed, intake, silent
 from tests.svc.hook.test_hook import CONNECTION, folders
 
 __all__ = ["folders"]

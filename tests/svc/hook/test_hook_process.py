@@ -12,7 +12,7 @@ import pytest
 
 from svc import hook
 from svc.hook.machine import Outbox, connection_file, connection_folder
-from tests.support.intakes import closed, dripping, intake, silent
+from tests.support.listening import closed, dripping, intake, silent
 from tests.support.process import environment, init, serving
 
 pytestmark = pytest.mark.process

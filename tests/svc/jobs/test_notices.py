@@ -27,12 +27,10 @@ from svc.log.opening import open_log
 from svc.service import RunningService, lanes_of, open_service
 from svc.serving import initialize
 from svc.settings import Settings, SettingsError
-from tests.support.intakes import Intake, intake
-from tests.support.listening import self_signed
+from tests.support.listening import Intake, MailServer, intake, mail_server, self_signed
 from tests.support.log import named
 from tests.support.memory import FixedClock
 from tests.support.people import ANA, ANA_SCOPE, carry_out
-from tests.support.receivers import MailServer, mail_server
 from tests.svc.jobs.test_reports import about, wanted
 from tests.svc_http.house import DAY_US, House
 
