@@ -1,7 +1,7 @@
 """A service over a real folder with a month of work in it, and what can be seen of it from outside."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,15 @@ from uuid import UUID, uuid4
 from msgspec import structs
 
 from aggregates.capture.events import CapturePrompt, CaptureRecords
-from aggregates.event import Done, Refused, Scope
+from aggregates.decide import AnyCommand
+from aggregates.event import Digester, Done, Refused, Reply, Scope
 from aggregates.people.acts import CreateDeveloper, StartMembership
 from aggregates.people.directory import Membership
 from aggregates.records.record import Record, TextPool
 from aggregates.sub_sessions.sub_session import EditTitle
+from svc.cli.demo import write_transcripts
+from svc.importing.claude_code import CLAUDE_CODE
+from svc.importing.importer import import_transcripts
 from svc.log.opening import open_log
 from svc.process import Place
 from svc.service import RunningService, open_service
@@ -22,7 +26,6 @@ from svc.serving import initialize
 from svc.settings import Settings
 from svc.views.replay import build, digests
 from svc.views.views import current_file
-from tests.support.demo import import_demo
 from tests.support.memory import FixedClock
 
 NOW_US = 1_780_000_000 * 1_000_000
@@ -180,3 +183,13 @@ async def _members(service: RunningService) -> tuple[Scope, Scope]:
             assert not isinstance(await service.administer(command), Refused)
         known.append(second)
     return known[0], known[1]
+
+
+async def import_demo(
+    folder: Path, send: Callable[[AnyCommand], Awaitable[Reply]], scope: Scope, digester: Digester, now_us: int
+) -> None:
+    """About a month of work, up to a time; `folder` is used for the transcripts."""
+    write_transcripts(folder, now_us=now_us)
+    await import_transcripts(
+        CLAUDE_CODE, folder, send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
+    )

@@ -15,8 +15,8 @@ from projections.reader import Reader
 from projections.telemetry import records as telemetry
 from projections.telemetry.records import LogRow, Page, RecordsQuery
 from projections.telemetry.usage import GroupBy, RecordGroup, TurnTokens, analytics, per_turn, stats
-from tests.support.exports import add_logs, add_points, add_spans
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
+from tests.support.otlp import add_logs, add_points, add_spans
 
 UTC = ZoneInfo("UTC")
 WEEK = Window(MONDAY - DAY, MONDAY + 6 * DAY)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR
+from tests.support.household import import_demo
 from tests.support.people import ACME, ANA, ANA_SCOPE, BEN_KEY, EVE, OTHER
 from tests.svc_http.house import DIGESTER, Caller, House, bearer
 

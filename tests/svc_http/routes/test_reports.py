@@ -9,8 +9,8 @@ import pytest
 from aggregates.people.acts import ChangeDeveloper
 from svc_http.app import build_api
 from svc_http.routes.reports import WAITING_MAX
-from tests.support.demo import import_demo
 from tests.support.facts import DAY, HOUR
+from tests.support.household import import_demo
 from tests.support.people import ANA, ANA_SCOPE, BEN_KEY
 from tests.svc_http.house import DIGESTER, Caller, bearer
 from tests.svc_http.openapi.test_shapes import described

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.exports import add_logs, add_points, add_spans
 from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, Log, request
+from tests.support.otlp import add_logs, add_points, add_spans
 from tests.support.people import ANA_SCOPE
 from tests.svc_http.house import Caller, House
 
