@@ -149,11 +149,17 @@ def _store_rows(db: sqlite3.Connection, rows: Rows) -> None:
 def _derive(
     db: sqlite3.Connection, rows: Rows, position: int, broken: Broken, texts: PromptTexts, meter: Meter
 ) -> set[Scope]:
-    changed = set()
-    for scope, sessions in _by_developer(db, touched_from(db, rows)):
+    changed, touched = set(), touched_from(db, rows)
+    query = (  # sessions whose claim has not been seen are left out
+        "SELECT s.organization_id, s.developer_id, s.agent_session_id FROM json_each(?) k "
+        "JOIN sessions s ON s.agent_session_id = k.value ORDER BY 1, 2, 3"
+    )
+    owned = db.execute(query, (json_array(list(touched)),)).fetchall()
+    for ids, sessions in groupby(owned, key=itemgetter(0, 1)):
+        scope = Scope(*map(UUID, ids))
         try:
             with meter(scope), _atomic(db):
-                rebuilt = [rebuild_session(db, session, from_us) for session, from_us in sessions]
+                rebuilt = [rebuild_session(db, session, touched[session]) for *_, session in sessions]
                 flag_sessions(db, scope, rebuilt, texts.reader)
                 rebuild_sub_sessions(db, scope, rebuilt, texts)
             changed.add(scope)
@@ -166,17 +172,6 @@ def _derive(
     for turn_id in sorted(set(rows.touched_turns)):
         refresh_title(db, turn_id, texts)
     return changed
-
-
-def _by_developer(db: sqlite3.Connection, touched: dict[str, int]) -> Iterator[tuple[Scope, list[tuple[str, int]]]]:
-    """Sessions whose claim has not been seen are left out."""
-    query = (
-        "SELECT s.organization_id, s.developer_id, s.agent_session_id FROM json_each(?) k "
-        "JOIN sessions s ON s.agent_session_id = k.value ORDER BY 1, 2, 3"
-    )
-    rows = db.execute(query, (json_array(list(touched)),)).fetchall()
-    for ids, owned in groupby(rows, key=itemgetter(0, 1)):
-        yield Scope(*map(UUID, ids)), [(session, touched[session]) for *_, session in owned]
 
 
 @contextmanager

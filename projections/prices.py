@@ -212,8 +212,6 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PricingCoverage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whether requests could be priced."""
-
     priced_requests: int | None
     unpriced_requests: int | None
     lower_bound_requests: int | None  # of the priced ones: those whose cache writes may have cost more
@@ -281,7 +279,6 @@ class ModelSpent(NamedTuple):
 
 
 def spent_in(reader: Reader, scope: Scope, windows: Sequence[Window]) -> list[Spent]:
-    """The goals that began in each window."""
     query = f"SELECT {_GOAL_SUMS} {started_in()}"
     return [Spent.of(reader.db.execute(query, bound(scope, window)).fetchone()) for window in windows]
 

@@ -119,13 +119,11 @@ class Reader:
 
     def stood_joined(self, prompts: Sequence[tuple[int, int]]) -> JoinedReading | None:
         """What was read of these prompts together, where a text of them has been deleted since."""
-        events = self._fetch({position for position, _ in prompts})
-        for event in events.values():
+        for event in self._fetch({position for position, _ in prompts}).values():
             words = next((held for name in _FIELDS.get(type(event), ()) if (held := getattr(event, name))), None)
             kept = words.standing.joined if isinstance(words, RetainedWords) else ()
-            for each in kept:
-                if each.prompts == tuple(prompts):
-                    return each
+            if found := next((each for each in kept if each.prompts == tuple(prompts)), None):
+                return found
         return None
 
     def command(self, position: int, record_id: str) -> str | None:
@@ -164,28 +162,14 @@ _FIELDS: dict[type, tuple[str, ...]] = {
 }
 """The words of each kind of event that rows point at."""
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
-_NOT_NOW = frozenset(
-    (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_INTERRUPT,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_PROTOCOL,
-    )
-)
+_LATER = "BUSY INTERRUPT LOCKED IOERR FULL CANTOPEN READONLY PERM NOMEM PROTOCOL"
+_NOT_NOW = frozenset(getattr(sqlite3, f"SQLITE_{name}") for name in _LATER.split())
 _NO_TEXT = "Could not decode to UTF-8"  # how Python begins where a text is none; it gives that no code
 
 
 def is_damage(error: BaseException) -> bool:
     """Whether the file itself is broken, so that only another one helps."""
-    if not isinstance(error, sqlite3.Error):
-        return False
-    return _code(error) in _DAMAGED or str(error).startswith(_NO_TEXT)
+    return isinstance(error, sqlite3.Error) and (_code(error) in _DAMAGED or str(error).startswith(_NO_TEXT))
 
 
 def is_passing(error: BaseException) -> bool:
@@ -228,7 +212,6 @@ _LOW_BITS = 30
 
 
 def bodies(db: sqlite3.Connection, kind: type[_T], query: str, values: Sequence[Any] | Mapping[str, Any]) -> list[_T]:
-    """The values of a query's one body column."""
     return [unpack(row[0], kind) for row in db.execute(query, values)]
 
 
@@ -238,7 +221,6 @@ def json_array(values: object) -> str:
 
 
 def owner(scope: Scope) -> tuple[str, str]:
-    """The organization and the developer, as columns hold them."""
     return str(scope.organization_id), str(scope.developer_id)
 
 
@@ -252,6 +234,5 @@ def whole_sums(halves: Sequence[int]) -> list[int]:
 
 
 def bound(scope: Scope, window: Window | None = None, **more: object) -> dict[str, object]:
-    """The parameters of a query over a scope and a range."""
     ends = {} if window is None else {"start": window.start_us, "end": window.end_us}
     return {"organization": str(scope.organization_id), "developer": str(scope.developer_id), **ends, **more}

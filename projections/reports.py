@@ -201,8 +201,6 @@ class TeamDay(msgspec.Struct, frozen=True):
 
 
 class TeamSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One day of a team."""
-
     team_id: UUID
     date: str
     timezone: str

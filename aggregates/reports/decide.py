@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from aggregates.event import Done, Reason, Refused, Reply, Scope, Streams
 from aggregates.people.acts import Channel
 from aggregates.reports import events as report
-from aggregates.reports.events import BackfillRequested, Outcome, Problem, ReportEvent, ReportPeriod
+from aggregates.reports.events import BackfillRequested, Outcome, ReportEvent, ReportPeriod
 from aggregates.times import INSTANT_MAX_US, INSTANT_MIN_US, US_PER_DAY, US_PER_SECOND, iso, local_date
 
 ReportStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -75,7 +75,9 @@ def decide_report(wish: ReportEvent, streams: Streams, now_us: int) -> tuple[Rep
             if known.status not in ("completed", "failed") or channel not in known.notices:
                 return None, Refused(Reason.CONFLICT, f"nobody waits to be told of it by {channel}")
             attempt = known.notices[channel] + 1
-            return replace(fact, attempt=attempt, outcome=outcome_of(attempt, fact.problem)), done
+            hopeless = fact.problem == "gone" or attempt >= TRIES_MAX
+            failed: Outcome = "given_up" if hopeless else "failed"
+            return replace(fact, attempt=attempt, outcome=failed if fact.problem else "told"), done
         case _ if not unfinished or (known.status == "queued" and isinstance(fact, report.ReportCompleted)):
             return None, Refused(Reason.CONFLICT, f"the report is {known.status}")
         case report.ReportStarted() if known.attempts >= ATTEMPTS_MAX:
@@ -96,8 +98,6 @@ BackfillStatus = Literal["running", "completed", "failed", "unknown"]
 
 
 class BackfillRecord(msgspec.Struct, frozen=True, kw_only=True, rename={"from_time": "from"}):
-    """A backfill as it is shown."""
-
     backfill_id: str
     status: BackfillStatus
     organization_id: str
@@ -152,8 +152,6 @@ NEWS_US = 3 * US_PER_DAY
 
 
 class Try(msgspec.Struct, frozen=True):
-    """One try to tell of a report."""
-
     channel: Channel
     attempt: int
     outcome: Outcome
@@ -176,12 +174,6 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         """The same for every try, so that a receiver knows what it was told before."""
         return f"report-{self.report_id}"
-
-
-def outcome_of(attempt: int, problem: Problem | None) -> Outcome:
-    if problem is None:
-        return "told"
-    return "given_up" if problem == "gone" or attempt >= TRIES_MAX else "failed"
 
 
 def next_try_us(finished_us: int, tries: Sequence[Try]) -> int | None:

@@ -44,18 +44,13 @@ class ReportFigures(msgspec.Struct, frozen=True):
 def report_figures(sections: str) -> ReportFigures | None:
     """What is told of a report's sections; None where nothing was scored, and there is nothing to tell."""
     said: dict[str, Any] = msgspec.json.decode(sections)
-    if not said["score"]["total_count"]:
-        return None
-    figures = {name: _rounded(value) for name, value in _found(said).items() if value is not None}
-    return ReportFigures(figures, tuple(habit["boolean"] for habit in said["coaching"]["items"]))
-
-
-def _found(said: Mapping[str, Any]) -> Mapping[str, float | None]:
-    """A median of nothing is shown as 0, and is no figure to tell."""
     score, speed = said["score"], said["speed"]
+    if not score["total_count"]:
+        return None
     tokens, rollup = said["tokens"], said["modelUsage"]["spending"]["rollup"]
     throttled = said["throttle"]["summary"] if said["throttle"] is not None else {}
-    return {
+    # A median of nothing is shown as 0, and is no figure to tell.
+    found: dict[str, float | None] = {
         "pieces_of_work_that_count": score["total_count"],
         "pieces_of_work_that_reached_their_goal": score["crushed_count"],
         "completion_rate_percent": score["svc_score"],
@@ -73,6 +68,8 @@ def _found(said: Mapping[str, Any]) -> Mapping[str, float | None]:
         "hours_lost_to_throttling": throttled.get("estimatedHoursLost"),
         "integrity_flags": sum(each["count"] for each in said["integrity"]["by_kind"]),
     }
+    figures = {name: _rounded(value) for name, value in found.items() if value is not None}
+    return ReportFigures(figures, tuple(habit["boolean"] for habit in said["coaching"]["items"]))
 
 
 def _rounded(value: float) -> float | int:

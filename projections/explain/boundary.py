@@ -1,7 +1,7 @@
 """Why a sub-session begins and ends where it does, and why later prompts stayed in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -63,8 +63,6 @@ class KeptExplained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoundaryExplained(ExplainedPart, frozen=True, kw_only=True):
-    """Where it begins and ends."""
-
     kind: str  # why it opened: `start`, `clear`, `end`, `topic`, `commit` or `person`
     closed_by: str | None  # None while nothing but silence ends it
     judge: str | None
@@ -90,8 +88,7 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         reasons = _sides(signals) if signals else "; ".join(each.what for each in shift.evidence) + "."
         sure = [*opens, f"The judge, {shift.judge}, is {shift.confidence:.0%} sure. {reasons}"]
         opens = [said("opened", "unsure", chance=shift.chance), reasons] if shift.unsure else sure
-    joined = [_merged(facts, place) for place in range(1, len(arcs))]
-    merged = [each for each, _ in joined]
+    merged, joined = _merged(facts)
     kept, in_all = list(islice(_kept(facts), KEPT_MAX)), sum(len(arc.turn_ids) - 1 for arc in arcs)
     stayed = [f"{counted(in_all, 'later prompt')} stayed in it."] if kept else []
     asked = (each.judge for each in kept if each.judge.startswith("model:"))
@@ -114,14 +111,13 @@ def boundary(facts: SubSessionEvidence) -> BoundaryExplained:
         merged=merged,
         kept=kept,
         kept_not_shown=in_all - len(kept),
-        text=[*opens, *(sentence for _, sentence in joined), *stayed, closing],
+        text=[*opens, *joined, *stayed, closing],
         not_observed=[*unquoted(opening, turn), *([_NO_FOLDER] if no_folder else [])],
         positions=ascending([turn.position, *(each.position for part in (evidence, merged, kept) for each in part)]),
     )
 
 
 def _weighed(arc: OpenArc, turn: Turn, after_commit: bool) -> tuple[list[SignalExplained], BoundaryVerdict]:
-    """What the embedded judge weighs at a gap, and what it says."""
     signals = contributions(arc, turn, after_commit=after_commit)
     shown = [SignalExplained(what=name, weight=weight / 1000) for name, weight in signals]
     return shown, verdict_of(sum(weight for _, weight in signals))
@@ -175,23 +171,26 @@ def _opening_evidence(
     return [facts.prompt_piece(what, turn), *shown]
 
 
-def _merged(facts: SubSessionEvidence, place: int) -> tuple[MergedArc, str]:
-    """The arc at a place among those of the sub-session, and why it was joined to the ones before."""
-    *earlier, arc = facts.arcs[: place + 1]
-    opening = next(turn for turn in facts.turns if turn.turn_id == arc.arc_id)
-    closed_us, started_at = earlier[-1].closed_us, iso(arc.started_us)
-    shared = len(frozenset(arc.touched_files).intersection(chain.from_iterable(each.touched_files for each in earlier)))
-    merged = MergedArc(
-        agent_session_id=arc.agent_session_id,
-        opened_by=arc.opened_by,
-        started_at=started_at,
-        gap_seconds=None if closed_us is None else (arc.started_us - closed_us) / US_PER_SECOND,
-        shared_files=shared,
-        position=opening.position,
-    )
-    minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(shared, "file")
-    by = "rule" if arc.said is None else "person"
-    return merged, said("merged", by, started_at=started_at, minutes=minutes, files=files)
+def _merged(facts: SubSessionEvidence) -> tuple[list[MergedArc], list[str]]:
+    """The later arcs of the sub-session, and why each was joined to the ones before."""
+    merged, sentences = [], []
+    touched: set[int] = set(facts.arcs[0].touched_files)
+    for before, arc in pairwise(facts.arcs):
+        opening = next(turn for turn in facts.turns if turn.turn_id == arc.arc_id)
+        each = MergedArc(
+            agent_session_id=arc.agent_session_id,
+            opened_by=arc.opened_by,
+            started_at=iso(arc.started_us),
+            gap_seconds=None if before.closed_us is None else (arc.started_us - before.closed_us) / US_PER_SECOND,
+            shared_files=len(touched.intersection(arc.touched_files)),
+            position=opening.position,
+        )
+        touched.update(arc.touched_files)
+        minutes, files = MERGE_GAP_US // _US_PER_MINUTE, counted(each.shared_files, "file")
+        by = "rule" if arc.said is None else "person"
+        sentences.append(said("merged", by, started_at=each.started_at, minutes=minutes, files=files))
+        merged.append(each)
+    return merged, sentences
 
 
 def _kept(facts: SubSessionEvidence) -> Iterator[KeptExplained]:

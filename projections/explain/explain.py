@@ -70,8 +70,6 @@ _ACTIONS: dict[OverrideTopic, tuple[OverrideField, str, str]] = {
 
 
 class FloorExplained(ExplainedPart, frozen=True, kw_only=True):
-    """Whether it is work or trivia."""
-
     passed: bool
     reason: str | None
     rule: str

@@ -51,15 +51,11 @@ class TaskTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class TaskTimes(msgspec.Struct, frozen=True):
-    """One page of tasks, and the active time of all tasks of the range."""
-
     items: list[TaskTime]
     total_active_seconds: float
 
 
 class TouchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What happened to one file in the sub-sessions of a range."""
-
     path: str | None  # None once it has been forgotten
     sub_sessions: int  # how many looked at it or changed it
     edits: int  # 0: only looked at

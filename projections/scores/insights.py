@@ -219,7 +219,6 @@ _WORK = (
 
 
 def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
-    """Of one developer, over the sub-sessions that started in the range."""
     found = _works(reader, scope, asked.window)
     graded = skill(reader, scope, "range", (asked.window,))
     average = insight_summary(reader, scope, "range", (asked.window,))

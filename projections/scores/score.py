@@ -38,8 +38,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Score(Counts, frozen=True, kw_only=True):
-    """The completion rate."""
-
     window: AskedWindow
     newest_at: str | None  # when the newest sub-session of all began; None without any
     svc_score: float
@@ -68,8 +66,6 @@ class Speed(Counts, frozen=True, kw_only=True):
 
 
 class Breakdown(msgspec.Struct, frozen=True):
-    """Sums over all sub-sessions of the window."""
-
     input: int
     output: int
     cache_read: int
@@ -109,14 +105,10 @@ class TokenScore(TokenFigures, frozen=True, kw_only=True):
 
 
 class TokenPoint(TokenFigures, frozen=True, kw_only=True):
-    """The figures of the window that starts then."""
-
     period_start: str
 
 
 class TokenTrend(msgspec.Struct, frozen=True):
-    """Windows in time order, those without a sub-session too."""
-
     window: WindowName
     points: list[TokenPoint]
 

@@ -27,8 +27,6 @@ _PREVIEW_READ_MAX = 4 * PREVIEW_CHARS_MAX
 
 
 class Skill(Counts, frozen=True, kw_only=True):
-    """How many of the seven habits show."""
-
     window: AskedWindow
     newest_at: str | None  # when the newest sub-session of all began; None without any
     skill_index: float | None
@@ -131,7 +129,6 @@ def habit_counts(reader: Reader, scope: Scope, window: Window) -> HabitCounts:
 
 
 def skill(reader: Reader, scope: Scope, name: AskedWindow, windows: Sequence[Window]) -> Skill:
-    """The skill index of the last window given."""
     hits, applied, one_sided, unsure, sample_count = habit_counts(reader, scope, windows[-1])
     index = grades.skill_index(hits, applied)
     return Skill(

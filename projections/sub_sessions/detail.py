@@ -13,7 +13,7 @@ from aggregates.turns import turn as marks
 from aggregates.turns.turn import UNKNOWN_MODEL
 from projections.derive.sessions import arcs_of, prompt_id, response_ref, session_gaps, text_of
 from projections.derive.sub_session_rows import ModelTotals
-from projections.reader import Reader, TextRef, unpack
+from projections.reader import Reader, TextRef, bodies
 from projections.sub_sessions.listing import Booleans, SpeedRow
 from projections.sub_sessions.rows import (
     NANO,
@@ -73,8 +73,6 @@ class UnsureGap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubSessionDetail(SpeedRow, frozen=True, kw_only=True):
-    """One sub-session, open or settled."""
-
     summary: str | None
     title_source: str
     is_preview: bool
@@ -128,13 +126,25 @@ def sub_session_detail(reader: Reader, scope: Scope, sub_session_id: UUID) -> Su
     row = find(reader, scope, sub_session_id)
     if row is None:
         return None
-    floor = row.detail.floor
+    floor, query = row.detail.floor, "SELECT models FROM sub_sessions WHERE sub_session_id = ?"
+    (models,) = bodies(reader.db, list[ModelTotals], query, (row.sub_session_id,))
+    asked = sorted((e for e in models if e.requests), key=lambda e: (-e.requests, e.model or UNKNOWN_MODEL))
     return row.shown_as(
         SubSessionDetail,
         floor=FloorShown(floor.passed, floor.countable_turns, floor.changed_lines, floor.mutating_calls, floor.reason),
         agent_session_ids=list(row.detail.agent_session_ids),
         files=_files(reader, row.sub_session_id),
-        models=_models(reader, row.sub_session_id),
+        models=[
+            ModelWork(
+                each.model,
+                each.requests,
+                each.tokens or None if not each.unmeasured_requests else None,
+                None if each.unpriced_requests else each.cost_usd_nano / NANO,
+                each.unpriced_requests,
+                each.unmeasured_requests,
+            )
+            for each in asked
+        ],
         unsure_gaps=unsure_gaps(reader, row.sub_session_id),
     )
 
@@ -177,23 +187,6 @@ def _files(reader: Reader, sub_session_id: str) -> list[FileShown]:
     shown = [FileShown(texts[path], *work) for path, (_, _, _, *work) in zip(paths, rows, strict=True)]
     # Digests are keyed: they would give another order on another machine.
     return sorted(shown, key=lambda file: (-file.edits, file.path or ""))
-
-
-def _models(reader: Reader, sub_session_id: str) -> list[ModelWork]:
-    query = "SELECT models FROM sub_sessions WHERE sub_session_id = ?"
-    (body,) = reader.db.execute(query, (sub_session_id,)).fetchone()
-    totals = [each for each in unpack(body, list[ModelTotals]) if each.requests]
-    return [
-        ModelWork(
-            each.model,
-            each.requests,
-            each.tokens or None if not each.unmeasured_requests else None,
-            None if each.unpriced_requests else each.cost_usd_nano / NANO,
-            each.unpriced_requests,
-            each.unmeasured_requests,
-        )
-        for each in sorted(totals, key=lambda each: (-each.requests, each.model or UNKNOWN_MODEL))
-    ]
 
 
 def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, offset: int) -> list[PromptRow] | None:

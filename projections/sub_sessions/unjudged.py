@@ -15,18 +15,8 @@ from aggregates.event import Scope
 from aggregates.judging.rubric import BLANK_LINE, JudgeAnswered, JudgeKind, unit_turns
 from aggregates.sub_sessions.arcs import Gap, unsure_gaps
 from aggregates.times import US_PER_DAY
-from aggregates.turns.turn import (
-    API_ERROR,
-    CHANGE,
-    CHECK_FAILED,
-    CHECK_OK,
-    COMMIT,
-    INTERRUPTED,
-    PULL_REQUEST,
-    REJECTED,
-    REVERT,
-    Turn,
-)
+from aggregates.turns import turn as marks
+from aggregates.turns.turn import Turn
 from projections.derive.sessions import arc_before, arcs_of, neighbour, response_ref, session_gaps, turns_of
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, json_array, unpack
@@ -37,15 +27,15 @@ PASTED_CHARACTERS_MAX = 2_000
 CONTEXT_CHARACTERS_MAX = 600
 EARLIER_MAX = 3  # of the prompts before the one that is judged
 OBSERVED = {
-    CHANGE: "a file was changed",
-    CHECK_OK: "a check passed",
-    CHECK_FAILED: "a check failed",
-    COMMIT: "it was committed",
-    PULL_REQUEST: "a pull request was opened",
-    REVERT: "work was taken back",
-    API_ERROR: "the agent ended on an API error",
-    INTERRUPTED: "the developer interrupted the agent",
-    REJECTED: "the developer refused a tool call",
+    marks.CHANGE: "a file was changed",
+    marks.CHECK_OK: "a check passed",
+    marks.CHECK_FAILED: "a check failed",
+    marks.COMMIT: "it was committed",
+    marks.PULL_REQUEST: "a pull request was opened",
+    marks.REVERT: "work was taken back",
+    marks.API_ERROR: "the agent ended on an API error",
+    marks.INTERRUPTED: "the developer interrupted the agent",
+    marks.REJECTED: "the developer refused a tool call",
 }
 
 
@@ -81,8 +71,6 @@ class QuestionRound(NamedTuple):
 
 
 class TurnWords(msgspec.Struct, frozen=True):
-    """A turn with its own words."""
-
     turn: Turn
     status: str  # of its rubric
     prompt: str | None  # without what was pasted
@@ -100,7 +88,6 @@ class TurnWords(msgspec.Struct, frozen=True):
         return {"asked": self.asked, "answer_ended": answer}
 
     def course(self) -> Mapping[str, Any]:
-        """The course of the turn."""
         return {
             **self.exchange(),
             "observed": [OBSERVED[mark] for mark in self.turn.work.marks if mark in OBSERVED][-EARLIER_MAX * 4 :],

@@ -26,8 +26,6 @@ _UNREADABLE = (otlp.Fault, msgspec.DecodeError, RecursionError)
 
 
 class Buckets(msgspec.Struct, frozen=True):
-    """The buckets of one sign of an exponential histogram."""
-
     offset: int
     bucket_counts: list[int]
 

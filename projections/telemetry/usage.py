@@ -54,8 +54,6 @@ class ErrorCount(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ModelSums(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The answered requests of one model."""
-
     model: str | None
     requests: int
     input_tokens: int | None
@@ -121,8 +119,6 @@ class Rightsizing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class TurnTokens(msgspec.Struct, frozen=True):
-    """Sums over a turn's answered requests."""
-
     input: int
     output: int
     cache_read: int
