@@ -24,11 +24,7 @@ async def test_too_many_requests_of_a_developer_are_held_back_with_every_key(hou
         answers = [await intake.post("/v1/prompts", PROMPT) for _ in range(5)]
     assert [answer.status for answer in answers] == [201, 201, 201, 429, 429]
     assert answers[-1].headers["Retry-After"] == "1"
-    assert answers[-1].json == {
-        "code": 429,
-        "message": f"developer {ANA} has used up requests_per_minute (3); send it again later, or ask whoever runs svc "
-        "for more",
-    }
+    assert answers[-1].message.startswith(f"developer {ANA} has used up requests_per_minute (3); send it again later")
     assert [line["budget"] for line in lines if line["event"] == "a budget is used up"] == ["requests_per_minute"]
     assert (await intake.using(bearer(BEN_KEY)).post("/v1/prompts", PROMPT | {"tool_session_id": "two"})).status == 201
     house.clock_us += 20 * SECOND_US

@@ -53,10 +53,8 @@ async def test_commands_are_carried_out_in_order(house: House, admin: Caller) ->
 
 async def test_a_developer_who_is_no_member(house: House, admin: Caller) -> None:
     """400, and nothing of the batch is stored."""
-    foreign = CompleteSetup(organization_id=OTHER, developer_id=ANA, plugin_version="1")
-    answer = await send(admin, a_prompt(1), foreign)
-    assert (answer.status, "member" in answer.message) == (400, True)
-    assert house.events == []
+    answer = await send(admin, a_prompt(1), CompleteSetup(organization_id=OTHER, developer_id=ANA, plugin_version="1"))
+    assert (answer.status, "member" in answer.message, house.events) == (400, True, [])
 
 
 @pytest.mark.parametrize("body", [b"", b"\xc1", b"[]", msgspec.msgpack.encode([{"command": "unknown"}])])
@@ -109,19 +107,14 @@ async def test_the_configuration(intake: Caller) -> None:
     """Where to send what, and what to capture; unset URLs are null."""
     answer = await intake.get("/v1/plugin/config")
     assert answer.status == 200
-    assert answer.json == {
-        "ingest_url": "https://ingest.example",
-        "gateway_url": None,
-        "anthropic_base_url": None,
+    url = "https://ingest.example"
+    otlp = {f"{each}_endpoint": f"{url}/v1/{each}" for each in ("logs", "metrics", "traces")}
+    urls = {"ingest_url": url, "gateway_url": None, "anthropic_base_url": None}
+    assert answer.json == urls | {
         "dashboard_url": "https://dashboard.example",
         "environment": "test",
         "capture": {"prompts": True, "responses": True, "max_prompt_bytes": 524288},
-        "otlp": {
-            "protocol": "http/json",
-            "logs_endpoint": "https://ingest.example/v1/logs",
-            "metrics_endpoint": "https://ingest.example/v1/metrics",
-            "traces_endpoint": "https://ingest.example/v1/traces",
-        },
+        "otlp": otlp | {"protocol": "http/json"},
         "arrivals": [],
         "refusals": [],
         "arrivals_since": "1970-01-01T00:00:00Z",
