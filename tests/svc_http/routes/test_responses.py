@@ -33,11 +33,7 @@ def response(prompt_id: str, text: str = "Done.", operation: str = "op-1", **fie
 async def test_a_response_is_captured(house: House, intake: Caller) -> None:
     """204 without a body; every field is kept."""
     prompt_id = await capture(intake)
-    fields: dict[str, Any] = {
-        "responded_at": "2026-08-01T12:00:10Z",
-        "elapsed_ms": 1234.4,
-        "model": "claude-sonnet-4-5",
-    }
+    fields: dict[str, Any] = {"responded_at": "2026-08-01T12:00:10Z", "elapsed_ms": 1234.4, "model": "claude-opus"}
     fields |= {"input_tokens": 10, "output_tokens": 20, "cache_read_tokens": 30, "cache_creation_tokens": 40}
     fields |= {"cost_usd": 0.0125, "cost_catalog_revision": 7, "cost_kind": "public_list_price_estimate"}
     answer = await intake.post(RESPONSE, response(prompt_id, **fields))
