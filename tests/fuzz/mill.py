@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from pathlib import Path
 from random import Random
 from unittest.mock import patch
 from uuid import UUID, uuid5
@@ -19,32 +20,12 @@ from svc_http.app import build_api, build_intake
 from tests.support.facts import NAMESPACE, empty_views
 from tests.support.memory import MemoryKeys, open_memory_store
 from tests.support.people import ANA_KEY
+from tests.support.tables import lines_of
 from tests.svc_http.house import DIGESTER, Answer, Caller, House, bearer, internal
 
 READS_AT_ONCE = 5  # how many reads are tried of one history
 
-READS = (
-    "/v1/score_v3/score?window=monthly",
-    "/v1/score_v3/realtime/sub-sessions",
-    "/v1/score_v3/insight/rubric?from=1970-01-01&to=9998-12-30",
-    "/v1/score_v3/tokens/trend",
-    "/v1/score_v3/skill",
-    "/v1/score_v3/integrity/recent?from=1970-01-01",
-    "/v1/score_v3/files?from_date=2026-07-01&to_date=2026-08-01",
-    "/v1/score_v3/task-time?from_date=2026-07-01&to_date=2026-08-01",
-    "/v1/score_v3/prompts/top?from_date=2026-07-01&to_date=2026-08-01",
-    "/v1/score_v3/model-task?from_date=2026-07-01&to_date=2026-08-01",
-    "/v1/score_v3/today-summary",
-    "/v1/score_v3/events",
-    "/v1/telemetry/logs?from=1970-01-01&to=9998-12-30",
-    "/v1/telemetry/metrics?from=1970-01-01&to=9998-12-30",
-    "/v1/telemetry/traces?from=1970-01-01&to=9998-12-30",
-    "/v1/telemetry/stats?from=1970-01-01&to=9998-12-30&group_by=session_id",
-    "/v1/telemetry/analytics?from=1970-01-01&to=9998-12-30",
-    "/v1/intelligence/throttle?from=1970-01-01&to=9998-12-30",
-    "/v1/intelligence/rightsizing?from=1970-01-01&to=9998-12-30",
-    "/v1/insights/report?from=2026-07-01&to=2026-08-02",
-)
+READS = [line for _, line in lines_of(Path(__file__).with_name("reads.txt"))]
 OF_ONE = ("", "/prompts", "/explain")  # what is read of a sub-session
 
 

@@ -42,7 +42,7 @@ from tests.support.facts import DIGESTER
 from tests.support.otlp import logs
 
 _TOLD: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-NEVER_USERS_TEXT, USED_AS, BUILT_ELSEWHERE, CUT_BEFORE = _TOLD.values()
+NEVER_USERS_TEXT, USED_AS, BUILT_ELSEWHERE, CUT_BEFORE, PIECES = _TOLD.values()
 _RE = re.compile(r"re\.\w+$")
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "sub", "split")
 
@@ -151,98 +151,61 @@ def pieces_of(pattern: str | bytes) -> list[str]:
     return [*dict.fromkeys(each for each in found if each)]
 
 
-_SHELL = (
-    *(";", "|", "&", "&&", ">", ">>", "2>", "<", "<<", "<<EOF", "<<'E'", "EOF", "$(", ")", "((", "))", "(", "`", '"'),
-    *("'", "\\", "#", "$", "$((", "=", "A=1 ", "\n", " ", "cd ", "eval ", "xargs ", "sudo ", "timeout 5 ", "bash -c "),
-    *("git stash ", "npm run ", "find -exec "),
-)
-_SECRETS = (
-    *("@", "a@b.co ", "password=", "token: ", "ghp_", "://", ":", "AKIA", "secret", "‹", "${", "{{", "<", "…", "eyJ"),
-    "=",
-)
-_PROMPT = (
-    *("```", '"""', "~~~", "\n", ". ", "? ", ": ", "- ", "#", "fix ", "src/a.py", "rubric", "true", "[Image]"),
-    *("make sure ", "the first ", "option ", "now ", "ok ", "3"),
-)
-_JSON = (
-    *("{", "}", "[", "]", '"', ",", ":", "\\u", "\\ud83d", "\\ude00", "null", "1e9", '{"a":', '"a",', "[["),
-    *('{"key":', "é", "\\"),
-)
-
-
 def function_targets() -> Iterator[Target]:
-    looked: dict[str, Callable[[str], object]] = {
-        "split_pasted": split_pasted,
-        "extract": lambda text: extract(split_pasted(text)),
-        "read_prompt": lambda text: read_prompt(text, DIGESTER),
-        "read_response": lambda text: read_response(text, DIGESTER),
-        "title_and_summary": lambda text: title_and_summary(split_pasted(text)),
-        "evidence_spans": _evidence,
-        "prompt_opening": lambda text: prompt_opening(text, text, 20),
-        "topics": topics,
-        "marked": lambda text: marked(text, {"goal_explicit": " ".join(text.split()[:20])}),
-        "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
-        "normalized": normalized,
-        "leaving": leaving,
-        "fitting": lambda text: fitting(text, dict),
+    """By the texts that they are given; of JSON whole bodies, and drawn text inside what an agent sends."""
+    looked: dict[str, dict[str, Callable[[str], object]]] = {
+        "prompt": {
+            "split_pasted": split_pasted,
+            "extract": lambda text: extract(split_pasted(text)),
+            "read_prompt": lambda text: read_prompt(text, DIGESTER),
+            "read_response": lambda text: read_response(text, DIGESTER),
+            "title_and_summary": lambda text: title_and_summary(split_pasted(text)),
+            "evidence_spans": lambda text: evidence_spans(split_pasted(text), extract(split_pasted(text)).phrases),
+            "prompt_opening": lambda text: prompt_opening(text, text, 20),
+            "topics": topics,
+            "marked": lambda text: marked(text, {"goal_explicit": " ".join(text.split()[:20])}),
+            "prose": lambda text: believed_prose(text, {"a": 1}, ("Ana Kim", "김민수")),
+            "normalized": normalized,
+            "leaving": leaving,
+            "fitting": lambda text: fitting(text, dict),
+        },
+        "shell": {"read_command": read_command},
+        "secrets": {"redact": redact, "redact_among": lambda text: redact_among(text.split(" "))},
+        "times": {"parse_instant": parse_instant, "bare_date": bare_date},
+        "tags": {"claude typed": claude_lines._as_typed, "own words": own_words},
+        "edits": {
+            f"tool_input {tool}": partial(_tool, tool, *members)
+            for tool, *members in (
+                ("Edit", "old_string", "new_string"),
+                ("Bash", "command", "x"),
+                ("Patch", "patch", "x"),
+            )
+        },
+        "json": {
+            "codex result": lambda text: codex_lines.Body("function_call_output", output=text).ok,
+            "imported line": lambda text: decode_object(text.encode()),
+            "json body": lambda text: bodies.decoded(_ANY, text.encode()),
+            "otlp.repaired": lambda text: otlp.repaired(text.encode()),
+            "otlp.canonical": lambda text: otlp.canonical(text.encode()),
+            "otlp.json_object": otlp.json_object,
+            "envelope.split": lambda text: envelope.split(text.encode(), "logs"),
+            "envelope.split records": lambda text: envelope.split(_exported(text), "logs"),
+            "gunzip": lambda text: bodies.gunzip(text.encode(), 1 << 20),
+        },
     }
-    for name, run in looked.items():
-        yield Target(name, run, _PROMPT)
-    bounded_chars = HEAD_CHARS + TAIL_CHARS
-    yield Target("alike", lambda text: alike(text, text[1:] + "x"), _PROMPT, bounded_chars)
-    yield Target("read_command", read_command, _SHELL)
-    yield Target("redact", redact, _SECRETS)
-    yield Target("redact_among", lambda text: redact_among(text.split(" ")), _SECRETS)
-    yield Target("parse_instant", parse_instant, ("2026-", "T", ":", "Z", "+"))
-    yield Target("bare_date", bare_date, ("2026-", "0"))
-    yield Target(
-        "claude typed", claude_lines._as_typed, ("<command-name>", "</command-name>", "<bash-input>", "/", "<command-")
-    )
-    yield Target(
-        "codex result",
-        lambda text: codex_lines.Body("function_call_output", output=text).ok,
-        ("Exit code: 1", "\n", '{"output":', *_JSON),
-    )
-    yield Target("own words", own_words, ("<ide_a>", "</ide_a>", "<current_datetime>", "</current_datetime>", " "))
-    for tool, old, new in (
-        ("Edit", "old_string", "new_string"),
-        ("Bash", "command", "description"),
-        ("Patch", "patch", "x"),
-    ):
-        yield Target(
-            f"tool_input {tool}",
-            partial(_tool, tool, old, new),
-            ("\n", "a\n", "b\n", "|", "\n\n", "*** Update File: a\n", "[TRUNCATED"),
-        )
+    for kind, runs in looked.items():
+        for name, run in runs.items():
+            yield Target(name, run, PIECES[kind])
+    yield Target("alike", lambda text: alike(text, text[1:] + "x"), PIECES["prompt"], HEAD_CHARS + TAIL_CHARS)
     for name in ("a.json", "a.toml", ".env"):
-        pieces = ('"a"', "=", "a=1\n", "export ", "\n", "# svc connect: begin\n", *_JSON)
-        yield Target(f"settings file {name}", partial(document_of, name), pieces, 1_024)
-    yield from json_targets()
+        yield Target(f"settings file {name}", partial(document_of, name), PIECES["settings"], 1_024)
 
 
-def json_targets() -> Iterator[Target]:
-    """Whole bodies: as they are drawn, and drawn text inside what an agent sends."""
-
-    def exported(text: str) -> bytes:
-        return msgspec.json.encode(logs(*({"body": {"stringValue": each}} for each in text.split(" "))))
-
-    yield Target("imported line", lambda text: decode_object(text.encode()), _JSON)
-    yield Target("json body", lambda text: bodies.decoded(_ANY, text.encode()), _JSON)
-    yield Target("otlp.repaired", lambda text: otlp.repaired(text.encode()), _JSON)
-    yield Target("otlp.canonical", lambda text: otlp.canonical(text.encode()), _JSON)
-    yield Target("otlp.json_object", otlp.json_object, _JSON)
-    yield Target("envelope.split", lambda text: envelope.split(text.encode(), "logs"), _JSON)
-    yield Target("envelope.split records", lambda text: envelope.split(exported(text), "logs"), _JSON)
-    yield Target("gunzip", lambda text: bodies.gunzip(text.encode(), 1 << 20), _JSON)
+def _exported(text: str) -> bytes:
+    return msgspec.json.encode(logs(*({"body": {"stringValue": each}} for each in text.split(" "))))
 
 
 _ANY = msgspec.json.Decoder(dict[str, int])
-
-
-def _evidence(text: str) -> object:
-    looked = split_pasted(text)
-    shown = extract(looked)
-    return evidence_spans(looked, shown.phrases)
 
 
 def _tool(tool: str, old: str, new: str, text: str) -> object:

@@ -14,71 +14,28 @@ from svc.importing.importer import FORMATS, import_transcripts
 from tests.support import chats, rollouts
 from tests.support.facts import ANA, DIGESTER, Placed, project
 from tests.support.imported import Actor
-from tests.support.otlp import Attributes, log, logs, taken
+from tests.support.otlp import TRACE, log, logs, taken
+from tests.support.tables import lines_of
 
 TEN_O_CLOCK_US = 1_772_445_600_000_000
 NEXT_DAY_US = TEN_O_CLOCK_US + 86_400_000_000
-TRACE = "0123456789abcdef0123456789abcdef"
+SESSIONS = {"codex": rollouts.THREAD, "gemini": chats.SESSION}
 
 
-def at(seconds: float) -> str:
-    """As an exporter writes it; its clock is read a little after the file's line was."""
-    return str((TEN_O_CLOCK_US + round(seconds * 1_000_000) + 40_000) * 1_000)
-
-
-def codex(event: str, seconds: float, attributes: Attributes, trace: str = TRACE) -> dict[str, Any]:
-    named = {"event.name": f"codex.{event}", "conversation.id": rollouts.THREAD, "model": rollouts.MODEL}
-    return log({**named, **attributes}, timeUnixNano=at(seconds), traceId=trace)
-
-
-def codex_turn(second: float) -> list[AnyCommand]:
-    used = {
-        "event.kind": "response.completed",
-        "input_token_count": "1000",
-        "cached_token_count": 600,
-        "output_token_count": "50",
-        "reasoning_token_count": 10,
-    }
-    shell = json.dumps({"cmd": "pytest -q", "workdir": "/home/ana/shop"})
-    tools = {
-        3: {"tool_name": "apply_patch", "call_id": "call_p1", "arguments": rollouts.PATCH, "success": "true"},
-        5: {"tool_name": "exec_command", "call_id": "call_s1", "arguments": shell, "success": "false"},
-    }
-    records = [
-        codex("conversation_starts", 0, {}),
-        codex("user_prompt", second, {"prompt": "fix the login", "prompt_length": "13"}),
-        *(codex("sse_event", second + after, used, "") for after in (1, 3, 6)),
-        *(codex("tool_result", second + after, told) for after, told in tools.items()),
-    ]
-    return list(taken(logs(*records, service="codex_cli_rs")).commands)
-
-
-def gemini(event: str, seconds: float, attributes: Attributes) -> dict[str, Any]:
-    usual = {"session.id": chats.SESSION, "event.name": f"gemini_cli.{event}", "prompt_id": f"{chats.SESSION}########1"}
-    return log({**usual, **attributes}, timeUnixNano=at(seconds))
-
-
-def gemini_turn(second: float) -> list[AnyCommand]:
-    used = {
-        "model": chats.MODEL,
-        "input_token_count": 1000,
-        "output_token_count": 40,
-        "cached_content_token_count": 600,
-        "thoughts_token_count": 10,
-        "status_code": 200,
-    }
-    edit = {"file_path": "/home/ana/shop/login.py", "old_string": "old", "new_string": "new\nmore"}
-    stat = {"model_added_lines": 2, "model_removed_lines": 1}
-    edited = {"function_name": "replace", "function_args": json.dumps(edit), "metadata": json.dumps(stat)}
-    ran = {"function_name": "run_shell_command", "function_args": json.dumps({"command": "pytest -q"})}
-    records = [
-        gemini("config", 0, {"model": chats.MODEL}),
-        gemini("user_prompt", second, {"prompt": "fix the login", "prompt_length": 13}),
-        *(gemini("api_response", second + after, used) for after in (1, 3, 6)),
-        gemini("tool_call", second + 2, {**edited, "success": True, "decision": "accept"}),
-        gemini("tool_call", second + 5, {**ran, "success": True, "decision": "auto_accept"}),
-    ]
-    return list(taken(logs(*records, service="gemini-cli", resource={"session.id": chats.SESSION})).commands)
+def told_of(agent: str) -> list[AnyCommand]:
+    """The turn as an exporter tells it; its clock is read a little after the file's line was."""
+    records = []
+    for each, line in lines_of(Path(__file__).with_name("twins.txt")):
+        seconds, event, attributes = line.split(" ", 2)
+        at_us = TEN_O_CLOCK_US + int(seconds) * 1_000_000 + 40_000
+        named = {"conversation.id": rollouts.THREAD, "model": rollouts.MODEL, "event.name": f"codex.{event}"}
+        if agent == "gemini":
+            named = {"session.id": chats.SESSION, "prompt_id": "1", "event.name": f"gemini_cli.{event}"}
+        trace = "" if event == "sse_event" else TRACE
+        if each == agent:
+            records.append(log(named | json.loads(attributes), timeUnixNano=str(at_us * 1_000), traceId=trace))
+    service = "codex_cli_rs" if agent == "codex" else "gemini-cli"
+    return list(taken(logs(*records, service=service)).commands)
 
 
 async def views(folder: Path, agent: str, telemetry: Sequence[AnyCommand], *, first: str, imported: bool) -> Any:
@@ -125,7 +82,7 @@ async def test_an_import_of_what_telemetry_told_doubles_nothing(tmp_path: Path, 
         rollouts.write(tmp_path, [rollouts.meta(), *rollouts.turn(10)])
     else:
         chats.write(tmp_path, chats.lines(*chats.exchange(10)))
-    told, session = (codex_turn(10), rollouts.THREAD) if agent == "codex" else (gemini_turn(10), chats.SESSION)
+    told, session = told_of(agent), SESSIONS[agent]
     alone = await views(tmp_path, agent, told, first="telemetry", imported=False)
     both = await views(tmp_path, agent, told, first=first, imported=True)
     imported = await views(tmp_path, agent, [], first=first, imported=True)
