@@ -1,6 +1,7 @@
 """Tables of examples, whose rows are called by a sentence."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ def lines_of(path: Path) -> list[tuple[str, str]]:
     """The lines of a text beside a test, each with its section's name; remarks are left out, JSON is decoded."""
     section, found = "", list[tuple[str, str]]()
     for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            section = line.strip("[]")
+        if heading := re.fullmatch(r"\[([\w -]+)\]", line):
+            section = heading[1]
         elif line and not line.startswith("# "):
             found.append((section, json.loads(line) if line.startswith('"') else line))
     return found
