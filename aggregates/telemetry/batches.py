@@ -5,11 +5,12 @@ the same places every time, so that a retry finds its batches taken.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
 import msgspec
+from msgspec.structs import replace
 
 from aggregates.capture.events import (
     TRANSCRIPT_SUFFIX,
@@ -35,19 +36,15 @@ SESSIONS_MAX = 1_000  # agent sessions in one export; a collector that batches f
 HEADS_BYTES_MIN = 1024 * 1024
 """What stands above the records is kept with each part. All of it together may have so many bytes, or as many as the
 export: what is stored grows with what was sent."""
-T = TypeVar("T")
 
 
-class Part(msgspec.Struct, Generic[T]):
+class Part(msgspec.Struct):
     session: str | None
     agent: Agent
     raws: list[tuple[SectionContext, bytes]] = []
-    values: list[T] = []
+    drafts: list[RecordDraft] = []
+    points: list[Point] = []
     size_bytes: int = 0
-
-    def add(self, context: SectionContext, data: bytes, values: Iterable[T]) -> None:
-        self.raws.append((context, data))
-        self.values.extend(values)
 
 
 class ExportContext(msgspec.Struct, frozen=True):
@@ -66,13 +63,13 @@ class PreparedCommand(NamedTuple):
     records: int
 
 
-class Batches(Generic[T]):
+class Batches:
     def __init__(self, export_bytes: int) -> None:
-        self._open: dict[tuple[str | None, Agent], Part[T]] = {}
-        self._full: list[Part[T]] = []
+        self._open: dict[tuple[str | None, Agent], Part] = {}
+        self._full: list[Part] = []
         self._heads_bytes_left = max(HEADS_BYTES_MIN, export_bytes)
 
-    def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part[T]:
+    def room(self, session: str | None, agent: Agent, context: SectionContext, record_bytes: int) -> Part:
         """The part that a record of this size goes into; what stands around it counts where it is not there yet.
 
         Raises `Fault` where the export has too many sessions, or repeats too much for each of them.
@@ -82,11 +79,11 @@ class Batches(Generic[T]):
         if part is None:
             if len(self._open) >= SESSIONS_MAX:
                 raise Fault(f"an export may hold {SESSIONS_MAX} agent sessions; send fewer at once")
-            room = Part[T](session, agent)
+            room = Part(session, agent)
         else:
             added_bytes = 0 if part.raws and part.raws[-1][0] is context else head_bytes
             full = part.size_bytes + record_bytes + added_bytes > PART_BYTES_MAX or len(part.raws) >= PART_RECORDS_MAX
-            room, head_bytes = (Part[T](session, agent), head_bytes) if full else (part, added_bytes)
+            room, head_bytes = (Part(session, agent), head_bytes) if full else (part, added_bytes)
         if head_bytes > self._heads_bytes_left:
             raise Fault("its resource and scope would be stored too often; send fewer agent sessions at once")
         self._heads_bytes_left -= head_bytes
@@ -97,49 +94,37 @@ class Batches(Generic[T]):
         room.size_bytes += record_bytes + head_bytes
         return room
 
-    def parts(self) -> list[Part[T]]:
+    def parts(self) -> list[Part]:
         """The full ones first, then the others in the order in which their sessions came up."""
         return [part for part in (*self._full, *self._open.values()) if part.raws]
 
 
-def records_command(part: Part[RecordDraft], means: ExportContext, signal: Signal) -> PreparedCommand:
-    raw, _ = _raw(part.raws, signal, means.redaction)
-    command = captured_records(
-        part.values, part.session, part.agent, means.scope, means.digester, redaction=means.redaction
-    )
-    kept = msgspec.structs.replace(command, raw=raw, signal="traces" if signal == "traces" else "logs")
-    return PreparedCommand(kept, len(part.raws))
-
-
-def metrics_command(part: Part[Point], means: ExportContext) -> PreparedCommand:
-    raw, redactions = _raw(part.raws, "metrics", means.redaction)
-    command = CaptureMetrics(
+def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedCommand:
+    """With the part of the export that is kept."""
+    contexts, records = zip(*part.raws, strict=True)
+    cleaned, redactions = without_secrets(records) if means.redaction else (records, Counter())
+    raw = assembled(LEVELS[signal][0][0], (context.branch for context in contexts), cleaned)
+    if signal != "metrics":
+        command = captured_records(part.drafts, part.session, part.agent, means, redaction=means.redaction)
+        return PreparedCommand(replace(command, raw=raw, signal=signal), len(records))
+    points = CaptureMetrics(
         organization_id=means.scope.organization_id,
         developer_id=means.scope.developer_id,
         agent_session_id=part.session,
         source=part.agent,
         decoder_version=DECODER_VERSION,
-        points=tuple(part.values),
+        points=tuple(part.points),
         raw=raw,
         redactions=dict(redactions),
     )
-    return PreparedCommand(command, len(part.raws))
-
-
-def _raw(
-    raws: Iterable[tuple[SectionContext, bytes]], signal: Signal, redaction: bool
-) -> tuple[str, Mapping[str, int]]:
-    contexts, records = zip(*raws, strict=True)
-    cleaned, redactions = without_secrets(records) if redaction else (records, Counter())
-    return assembled(LEVELS[signal][0][0], (context.branch for context in contexts), cleaned), redactions
+    return PreparedCommand(points, len(records))
 
 
 def captured_records(
     drafts: Sequence[RecordDraft],
     agent_session_id: str | None,
     source: str,
-    scope: Scope,
-    digester: Digester,
+    means: "ExportContext | Sender",
     *,
     redaction: bool = True,
 ) -> CaptureRecords:
@@ -148,12 +133,12 @@ def captured_records(
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
     words.add_all(file.path for draft in drafts for file in draft.more)
     records = tuple(
-        msgspec.structs.replace(
+        replace(
             draft.record,
             text=words.add(draft.text),
             path=words.add(draft.path),
             command=words.add(draft.command),
-            input_digest=None if draft.input_key is None else digester.number(draft.input_key),
+            input_digest=None if draft.input_key is None else means.digester.number(draft.input_key),
             more_files=tuple(
                 FileChange(words.place_of(file.path), file.lines_added, file.lines_removed) for file in draft.more
             ),
@@ -161,8 +146,8 @@ def captured_records(
         for draft in drafts
     )
     return CaptureRecords(
-        organization_id=scope.organization_id,
-        developer_id=scope.developer_id,
+        organization_id=means.scope.organization_id,
+        developer_id=means.scope.developer_id,
         agent_session_id=agent_session_id,
         source=source,
         decoder_version=DECODER_VERSION,
@@ -225,5 +210,4 @@ def steps(exchange: Exchange, sender: Sender) -> Iterator[Step]:
             yield Step("response", response)
     for start in range(0, len(exchange.drafts), BATCH_RECORDS_MAX):
         drafts = exchange.drafts[start : start + BATCH_RECORDS_MAX]
-        session, source = exchange.agent_session_id, sender.source
-        yield Step("records", captured_records(drafts, session, source, scope, sender.digester))
+        yield Step("records", captured_records(drafts, exchange.agent_session_id, sender.source, sender))

@@ -1,11 +1,11 @@
 """An export, cut into records, becomes commands; what single records cannot be used for is counted, not raised."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from aggregates.records.record import OF_SUB_AGENT, Point, PointKind, PointMeaning
 from aggregates.telemetry import otlp, spans
 from aggregates.telemetry.agents import CLAUDE_PREFIX, Agent, agent_of_log, log_drafts, session_of, spawned
-from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, metrics_command, records_command
+from aggregates.telemetry.batches import Batches, ExportContext, Part, PreparedCommand, command_of
 from aggregates.telemetry.draft import Reader, RecordDraft, SourceEvent
 from aggregates.telemetry.envelope import Metric, Rest, Section, SectionContext, Signal, context_of, without_rest
 from aggregates.telemetry.outcomes import VOCABULARY
 from aggregates.times import parse_instant
 
-T = TypeVar("T")
 RECORD_BYTES_MAX = 3 * 1024 * 1024  # a larger record is refused: it must fit into one event together with its texts
 SENDERS_MAX = 8  # so many of one export are told apart
 UNKNOWN_SENDER = "unknown agent"
@@ -77,12 +76,18 @@ class Export:
         heads = {id(head): head for section in sections for head in section.heads}.values()
         size_bytes = sum(len(value) for head in heads for value in head.values())
         size_bytes += sum(len(bytes(item)) for section in sections for item in section.items)
+        batches, reader = Batches(size_bytes), self._log
         if self.signal == "metrics":
-            points: Batches[Point] = Batches(size_bytes)
-            return [metrics_command(part, means) for part in self._parts(points, records, self._point)]
-        reader = self._log if self.signal == "logs" else partial(self._span, spans.SpanTree(_links(records)))
-        drafts: Batches[RecordDraft] = Batches(size_bytes)
-        return [records_command(part, means, self.signal) for part in self._parts(drafts, records, reader)]
+            reader = self._point
+        elif self.signal == "traces":
+            reader = partial(self._span, spans.SpanTree(_links(records)))
+        for record in records:
+            self.rest()
+            try:
+                reader(batches, record)
+            except _UNUSABLE as error:
+                self.faults.add(record.place, error)
+        return [command_of(part, means, self.signal) for part in batches.parts()]
 
     def _records(self, sections: Iterable[Section]) -> Iterator[_Raw]:
         for section in sections:
@@ -105,18 +110,7 @@ class Export:
                 except otlp.Fault as fault:
                     self.faults.add(place, fault)
 
-    def _parts(
-        self, batches: Batches[T], records: Iterable[_Raw], reader: Callable[[Batches[T], _Raw], None]
-    ) -> list[Part[T]]:
-        for record in records:
-            self.rest()
-            try:
-                reader(batches, record)
-            except _UNUSABLE as error:
-                self.faults.add(record.place, error)
-        return batches.parts()
-
-    def _log(self, batches: Batches[RecordDraft], raw: _Raw) -> None:
+    def _log(self, batches: Batches, raw: _Raw) -> None:
         context = raw.context
         record = otlp.LOG_RECORD.decode(raw.data)
         attributes, body = otlp.attributes_of(record.attributes), otlp.plain(record.body)
@@ -135,7 +129,7 @@ class Export:
         self._heard(agent, context)
         _keep(batches, raw, part, event, partial(log_drafts, agent), started)
 
-    def _span(self, tree: spans.SpanTree, batches: Batches[RecordDraft], raw: _Raw) -> None:
+    def _span(self, tree: spans.SpanTree, batches: Batches, raw: _Raw) -> None:
         context = raw.context
         span = otlp.SPAN.decode(raw.data)
         for each in span.events or ():
@@ -164,7 +158,7 @@ class Export:
         self._heard(agent, context, follows=reader is not None)
         _keep(batches, raw, part, event, reader or SourceEvent.other, started)
 
-    def _point(self, batches: Batches[Point], raw: _Raw) -> None:
+    def _point(self, batches: Batches, raw: _Raw) -> None:
         context = raw.context
         decoder = otlp.NUMBER_POINT if context.container in ("gauge", "sum") else otlp.DISTRIBUTION_POINT
         point: otlp.WirePoint = decoder.decode(raw.data)
@@ -194,7 +188,8 @@ class Export:
             meaning=_meaning(context.agent, metric.name or "", attributes),
             model=otlp.name(attributes, "model", "gen_ai.response.model", "gen_ai.request.model"),
         )
-        part.add(context, raw.data, [made])
+        part.raws.append((context, raw.data))
+        part.points.append(made)
 
     def _heard(self, agent: Agent, context: SectionContext, *, follows: bool = False) -> None:
         if len(self.senders) < SENDERS_MAX:
@@ -203,19 +198,21 @@ class Export:
 
 
 def _keep(
-    batches: Batches[RecordDraft],
+    batches: Batches,
     raw: _Raw,
-    part: Part[RecordDraft],
+    part: Part,
     event: SourceEvent,
     reader: Reader,
     started: str | None,
 ) -> None:
     """Add a record to its part. The session that a call `started` is an agent's, which is told in that session."""
     child = None if started is None else batches.room(started, part.agent, raw.context, len(raw.data))
-    part.add(raw.context, raw.data, reader(event))
+    part.drafts += reader(event)
+    part.raws.append((raw.context, raw.data))
     if child is not None:
         start = event.record("session_start", suffix="#child", source=OF_SUB_AGENT)
-        child.add(raw.context, raw.data, [RecordDraft(replace(start, origin=None, prompt_id=None))])
+        child.drafts.append(RecordDraft(replace(start, origin=None, prompt_id=None)))
+        child.raws.append((raw.context, raw.data))
 
 
 def _meaning(sender: Agent, metric: str, attributes: otlp.Attributes) -> PointMeaning | None:
