@@ -12,7 +12,7 @@ from aggregates.reading.readings import own_words
 from aggregates.records.record import Count, Id, Label, Record, RecordKind
 from aggregates.records.tools import NOT_OBSERVED, PATCHED_FILES_MAX, Changed, ChangedFile, ToolInput
 from aggregates.telemetry.otlp import Attributes, count, identifier, name, text
-from aggregates.telemetry.outcomes import ToolOutcome
+from aggregates.telemetry.outcomes import VOCABULARY, ToolOutcome
 from aggregates.times import INSTANT_MAX_US
 
 
@@ -188,21 +188,11 @@ class SourceEvent(msgspec.Struct):
 Reader = Callable[[SourceEvent], list[RecordDraft]]  # Reads events of one name
 _HEAD_CHARACTERS = 400
 _STATUS = re.compile(r"(?:API Error:? ?\(?|^)([45]\d\d)\b")
-_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
-_UNIT = r"(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z])"
-_WAIT = re.compile(
-    r"(?:(?:try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?) (?:in |after |for |at least )*"
-    r"|retry[-_ ]?(?:after|delay)[\"' ]*[:=]?[\"' ]*)"
-    rf"((?:{_NUMBER} ?{_UNIT}(?: and |, | )?){{1,3}})",
-    re.I,
-)
-"""A wait as providers word it: `try again in 6m0s`, `retry after 20 seconds`, `"retryDelay": "34.07s"`."""
-_SECONDS_ALONE = re.compile(r"retry[-_]after[\"' ]*[:=][\"' ]*(\d{1,9})(?![\w.])", re.I)
-_PIECES = re.compile(rf"({_NUMBER}) ?(ms|milli|s|m|h)", re.I)
-_UNITS_MS = {"ms": 1, "milli": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_WAITS = VOCABULARY["waits"]
+_WAIT = re.compile(_WAITS["worded"])
+_PIECES = re.compile(_WAITS["piece"])
+_SECONDS_ALONE = re.compile(_WAITS["seconds_alone"])
 _WAIT_MS_MAX = 30 * 24 * 3_600_000
-_WAIT_SECONDS = ("retry_after", "retry-after", "retry_after_seconds", "http.response.header.retry-after")
-_WAIT_MS = ("retry_after_ms", "retry-after-ms", "http.response.header.retry-after-ms")
 
 
 def status_in(message: str | None) -> int | None:
@@ -213,14 +203,15 @@ def status_in(message: str | None) -> int | None:
 def wait_told(attributes: Attributes, message: str | None) -> int | None:
     """Milliseconds that a provider asks to wait: as an attribute tells them, else as its message words them."""
     # A header is told as a list of its lines.
-    lines = {key: attributes.get(key) for key in (*_WAIT_MS, *_WAIT_SECONDS)}
+    lines = {key: attributes.get(key) for key in (*_WAITS["attributes_ms"], *_WAITS["attributes_seconds"])}
     single = {key: line[0] if isinstance(line, list) and line else line for key, line in lines.items()}
-    told, seconds = count(single, *_WAIT_MS), count(single, *_WAIT_SECONDS)
+    told, seconds = count(single, *_WAITS["attributes_ms"]), count(single, *_WAITS["attributes_seconds"])
     head = (message or "")[:_HEAD_CHARACTERS]
     if told is None and seconds is not None:
         told = seconds * 1_000
     elif told is None and (worded := _WAIT.search(head)):
-        told = round(sum(float(number) * _UNITS_MS[unit.lower()] for number, unit in _PIECES.findall(worded[1])))
+        pieces = _PIECES.findall(worded[1])
+        told = round(sum(float(number) * _WAITS["units_ms"][unit.lower()] for number, unit in pieces))
     elif told is None and (alone := _SECONDS_ALONE.search(head)):
         told = int(alone[1]) * 1_000
     return told if told is not None and told <= _WAIT_MS_MAX else None
