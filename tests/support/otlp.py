@@ -131,6 +131,7 @@ def _shown(record: Record, words: Words) -> str:
         record.tool,
         None if record.ok is None else "ok" if record.ok else "failed",
         f"{tokens[0]}+{tokens[1]} > {tokens[2]}" if record.kind == "request" else None,
+        None if record.cost_usd_nano is None else f"nano-dollars {record.cost_usd_nano}",
         record.status_code,
         None if record.retry_after_ms is None else f"wait {record.retry_after_ms}",
         record.source,
