@@ -15,12 +15,7 @@ def read(*lines: dict[str, Any] | bytes, seen: Memory | None = None) -> list[Exc
     return imported.read("claude-code", b"".join(raw(*lines)), "stem.jsonl", seen)
 
 
-def prompts(*lines: dict[str, Any] | bytes) -> list[str]:
-    return imported.prompts(read(*lines))
-
-
-# --- prompts and answers -----------------------------------------------------------------------------------
-
+# --- names that lines of exchanges.txt are made of -----------------------------------------------------------
 
 FIRST_LAST = [said(f"a{n}", n, text, message_id="m", request_id="r") for n, text in ((1, "First."), (2, "Last."))]
 GO, MAKE = user("u1", 0, "go"), call("t1", "Bash", command="make")
@@ -39,63 +34,6 @@ def failed(text: str, **told: Any) -> dict[str, Any]:
 
 
 EDIT = call("t1", "Edit", file_path="/a", old_string="x", new_string="y")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "<local-command-stdout>Catch you later!</local-command-stdout>",
-        "<bash-stdout>a.txt</bash-stdout><bash-stderr></bash-stderr>",
-        "<task-notification>done</task-notification>",
-        "Operation stopped by hook: another session is active",
-        "[Request interrupted by user]",
-        [{"type": "text", "text": "[Request interrupted by user for tool use]"}],
-        [{"type": "text", "text": "<system-reminder>be brief</system-reminder>"}],
-        "   ",
-        [],
-    ],
-)
-def test_what_the_agent_put_there_is_no_prompt(content: Any) -> None:
-    assert prompts(user("u1", 0, content)) == []
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"isMeta": True},
-        {"isCompactSummary": True},
-        {"isVisibleInTranscriptOnly": True},
-        {"isSidechain": True},
-        {"origin": {"kind": "task-notification"}},
-        {"promptSource": "system"},
-    ],
-)
-def test_a_marked_line_is_no_prompt(fields: dict[str, Any]) -> None:
-    assert prompts(user("u1", 0, "some text", **fields)) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("<command-name>/clear</command-name>\n<command-args></command-args>", "/clear"),
-        (
-            "<command-message>review</command-message><command-name>review</command-name>"
-            "<command-args>PR 2</command-args>",
-            "/review PR 2",
-        ),
-        ("<bash-input>git status</bash-input>", "! git status"),
-        ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
-        (
-            [{"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}, {"type": "text", "text": "why?"}],
-            "why?",
-        ),
-        ([{"type": "image", "source": {}}], "[Image]"),
-        ("why does <command-name> appear here?", "why does <command-name> appear here?"),
-    ],
-)
-def test_commands_and_blocks_are_given_as_typed(content: Any, text: str) -> None:
-    """A command is `/name arguments`, pass-through `! command`; what an editor adds is left out."""
-    assert prompts(user("u1", 0, content)) == [text]
 
 
 # --- requests ----------------------------------------------------------------------------------------------

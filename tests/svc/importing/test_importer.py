@@ -191,11 +191,6 @@ async def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
 # --- real transcripts, counted by plain loops --------------------------------------------------------------
 
 
-def real_folders() -> list[Path]:
-    root = Path(REAL_DATA or "")
-    return [root / "entire-checkpoints" / "transcripts", root / "sniffly-mock-data"]
-
-
 def real_lines(folder: Path) -> Iterator[Any]:
     for file in sorted(folder.rglob("*.jsonl")):
         for text in file.read_text(encoding="utf-8").split("\n"):
@@ -238,26 +233,20 @@ def counted_calls(folder: Path) -> Counter[str]:
 
 @pytest.mark.real_data
 @pytest.mark.skipif(REAL_DATA is None, reason="SVC_REAL_DATA names no folder of real captures")
-@pytest.mark.parametrize("index", [0, 1], ids=["entire-checkpoints", "sniffly-mock-data"])
-async def test_an_independent_count_over_real_transcripts_agrees(index: int) -> None:
+@pytest.mark.parametrize("name", ["entire-checkpoints/transcripts", "sniffly-mock-data"])
+async def test_an_independent_count_over_real_transcripts_agrees(name: str) -> None:
     """Prompts, tool calls and token sums are those of plain loops over the files, and every line is used."""
-    folder = real_folders()[index]
-    actor = Actor()
+    folder, actor = Path(REAL_DATA or "") / name, Actor()
     report = await run(folder, actor)
     taken = [event.prompt.text or "" for event in actor.events if isinstance(event, PromptCaptured)]
     in_files = counted_prompts(folder)
     assert report.prompts == len(taken) == in_files.total()
-    assert Counter(text.strip("/")[:4] for text in taken) == _starts(in_files)
+    assert Counter(text.strip("/")[:4] for text in taken) == Counter(
+        text.strip("/")[:4] for text in in_files.elements()
+    )
     tokens = report.tokens
     assert [report.requests, *list(tokens.values())[:4]] == counted_tokens(folder)
     calls = Counter(record.tool for record in captured(actor) if record.kind in ("tool", "rejection"))
     assert calls == counted_calls(folder)
     assert report.tool_calls == calls.total()
     assert (report.lines, report.torn, report.refused) == (len(list(real_lines(folder))), [], [])
-
-
-def _starts(texts: Counter[str]) -> Counter[str]:
-    starts: Counter[str] = Counter()
-    for text, number in texts.items():
-        starts[text.strip("/")[:4]] += number
-    return starts
