@@ -9,7 +9,7 @@ from aggregates.reports.prose import Narrative
 from aggregates.scores.insights import NO_WORK
 from aggregates.times import parse_instant
 from projections.reports import TeamSummary
-from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND, Log, edit, request, shell
+from tests.support.facts import DAY, HOUR, MONDAY, Log
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_KEY, ANA_SCOPE, BEN, BEN_KEY, EVE_KEY, NOW_US, carry_out
 from tests.svc_http.house import Caller, House, bearer
@@ -38,8 +38,7 @@ def _team(house: House) -> None:
 def works(house: House, scope: Scope, session: str, text: str, at_us: int = MONDAY + 9 * HOUR) -> None:
     """A prompt, an edit, a check that passes, and the end of the day."""
     log = Log(scope)
-    log.prompt(session, text, at_us)
-    log.records(session, request(at_us + SECOND), edit(at_us + MINUTE), shell(at_us + 2 * MINUTE, "pytest -q"))
+    log.works(session, at_us, text)
     house.has_seen(log)
     house.passes(MONDAY + 20 * HOUR)
 

@@ -126,20 +126,32 @@ async def test_a_split_is_taken_back_and_so_is_a_merge(busy: House, api: Caller)
 # --- verdicts -------------------------------------------------------------------------------------------------
 
 
-async def test_a_goal_marked_incomplete_counts_as_such_everywhere(busy: House, api: Caller) -> None:
-    """Score, speed, tokens, and every list; marked complete again it counts again."""
+WORDS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("completion", "mark_incomplete", {}, {"goal_complete": False, "crushed": False}),
+    ("rollback", "mark_rework", {}, {"goal_complete": True, "rework": True, "crushed": False}),
+    ("label", "set_intent", {"intent_class": "question"}, {"intent_class": "question", "unsure_count": 0}),
+    ("label", "rename", {"new_label": "Mine"}, {"title": "Mine", "title_source": "user_edited"}),
+]
+
+
+@pytest.mark.parametrize(("field", "action", "payload", "shown"), WORDS)
+async def test_a_word_counts_everywhere_until_it_is_taken_back(
+    busy: House, api: Caller, field: str, action: str, payload: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    """In every list and figure; what is cleared twice stays as it was judged."""
     first, _ = await names(api)
-    assert await taken(api, first, "completion", "mark_incomplete") == first
-    after = await score(api)
-    assert (after["crushed_count"], after["total_count"], after["svc_score"]) == (1, 2, 50.0)
-    assert (await api.get(f"{V3}/speed")).json["cspw"] == 1
+    before = await rows(api), await score(api)
+    assert await taken(api, first, field, action, **payload) == first
+    row = (await rows(api))[0]
+    assert {name: row[name] for name in shown} == shown
+    if row["crushed"] is False:
+        assert (await api.get(f"{V3}/speed/sessions")).json[-1]["rework_of"] is None, "of nothing that is known"
+    assert (await score(api))["svc_score"] == (100.0 if row["crushed"] else 50.0)
     for path in ("score", "speed", "tokens", "skill"):
         assert (await api.get(f"{V3}/{path}")).json["overridden_count"] == 1
-    row = (await rows(api))[0]
-    assert (row["goal_complete"], row["crushed"]) == (False, False)
-    assert (await api.get(f"{V3}/speed/sessions")).json[-1]["crushed"] is False
-    await taken(api, first, "completion", "mark_complete")
-    assert (await score(api))["crushed_count"] == 2
+    for _ in range(2):
+        await taken(api, first, field, "clear")
+        assert (await rows(api), await score(api)) == before
 
 
 async def test_peers_are_compared_by_what_was_judged(busy: House, api: Caller) -> None:
@@ -175,35 +187,6 @@ async def test_peers_leave_out_what_a_person_drew(house: House, api: Caller) -> 
     await taken(api, shown[1]["sub_session_id"], "boundary", "split_at_turn", split_turn_idx=1)
     more = (await api.get(f"{V3}/peer-comparison")).json
     assert (more["myScore"], more["interval"], more["basis"], more["leftOut"]) == (None, None, "insufficient", 4)
-
-
-async def test_rework_is_what_a_person_says_it_is(busy: House, api: Caller) -> None:
-    """Of nothing that is known, where no rule finds any; taken back, it counts again."""
-    _, second = await names(api)
-    await taken(api, second, "rollback", "mark_rework")
-    row = (await api.get(f"{V3}/speed/sessions")).json[0]
-    told = ("goal_complete", "rework", "rework_of", "crushed")
-    assert [row[name] for name in told] == [True, True, None, False]
-    await taken(api, second, "rollback", "mark_not_rework")
-    assert (await rows(api))[1]["crushed"] is True
-
-
-async def test_an_intent_that_was_set_decides_what_applies(busy: House, api: Caller) -> None:
-    """A question asks for two booleans only; what the prompts earned stays earned."""
-    first, _ = await names(api)
-    before = (await api.get(f"{V3}/insight/sessions")).json[-1]
-    await taken(api, first, "label", "set_intent", intent_class="question")
-    item = (await api.get(f"{V3}/insight/sessions")).json[-1]
-    assert (item["score_v3_sub_session_id"], item["intent_class"], item["confidence"]) == (first, "question", 1.0)
-    assert {name for name, applies in item["applicability"].items() if applies == "applies"} == {
-        "goal_explicit",
-        "context_sufficient",
-    }
-    assert item["verification_requested"] is None
-    await taken(api, first, "label", "rename", new_label="Mine")
-    for _ in range(2):  # nothing is left to take back: it stays as it is
-        await taken(api, first, "label", "clear")
-        assert (await api.get(f"{V3}/insight/sessions")).json[-1] == before
 
 
 async def test_overrides_outlive_a_merge_and_late_work(busy: House, api: Caller) -> None:

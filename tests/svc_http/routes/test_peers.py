@@ -6,7 +6,7 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.people.acts import AddTeamMember, ChangeDeveloper, CreateDeveloper, CreateTeam, StartMembership
-from tests.support.facts import DAY, HOUR, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.facts import DAY, HOUR, SECOND, Log
 from tests.support.log import named
 from tests.support.people import ACME, ANA, ANA_SCOPE, NOW_US, carry_out
 from tests.svc_http.house import Caller, House
@@ -61,14 +61,8 @@ def works(house: House, scope: Scope, at_us: int, *reached: bool) -> None:
     for number, ok in enumerate(reached):
         asked_us = at_us + number * HOUR
         session = f"{scope.developer_id}-{asked_us}"
-        log.prompt(session, ASK.format(f"module{asked_us}"), asked_us, cwd_digest=7)
-        log.records(
-            session,
-            request(asked_us + 10 * SECOND),
-            edit(asked_us + 20 * SECOND, path=f"src/module{asked_us}.py"),
-            shell(asked_us + MINUTE, "pytest -q", ok=ok),
-            {"kind": "session_end", "source": "exit", "at_us": asked_us + 61 * SECOND},
-        )
+        log.works(session, asked_us, ASK.format(f"module{asked_us}"), f"src/module{asked_us}.py", ok=ok)
+        log.records(session, {"kind": "session_end", "source": "exit", "at_us": asked_us + 61 * SECOND})
     house.has_seen(log)
 
 

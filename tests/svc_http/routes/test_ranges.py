@@ -4,9 +4,8 @@ import pytest
 
 from aggregates.people.acts import ChangeDeveloper
 from aggregates.times import iso
-from tests.support.facts import MINUTE
 from tests.support.people import ANA, carry_out
-from tests.svc_http.house import Caller, House, prompt
+from tests.svc_http.house import Caller, House
 
 V3 = "/v1/score_v3"
 ROUTES = [f"{V3}/files", f"{V3}/prompts/top", f"{V3}/task-time", f"{V3}/model-task"]
@@ -49,19 +48,3 @@ async def test_today_is_the_default(house: House, api: Caller, path: str) -> Non
 async def test_a_range_is_exact_or_of_local_days(api: Caller, query: str, expected: tuple[str, str, str]) -> None:
     """Microseconds as they are; dates from local midnight, the last day included; other parameters are ignored."""
     assert await echoed(api, query) == expected
-
-
-async def test_captures_as_they_come_in(house: House, intake: Caller, api: Caller) -> None:
-    """A plugin alone, without telemetry: time from prompt to answer, its model, and no files."""
-    sent = await intake.post("/v1/prompts", prompt(ASK, tool_session_id="s1"))
-    house.clock_us += 2 * MINUTE
-    answer = {"prompt_id": sent.json["id"], "response_operation_id": "op-1", "response_text": "Fixed; pytest passes."}
-    usage = {"model": "claude-sonnet-4-5", "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25}
-    assert (await intake.post("/v1/prompts/response", answer | usage)).status == 204
-    (task,) = (await api.get(f"{V3}/task-time")).json["items"]
-    assert (task["activeSeconds"], task["endedAt"], task["crushed"]) == (120.0, None, None)
-    (pair,) = (await api.get(f"{V3}/model-task")).json["items"]
-    assert (pair["model"], pair["totalTokens"], pair["costUsd"]) == ("claude-sonnet-4-5", 15, 0.25)
-    assert (pair["subSessions"], pair["completionRate"]) == (1, None)
-    assert (await api.get(f"{V3}/files")).json["items"] == []
-    assert (await api.get(f"{V3}/prompts/top")).json["items"] == []  # below the floor so far

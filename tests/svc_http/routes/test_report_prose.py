@@ -48,10 +48,6 @@ class Press:
         await self.shop.works()
         return await record(self.ana, report_id)
 
-    @property
-    def told(self) -> Any:
-        return self.server.received[-1].data
-
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Press]:
@@ -70,39 +66,32 @@ def opened(folder: Path) -> Iterator[Press]:
         yield press
 
 
-async def test_prose_is_a_part_of_the_report(tmp_path: Path) -> None:
-    """It stands beside the sections; who wrote it, to which prompt text, and what that took, is in the fact."""
-    with opened(tmp_path) as press:
-        press.server.answer = lambda asked: says({"narrative": f"You did {asked.data['figures'][COUNTED]} things."})
-        made = await press.report()
-        assert (made["narrative"], made["narrative_source"]) == ("You did 4 things.", "llm")
-        assert made["sections"]["score"]["total_count"] == 4
-        (fact,) = [event for event in press.shop.events if isinstance(event, ReportCompleted)]
-        assert fact.narrated_by is not None
-        assert msgspec.to_builtins(fact.narrated_by) == {
-            "model": "m",
-            "prompt_version": 1,
-            "input_tokens": 100,
-            "output_tokens": 20,
-        }
-        assert press.tallied == ["report ok"]
-
-
 COUNTED = "pieces_of_work_that_count"
 
 
-async def test_what_leaves_are_figures(tmp_path: Path) -> None:
-    """And names of habits: no text, id, name, path, model or time; the same figures as the sections show."""
+async def test_prose_is_a_part_of_the_report(tmp_path: Path) -> None:
+    """What leaves are the figures that its sections show and names of habits: no text, id, name, path, model or time.
+
+    It stands beside the sections; who wrote it, to which prompt text, and what that took, is in the fact.
+    """
     with opened(tmp_path) as press:
+        press.server.answer = lambda asked: says({"narrative": f"You did {asked.data['figures'][COUNTED]} things."})
         made = await press.report(language="ko")
+        assert (made["narrative"], made["narrative_source"]) == ("You did 4 things.", "llm")
+        (fact,) = [event for event in press.shop.events if isinstance(event, ReportCompleted)]
+        took = {"model": "m", "prompt_version": 1, "input_tokens": 100, "output_tokens": 20}
+        assert msgspec.to_builtins(fact.narrated_by) == took
+        assert press.tallied == ["report ok"]
         (asked_once,) = press.server.received
         everything = asked_once.raw + str(asked_once.headers)
         for planted in (MARK, str(ANA_SCOPE.developer_id), str(ANA_SCOPE.organization_id), "2026", "src/", "Ana"):
             assert planted not in everything, planted
-        assert set(press.told) == {"language", "period", "figures", "weakest_habits"}
-        assert (press.told["language"], press.told["period"]) == ("Korean", "week")
-        assert all(isinstance(value, int | float) for value in press.told["figures"].values())
-        assert press.told["figures"]["completion_rate_percent"] == made["sections"]["score"]["svc_score"]
+        told = asked_once.data
+        assert set(told) == {"language", "period", "figures", "weakest_habits"}
+        assert (told["language"], told["period"]) == ("Korean", "week")
+        assert all(isinstance(value, int | float) for value in told["figures"].values())
+        assert told["figures"]["completion_rate_percent"] == made["sections"]["score"]["svc_score"]
+        assert told["figures"][COUNTED] == made["sections"]["score"]["total_count"] == 4
 
 
 async def broken(_wanted: OpenReport, _sections: str) -> None:
