@@ -43,10 +43,10 @@ def of_rows(*rows: dict[str, Any], asked: TeamWindow | None = None, after: int =
 
 
 def test_requests_are_summed_by_developer() -> None:
-    """Tokens of four kinds, the cost, and how many there are."""
+    """Tokens of four kinds, the cost, and how many there are; the window's first and last moment count."""
     spent = of_rows(
-        request_row(1, cache_read_tokens=7, cache_write_tokens=5),
-        request_row(2, at_us=MONDAY + DAY),
+        request_row(1, at_us=MIDNIGHT, cache_read_tokens=7, cache_write_tokens=5),
+        request_row(2, at_us=MIDNIGHT + 7 * DAY - 1),
         request_row(3, developer_id=BEN.developer_id, cost_usd_nano=3 * CENT),
     )
     assert spent == {
@@ -55,17 +55,10 @@ def test_requests_are_summed_by_developer() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"failed": 1},
-        {"superseded": 1},
-        {"at_us": MIDNIGHT - 1},
-        {"at_us": MIDNIGHT + 7 * DAY},
-        {"organization_id": OTHER},
-        {"developer_id": OTHER},
-    ],
-)
+OUTSIDE = {"at_us": MIDNIGHT - 1}, {"at_us": MIDNIGHT + 7 * DAY}, {"organization_id": OTHER}, {"developer_id": OTHER}
+
+
+@pytest.mark.parametrize("fields", [{"failed": 1}, {"superseded": 1}, *OUTSIDE])
 def test_what_does_not_count(fields: dict[str, Any]) -> None:
     """Failed, superseded, outside the window, of another organization, of no member."""
     assert of_rows(request_row(1, **fields)) == {}
@@ -83,9 +76,8 @@ def test_only_the_days_in_the_team_count() -> None:
 def test_what_is_archived_is_not_read_here() -> None:
     """Only what changed after the archive's place in the log; and which rows of the archive that outdates."""
     db = empty_views()
-    put(
-        db, request_row(1, 5), request_row(2, 6), request_row(3, 7, superseded=1), request_row(4, 8, at_us=MONDAY - DAY)
-    )
+    changed = request_row(2, 6), request_row(3, 7, superseded=1), request_row(4, 8, at_us=MONDAY - DAY)
+    put(db, request_row(1, 5), *changed)
     live = live_part(db, ACME, all_week(ANA.developer_id), 5)
     assert live.spent[ANA.developer_id].requests == 1
     assert {key[2] for key in live.changed} == {"record-2", "record-3"}
@@ -172,14 +164,17 @@ def test_everything_is_known() -> None:
 
 
 def test_nothing_happened() -> None:
-    """A complete read of nothing is an exact zero; a share of nothing is no number."""
+    """A complete read of nothing is an exact zero; a share of nothing is no number. Equal costs stand by name."""
     found = answer({})
-    assert (found.rollup.cost_usd, found.rollup.input_tokens, found.rollup.request_count) == (0.0, 0, 0)
-    assert found.rollup.lower_bound_cost_usd is None
-    assert [(each.display_name, each.cost_usd, each.total_tokens, each.share) for each in found.members] == [
-        ("Ana", 0.0, 0, None),
-        ("Ben", 0.0, 0, None),
-    ]
+    sums = found.rollup
+    assert (sums.cost_usd, sums.lower_bound_cost_usd, sums.input_tokens, sums.request_count) == (
+        0.0,
+        None,
+        0,
+        0,
+    )
+    told = [(each.display_name, each.cost_usd, each.total_tokens, each.share) for each in found.members]
+    assert told == [("Ana", 0.0, 0, None), ("Ben", 0.0, 0, None)]
     assert (found.prev_cost_usd, found.cost_ranking_available, found.pricing_coverage.ratio) == (0.0, True, None)
 
 
@@ -191,18 +186,12 @@ def numbers(value: object) -> list[object]:
 def test_a_partial_read_tells_no_exact_number() -> None:
     """Only what was seen at the least; no ranking."""
     found = answer(of_rows(request_row(1), request_row(2, developer_id=BEN.developer_id)), PARTIAL)
-    assert (found.is_partial, found.cost_ranking_available) == (True, False)
-    assert found.rollup.lower_bound_cost_usd == 0.02
-    assert numbers(found.rollup) == [0.02]
-    assert [numbers(member) for member in found.members] == [[], []]
-    assert numbers(found.pricing_coverage) == []
-    assert found.rollup.is_estimate
-    assert found.read_coverage.dropped_files == 2
-
-
-@pytest.mark.parametrize("rows", [[], [request_row(1, cost_usd_nano=None)], [request_row(1, cost_usd_nano=0)]])
-def test_a_partial_read_of_no_amount_tells_nothing(rows: list[dict[str, Any]]) -> None:
-    assert numbers(answer(of_rows(*rows), PARTIAL).rollup) == []
+    assert (found.is_partial, found.cost_ranking_available, found.rollup.is_estimate) == (True, False, True)
+    assert (found.rollup.lower_bound_cost_usd, numbers(found.rollup)) == (0.02, [0.02])
+    assert [numbers(each) for each in (*found.members, found.pricing_coverage)] == [[], [], []]
+    assert ([each.display_name for each in found.members], found.read_coverage) == (["Ana", "Ben"], PARTIAL)
+    for rows in ([], [request_row(1, cost_usd_nano=None)], [request_row(1, cost_usd_nano=0)]):
+        assert numbers(answer(of_rows(*rows), PARTIAL).rollup) == []
 
 
 def test_an_unpriced_request_leaves_the_sum_open() -> None:

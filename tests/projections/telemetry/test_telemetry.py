@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from aggregates.event import Event, Scope
 from aggregates.telemetry.envelope import Signal
@@ -14,7 +15,7 @@ from aggregates.times import Window
 from projections.reader import Reader
 from projections.telemetry import records as telemetry
 from projections.telemetry.records import LogRow, Page, RecordsQuery
-from projections.telemetry.usage import GroupBy, RecordGroup, TurnTokens, analytics, per_turn, stats
+from projections.telemetry.usage import GroupBy, RecordGroup, TurnTokens, TurnUse, analytics, per_turn, stats
 from tests.support.facts import ANA, BEN, DAY, HOUR, MINUTE, MONDAY, SECOND, Log, project, reader, request
 from tests.support.otlp import add_logs, add_points, add_spans
 
@@ -263,33 +264,25 @@ def test_tools_failures_models_and_hours_of_a_range() -> None:
 def test_single_turns_by_the_prompt_that_they_name() -> None:
     """In the order asked for, each once; a prompt that nothing named has zeros and nulls."""
     log = Log().claim("s1")
-    add_logs(
-        log,
-        "s1",
-        answered(MONDAY, prompt_id="p1", cache_read_tokens=3),
-        answered(MONDAY + 1, prompt_id="p1"),
-        tool(MONDAY + 2, prompt_id="p1", ok=False),
-        tool(MONDAY + 3, prompt_id="p1"),
-        {"kind": "error", "at_us": MONDAY + 4, "prompt_id": "p1"},
-        answered(MONDAY + 5, prompt_id="p2", cost_usd_nano=None),
-        answered(MONDAY + 6),
+    first = answered(MONDAY, prompt_id="p1", cache_read_tokens=3), answered(MONDAY + 1, prompt_id="p1")
+    failed = {"kind": "error", "at_us": MONDAY + 4, "prompt_id": "p1"}
+    calls = tool(MONDAY + 2, prompt_id="p1", ok=False), tool(MONDAY + 3, prompt_id="p1")
+    unpriced = answered(MONDAY + 5, prompt_id="p2", cost_usd_nano=None)
+    views = read(add_logs(log, "s1", *first, *calls, failed, unpriced, answered(MONDAY + 6)))
+    nothing = TurnUse(
+        prompt_id="nobody's",
+        requests=0,
+        tools=0,
+        tokens=None,
+        cost_usd=None,
+        errors=0,
+        tool_errors=0,
+        unpriced_requests=0,
+        unmeasured_requests=0,
     )
-    views = read(log)
-    unknown, second, first = per_turn(views, ANA, "s1", ["nobody's", "p2", "p1", "p2"])
-    assert msgspec.to_builtins(first) == {
-        "prompt_id": "p1",
-        "requests": 2,
-        "tools": 2,
-        "tokens": {"input": 200, "output": 40, "cache_read": 3, "cache_write": 0},
-        "cost_usd": 0.02,
-        "errors": 1,
-        "tool_errors": 1,
-        "unpriced_requests": 0,
-        "unmeasured_requests": 0,
-    }
-    assert (second.tokens, second.cost_usd) == (TurnTokens(input=100, output=20, cache_read=0, cache_write=0), None)
-    assert second.unpriced_requests == 1
-    assert msgspec.structs.astuple(unknown) == ("nobody's", 0, 0, None, None, 0, 0, 0, 0)
+    told = {"prompt_id": "p1", "requests": 2, "tools": 2, "tokens": TurnTokens(200, 40, 3, 0), "cost_usd": 0.02}
+    one = replace(nothing, **told, errors=1, tool_errors=1)
+    two = replace(nothing, prompt_id="p2", requests=1, tokens=TurnTokens(100, 20, 0, 0), unpriced_requests=1)
+    assert per_turn(views, ANA, "s1", ["nobody's", "p2", "p1", "p2"]) == [nothing, two, one]
     for scope, session in ((BEN, "s1"), (ANA, "s2")):
-        (nothing,) = per_turn(views, scope, session, ["p1"])
-        assert (nothing.requests, nothing.tools, nothing.errors) == (0, 0, 0)
+        assert per_turn(views, scope, session, ["p1"]) == [replace(nothing, prompt_id="p1")]
