@@ -15,7 +15,7 @@ import trio
 
 from aggregates.capture.events import ForeignSessionAttempted
 from tests.svc_http.house import Answer, Caller
-from tests.svc_http.isolation_table import Row, Wanted, callers, expected, rows, wanted
+from tests.svc_http.isolation_table import Row, Wanted, rows, table, wanted
 from tests.svc_http.isolation_world import UNKNOWN, Ask, Ids, World, ask
 
 READS = {
@@ -59,13 +59,13 @@ async def matrix(kinds: Collection[str] = frozenset()) -> Matrix:
     """
     world = World()
     await world.furnish()
-    table, found = expected(), Matrix([], Counter())
-    flagging = {kind for kind, cells in table.items() if any(cell.endswith("*") for cell in cells.values())}
+    kinds_of, found = table().kinds, Matrix([], Counter())
+    flagging = {kind for kind, cells in kinds_of.items() if any(cell.endswith("*") for cell in cells.values())}
     for row in sorted(rows(), key=lambda row: row.kind in flagging):
         if kinds and row.kind not in kinds:
             continue
         await world.prepare(row)
-        cells = {caller: wanted(row, cell) for caller, cell in table[row.kind].items()}
+        cells = {caller: wanted(row, cell) for caller, cell in kinds_of[row.kind].items()}
         for caller in sorted(cells, key=lambda name: cells[name].let_in):
             found.cells.append(await _cell(world, row, caller, cells[caller], found.shown))
             if cells[caller].let_in:
@@ -140,10 +140,10 @@ def _without_ids(answer: Answer, ids: Ids) -> tuple[object, ...]:
 
 def tables(found: Matrix) -> str:
     """Callers, kinds of routes, what every route really answered, `!` where unexpected, and the count, as Markdown."""
-    names = list(callers())
+    names = list(table().callers)
     head = f" | {' | '.join(names)} |\n|---|{'---|' * len(names)}\n"
-    meanings = "\n".join(f"- **{name}**: {meaning}" for name, meaning in callers().items())
-    kinds = [f"| {kind} | {' | '.join(cells[name] for name in names)} |" for kind, cells in expected().items()]
+    meanings = "\n".join(f"- **{name}**: {meaning}" for name, meaning in table().callers.items())
+    kinds = [f"| {kind} | {' | '.join(cells[name] for name in names)} |" for kind, cells in table().kinds.items()]
     status = {(each.row, each.caller): f"{each.status}{'!' * bool(each.faults)}" for each in found.cells}
     routes = [f"| `{row.name}` | {' | '.join(status[row, name] for name in names)} |" for row in rows()]
     count = f"{len(rows())} rows, {len(names)} columns, {len(found.cells)} cells, {len(found.faults)} not as expected."

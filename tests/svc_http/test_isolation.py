@@ -15,7 +15,7 @@ from tests.pages import check, doors
 from tests.support.people import ACME, BEN
 from tests.svc_http.house import House
 from tests.svc_http.isolation import OTHERS, matrix
-from tests.svc_http.isolation_table import callers, expected, rows
+from tests.svc_http.isolation_table import rows, table
 from tests.svc_http.isolation_world import HEADERS, World
 
 
@@ -32,8 +32,8 @@ def test_both_listeners_serve_what_the_list_says() -> None:
 
 def test_the_tables_fit_each_other() -> None:
     """Every kind of route has routes, every caller has credentials."""
-    assert {row.kind for row in rows()} == set(expected())
-    assert list(callers()) == list(HEADERS)
+    assert {row.kind for row in rows()} == set(table().kinds)
+    assert list(table().callers) == list(HEADERS)
 
 
 async def test_every_cell_is_as_the_contract_says() -> None:
@@ -41,8 +41,10 @@ async def test_every_cell_is_as_the_contract_says() -> None:
     that no answer tells of the developer; that the developer themself gets in. The page shows what was seen."""
     found = await matrix()
     assert found.faults == []
-    assert len(found.cells) == len(rows()) * len(callers())
-    assert {kind for kind, routes in found.shown.items() if routes} >= {kind for kind in expected() if "data" in kind}
+    assert len(found.cells) == len(rows()) * len(table().callers)
+    assert {kind for kind, routes in found.shown.items() if routes} >= {
+        kind for kind in table().kinds if "data" in kind
+    }
     check("doors", doors(found))
 
 
