@@ -117,32 +117,6 @@ def test_an_account_with_the_email_of_a_developer_signs_in_and_is_linked(world: 
     assert "no longer a member" in sign_in(browser).text
 
 
-LOOK_ALIKES = [
-    "kim.\N{LATIN SMALL LIGATURE FI}st@strasse.example",
-    "kim.fist@stra\N{LATIN SMALL LETTER SHARP S}e.example",
-    "kim.fi\N{LATIN SMALL LETTER LONG S}t@strasse.example",
-    "\N{KELVIN SIGN}im.fist@strasse.example",
-    "kim.fi\N{LATIN SMALL LIGATURE ST}@strasse.example",
-]
-
-
-def test_an_address_that_looks_alike_is_another(world: World, browser: httpx.Client) -> None:
-    """To Unicode's folding of cases, each of the five is the plain one. None may be set, either."""
-    plain = "kim.fist@strasse.example"
-    member(world, "Kim Fist", plain)
-    for place, alike in enumerate(LOOK_ALIKES):
-        assert alike.casefold() == plain != alike
-        world.provider.person = {"sub": f"alike-{place}", "email": alike, "email_verified": True}
-        refused = sign_in(browser)
-        assert (refused.status_code, "nobody here has the e-mail address" in refused.text) == (403, True)
-        asked = world.admin.post("/developers", json={"display_name": "Alike", "email": alike})
-        assert (asked.status_code, "must be one address of ASCII characters" in asked.text) == (400, True)
-    assert not is_in(browser)
-    world.provider.person = {"sub": "plain", "email": "Kim.FIST@Strasse.Example", "email_verified": True}
-    sign_in(browser)
-    assert is_in(browser)
-
-
 NOBODYS = {"sub": "x", "email": "x@example.com", "email_verified": True}
 NOAS = {"sub": "noa", "email": "noa@example.com"}
 STAY_OUT: dict[str, tuple[dict[str, object], str]] = {
