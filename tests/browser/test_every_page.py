@@ -41,42 +41,26 @@ def test_nothing_is_wrong_by_axe(running: Running, browser: Browser, cookies: li
     assert wrong == []
 
 
-class Watching:
-    """A page, and what it asks for and says while it is loaded, with nothing kept from before."""
-
-    def __init__(self, context: BrowserContext) -> None:
-        self.page = context.new_page()
-        self.asked: list[str] = []
-        self.heard: list[str] = []
-        self.bytes = 0.0
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("console", lambda message: self.heard.append(message.text))
-        session = context.new_cdp_session(self.page)
-        session.send("Network.enable")
-        session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-        session.on("Network.loadingFinished", self._count)
-
-    def load(self, path: str) -> None:
-        """From an empty page, so that nothing of the one before is counted."""
-        self.page.goto("about:blank")
-        self.asked.clear()
-        self.heard.clear()
-        self.bytes = 0.0
-        self.page.goto(path)
-        self.page.wait_for_function("document.readyState === 'complete'")
-
-    def _count(self, told: Any) -> None:
-        self.bytes += told["encodedDataLength"]
-
-
 def test_each_is_small_and_asks_nobody_else(running: Running, context: BrowserContext, pages: list[str]) -> None:
-    watching = Watching(context)
+    """With nothing kept from before."""
+    page = context.new_page()
+    asked, heard, sizes = list[str](), list[str](), list[float]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: heard.append(message.text))
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    session.on("Network.loadingFinished", lambda told: sizes.append(told["encodedDataLength"]))
     for path in pages:
-        watching.load(path)
-        assert [url for url in watching.asked if not url.startswith(running.api)] == [], path
-        assert len(watching.asked) <= REQUESTS_MAX, (path, watching.asked)
-        assert 0 < watching.bytes <= PAGE_BYTES_MAX, (path, watching.bytes)
-        assert watching.heard == [], path
+        page.goto("about:blank")  # so that nothing of the one before is counted
+        for each in (asked, heard, sizes):
+            each.clear()
+        page.goto(path)
+        page.wait_for_function("document.readyState === 'complete'")
+        assert [url for url in asked if not url.startswith(running.api)] == [], path
+        assert len(asked) <= REQUESTS_MAX, (path, asked)
+        assert 0 < sum(sizes) <= PAGE_BYTES_MAX, (path, sizes)
+        assert heard == [], path
 
 
 def test_every_page_works_without_scripts(

@@ -1,6 +1,6 @@
 """One service in memory, and callers of its two listeners, each of whose answers is held against the description."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, cast
 
@@ -41,17 +41,13 @@ CURRENT = Current()
 
 
 @cache
-def _intake() -> QuartTrio:
-    return build_intake(cast(Service, CURRENT))
+def _made(build: Callable[[Service], QuartTrio]) -> QuartTrio:
+    return build(cast(Service, CURRENT))
 
 
-@cache
-def _api() -> QuartTrio:
-    return build_api(cast(Service, CURRENT))
-
-
-def _begun_anew(app: QuartTrio) -> QuartTrio:
+def _begun_anew(build: Callable[[Service], QuartTrio]) -> QuartTrio:
     """Each test has a clock of its own, so nobody waits for a turn that another test's clock gave."""
+    app = _made(build)
     assert isinstance(app, Listener)
     app.large = Pace(LARGE_BYTES_PER_SECOND)
     return app
@@ -72,14 +68,14 @@ def house() -> House:
 
 @pytest.fixture
 def intake(house: House) -> Caller:
-    return Caller(_begun_anew(_intake()), bearer())
+    return Caller(_begun_anew(build_intake), bearer())
 
 
 @pytest.fixture
 def api(house: House) -> Caller:
-    return Caller(_begun_anew(_api()), bearer())
+    return Caller(_begun_anew(build_api), bearer())
 
 
 @pytest.fixture
 def admin(house: House) -> Caller:
-    return Caller(_begun_anew(_api()), internal())
+    return Caller(_begun_anew(build_api), internal())

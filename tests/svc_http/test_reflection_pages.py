@@ -252,8 +252,3 @@ async def test_a_report_says_what_came_of_telling(house: Workshop, api: Caller) 
     assert "Telling you by webhook failed 2 times; the next try is on Sat 1 Aug 2026, 12:05." in said
     await house.send(ReportNoticeTried(**about, channel="webhook", problem="gone", status=410))
     assert "Telling you by webhook was given up after 3 tries." in words_of(await api.get(at))
-
-
-@pytest.mark.parametrize(("period", "date"), [("yearly", ""), ("daily", "yesterday"), ("daily", "2030-01-01")])
-async def test_a_form_that_does_not_fit_says_so(api: Caller, period: str, date: str) -> None:
-    assert (await press(api, "/reports", period=period, date=date)).status == 400
