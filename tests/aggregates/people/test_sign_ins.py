@@ -1,7 +1,6 @@
-"""Links that open once, and browsers that stand for a member for as long as they may."""
+"""Links that open once, browsers that stand for a member or the operator, and the last use of a key or a browser."""
 
-from collections.abc import Callable
-
+import msgspec
 import pytest
 
 from aggregates.event import Reason, Scope
@@ -17,11 +16,19 @@ from aggregates.people.acts import (
     StartMembership,
     UseLink,
 )
-from aggregates.people.directory import Directory, Link
-from aggregates.people.entry import SIGN_IN_IDLE_DAYS, signed_in
+from aggregates.people.directory import Directory, Key, Link
+from aggregates.people.entry import (
+    KEPT_MAX,
+    OPERATOR_HOURS,
+    OPERATOR_LINK_SECONDS,
+    SIGN_IN_IDLE_DAYS,
+    Operators,
+    Uses,
+    signed_in,
+)
 from aggregates.times import US_PER_DAY, US_PER_SECOND
 from tests.support.log import named
-from tests.support.people import ACME, BEN, BEN_KEY, EVE, NOW_US, carry_out, company, why
+from tests.support.people import ACME, ANA, ANA_KEY, BEN, BEN_KEY, NOW_US, carry_out, company, why
 
 LINK, BROWSER = link_stream("digest of a link"), sign_in_stream("digest of a cookie")
 END_US = NOW_US + 60 * US_PER_SECOND
@@ -29,87 +36,135 @@ OFFER = OfferLink(link_id=LINK, organization_id=ACME, developer_id=BEN, expires_
 OPEN = OpenSignIn(sign_in_id=BROWSER, organization_id=ACME, developer_id=BEN)
 
 
-# --- links ----------------------------------------------------------------------------------------------------
-
-
-def test_a_link_is_used_once() -> None:
-    directory = company()
-    carry_out(directory, OFFER)
-    assert isinstance(carry_out(directory, UseLink(link_id=LINK)), Link)
-    assert why(carry_out(directory, UseLink(link_id=LINK))) is Reason.CONFLICT
-
-
-def test_a_link_ends_at_its_very_moment() -> None:
+def test_a_link_is_used_once_and_in_time() -> None:
     for at_us, opens in ((END_US - 1, True), (END_US, False)):
         directory = company()
+        assert why(carry_out(directory, UseLink(link_id=LINK))) is Reason.NOT_FOUND
         carry_out(directory, OFFER)
         assert isinstance(carry_out(directory, UseLink(link_id=LINK), at_us), Link) is opens
-
-
-def test_a_link_that_was_never_made_opens_nothing() -> None:
-    assert why(carry_out(company(), UseLink(link_id=LINK))) is Reason.NOT_FOUND
+        assert not opens or why(carry_out(directory, UseLink(link_id=LINK))) is Reason.CONFLICT
 
 
 @pytest.mark.parametrize("begin", [OFFER, OPEN], ids=["a link", "a sign-in"])
-def test_nobody_stands_for_who_is_no_member(begin: OfferLink | OpenSignIn) -> None:
+def test_nobody_stands_for_who_is_no_member_and_none_is_given_twice(begin: OfferLink | OpenSignIn) -> None:
     directory = company()
-    carry_out(directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
+    carry_out(directory, begin)
     assert why(carry_out(directory, begin)) is Reason.CONFLICT
+    left = company()
+    carry_out(left, EndMembership(membership_id=membership_stream(ACME, BEN)))
+    assert why(carry_out(left, begin)) is Reason.CONFLICT
 
 
-def test_the_same_link_or_browser_is_never_given_to_another() -> None:
+def opened() -> Directory:
+    """Ben's browser, by his key."""
     directory = company()
-    carry_out(directory, OFFER)
-    carry_out(directory, OPEN)
-    for again in (OFFER, OPEN):
-        assert why(carry_out(directory, again)) is Reason.CONFLICT
-
-
-# --- browsers -------------------------------------------------------------------------------------------------
-
-
-def _opened(by: str | None = None) -> Directory:
-    directory = company()
-    opened_by = None if by is None else named(by)
-    carry_out(directory, OpenSignIn(sign_in_id=BROWSER, organization_id=ACME, developer_id=BEN, opened_by=opened_by))
+    carry_out(directory, msgspec.structs.replace(OPEN, opened_by=named(BEN_KEY)))
+    found = signed_in(directory, BROWSER, NOW_US)
+    assert found is not None
+    assert found.scope == Scope(ACME, BEN)
+    assert signed_in(directory, sign_in_stream("another cookie"), NOW_US) is None
     return directory
 
 
-def test_a_browser_stands_for_its_member_alone() -> None:
-    found = signed_in(_opened(), BROWSER, NOW_US)
-    assert found is not None
-    assert found.scope == Scope(ACME, BEN)
-    assert found.scope != Scope(ACME, EVE)
-    assert signed_in(_opened(), sign_in_stream("another cookie"), NOW_US) is None
-
-
-ENDINGS: dict[str, Callable[[], PeopleAct]] = {
-    "it is signed out": lambda: EndSignIn(sign_in_id=BROWSER),
-    "its key is revoked": lambda: RevokeKey(credential_id=named(BEN_KEY)),
-    "its member has left": lambda: EndMembership(membership_id=membership_stream(ACME, BEN)),
-}
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_browser_stands_no_longer_once(ending: str) -> None:
-    directory = _opened(BEN_KEY)
-    assert signed_in(directory, BROWSER, NOW_US) is not None
-    carry_out(directory, ENDINGS[ending]())
-    assert signed_in(directory, BROWSER, NOW_US) is None
-
-
-def test_whoever_comes_back_signs_in_again() -> None:
-    directory = _opened()
-    carry_out(directory, EndMembership(membership_id=membership_stream(ACME, BEN)))
-    carry_out(directory, StartMembership(organization_id=ACME, developer_id=BEN))
+@pytest.mark.parametrize(
+    "ending",
+    [
+        pytest.param([EndSignIn(sign_in_id=BROWSER)], id="it is signed out"),
+        pytest.param([RevokeKey(credential_id=named(BEN_KEY))], id="its key is revoked"),
+        pytest.param([EndMembership(membership_id=membership_stream(ACME, BEN))], id="its member has left"),
+        pytest.param(
+            [
+                EndMembership(membership_id=membership_stream(ACME, BEN)),
+                StartMembership(organization_id=ACME, developer_id=BEN),
+            ],
+            id="they came back",
+        ),
+    ],
+)
+def test_a_browser_stands_no_longer_once(ending: list[PeopleAct]) -> None:
+    directory = opened()
+    for act in ending:
+        carry_out(directory, act)
     assert signed_in(directory, BROWSER, NOW_US) is None
 
 
 def test_an_idle_browser_is_signed_out_and_one_that_was_seen_stays() -> None:
-    last_us = NOW_US + SIGN_IN_IDLE_DAYS * US_PER_DAY
-    directory = _opened()
+    last_us, directory = NOW_US + SIGN_IN_IDLE_DAYS * US_PER_DAY, opened()
     assert signed_in(directory, BROWSER, last_us) is not None
     assert signed_in(directory, BROWSER, last_us + 1) is None
     carry_out(directory, SeeSignIn(sign_in_id=BROWSER), last_us)
     assert signed_in(directory, BROWSER, last_us + 1) is not None
     assert signed_in(directory, BROWSER, last_us + SIGN_IN_IDLE_DAYS * US_PER_DAY + 1) is None
+
+
+def test_a_link_opens_once_and_in_time() -> None:
+    operators = Operators()
+    late_us = operators.offer("a", NOW_US)
+    operators.offer("b", NOW_US)
+    assert late_us == NOW_US + OPERATOR_LINK_SECONDS * US_PER_SECOND
+    assert [operators.waits(each, NOW_US) for each in ("a", "a", "unknown")] == [True, True, False]
+    operators.use("a")
+    assert not operators.waits("a", NOW_US)
+    assert not operators.waits("b", late_us)
+
+
+def test_a_browser_stands_until_it_ends_or_its_time_is_over() -> None:
+    operators = Operators()
+    operators.begin("a", NOW_US)
+    operators.begin("b", NOW_US)
+    operators.end("b")
+    assert [operators.stands(each, NOW_US) for each in ("a", "b", "unknown")] == [True, False, False]
+    assert not operators.stands("a", NOW_US + OPERATOR_HOURS * 3_600 * US_PER_SECOND)
+
+
+def test_only_so_many_are_kept() -> None:
+    operators = Operators()
+    for number in range(KEPT_MAX + 1):
+        operators.begin(str(number), NOW_US)
+    assert [operators.stands(each, NOW_US) for each in ("0", "1")] == [False, True]
+
+
+ANAS = named(ANA_KEY)
+
+
+def _key(directory: Directory) -> Key:
+    (found,) = (each for each in directory.all(Key) if each.id == ANAS)
+    return found
+
+
+def test_many_uses_of_a_day_are_one_event() -> None:
+    uses, directory = Uses(), company()
+    for second in range(1_000):
+        uses.note(ANAS, NOW_US + second * US_PER_SECOND)
+    assert uses.shown(_key(directory)).last_used_on == "2026-08-01"
+    (command,) = uses.due(directory)
+    carry_out(directory, command)
+    stream = directory.stream_of(Key, ANAS)
+    assert stream is not None
+    assert (_key(directory).last_used_on, directory.version(stream)) == ("2026-08-01", 2)
+    assert list(uses.due(directory)) == []
+
+
+def test_a_node_that_is_behind_takes_nothing_back() -> None:
+    ahead, behind, directory = Uses(), Uses(), company()
+    ahead.note(ANAS, NOW_US + US_PER_DAY)
+    behind.note(ANAS, NOW_US)
+    (late,) = behind.due(directory)
+    for command in (*ahead.due(directory), late):
+        carry_out(directory, command)
+    assert _key(directory).last_used_on == behind.shown(_key(directory)).last_used_on == "2026-08-02"
+
+
+def test_a_browser_is_seen_once_a_day_until_it_is_signed_out() -> None:
+    uses, directory, browser = Uses(), company(), named("a browser")
+    carry_out(directory, OpenSignIn(sign_in_id=browser, organization_id=ACME, developer_id=ANA))
+    uses.note(browser, NOW_US)
+    assert list(uses.due(directory)) == []
+    for second in range(3):
+        uses.note(browser, NOW_US + US_PER_DAY + second * US_PER_SECOND)
+    (command,) = uses.due(directory)
+    carry_out(directory, command, NOW_US + US_PER_DAY)
+    assert list(uses.due(directory)) == []
+    uses.note(browser, NOW_US + 2 * US_PER_DAY)
+    carry_out(directory, EndSignIn(sign_in_id=browser))
+    assert list(uses.due(directory)) == []

@@ -70,80 +70,41 @@ def stays(directory: Directory, window: Window = WEEK, zone: ZoneInfo = UTC) -> 
     return [(names[stay.developer_id], day(stay.start_us), day(stay.end_us)) for stay in found]
 
 
-@table(
-    ("stayed", "days"),
-    {
-        "a member all week": ([(ANA, MIDNIGHT - DAY, None)], [("ana", 0, 7)]),
-        "days are whole at both ends": ([(ANA, TUESDAY + 15 * HOUR, THURSDAY + HOUR)], [("ana", 1, 4)]),
-        "coming in the last moment of Monday is Monday": ([(ANA, TUESDAY - 1, None)], [("ana", 0, 7)]),
-        "coming in the first moment of Tuesday is Tuesday": ([(ANA, TUESDAY, None)], [("ana", 1, 7)]),
-        "who leaves at midnight was not there that day": ([(ANA, MIDNIGHT, WEDNESDAY)], [("ana", 0, 2)]),
-        "who leaves a moment later was": ([(ANA, MIDNIGHT, WEDNESDAY + 1)], [("ana", 0, 3)]),
-        "a stay of a moment is a day": ([(ANA, TUESDAY, TUESDAY)], [("ana", 1, 2)]),
-        "a stay up to midnight is one day": ([(ANA, TUESDAY - 1, TUESDAY)], [("ana", 0, 1)]),
-    },
-)
-def test_days_are_whole(directory: Directory, stayed: list[Stayed], days: Days) -> None:
-    """A day counts on which somebody was in the team at all."""
+LASTING = (ANA, MIDNIGHT, TUESDAY)
+STAYS: dict[str, tuple[list[Stayed], Days]] = {
+    "a member all week": ([(ANA, MIDNIGHT - DAY, None)], [("ana", 0, 7)]),
+    "days are whole at both ends": ([(ANA, TUESDAY + 15 * HOUR, THURSDAY + HOUR)], [("ana", 1, 4)]),
+    "coming in the last moment of Monday is Monday": ([(ANA, TUESDAY - 1, None)], [("ana", 0, 7)]),
+    "coming in the first moment of Tuesday is Tuesday": ([(ANA, TUESDAY, None)], [("ana", 1, 7)]),
+    "who leaves at midnight was not there that day": ([(ANA, MIDNIGHT, WEDNESDAY)], [("ana", 0, 2)]),
+    "who leaves a moment later was": ([(ANA, MIDNIGHT, WEDNESDAY + 1)], [("ana", 0, 3)]),
+    "a stay of a moment is a day": ([(ANA, TUESDAY, TUESDAY)], [("ana", 1, 2)]),
+    "over before the window began": ([(ANA, MIDNIGHT - 5 * DAY, MIDNIGHT - 3 * DAY)], []),
+    "left at its first midnight": ([(ANA, MIDNIGHT - DAY, MIDNIGHT)], []),
+    "came in its last moment": ([(ANA, NEXT_MONDAY - 1, None)], [("ana", 6, 7)]),
+    "came when it was over": ([(ANA, NEXT_MONDAY, None)], []),
+    "came before and left after it": ([(ANA, MIDNIGHT - DAY, NEXT_MONDAY + DAY)], [("ana", 0, 7)]),
+    "back after a day are two stays": ([LASTING, (ANA, WEDNESDAY, None)], [("ana", 0, 1), ("ana", 2, 7)]),
+    "back on the next day is one stay": ([LASTING, (ANA, TUESDAY, None)], [("ana", 0, 7)]),
+    "the third goes on with the second": (
+        [LASTING, (ANA, THURSDAY, FRIDAY + HOUR), (ANA, FRIDAY + 2 * HOUR, None)],
+        [("ana", 0, 1), ("ana", 3, 7)],
+    ),
+    "a clock that was set back makes no day twice": (
+        [(ANA, MIDNIGHT, FRIDAY), (ANA, TUESDAY, WEDNESDAY)],
+        [("ana", 0, 4)],
+    ),
+    "nor does it change their order": ([(ANA, FRIDAY, None), LASTING], [("ana", 0, 1), ("ana", 4, 7)]),
+    "two members are told apart": ([LASTING, (BEN, MIDNIGHT, None)], [("ana", 0, 1), ("ben", 0, 7)]),
+    "a stay without a membership counts for itself": ([(EVE, TUESDAY, None)], [("eve", 1, 7)]),
+}
+
+
+@table(("stayed", "days"), STAYS)
+def test_days_of_a_stay_are_whole_and_cut_to_the_window(directory: Directory, stayed: list[Stayed], days: Days) -> None:
+    """A day counts on which somebody was in the team at all; stays that meet are joined, so no two overlap."""
     come_and_go(directory, *stayed)
-    assert stays(directory) == days
-
-
-@table(
-    ("stayed", "days"),
-    {
-        "over before the window began": ([(ANA, MIDNIGHT - 5 * DAY, MIDNIGHT - 3 * DAY)], []),
-        "left at its first midnight": ([(ANA, MIDNIGHT - DAY, MIDNIGHT)], []),
-        "left a moment after it": ([(ANA, MIDNIGHT - DAY, MIDNIGHT + 1)], [("ana", 0, 1)]),
-        "came in its last moment": ([(ANA, NEXT_MONDAY - 1, None)], [("ana", 6, 7)]),
-        "came when it was over": ([(ANA, NEXT_MONDAY, None)], []),
-        "came before and left after it": ([(ANA, MIDNIGHT - DAY, NEXT_MONDAY + DAY)], [("ana", 0, 7)]),
-    },
-)
-def test_stays_are_cut_to_the_window(directory: Directory, stayed: list[Stayed], days: Days) -> None:
-    come_and_go(directory, *stayed)
-    assert stays(directory) == days
-
-
-@table(
-    ("stayed", "days"),
-    {
-        "back after a day are two stays": (
-            [(ANA, MIDNIGHT, TUESDAY), (ANA, WEDNESDAY, None)],
-            [("ana", 0, 1), ("ana", 2, 7)],
-        ),
-        "back on the same day is one stay": (
-            [(ANA, MIDNIGHT, TUESDAY + HOUR), (ANA, TUESDAY + 2 * HOUR, None)],
-            [("ana", 0, 7)],
-        ),
-        "back on the next day is one stay": ([(ANA, MIDNIGHT, TUESDAY), (ANA, TUESDAY, None)], [("ana", 0, 7)]),
-        "the third goes on with the second": (
-            [(ANA, MIDNIGHT, TUESDAY + HOUR), (ANA, THURSDAY, FRIDAY + HOUR), (ANA, FRIDAY + 2 * HOUR, None)],
-            [("ana", 0, 2), ("ana", 3, 7)],
-        ),
-        "a clock that was set back makes no day twice": (
-            [(ANA, MIDNIGHT, FRIDAY), (ANA, TUESDAY, WEDNESDAY)],
-            [("ana", 0, 4)],
-        ),
-        "nor does it cut the stay before": (
-            [(ANA, MIDNIGHT, TUESDAY), (ANA, WEDNESDAY, FRIDAY + DAY), (ANA, THURSDAY, FRIDAY)],
-            [("ana", 0, 1), ("ana", 2, 5)],
-        ),
-        "nor does it change their order": (
-            [(ANA, FRIDAY, None), (ANA, MIDNIGHT, TUESDAY)],
-            [("ana", 0, 1), ("ana", 4, 7)],
-        ),
-    },
-)
-def test_who_comes_back(directory: Directory, stayed: list[Stayed], days: Days) -> None:
-    """Stays that meet are joined, so no two overlap and none adjoins another."""
-    come_and_go(directory, *stayed)
-    assert stays(directory) == days
-
-
-def test_two_members_are_told_apart(directory: Directory) -> None:
-    come_and_go(directory, (ANA, MIDNIGHT, TUESDAY), (BEN, MIDNIGHT, None), (ANA, TUESDAY, WEDNESDAY))
-    assert sorted(stays(directory)) == [("ana", 0, 2), ("ben", 0, 7)]
+    assert sorted(stays(directory)) == days
 
 
 @table(
@@ -169,12 +130,6 @@ def test_who_joins_the_organization_again_is_in_no_team_of_it(directory: Directo
     told(directory, StartMembership(organization_id=ACME, developer_id=BEN), WEDNESDAY + HOUR)
     assert directory.teams_of(Scope(ACME, BEN)) == []
     assert stays(directory) == [("ben", 0, 2)]
-
-
-def test_a_stay_without_a_membership_counts_for_itself(directory: Directory) -> None:
-    """Eve never belonged to Acme; the log says that she was in its team."""
-    come_and_go(directory, (EVE, TUESDAY, None))
-    assert stays(directory) == [("eve", 1, 7)]
 
 
 def test_another_team_is_another_matter(directory: Directory) -> None:
