@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from aggregates.reading.readings import ResponseReading
-from aggregates.turns.turn import IDLE_US, CapturedResponse, ModelUsage, Turn, active_by_turns_us, active_us
+from aggregates.turns.turn import CapturedResponse, ModelUsage, Turn, active_by_turns_us, active_us
 from aggregates.turns.turns import Capture, CaptureKind, PlacedObservation, build_turns
 from tests.support.stages import DAY, MINUTE, answer, capture, prompt, response, seen, tool, uuid
 
@@ -182,9 +180,6 @@ def test_a_responses_numbers_stand_in_where_no_request_log_covers_the_turn(
     assert [row.model for row in logged.work.usage] == ["sonnet"]
 
 
-_instants = st.lists(st.integers(0, 100 * MINUTE), max_size=30)
-
-
 @pytest.mark.parametrize(
     ("minutes", "active"),
     [
@@ -201,21 +196,6 @@ _instants = st.lists(st.integers(0, 100 * MINUTE), max_size=30)
 def test_gaps_over_five_minutes_are_not_active(minutes: list[float], active: int) -> None:
     """Whatever the order, and however often one moment is told."""
     assert active_us(int(minute * MINUTE) for minute in minutes) == active * MINUTE
-
-
-@given(_instants, st.integers(0, 100 * MINUTE))
-def test_one_more_moment_never_takes_activity_away(instants: list[int], more: int) -> None:
-    """It only ever bridges a gap or lengthens the whole."""
-    assert active_us(instants) <= active_us([*instants, more])
-
-
-@given(_instants)
-def test_nobody_is_active_for_longer_than_from_first_to_last(instants: list[int]) -> None:
-    """All of it where no gap is too long."""
-    whole = max(instants, default=0) - min(instants, default=0)
-    assert 0 <= active_us(instants) <= whole
-    if whole <= IDLE_US:
-        assert active_us(instants) == whole
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Turns: which captures are one prompt, what belongs to it, and how it opens, on each side of every bound."""
 
+import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,9 +10,11 @@ from msgspec.structs import replace
 
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.readings import BUTTON, PromptReading
+from aggregates.records.record import RecordKind
 from aggregates.turns.turn import CapturedResponse, Opening, Turn
-from aggregates.turns.turns import Aliases, Capture, PlacedObservation, build_turns, join_captures
+from aggregates.turns.turns import Aliases, Capture, CaptureKind, PlacedObservation, build_turns, join_captures
 from tests.support.stages import DAY, MINUTE, SECOND, capture, prompt, seen, tool, uuid
+from tests.support.tables import table
 
 SESSION = "session"
 CLEAR = prompt(navigational="command", clears=True)
@@ -25,62 +28,45 @@ def groups(captures: Sequence[Capture], taken: frozenset[str] = frozenset()) -> 
     return [[each.position for each in group.captures] for group in join_captures(captures, taken)]
 
 
-@pytest.mark.parametrize(
-    ("captures", "joined"),
-    [
-        pytest.param([capture(1), capture(2, "log", at_us=2 * MINUTE)], [[1, 2]], id="same text, two minutes later"),
-        pytest.param([capture(1), capture(2, "log", at_us=2 * MINUTE + 1)], [[1], [2]], id="same text, later still"),
-        pytest.param([capture(1, "log"), capture(2, at_us=2 * MINUTE)], [[1, 2]], id="the agent's log came first"),
-        pytest.param([capture(1), capture(2, "transcript"), capture(3, "log")], [[3, 1, 2]], id="one of each kind"),
-        pytest.param([capture(1), capture(2, at_us=SECOND)], [[1], [2]], id="two of one kind"),
-        pytest.param([capture(1), capture(2, "log", text="Add a test")], [[1], [2]], id="different texts"),
-        pytest.param([capture(1, text=None), capture(2, "log", text=None)], [[1], [2]], id="no texts"),
-        pytest.param(
-            [capture(1, host="p"), capture(2, "log", host="p", text=None, at_us=DAY)],
-            [[1, 2]],
-            id="the same prompt id, a day later",
-        ),
-        pytest.param(
-            [capture(1, host="p"), capture(2, host="p", at_us=SECOND)], [[1], [2]], id="the same id, one kind"
-        ),
-        pytest.param(
-            [capture(1, host="p"), capture(2, "log", host="q")], [[1], [2]], id="different ids, the same text"
-        ),
-        pytest.param(
-            [capture(1, host="p"), capture(2, "log", at_us=SECOND)], [[1, 2]], id="the later one without an id"
-        ),
-        pytest.param(
-            [capture(1), capture(2, "log", host="p", at_us=SECOND)], [[1, 2]], id="the earlier one without an id"
-        ),
-        pytest.param(
-            [capture(1), capture(2, "log", host="p", at_us=1), capture(3, "transcript", host="q", at_us=2)],
-            [[1, 2], [3]],
-            id="an id that came with the log keeps another out",
-        ),
-        pytest.param(
-            [capture(1), capture(2, at_us=MINUTE), capture(3, "log", at_us=MINUTE), capture(4, "log", at_us=MINUTE)],
-            [[1, 3], [4, 2]],
-            id="a text sent twice, one by one",
-        ),
-        pytest.param(
-            [capture(1), capture(2, "transcript", at_us=2 * MINUTE), capture(3, "log", at_us=3 * MINUTE)],
-            [[1, 2], [3]],
-            id="the two minutes are counted from the first capture",
-        ),
-        pytest.param(
-            [capture(1, host="p", text="a"), capture(2, host="p", text="b", at_us=1), capture(3, "log", host="p")],
-            [[3, 1], [2]],
-            id="a prompt id used twice joins the first prompt",
-        ),
-        pytest.param(
-            [capture(1, "log", at_us=5), capture(2, text="b", at_us=4)], [[2], [1]], id="prompts come in time order"
-        ),
-    ],
+KINDS: dict[str, CaptureKind] = {"p": "plugin", "t": "transcript", "l": "log"}
+
+
+def captured(told: str) -> list[Capture]:
+    """Of each word a number and a kind, then `@` seconds, `#` the prompt id and `=` another text; `=-`: none."""
+    found = []
+    for number, kind, seconds, host, text in re.findall(r"(\d)([ptl])(?:@([\d.]+))?(?:#(\w))?(?:=(\S+))?", told):
+        said = None if text == "-" else text or "Add a flag"
+        at_us = round(float(seconds or 0) * SECOND)
+        found.append(capture(int(number), KINDS[kind], at_us=at_us, host=host or None, text=said))
+    return found
+
+
+@table(
+    ("told", "joined"),
+    {
+        "same text, two minutes later": ("1p 2l@120", "12"),
+        "same text, later still": ("1p 2l@120.000001", "1 2"),
+        "the agent's log came first": ("1l 2p@120", "12"),
+        "one of each kind": ("1p 2t 3l", "312"),
+        "two of one kind": ("1p 2p@1", "1 2"),
+        "different texts": ("1p 2l=b", "1 2"),
+        "no texts": ("1p=- 2l=-", "1 2"),
+        "the same prompt id, a day later": ("1p#p 2l@86400#p=-", "12"),
+        "the same id, one kind": ("1p#p 2p@1#p", "1 2"),
+        "different ids, the same text": ("1p#p 2l#q", "1 2"),
+        "the later one without an id": ("1p#p 2l@1", "12"),
+        "the earlier one without an id": ("1p 2l@1#p", "12"),
+        "an id that came with the log keeps another out": ("1p 2l@1#p 3t@2#q", "12 3"),
+        "a text sent twice, one by one": ("1p 2p@60 3l@60 4l@60", "13 42"),
+        "the two minutes are counted from the first capture": ("1p 2t@120 3l@180", "12 3"),
+        "a prompt id used twice joins the first prompt": ("1p#p=a 2p@1#p=b 3l#p", "31 2"),
+        "prompts come in time order": ("1l@5 2p@4=b", "2 1"),
+    },
 )
-def test_captures_of_one_prompt_are_joined(captures: list[Capture], joined: list[list[int]]) -> None:
+def test_captures_of_one_prompt_are_joined(told: str, joined: str) -> None:
     """By the id they name, else by the same text within two minutes, never two of a kind; in any order of arrival."""
-    assert groups(captures) == joined
-    assert groups(captures[::-1]) == joined
+    wanted = [[int(number) for number in group] for group in joined.split()]
+    assert groups(captured(told)) == groups(captured(told)[::-1]) == wanted
 
 
 def test_a_prompt_id_of_an_earlier_turn_joins_nothing_anymore() -> None:
@@ -258,86 +244,56 @@ def test_turns_of_one_moment_are_ordered_by_their_ids() -> None:
     assert ids == sorted(turn_id_from_capture(uuid(n)) for n in range(6))
 
 
-END, LATE_CLEAR = seen("session_end", 5 * MINUTE), seen("session_start", 6 * MINUTE, source="clear")
-Course = list[tuple[Opening | None, Literal["clear", "end"] | None, int | None]]
-CALM: Course = [("start", None, None), (None, None, None), (None, None, None)]
-ENDED: Course = [("start", "end", 5), ("end", None, None), (None, None, None)]
-CLEARED: Course = [("start", "clear", 5), ("clear", None, None), (None, None, None)]
-CLEARED_BY_PROMPT: Course = [("start", "clear", 10), ("clear", None, None), (None, None, None)]
+def reported(told: str) -> list[PlacedObservation]:
+    """Of each word what a session did, `:` why and `@` in which second."""
+    words = (word.partition("@") for word in told.split())
+    kinds: dict[str, RecordKind] = {"start": "session_start", "end": "session_end", "compacts": "compaction"}
+    pairs = ((*what.partition(":")[::2], round(float(seconds) * SECOND)) for what, _, seconds in words)
+    return [seen(kinds[what], at_us, source=source or None) for what, source, at_us in pairs]
 
 
-@pytest.mark.parametrize(
-    ("clearing", "reports", "course"),
-    [
-        pytest.param(None, [], CALM, id="nothing was said: one opening"),
-        pytest.param(None, [END], ENDED, id="an end opens the next"),
-        pytest.param(None, [seen("session_end", 5 * MINUTE, source="logout")], ENDED, id="an end for another reason"),
-        pytest.param(None, [seen("session_end", 5 * MINUTE, source="clear")], CLEARED, id="an end by a clear"),
-        pytest.param(None, [seen("session_start", 5 * MINUTE, source="clear")], CLEARED, id="a start by a clear"),
-        pytest.param(None, [seen("session_start", 5 * MINUTE, source="resume")], CALM, id="a session that is resumed"),
-        pytest.param(None, [seen("session_start", 5 * MINUTE, source="compact")], CALM, id="a compacted session"),
-        pytest.param(None, [seen("compaction", 5 * MINUTE, source="clear")], CALM, id="a compaction"),
-        pytest.param(None, [END, LATE_CLEAR], ENDED, id="of two in one gap the first"),
-        pytest.param(
-            None,
-            [seen("session_end", 10 * MINUTE)],
-            [("start", None, None), (None, "end", 10), ("end", None, None)],
-            id="an end at the moment of a prompt",
-        ),
-        pytest.param(
-            None,
-            [seen("session_end", DAY)],
-            [("start", None, None), (None, None, None), (None, "end", 24 * 60)],
-            id="an end after all opens nothing",
-        ),
-        pytest.param(None, [seen("session_end", -1)], CALM, id="an end before all closes nothing"),
-        pytest.param(1, [], CLEARED_BY_PROMPT, id="a clearing prompt"),
-        pytest.param(
-            1, [seen("session_start", 11 * MINUTE, source="clear")], CLEARED_BY_PROMPT, id="a clear told twice"
-        ),
-        pytest.param(
-            1,
-            [END],
-            [("start", "end", 5), ("clear", None, None), (None, None, None)],
-            id="an end and then a clearing prompt",
-        ),
-        pytest.param(
-            1,
-            [seen("session_end", 11 * MINUTE)],
-            [("start", "clear", 10), ("clear", "end", 11), ("end", None, None)],
-            id="a clearing prompt and then an end",
-        ),
-        pytest.param(
-            None,
-            [END, seen("session_start", 5 * MINUTE + 5 * SECOND, source="clear")],
-            CLEARED,
-            id="an end, and the clear that led to it",
-        ),
-        pytest.param(
-            1,
-            [seen("session_end", 10 * MINUTE - 5 * SECOND)],
-            [("start", "clear", 9), ("end", "end", 10), ("end", None, None)],
-            id="an end, and the prompt that led to it",
-        ),
-        pytest.param(
-            1,
-            [seen("session_end", 10 * MINUTE - 5 * SECOND - 1)],
-            [("start", "end", 9), ("clear", None, None), (None, None, None)],
-            id="an end and a clearing prompt later on",
-        ),
-        pytest.param(0, [], CALM, id="a clearing prompt that is the first"),
-    ],
+CALM, ENDED, CLEARED, BY_PROMPT = (
+    "start - -",
+    "start/end@300 end -",
+    "start/clear@300 clear -",
+    "start/clear@600 clear -",
+)
+
+
+@table(
+    ("clearing", "told", "course"),
+    {
+        "nothing was said: one opening": (None, "", CALM),
+        "an end opens the next": (None, "end@300", ENDED),
+        "an end for another reason": (None, "end:logout@300", ENDED),
+        "an end by a clear": (None, "end:clear@300", CLEARED),
+        "a start by a clear": (None, "start:clear@300", CLEARED),
+        "a session that is resumed": (None, "start:resume@300", CALM),
+        "a compaction": (None, "compacts:clear@300", CALM),
+        "of two in one gap the first": (None, "end@300 start:clear@360", ENDED),
+        "an end at the moment of a prompt": (None, "end@600", "start -/end@600 end"),
+        "an end after all opens nothing": (None, "end@86400", "start - -/end@86400"),
+        "an end before all closes nothing": (None, "end@-1", CALM),
+        "a clearing prompt": (1, "", BY_PROMPT),
+        "a clear told twice": (1, "start:clear@660", BY_PROMPT),
+        "an end and then a clearing prompt": (1, "end@300", "start/end@300 clear -"),
+        "a clearing prompt and then an end": (1, "end@660", "start/clear@600 clear/end@660 end"),
+        "an end, and the clear that led to it": (None, "end@300 start:clear@305", CLEARED),
+        "an end, and the prompt that led to it": (1, "end@595", "start/clear@595 end/end@600 end"),
+        "an end and a clearing prompt later on": (1, "end@594.999999", "start/end@594 clear -"),
+        "a clearing prompt that is the first": (0, "", CALM),
+    },
 )
 def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
-    clearing: int | None, reports: list[PlacedObservation], course: Course
+    clearing: int | None, told: str, course: str
 ) -> None:
     """Prompts at 0, 10 and 20 minutes. No turn is ever closed before it began: arcs rest on that."""
     captures = [
         capture(n, text=str(n), at_us=n * 10 * MINUTE, reading=CLEAR if n == clearing else prompt()) for n in range(3)
     ]
-    turns = turns_of(captures, reports)
-    closings = [None if turn.closed_us is None else turn.closed_us // MINUTE for turn in turns]
-    assert [(t.opening, t.closed_by, us) for t, us in zip(turns, closings, strict=True)] == course
+    turns = turns_of(captures, reported(told))
+    closings = ["" if turn.closed_us is None else f"/{turn.closed_by}@{turn.closed_us // SECOND}" for turn in turns]
+    assert [f"{turn.opening or '-'}{closing}" for turn, closing in zip(turns, closings, strict=True)] == course.split()
     assert all(turn.closed_us is None or turn.closed_us >= turn.started_us for turn in turns)
 
 
@@ -345,8 +301,7 @@ def test_a_clear_or_an_end_closes_the_turn_before_and_opens_the_next(
 def test_how_a_tail_opens_is_as_known(known: Opening | None) -> None:
     """What was said before the tail is not at hand; a later turn opens as seen."""
     captures = [capture(n, text=str(n), at_us=n * 10 * MINUTE) for n in range(2)]
-    reports = [END]
-    turns, _ = build_turns(SESSION, captures, {}, reports, openings={turn_id_from_capture(uuid(0)): known})
+    turns, _ = build_turns(SESSION, captures, {}, reported("end@300"), openings={turn_id_from_capture(uuid(0)): known})
     assert [turn.opening for turn in turns] == [known, "end"]
 
 
