@@ -11,20 +11,8 @@ import msgspec
 from aggregates.event import DeveloperEvent, Event
 from aggregates.ids import membership_stream
 from aggregates.people import acts as people
-from aggregates.people.directory import (
-    Claim,
-    Developer,
-    Directory,
-    ForgetRequest,
-    Identity,
-    Key,
-    Link,
-    Membership,
-    Organization,
-    SignIn,
-    Team,
-    TeamMembership,
-)
+from aggregates.people import directory as records
+from aggregates.people.directory import Directory
 from aggregates.prices.catalog import RequestsRepriced
 from aggregates.reports.events import BackfillRequested
 from aggregates.retained import DeveloperForgotten, ForgetOrdered
@@ -62,7 +50,17 @@ TOPICS = tuple(each.TOPIC for each in WORDS)
 _NAMED_APART = frozenset(
     {"received_at_us", "by", "organization_id", "developer_id", "key_digest", "administered", "forgotten"}
 )
-_Subject = Organization | Developer | Membership | Team | TeamMembership | Key | Link | Identity | SignIn
+_Subject = (
+    records.Organization
+    | records.Developer
+    | records.Membership
+    | records.Team
+    | records.TeamMembership
+    | records.Key
+    | records.Link
+    | records.Identity
+    | records.SignIn
+)
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,12 +95,12 @@ def _act(told: Told, directory: Directory) -> Act:
     by: UUID | None = getattr(event, "by", None)
     values = msgspec.structs.asdict(event)
     developer_id = values.get("developer_id") or getattr(subject, "developer_id", None)
-    team = directory.get(Team, subject.team_id) if isinstance(subject, TeamMembership) else None
+    team = directory.get(records.Team, subject.team_id) if isinstance(subject, records.TeamMembership) else None
     organization_id = values.get("organization_id") or getattr(team or subject, "organization_id", None)
     about = [] if developer_id is None else [directory.name_of(developer_id) or str(developer_id)]
-    if isinstance(subject, Key):
+    if isinstance(subject, records.Key):
         about += [f"{subject.key_start}…", *filter(None, [subject.name])]
-    elif isinstance(named := team or subject, Organization | Team):
+    elif isinstance(named := team or subject, records.Organization | records.Team):
         about.append(named.name)
     return Act(
         position=told.position,
@@ -123,10 +121,10 @@ def _subject(told: Told, directory: Directory) -> _Subject | None:
     if isinstance(event, DeveloperEvent | BackfillRequested | RequestsRepriced):
         return None
     found = directory.record(told.stream_id)
-    if isinstance(found, Claim):
-        stream = directory.stream_of(Key, found.id) or found.id
+    if isinstance(found, records.Claim):
+        stream = directory.stream_of(records.Key, found.id) or found.id
         found = directory.record(stream)
-    return None if isinstance(found, ForgetRequest | Claim) else found
+    return None if isinstance(found, records.ForgetRequest | records.Claim) else found
 
 
 def within(found: Iterable[Act], organization_id: UUID, directory: Directory) -> list[Act]:
@@ -137,6 +135,6 @@ def within(found: Iterable[Act], organization_id: UUID, directory: Directory) ->
         if act.organization_id is not None or act.developer_id is None:
             return act.organization_id == wanted
         stream = membership_stream(organization_id, UUID(act.developer_id))
-        return directory.get(Membership, stream) is not None
+        return directory.get(records.Membership, stream) is not None
 
     return [each for each in found if is_of(each)]

@@ -12,15 +12,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from aggregates import retained
+from aggregates.capture import decide as capture
 from aggregates.capture import events as captures
-from aggregates.capture.decide import (
-    CaptureState,
-    capture_streams,
-    cleaned,
-    cleared,
-    decide_capture,
-    evolve_capture,
-)
 from aggregates.event import Command, Context, Decision, Done, Event, Exists, Streams, Words, events_of, origin
 from aggregates.ids import forget_stream, overrides_stream
 from aggregates.judging import rubric
@@ -43,7 +36,7 @@ AnyCommand = SentCommand | Override | reports.ReportEvent
 def touched_streams(command: AnyCommand) -> tuple[UUID, ...]:
     match command:
         case captures.CaptureCommand():
-            return capture_streams(command)
+            return capture.capture_streams(command)
         case reports.ReportEvent():
             return (command.report_id,)
         case ForgetDeveloper():
@@ -66,14 +59,14 @@ def required_streams(command: AnyCommand) -> tuple[UUID, ...]:
 def decide(command: AnyCommand, streams: Streams, context: Context) -> Decision:
     """What follows from a command; what its events tell unsealed is bounded and holds no secrets."""
     decision = _decided(command, streams, context)
-    events = tuple((stream, cleared(event, context)) for stream, event in decision.events)
+    events = tuple((stream, capture.cleared(event, context)) for stream, event in decision.events)
     return replace(decision, events=events)
 
 
 def _decided(command: AnyCommand, streams: Streams, context: Context) -> Decision:
     match command:
         case captures.CaptureCommand():
-            return decide_capture(command, streams, context)
+            return capture.decide_capture(command, streams, context)
         case EditTitle():
             return _edit_title(command, context)
         case Override():
@@ -98,19 +91,19 @@ def _edit_title(command: EditTitle, context: Context) -> Decision:
     edited = TitleEdited(
         **origin(command, context.now_us),
         turn_id=command.turn_id,
-        title=Words(cleaned(command.title, context).text),
-        summary=None if summary is None else Words(cleaned(summary, context).text),
+        title=Words(capture.cleaned(command.title, context).text),
+        summary=None if summary is None else Words(capture.cleaned(summary, context).text),
     )
     return Decision(((overrides_stream(command.developer_id), edited),), Done(True, command.turn_id))
 
 
-StreamState = CaptureState | ReportState | Exists
+StreamState = capture.CaptureState | ReportState | Exists
 
 
 def evolve(state: StreamState | None, event: Event) -> StreamState:
     if isinstance(event, reports.ReportEvent):
         return evolve_report(state if isinstance(state, ReportState) else None, event) or Exists()
-    return evolve_capture(state, event) or state or Exists()
+    return capture.evolve_capture(state, event) or state or Exists()
 
 
 # Facts are never changed. A field that is added with a default needs nothing here. Anything more raises the event's

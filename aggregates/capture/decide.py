@@ -13,14 +13,6 @@ from msgspec import inspect
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.capture.events import (
-    AnyCapture,
-    CaptureMetrics,
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    ResponseContent,
-)
 from aggregates.event import (
     Command,
     Context,
@@ -77,8 +69,8 @@ def evolve_capture(state: object, event: Event) -> CaptureState | None:
 _PROVENANCE = ("cost_catalog_revision", "cost_kind")
 
 
-def capture_streams(command: AnyCapture) -> tuple[UUID, ...]:
-    if isinstance(command, CaptureResponse):
+def capture_streams(command: events.AnyCapture) -> tuple[UUID, ...]:
+    if isinstance(command, events.CaptureResponse):
         operation_id = command.response_operation_id
         operations = () if operation_id is None else (operation_stream(command.developer_id, operation_id),)
         return command.prompt_id, *operations
@@ -88,22 +80,22 @@ def capture_streams(command: AnyCapture) -> tuple[UUID, ...]:
     return own, session_stream(session_id), attempt_stream(command.developer_id, session_id)
 
 
-def _own_stream(command: CapturePrompt | CaptureRecords | CaptureMetrics) -> UUID:
-    if isinstance(command, CapturePrompt):
+def _own_stream(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics) -> UUID:
+    if isinstance(command, events.CapturePrompt):
         return command.prompt_id
     digest = blake2b(digest_size=16)
-    for each in command.records if isinstance(command, CaptureRecords) else command.points:
+    for each in command.records if isinstance(command, events.CaptureRecords) else command.points:
         digest.update(each.record_id.encode() + b"\x1f")
     return batch_stream(command.developer_id, command.agent_session_id or "", digest.hexdigest())
 
 
-def decide_capture(command: AnyCapture, streams: Streams, context: Context) -> Decision:
+def decide_capture(command: events.AnyCapture, streams: Streams, context: Context) -> Decision:
     """An exact retry finds its stream taken; a session of another scope refuses every capture."""
-    if isinstance(command, CaptureResponse):
+    if isinstance(command, events.CaptureResponse):
         return _decide_response(command, streams, context)
     stream = _own_stream(command)
     known = streams.get(stream)
-    if isinstance(command, CapturePrompt) and isinstance(known, PromptState):
+    if isinstance(command, events.CapturePrompt) and isinstance(known, PromptState):
         digest = context.digester.digest(command.text)
         sent = cleared(PromptState(command.scope, command.agent_session_id, command.source, digest), context)
         if replace(known, answer=None) != sent:
@@ -141,13 +133,13 @@ def _claim(command: Command, session_id: str | None, streams: Streams, context: 
     return Decision(() if attempt in streams else ((attempt, attempted),), refusal)
 
 
-def _captured(command: CapturePrompt | CaptureRecords | CaptureMetrics, context: Context) -> Event:
+def _captured(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics, context: Context) -> Event:
     match command:
-        case CaptureRecords():
+        case events.CaptureRecords():
             kind = events.TracesCaptured if command.signal == "traces" else events.RecordsCaptured
             raw = None if command.raw is None else Words(command.raw)
             return kind(**_told(kind, command, context, words=Words(command.words), raw=raw))
-        case CaptureMetrics():
+        case events.CaptureMetrics():
             return events.MetricsCaptured(**_told(events.MetricsCaptured, command, context, raw=Words(command.raw)))
     text, redactions = cleaned(command.text, context)
     cwd, metadata = command.cwd, command.metadata_json
@@ -173,7 +165,7 @@ def _shared(kind: type[msgspec.Struct], told_by: type[msgspec.Struct]) -> tuple[
     return tuple(name for name in kind.__struct_fields__ if name in told_by.__struct_fields__)
 
 
-def _decide_response(command: CaptureResponse, streams: Streams, context: Context) -> Decision:
+def _decide_response(command: events.CaptureResponse, streams: Streams, context: Context) -> Decision:
     """An identical retry may fill missing provenance; a differing one keeps the first values."""
     prompt_id, operation_id = command.prompt_id, command.response_operation_id
     prompt = streams.get(prompt_id)
@@ -209,10 +201,10 @@ def _decide_response(command: CaptureResponse, streams: Streams, context: Contex
     return Decision(claim, Done(False, prompt_id))
 
 
-def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:
+def _prompt_answered(command: events.CaptureResponse, prompt: PromptState, digest: bytes, context: Context) -> Event:
     content, kind = command.content, events.PromptAnswered
     text, redactions = (None, {}) if content.response_text is None else cleaned(content.response_text, context)
-    figures = {name: getattr(content, name) for name in _shared(kind, ResponseContent)}
+    figures = {name: getattr(content, name) for name in _shared(kind, events.ResponseContent)}
     figures["elapsed_ms"] = None if content.elapsed_ms is None else round(content.elapsed_ms)
     return kind(
         **_told(kind, command, context, **figures),
@@ -224,12 +216,12 @@ def _prompt_answered(command: CaptureResponse, prompt: PromptState, digest: byte
     )
 
 
-def canonical_bytes(content: ResponseContent) -> bytes:
+def canonical_bytes(content: events.ResponseContent) -> bytes:
     """RFC 8785 JSON, absent fields null. `ValueError`: an integer beyond 2**53, a lone surrogate."""
     return rfc8785.dumps(msgspec.structs.asdict(content))
 
 
-def content_hash(content: ResponseContent) -> str:
+def content_hash(content: events.ResponseContent) -> str:
     """SHA-256, lower-case hex: what `response_content_hash` must equal."""
     return sha256(canonical_bytes(content)).hexdigest()
 

@@ -13,18 +13,9 @@ import msgspec
 
 from aggregates.event import Mendable, Scope
 from aggregates.ids import claim_stream, credential_stream, identity_stream
+from aggregates.people import directory as records
 from aggregates.people.acts import NoteKeyUse, Role, SeeSignIn
-from aggregates.people.directory import (
-    Access,
-    Claim,
-    Developer,
-    Directory,
-    Identity,
-    Key,
-    Link,
-    Membership,
-    SignIn,
-)
+from aggregates.people.directory import Directory
 from aggregates.times import US_PER_DAY, US_PER_SECOND, iso, parse_instant
 
 DAY_CHARACTERS = 10
@@ -42,17 +33,17 @@ class Uses:
     def note(self, id_: UUID, now_us: int) -> None:
         self._days[id_] = max(now_us // US_PER_DAY, self._days.get(id_, 0))
 
-    def shown(self, key: Key) -> Key:
+    def shown(self, key: records.Key) -> records.Key:
         """The key with its newest day, whether or not the log has it yet."""
         day = self._day(key.id)
         return key if day <= (key.last_used_on or "") else msgspec.structs.replace(key, last_used_on=day)
 
     def due(self, directory: Directory) -> Iterator[NoteKeyUse | SeeSignIn]:
         """What the log does not know yet: at most one for each of them and day."""
-        for key in directory.all(Key):
+        for key in directory.all(records.Key):
             if (day := self._day(key.id)) > (key.last_used_on or ""):
                 yield NoteKeyUse(credential_id=key.id, last_used_on=day)
-        for browser in directory.all(SignIn):
+        for browser in directory.all(records.SignIn):
             if not browser.ended and self._day(browser.id) > browser.seen_at[:DAY_CHARACTERS]:
                 yield SeeSignIn(sign_in_id=browser.id)
 
@@ -77,7 +68,7 @@ class NotProven(Mendable):
 
 def developer_behind(account: Account, directory: Directory) -> UUID:
     """A link stands before an address, which somebody else may get one day. Raises `NotProven`."""
-    linked = directory.get(Identity, account.identity_id)
+    linked = directory.get(records.Identity, account.identity_id)
     if linked is not None and not linked.ended:
         return linked.developer_id
     if account.email is None:
@@ -85,24 +76,24 @@ def developer_behind(account: Account, directory: Directory) -> UUID:
     known = with_email(directory, account.email)
     if known is None:
         raise NotProven("nobody here has the e-mail address of your account")
-    others = (each for each in directory.all(Identity) if not each.ended and each.developer_id == known.id)
+    others = (each for each in directory.all(records.Identity) if not each.ended and each.developer_id == known.id)
     if any(each.issuer == account.issuer for each in others):
         raise NotProven("another account is linked to the developer of this e-mail address")
     return known.id
 
 
-def with_email(directory: Directory, email: str) -> Developer | None:
+def with_email(directory: Directory, email: str) -> records.Developer | None:
     """Whose address it is, in whatever case of ASCII; letters that only look alike are others."""
     wanted = email.lower()
-    everybody = directory.all(Developer) if email.isascii() else ()
+    everybody = directory.all(records.Developer) if email.isascii() else ()
     return next(
         (each for each in everybody if each.email and each.email.isascii() and each.email.lower() == wanted), None
     )
 
 
-def membership_of(directory: Directory, developer_id: UUID) -> Membership | None:
+def membership_of(directory: Directory, developer_id: UUID) -> records.Membership | None:
     """The oldest of a developer's current memberships."""
-    current = (each for each in directory.all(Membership) if each.active and each.developer_id == developer_id)
+    current = (each for each in directory.all(records.Membership) if each.active and each.developer_id == developer_id)
     return next(current, None)
 
 
@@ -111,7 +102,7 @@ class Principal(msgspec.Struct, frozen=True):
 
     scope: Scope
     role: Role
-    key: Key | None = None
+    key: records.Key | None = None
 
 
 class KeyRefusal(Enum):
@@ -122,7 +113,7 @@ class KeyRefusal(Enum):
 
 def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principal | KeyRefusal:
     """Whose key it is, as things stand now: the key's own life first, then the membership it stands for."""
-    key = directory.get(Key, credential_stream(key_digest))
+    key = directory.get(records.Key, credential_stream(key_digest))
     if key is None:
         return KeyRefusal.UNKNOWN
     if not _opens(key, now_us):
@@ -134,60 +125,62 @@ def authenticate(directory: Directory, key_digest: str, now_us: int) -> Principa
 SIGN_IN_IDLE_DAYS = 14  # a browser that was not seen for longer signs in again
 
 
-def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> SignIn | None:
+def signed_in(directory: Directory, sign_in_id: UUID, now_us: int) -> records.SignIn | None:
     """The sign-in, where it stands now: neither ended nor idle, its key good, its developer a member."""
-    found = directory.get(SignIn, sign_in_id)
+    found = directory.get(records.SignIn, sign_in_id)
     if found is None or found.ended or now_us - parse_instant(found.seen_at) > SIGN_IN_IDLE_DAYS * US_PER_DAY:
         return None
     if found.opened_by is not None:
-        stream = directory.stream_of(Key, found.opened_by)
-        key = None if stream is None else directory.get(Key, stream)
+        stream = directory.stream_of(records.Key, found.opened_by)
+        key = None if stream is None else directory.get(records.Key, stream)
         if key is None or not _opens(key, now_us):
             return None
     return found if directory.membership(found.scope) is not None else None
 
 
-def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[SignIn]:
+def sign_ins_of(directory: Directory, scope: Scope, now_us: int) -> list[records.SignIn]:
     """The browsers that stand for a member now, the newest first."""
-    theirs = (each for each in directory.all(SignIn) if each.scope == scope)
+    theirs = (each for each in directory.all(records.SignIn) if each.scope == scope)
     return [each for each in theirs if signed_in(directory, each.id, now_us) is not None][::-1]
 
 
-def let_in(directory: Directory, scope: Scope, now_us: int) -> list[Access]:
+def let_in(directory: Directory, scope: Scope, now_us: int) -> list[records.Access]:
     """What came by another member's link and opens something now, until its developer calls it their own for good."""
-    keys = (each for each in directory.all(Key) if each.scope == scope and _opens(each, now_us))
-    accounts = (each for each in directory.all(Identity) if each.developer_id == scope.developer_id and not each.ended)
-    found: list[Access] = [*sign_ins_of(directory, scope, now_us), *keys, *accounts]
+    keys = (each for each in directory.all(records.Key) if each.scope == scope and _opens(each, now_us))
+    accounts = (
+        each for each in directory.all(records.Identity) if each.developer_id == scope.developer_id and not each.ended
+    )
+    found: list[records.Access] = [*sign_ins_of(directory, scope, now_us), *keys, *accounts]
     return [each for each in found if root_of(directory, each) is not None]
 
 
-def root_of(directory: Directory, access: Access | None) -> UUID | None:
+def root_of(directory: Directory, access: records.Access | None) -> UUID | None:
     """The link of another member by which it came; None once its developer called it their own for good."""
-    if access is None or directory.get(Claim, claim_stream(access.id, None)) is not None:
+    if access is None or directory.get(records.Claim, claim_stream(access.id, None)) is not None:
         return None
     return access.came_by
 
 
 def maker(directory: Directory, link_id: UUID | None) -> str | None:
-    link = None if link_id is None else directory.get(Link, link_id)
+    link = None if link_id is None else directory.get(records.Link, link_id)
     return None if link is None else directory.name_of(link.by)
 
 
 def inviters(directory: Directory) -> dict[Scope, str]:
     """Of everybody who came in by another member's link, the name of that member."""
-    used = (each for each in reversed(directory.all(Link)) if each.used and each.root is not None)
+    used = (each for each in reversed(directory.all(records.Link)) if each.used and each.root is not None)
     roots = {each.scope: each.root for each in used}  # the first counts
     return {scope: name for scope, root in roots.items() if (name := maker(directory, root)) is not None}
 
 
 def begun(directory: Directory, uses: Uses) -> set[UUID]:
     """The developers who have signed in, linked an account or used a key: what they have is theirs alone to open."""
-    used = (key for key in directory.all(Key) if uses.shown(key).last_used_on)
-    came: list[Access] = [*directory.all(SignIn), *directory.all(Identity), *used]
+    used = (key for key in directory.all(records.Key) if uses.shown(key).last_used_on)
+    came: list[records.Access] = [*directory.all(records.SignIn), *directory.all(records.Identity), *used]
     return {each.developer_id for each in came}
 
 
-def _opens(key: Key, now_us: int) -> bool:
+def _opens(key: records.Key, now_us: int) -> bool:
     return not key.revoked and (key.expires_at is None or parse_instant(key.expires_at) > now_us)
 
 

@@ -12,24 +12,10 @@ from uuid import UUID
 import msgspec
 
 from aggregates.event import Command, DeveloperEvent, Words
+from aggregates.judging import rubric as judging
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import Floor, judge_outcome, substance
 from aggregates.judging.prompt import judge_prompt
-from aggregates.judging.rubric import (
-    NO_ANSWERS,
-    NO_STANDING,
-    Answers,
-    JoinedReading,
-    Standing,
-    Unit,
-    answered_outcome,
-    answered_rubric,
-    goal_unit,
-    grading_units,
-    standings,
-    sub_session_intent,
-    sub_session_standing,
-)
 from aggregates.reading.readings import PromptReading
 from aggregates.reading.verdicts import INTENTS, Intent, OutcomeVerdict, Rubric
 from aggregates.sub_sessions.arcs import Arc
@@ -184,9 +170,9 @@ def overrides_of(words: Sequence[OverrideWord], openings: Container[UUID] = (), 
 class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
     turn: Turn
     rubric: Rubric  # of a prompt that is part of a grading unit which another one leads: skipped
-    standing: Standing  # empty unless its rubric is ok and the sub-session is classified
+    standing: judging.Standing  # empty unless its rubric is ok and the sub-session is classified
     lead: Turn | None = None  # the first prompt of its grading unit, where that is another one
-    joined: JoinedReading | None = None  # of the prompt that leads a unit of several: what was read of them all
+    joined: judging.JoinedReading | None = None  # of the prompt that leads a unit of several: what was read of them all
 
 
 SUMMED = tuple(name for name in ModelUsage.__struct_fields__ if name not in ("model", "response_requests"))
@@ -206,7 +192,7 @@ class SubSession(msgspec.Struct, frozen=True):
     prompts: tuple[JudgedPrompt, ...]
     intent: Intent | None  # as a person said, else as judged
     judged_intent: Intent | None
-    standing: Standing
+    standing: judging.Standing
     outcome: OutcomeVerdict
     judged_complete: bool | None  # none: undecided
     said: Overrides
@@ -229,7 +215,7 @@ class SubSession(msgspec.Struct, frozen=True):
 
 
 NO_OVERRIDES = Overrides()
-NO_JOINED: Mapping[UUID, JoinedReading] = MappingProxyType({})
+NO_JOINED: Mapping[UUID, judging.JoinedReading] = MappingProxyType({})
 
 
 def conclude(
@@ -237,8 +223,8 @@ def conclude(
     turns: Sequence[Turn],
     following: Turn | None,
     said: Overrides = NO_OVERRIDES,
-    answers: Answers = NO_ANSWERS,
-    joined: Mapping[UUID, JoinedReading] = NO_JOINED,
+    answers: judging.Answers = judging.NO_ANSWERS,
+    joined: Mapping[UUID, judging.JoinedReading] = NO_JOINED,
 ) -> SubSession:
     """Judge the turns of one sub-session, in time order. `following` is the next turn of the last one's session.
 
@@ -246,16 +232,18 @@ def conclude(
     """
     captured = {turn.turn_id: turn for turn in turns}
     turns = as_typed(turns)
-    units = grading_units(turns, joined)
+    units = judging.grading_units(turns, joined)
     asking = [unit.as_turn() for unit in units]
     own = (judge_prompt(each.prompt, asking[:index]) for index, each in enumerate(asking))
     told = (answers.rubrics.get(frozenset(turn.turn_id for turn in unit.turns)) for unit in units)
-    rubrics = [answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
-    judged_intent = sub_session_intent(rubrics)
+    rubrics = [judging.answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
+    judged_intent = judging.sub_session_intent(rubrics)
     intent = said.intent or judged_intent
-    goal = goal_unit(units, rubrics, judged_intent)
+    goal = judging.goal_unit(units, rubrics, judged_intent)
     unsure_end = any(arc.end_chance is not None and arc.turn_ids[-1] == turns[-1].turn_id for arc in arcs)
-    judged = answered_outcome(judge_outcome(turns, judged_intent, following, unsure_end=unsure_end), answers.outcome)
+    judged = judging.answered_outcome(
+        judge_outcome(turns, judged_intent, following, unsure_end=unsure_end), answers.outcome
+    )
     meant = judged if intent == judged_intent else judge_outcome(turns, intent, following, unsure_end=unsure_end)
     asked = None if goal is None else goal.reading
     # A person who asks to undo, or an agent whose first lasting act is a git revert.
@@ -274,11 +262,11 @@ def conclude(
         opened_by=arcs[0].opened_by,
         closed_by=last.closed_by,
         floor=substance(turns, asking),
-        prompts=_prompts(zip(units, rubrics, standings(rubrics, intent), strict=True), joined, captured),
+        prompts=_prompts(zip(units, rubrics, judging.standings(rubrics, intent), strict=True), joined, captured),
         intent=intent,
         judged_intent=judged_intent,
-        standing=sub_session_standing(rubrics, intent),
-        outcome=answered_outcome(meant, answers.outcome),
+        standing=judging.sub_session_standing(rubrics, intent),
+        outcome=judging.answered_outcome(meant, answers.outcome),
         judged_complete=judged.goal_complete,
         said=said,
         totals={name: sum(getattr(row, name) for row in usage) for name in SUMMED},
@@ -291,12 +279,14 @@ def conclude(
 
 
 def _prompts(
-    judged: Iterable[tuple[Unit, Rubric, Standing]], joined: Mapping[UUID, JoinedReading], captured: Mapping[UUID, Turn]
+    judged: Iterable[tuple[judging.Unit, Rubric, judging.Standing]],
+    joined: Mapping[UUID, judging.JoinedReading],
+    captured: Mapping[UUID, Turn],
 ) -> tuple[JudgedPrompt, ...]:
     """In time order. What a unit shows is told of its first prompt."""
     found = []
-    for unit, rubric, stands in judged:
+    for unit, own, stands in judged:
         lead, *later = (captured[turn.turn_id] for turn in unit.turns)
-        found.append(JudgedPrompt(lead, rubric, stands, joined=joined.get(lead.turn_id)))
-        found += [JudgedPrompt(turn, Rubric("skipped"), NO_STANDING, lead) for turn in later]
+        found.append(JudgedPrompt(lead, own, stands, joined=joined.get(lead.turn_id)))
+        found += [JudgedPrompt(turn, Rubric("skipped"), judging.NO_STANDING, lead) for turn in later]
     return tuple(sorted(found, key=lambda each: (each.turn.started_us, each.turn.turn_id)))

@@ -91,6 +91,11 @@ class CapturedResponse(msgspec.Struct, frozen=True, array_like=True):
         said_us = self.at_us if self.timed or self.elapsed_ms is None else prompted_us + self.elapsed_ms * 1_000
         return said_us if prompted_us <= said_us <= self.at_us + SKEW_US else max(self.at_us, prompted_us)
 
+    def is_request(self, *, failed: bool) -> bool:
+        """Where requests of the turn `failed`, a response without a token or a cost is none."""
+        tokens = tokens_of(self)
+        return self.cost_usd_nano is not None or any(tokens) or (not failed and tokens != (None,) * len(tokens))
+
 
 def observe(record: Record, words: Words, digester: Digester) -> Observation:
     text = cut(words, record.text)

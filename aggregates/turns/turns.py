@@ -16,17 +16,7 @@ import msgspec
 from aggregates.ids import turn_id_from_capture, turn_id_from_host
 from aggregates.reading.readings import BUTTON, PromptReading
 from aggregates.records.record import OF_SUB_AGENT
-from aggregates.turns.turn import (
-    ANSWERED,
-    API_ERROR,
-    CapturedResponse,
-    Observation,
-    Opening,
-    Turn,
-    sum_work,
-    tokens_of,
-    usage_of,
-)
+from aggregates.turns.turn import ANSWERED, API_ERROR, CapturedResponse, Observation, Opening, Turn, sum_work, usage_of
 
 # Which captures are one prompt, and which of them an agent wrote in a person's place.
 
@@ -243,7 +233,7 @@ def _build(session: str, turn_id: UUID, group: CaptureGroup, answers: Sequence[C
     work = sum_work([(each.position, each.observation) for each in own])
     if not work.usage:
         # Where no request log covers the turn, the numbers of its responses stand in.
-        told = [each for each in answers if _tells_usage(each, failed=API_ERROR in work.marks)]
+        told = [each for each in answers if each.is_request(failed=API_ERROR in work.marks)]
         work = msgspec.structs.replace(work, usage=usage_of(told))
     active = [each for each in own if each.observation.kind not in NO_ACTIVITY]
     last_seen_us = max((each.at_us for each in active), default=0)
@@ -289,12 +279,6 @@ def _answers(group: CaptureGroup, answers: Mapping[UUID, CapturedResponse]) -> l
     """The plugin's answer first, else that of the transcript; then what was answered to the agent's own words."""
     own = [answers[capture.capture_id] for capture in group.ranked if capture.capture_id in answers]
     return own[:1] + [answers[each.capture_id] for each in group.made if each.capture_id in answers]
-
-
-def _tells_usage(answer: CapturedResponse, *, failed: bool) -> bool:
-    """Whether a response is a request: where requests of the turn failed, one without a token or a cost is none."""
-    tokens = tokens_of(answer)
-    return answer.cost_usd_nano is not None or any(tokens) or (not failed and tokens != (None,) * len(tokens))
 
 
 def _with_openings(turns: Sequence[Turn], seen: Seen, known: Mapping[UUID, Opening | None]) -> list[Turn]:

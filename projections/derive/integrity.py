@@ -13,18 +13,8 @@ import msgspec
 from msgspec.structs import replace
 
 from aggregates.event import Scope
-from aggregates.scores.integrity import (
-    BURST_US,
-    CLEARS_US,
-    Clear,
-    TurnEvidence,
-    alike,
-    clears_of,
-    flags_of_session,
-    may_be_alike,
-    session_splitting,
-    turn_evidence,
-)
+from aggregates.scores import integrity as rules
+from aggregates.scores.integrity import BURST_US, CLEARS_US, Clear, TurnEvidence
 from projections.derive.sessions import RebuiltSession, session_turns, text_of
 from projections.facts.rows import BEGINNING_US, END_US, flag_row, insert
 from projections.reader import Reader, TextRef, bodies, json_array, owner, pack, unpack
@@ -67,7 +57,7 @@ def flag_sessions(db: sqlite3.Connection, scope: Scope, rebuilt: Iterable[Rebuil
 
 def _sign_again(db: sqlite3.Connection, session: str, from_us: int, reader: Reader) -> _Tail:
     before, earlier = _kept(db, session, from_us), list(islice(_earlier(db, session, from_us), 1))
-    drafts = [_Kept(turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
+    drafts = [_Kept(rules.turn_evidence(turn), text_of(turn)) for turn in session_turns(db, session, from_us)]
     after = _compared([*earlier, *drafts], [*earlier, *before], reader)[len(earlier) :]
     if after != before:
         db.execute("DELETE FROM turn_signs WHERE agent_session_id = ? AND started_us >= ?", (session, from_us))
@@ -95,7 +85,7 @@ def _names(pair: tuple[_Kept, _Kept]) -> tuple[int, TextRef | None, int, TextRef
 def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -> list[_Kept]:
     """The evidence in time order, each compared with the one before unless that is known."""
     told = {_names(pair): pair[1].sign.alike for pair in pairwise(known)}
-    pairs = [pair for pair in pairwise(drafts) if may_be_alike(pair[0].sign, pair[1].sign)]
+    pairs = [pair for pair in pairwise(drafts) if rules.may_be_alike(pair[0].sign, pair[1].sign)]
     new = [pair for pair in pairs if _names(pair) not in told]
     for start in range(0, len(new), TEXTS_AT_ONCE // 2):
         some = new[start : start + TEXTS_AT_ONCE // 2]
@@ -104,7 +94,9 @@ def _compared(drafts: Sequence[_Kept], known: Sequence[_Kept], reader: Reader) -
             refs = [each.text for each in pair if each.text is not None]
             words = [text for ref in refs if (text := texts[ref]) is not None]
             # Of deleted ones it is known whether they were.
-            told[_names(pair)] = alike(*words) if len(words) == 2 else len(refs) == 2 and reader.stood_alike(*refs)
+            told[_names(pair)] = (
+                rules.alike(*words) if len(words) == 2 else len(refs) == 2 and reader.stood_alike(*refs)
+            )
     found = {names for names in map(_names, pairs) if told[names]}
     later = (_Kept(replace(pair[1].sign, alike=_names(pair) in found), pair[1].text) for pair in pairwise(drafts))
     return [*drafts[:1], *later]
@@ -130,7 +122,7 @@ def _flag_session(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> None:
         tiny_us = sign.at_us if sign.tiny else tiny_us
     stale = f"DELETE FROM flags WHERE agent_session_id = ? AND kind IN ({_OF_SESSIONS}) AND detected_at_us >= ?"
     db.execute(stale, (session, found_from_us))
-    flags = flags_of_session(session, [*reached[::-1], *after])
+    flags = rules.flags_of_session(session, [*reached[::-1], *after])
     insert(db, "flags", [flag_row(scope, found, found.turn_id) for found in flags])
 
 
@@ -143,7 +135,7 @@ def _write_clears(db: sqlite3.Connection, scope: Scope, tail: _Tail) -> set[int]
     since = list(takewhile(lambda sign: sign.cleared_us is None, signs))
     query = "SELECT c.body FROM json_each(?) n JOIN clears c ON c.turn_id = n.value"
     known = set(bodies(db, Clear, query, (json_array([sign.turn_id for sign in before]),)))
-    found = set(clears_of(session, [*since[::-1], *after]))
+    found = set(rules.clears_of(session, [*since[::-1], *after]))
     db.executemany("DELETE FROM clears WHERE turn_id = ?", [(str(clear.turn_id),) for clear in known - found])
     new = [(str(clear.turn_id), session, *owner(scope), clear.at_us, pack(clear)) for clear in found - known]
     insert(db, "clears", new)
@@ -156,7 +148,7 @@ def _flag_clears(db: sqlite3.Connection, scope: Scope, first_us: int, last_us: i
     clears = bodies(db, Clear, f"SELECT body FROM clears WHERE {_OWNED} AND at_us BETWEEN ? AND ?", reach)
     stale = f"DELETE FROM flags WHERE {_OWNED} AND detected_at_us BETWEEN ? AND ? AND kind = 'session_splitting'"
     db.execute(stale, reach)
-    insert(db, "flags", [flag_row(scope, found, found.turn_id) for found in session_splitting(clears)])
+    insert(db, "flags", [flag_row(scope, found, found.turn_id) for found in rules.session_splitting(clears)])
 
 
 _OWNED = "organization_id = ? AND developer_id = ?"

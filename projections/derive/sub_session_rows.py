@@ -11,15 +11,7 @@ from aggregates.event import Scope
 from aggregates.judging.boundary import as_typed
 from aggregates.judging.outcome import Floor
 from aggregates.judging.rubric import own_standing, rated
-from aggregates.reading.verdicts import (
-    BOOLEANS,
-    BooleanName,
-    JudgeStatus,
-    OutcomeVerdict,
-    Rubric,
-    UnclassifiedReason,
-    applicable,
-)
+from aggregates.reading import verdicts
 from aggregates.sub_sessions.arcs import ReworkView
 from aggregates.sub_sessions.sub_session import OVERRIDE_FIELDS, SUMMED, OverrideField, Overrides, SubSession
 from aggregates.turns.turn import FILES_MAX, UNKNOWN_MODEL, FileWork, ModelUsage, Turn, active_by_turns_us
@@ -40,11 +32,13 @@ class Detail(msgspec.Struct, frozen=True, array_like=True):
     summary: TextRef | None
     edited_title: TextRef | None
     edited_summary: TextRef | None
-    judge_status: JudgeStatus
+    judge_status: verdicts.JudgeStatus
     confidence: float
-    outcome: OutcomeVerdict
+    outcome: verdicts.OutcomeVerdict
     latest_score: float | None  # the standing score of its latest classified prompt, 0-100
-    judge_reason: UnclassifiedReason | None = None  # why none of its prompts could be classified, where that is known
+    judge_reason: verdicts.UnclassifiedReason | None = (
+        None  # why none of its prompts could be classified, where that is known
+    )
 
 
 class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
@@ -64,21 +58,21 @@ class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
     prompt: TextRef | None
     response_position: int | None
     elapsed_ms: int | None
-    rubric: Rubric
+    rubric: verdicts.Rubric
     usage: tuple[ModelUsage, ...]
     unit_prompt_id: str | None = None  # the id of the prompt that leads its grading unit, where that is another one
 
 
-def mask(names: Iterable[BooleanName]) -> int:
+def mask(names: Iterable[verdicts.BooleanName]) -> int:
     """A set of booleans as bits, the first boolean lowest."""
     wanted = frozenset(names)
-    return sum(1 << bit for bit, name in enumerate(BOOLEANS) if name in wanted)
+    return sum(1 << bit for bit, name in enumerate(verdicts.BOOLEANS) if name in wanted)
 
 
 @cache
-def unmask(bits: int) -> tuple[BooleanName, ...]:
+def unmask(bits: int) -> tuple[verdicts.BooleanName, ...]:
     """In rubric order; there are 128 masks."""
-    return tuple(name for bit, name in enumerate(BOOLEANS) if bits >> bit & 1)
+    return tuple(name for bit, name in enumerate(verdicts.BOOLEANS) if bits >> bit & 1)
 
 
 def work_by_file(turns: Iterable[Turn]) -> list[list[tuple[Turn, FileWork]]]:
@@ -179,7 +173,7 @@ def _overridden(said: Overrides, detail: Detail, *, boundary: bool) -> int:
 
 
 def _prompts(name: str, scope: Scope, concluded: SubSession) -> list[Row]:
-    applies = 0 if concluded.intent is None else mask(applicable(concluded.intent))
+    applies = 0 if concluded.intent is None else mask(verdicts.applicable(concluded.intent))
     rows: list[Row] = []
     for judged in concluded.prompts:
         turn, own, standing = judged.turn, judged.rubric, judged.standing
@@ -221,8 +215,8 @@ def _detail(db: sqlite3.Connection, concluded: SubSession) -> Detail:
     title, summary = _edited(db, [each.turn.turn_id for each in prompts])
     reason = next((each.rubric.reason for each in prompts if each.rubric.reason is not None), None)
     statuses = {each.rubric.status for each in prompts}
-    order: tuple[JudgeStatus, ...] = ("ok", "pending", "failed", "unclassified")
-    status: JudgeStatus = next((status for status in order if status in statuses), "skipped")
+    order: tuple[verdicts.JudgeStatus, ...] = ("ok", "pending", "failed", "unclassified")
+    status: verdicts.JudgeStatus = next((status for status in order if status in statuses), "skipped")
     of_goal = (each.rubric.confidence for each in prompts if each.turn is concluded.goal)
     return Detail(
         agent_session_ids=concluded.agent_session_ids,

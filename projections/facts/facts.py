@@ -8,16 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from aggregates.capture.events import (
-    TRANSCRIPT_SUFFIX,
-    MetricsCaptured,
-    PromptAnswered,
-    PromptCaptured,
-    RecordsCaptured,
-    SessionClaimed,
-    SetupCompleted,
-    TracesCaptured,
-)
+from aggregates.capture import events as captures
 from aggregates.event import Digester, Event, Scope
 from aggregates.judging.rubric import JudgeAnswered
 from aggregates.people.directory import Activation
@@ -40,17 +31,17 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
     add_flags(rows, position, event)
     _add_arrival(rows, event)
     match event:
-        case SessionClaimed():
+        case captures.SessionClaimed():
             rows.sessions.append((event.agent_session_id, *owner(event.scope)))
             # Captures may have been waiting for the claim: derive the session from its beginning.
             rows.touched_times.append((event.agent_session_id, BEGINNING_US))
-        case PromptCaptured():
+        case captures.PromptCaptured():
             _add_prompt(rows, position, event, digesters(event.developer_id))
-        case PromptAnswered():
+        case captures.PromptAnswered():
             _add_answer(rows, position, event, digesters(event.developer_id), prices)
-        case RecordsCaptured():
+        case captures.RecordsCaptured():
             add_records(rows, position, event, digesters(event.developer_id), prices)
-        case MetricsCaptured():
+        case captures.MetricsCaptured():
             add_points(rows, position, event)
         case CatalogPublished():
             snapshot = event.snapshot
@@ -62,15 +53,15 @@ def add_fact(rows: Rows, position: int, event: Event, digesters: Digesters, pric
 def _add_arrival(rows: Rows, event: Event) -> None:
     """That an agent sent something just now; what an import read of old is none."""
     match event:
-        case PromptCaptured():
+        case captures.PromptCaptured():
             signal = "prompts"
-        case RecordsCaptured() if event.raw is not None:  # lines of a transcript have none
-            signal = "traces" if isinstance(event, TracesCaptured) else "logs"
-        case MetricsCaptured():
+        case captures.RecordsCaptured() if event.raw is not None:  # lines of a transcript have none
+            signal = "traces" if isinstance(event, captures.TracesCaptured) else "logs"
+        case captures.MetricsCaptured():
             signal = "metrics"
         case _:
             return
-    if not event.source.endswith(TRANSCRIPT_SUFFIX):
+    if not event.source.endswith(captures.TRANSCRIPT_SUFFIX):
         rows.arrivals.append((*owner(event.scope), event.source, signal, event.received_at_us))
 
 
@@ -82,7 +73,7 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.repricings.append(Reprice(position, *order))
         case ReportEvent():
             add_report(rows, position, event)
-        case SetupCompleted():
+        case captures.SetupCompleted():
             rows.setups.append((str(event.developer_id),))
         case TitleEdited():
             rows.titles.append((str(event.turn_id), position, int(event.summary is not None)))
@@ -98,11 +89,11 @@ def _add_said(rows: Rows, position: int, event: Event) -> None:
             rows.touched_captures.append(about[1])
 
 
-def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Digester) -> None:
+def _add_prompt(rows: Rows, position: int, event: captures.PromptCaptured, digester: Digester) -> None:
     shown = retain_prompt(position, event.prompt, digester) or RetainedReading(position)
     capture = Capture(
         capture_id=event.prompt_id,
-        kind="transcript" if event.source.endswith(TRANSCRIPT_SUFFIX) else "plugin",
+        kind="transcript" if event.source.endswith(captures.TRANSCRIPT_SUFFIX) else "plugin",
         at_us=trusted(event.submitted_at_us, event.received_at_us),
         position=position,
         host_prompt_id=host_name(event.host_prompt_id, event.agent_session_id),
@@ -113,7 +104,9 @@ def _add_prompt(rows: Rows, position: int, event: PromptCaptured, digester: Dige
     add_capture(rows, event.agent_session_id, capture)
 
 
-def _add_answer(rows: Rows, position: int, event: PromptAnswered, digester: Digester, prices: PriceBook | None) -> None:
+def _add_answer(
+    rows: Rows, position: int, event: captures.PromptAnswered, digester: Digester, prices: PriceBook | None
+) -> None:
     shown = retain_response(position, event.response, digester)
     answer = CapturedResponse(
         # Times that hang on the prompt's own time are settled when the turn is built.

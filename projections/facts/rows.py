@@ -6,13 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from aggregates.capture.events import (
-    ForeignSessionAttempted,
-    MetricsCaptured,
-    PromptAnswered,
-    PromptCaptured,
-    RecordsCaptured,
-)
+from aggregates.capture import events as captures
 from aggregates.event import Digester, Event, Scope
 from aggregates.ids import flag_id
 from aggregates.scores.integrity import IntegrityFinding, Skew, clock_skew, foreign_session
@@ -143,10 +137,12 @@ def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:
 
 def add_flags(rows: Rows, position: int, event: Event) -> None:
     """What a fact alone tells of."""
-    if isinstance(event, ForeignSessionAttempted):
+    if isinstance(event, captures.ForeignSessionAttempted):
         found = foreign_session(event.agent_session_id, event.received_at_us)
         rows.flags.append(flag_row(event.scope, found, None))
-    elif isinstance(event, PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured):
+    elif isinstance(
+        event, captures.PromptCaptured | captures.PromptAnswered | captures.RecordsCaptured | captures.MetricsCaptured
+    ):
         told_us, received_us = _told_us(event), event.received_at_us
         if told_us is not None and told_us - received_us > SKEW_US:
             # No session is an empty name here, so that it can be looked up like any other; a day is one flag.
@@ -154,16 +150,18 @@ def add_flags(rows: Rows, position: int, event: Event) -> None:
             rows.skews.append((position, *owner(event.scope), *when))
 
 
-def _told_us(event: PromptCaptured | PromptAnswered | RecordsCaptured | MetricsCaptured) -> int | None:
+def _told_us(
+    event: captures.PromptCaptured | captures.PromptAnswered | captures.RecordsCaptured | captures.MetricsCaptured,
+) -> int | None:
     """The latest time that a fact told; one too far ahead is nowhere else believed."""
     match event:
-        case PromptCaptured():
+        case captures.PromptCaptured():
             return event.submitted_at_us
-        case PromptAnswered():
+        case captures.PromptAnswered():
             return event.responded_at_us
-        case RecordsCaptured():
+        case captures.RecordsCaptured():
             return max((record.at_us for record in event.records), default=None)
-        case MetricsCaptured():
+        case captures.MetricsCaptured():
             return max((point.at_us for point in event.points), default=None)
 
 

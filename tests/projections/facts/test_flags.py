@@ -205,12 +205,13 @@ def test_a_late_prompt_ends_a_storm_and_takes_its_flag_away() -> None:
     assert tables(project(log.facts, range(len(log.facts))))["flags"] == []
 
 
-def test_a_late_clear_joins_two_halves() -> None:
-    """Four clears are none too many; the fifth, heard of late, lies between them."""
+def test_a_late_clear_joins_two_halves_and_a_further_one_is_counted() -> None:
+    """Four clears are none too many; the fifth, heard of late, lies between them; the sixth finds the flag there."""
     log = Log()
-    for minute in (0, 5, 15, 20, 10):
+    for minute in (0, 5, 15, 20, 10, 25):
         if minute == 10:
             assert recent(log) == []
         cleared(log, f"s{minute}", MONDAY + minute * MINUTE)
-    assert [(found.kind, found.count) for found in recent(log)] == [("session_splitting", 5)]
-    assert tables(project(log.facts, range(len(log.facts)))) == tables(project(log.facts))
+    assert [(found.kind, found.count) for found in recent(log)] == [("session_splitting", 6)]
+    live = tables(project(log.facts, range(len(log.facts))))
+    assert (live["failed"], live) == ([], tables(project(log.facts)))
