@@ -4,10 +4,10 @@ A file of its own, for a prompt is also judged while a person waits for it, and 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from pkgutil import get_data
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -25,19 +25,14 @@ LEANS = (
 """What a prompt shows that rests on another one."""
 
 
-class Earlier(Protocol):
-    @property
-    def prompt(self) -> PromptReading | None: ...
-
-    @property
-    def response(self) -> ResponseReading | None: ...
+Before = tuple[PromptReading | None, ResponseReading | None]
+"""Of the turn before a prompt in its sub-session the prompt and the answer."""
 
 
 def judge_prompt(
-    prompt: PromptReading | None, earlier: Sequence[Earlier], model: "RubricModel | None" = None, *, force: bool = False
+    prompt: PromptReading | None, before: Before | None, model: "RubricModel | None" = None, *, force: bool = False
 ) -> Rubric:
-    """Judge one prompt by itself. `earlier`: the turns before it in its sub-session; all were read for this `model`,
-    the shipped one unless another is given. `force`: in whatever language."""
+    """One prompt by itself, read for this `model`. `force`: in whatever language."""
     if prompt is None or prompt.navigational:
         return Rubric("skipped")
     # An image or a lone mark holds no word, and nothing pasted to judge by.
@@ -47,7 +42,7 @@ def judge_prompt(
     from aggregates.reading.model import SHIPPED  # late: loaded with the first text
 
     own_words = prompt.weight >= SHORT_WEIGHT and not prompt.shows("bare paste")
-    return _rubric(model or SHIPPED, prompt.logits, context_names(prompt, earlier), prompt.shown, own_words)
+    return _rubric(model or SHIPPED, prompt.logits, context_names(prompt, before), prompt.shown, own_words)
 
 
 @lru_cache(maxsize=2_048)
@@ -58,11 +53,10 @@ def _rubric(
     return Rubric("ok", *model.verdict(logits, context, shown, own_words=own_words))
 
 
-def context_names(prompt: PromptReading, earlier: Sequence[Earlier]) -> tuple[str, ...]:
-    first, before = not earlier, earlier[-1] if earlier else None
+def context_names(prompt: PromptReading, before: Before | None) -> tuple[str, ...]:
+    first, (asked, answer) = before is None, before or (None, None)
     short, named = not prompt.shows("words over 16"), prompt.shows("reference")
     bare = not named and not prompt.pasted_characters
-    answer, asked = (None, None) if before is None else (before.response, before.prompt)
     command = asked is not None and asked.navigational == "command"
     found = {
         "context:first": first,

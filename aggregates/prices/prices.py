@@ -102,12 +102,11 @@ class PriceBook:
         if usage.input_tokens is None and usage.output_tokens is None:
             return Unpriced("no_tokens_observed")
         observed = [count for count in msgspec.structs.astuple(usage) if count is not None]
-        writes = usage.cache_write_tokens
-        if min(observed) < 0 or (writes is not None and (usage.cache_write_1h_tokens or 0) > writes):
+        writes, long = usage.cache_write_tokens, usage.cache_write_1h_tokens or 0
+        if min(observed) < 0 or (writes is not None and long > writes):
             return Unpriced("inconsistent_token_counts")
         input_tokens, read = usage.input_tokens or 0, usage.cache_read_tokens or 0
-        long = usage.cache_write_1h_tokens or 0
-        short = 0 if usage.cache_write_tokens is None else usage.cache_write_tokens - long
+        short = 0 if writes is None else writes - long
         whole_input = input_tokens + read + long + short
         rates = next(rates for above, rates in reversed(bands) if whole_input > above)
         femto = 0

@@ -5,7 +5,7 @@ Line by line and linear; of a long text only the head and the tail are looked at
 
 import re
 from bisect import bisect_right
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import msgspec
 
@@ -215,10 +215,8 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
         start, end = _told_after(source, start, end)
     elif _names_alone(line):
         start, end = _said_below(source, start, end)
-    begun = start
-    while begun < end and source[begun] in "#*->•– \t":
-        begun += 1
-    start = begun if source[begun:end].strip() else start  # a line of nothing but ornaments is its own title
+    said = source[start:end].lstrip("#*->•– \t")
+    start = end - len(said) if said.strip() else start  # a line of nothing but ornaments is its own title
     ordered = _BEFORE["commands"].match(source, start, end)
     if ordered is not None and ordered[1].lower() in _VERBS and len(source[start:end].split()) > _TITLE_WORDS_MIN:
         start = ordered.end()
@@ -245,14 +243,12 @@ def title_and_summary(looked: PromptText) -> tuple[Span, Span]:
 
 def _told_after(source: str, start: int, end: int) -> tuple[int, int]:
     """After "Implement the following plan:" the heading that follows says more; after "When running:" a sentence."""
-    heading = len(source[start:end].split()) >= _TITLE_WORDS_MIN
-    for line in _LINE.finditer(source, end, end + 400):
-        told = line[0].startswith("#") if heading else len(line[0].split()) > 2 * _TITLE_WORDS_MIN
-        if told:
-            return _line_at(source, line.start())
-        if heading:
-            break
-    return start, end
+    below = _LINE.finditer(source, end, end + 400)
+    if len(source[start:end].split()) >= _TITLE_WORDS_MIN:
+        told = [line for line in islice(below, 1) if line[0].startswith("#")]
+    else:
+        told = [line for line in below if len(line[0].split()) > 2 * _TITLE_WORDS_MIN]
+    return _line_at(source, told[0].start()) if told else (start, end)
 
 
 def _names_alone(line: str) -> bool:
@@ -266,11 +262,9 @@ def _names_alone(line: str) -> bool:
 def _said_below(source: str, start: int, end: int) -> tuple[int, int]:
     """The first line below that says a sentence, else one of a few words; the line itself where there is neither."""
     below = [line for line in _LINE.finditer(source, end, end + _BELOW_CHARS) if not _names_alone(line[0])]
-    for least in (_TITLE_WORDS_MIN + 2, _TITLE_WORDS_MIN):
-        for line in below:
-            if len(line[0].split()) >= least:
-                return _line_at(source, line.start())
-    return start, end
+    leasts = (_TITLE_WORDS_MIN + 2, _TITLE_WORDS_MIN)
+    said = (line.start() for least in leasts for line in below if len(line[0].split()) >= least)
+    return next((_line_at(source, at) for at in said), (start, end))
 
 
 def _placed(looked: PromptText, source: str, start: int, end: int) -> Span:

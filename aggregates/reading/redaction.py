@@ -150,8 +150,7 @@ for _place, (_, _form) in enumerate(_OF_RUNS):
 
 
 def _run_forms(text: str) -> list[_Form]:
-    """The forms that a text's long runs may hold. Most texts have next to none of these; and no token begins within a
-    word, so the beginnings of words leave few forms."""
+    """Those that a text's long runs may hold: few, by the beginnings of words, for no token begins within one."""
     runs = " ".join(filter(_has_digit, _LONG_RUN.findall(text)))
     places = sorted(chain.from_iterable(_BEGUN[each] for each in _BEGUN.keys() & set(_BEGINNINGS.findall(runs))))
     return [form for part, form in map(_OF_RUNS.__getitem__, places) if part in runs]

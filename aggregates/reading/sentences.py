@@ -82,16 +82,12 @@ _OPENERS: dict[str, dict[str, str]] = {}
 for _words_of, _opener in OPENERS.items():
     _OPENERS.setdefault(_words_of[0], {})["".join(_words_of[1:2])] = _opener
 RawSentence = tuple[Sequence[str], Sequence[str], bool]
-"""The lower-cased words of one sentence with its commas and question marks; the same without them; whether there is a
-question mark."""
+"""Lower-cased words with commas and question marks; the same without them; whether there is a question mark."""
 
 
 class Cutter:
-    """Cuts a text into the pieces that a pattern finds.
-
-    Python splits at white space in a quarter of the time that a pattern takes. So ASCII characters that the pattern
-    does not match become spaces first, and it is asked only about pieces with other characters.
-    """
+    """Cuts a text into the pieces that a pattern finds. ASCII characters that it does not match become spaces first,
+    at which Python splits in a quarter of the time; it is asked only about pieces with other characters."""
 
     def __init__(self, pattern: re.Pattern[str], kept: str = "") -> None:
         self._pattern = pattern

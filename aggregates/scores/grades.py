@@ -131,11 +131,11 @@ def student(freedom: int) -> float:
 
 
 def _shares(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
+    """Of standing hits, 0-1, in rubric order; of those that applied."""
     return {name: hits.get(name, 0) / applied[name] for name in BOOLEANS if applied.get(name, 0)}
 
 
 def per_boolean(hits: Mapping[BooleanName, int], applied: Mapping[BooleanName, int]) -> dict[BooleanName, float]:
-    """The share of standing hits of each boolean, 0-1, in rubric order; 0 where it never applied."""
     return dict.fromkeys(BOOLEANS, 0.0) | _shares(hits, applied)
 
 
@@ -192,7 +192,7 @@ def grade_text(text: str) -> PromptGrade:
     from aggregates.reading.reading import read_prompt  # late: loaded with the first text
 
     reading = read_prompt(text, _ONE_KEY)
-    rubric = judge_prompt(reading, ())
+    rubric = judge_prompt(reading, None)
     if rubric.intent is None:
         said = NOT_JUDGED.get(rubric.reason or rubric.status, "It was not judged.")
         return PromptGrade(said, rubric.status, rubric.reason, None, 0.0, None, None, ())

@@ -144,10 +144,9 @@ def clears_of(agent_session_id: str, signs: Sequence[TurnEvidence]) -> list[Clea
     for sign in signs:
         files.update(sign.files)
         if sign.cleared_us is not None:
-            if files:
-                clears.append(Clear(sign.cleared_us, agent_session_id, sign.turn_id, tuple(sorted(files))))
+            clears.append(Clear(sign.cleared_us, agent_session_id, sign.turn_id, tuple(sorted(files))))
             files = set()
-    return clears
+    return [clear for clear in clears if clear.files]
 
 
 def session_splitting(clears: Iterable[Clear]) -> list[IntegrityFinding]:

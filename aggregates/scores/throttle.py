@@ -34,9 +34,7 @@ def wait_after(failed_us: int, successes: Sequence[int], failures: Sequence[int]
 def merged(intervals: Iterable[Wait]) -> list[Wait]:
     """The same moments in order, as few intervals as possible, none of them empty."""
     joined: list[Wait] = []
-    for start, end in sorted(intervals):
-        if start >= end:
-            continue
+    for start, end in sorted(each for each in intervals if each[0] < each[1]):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
@@ -176,10 +174,8 @@ class _Seen:
 def bursts(times: Sequence[int], least: int, within_us: int) -> list[range]:
     """Which of these times, in order, lie in a window with enough others; windows that share one are one burst."""
     found: list[range] = []
-    for start in range(len(times) - least + 1):
-        stop = start + least
-        if times[stop - 1] - times[start] > within_us:
-            continue
+    near = (start for start in range(len(times) - least + 1) if times[start + least - 1] - times[start] <= within_us)
+    for start, stop in ((start, start + least) for start in near):
         if found and start < found[-1].stop:
             found[-1] = range(found[-1].start, stop)
         else:

@@ -234,7 +234,8 @@ def conclude(
     turns = as_typed(turns)
     units = judging.grading_units(turns, joined)
     asking = [unit.as_turn() for unit in units]
-    own = (judge_prompt(each.prompt, asking[:index]) for index, each in enumerate(asking))
+    before = [None, *((each.prompt, each.response) for each in asking)]
+    own = (judge_prompt(each.prompt, past) for each, past in zip(asking, before, strict=False))
     told = (answers.rubrics.get(frozenset(turn.turn_id for turn in unit.turns)) for unit in units)
     rubrics = [judging.answered_rubric(each, answer) for each, answer in zip(own, told, strict=True)]
     judged_intent = judging.sub_session_intent(rubrics)

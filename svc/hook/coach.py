@@ -8,26 +8,18 @@ import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from svc.hook.captures import clean
 from svc.hook.machine import connection_folder, forget_old, private_folder, replace_file, session_file
 from svc.hook.main import INPUT_BYTES_MAX, ended_in
 
 if TYPE_CHECKING:
-    from aggregates.reading.readings import ResponseReading
     from aggregates.reading.verdicts import BooleanName
 
 COACH_SECONDS = 0.25
 """When it gives up. On an idle machine it takes less than a tenth of a second, Python's start included."""
 PROMPT_CHARACTERS_MAX = 32_768  # of a longer prompt nothing is said: most of it is pasted
-
-
-class Before(NamedTuple):
-    """What may stand before a prompt; of the prompt there the coach keeps no words."""
-
-    response: "ResponseReading | None"
-    prompt: None = None
 
 
 def coach(arguments: list[str]) -> NoReturn:
@@ -78,7 +70,7 @@ def looked_at(text: str, *, first: bool) -> tuple[list["BooleanName"], list["Boo
 
     reading = read_prompt(text, Digester(b""))
     answers = None, ResponseReading(characters=1), ResponseReading(characters=1, asks=True)
-    rubrics = [judge_prompt(reading, ())] if first else [judge_prompt(reading, [Before(each)]) for each in answers]
+    rubrics = [judge_prompt(reading, None)] if first else [judge_prompt(reading, (None, each)) for each in answers]
     earned = {name: None for rubric in rubrics for name in rubric.earned}
     if not first and reading.shows(*LEANS):
         return list(earned), []

@@ -143,7 +143,7 @@ def test_rows_of_the_first_form_say_what_the_texts_say() -> None:
     assert [_read_then(row) for row in retained_readings(stored)] == [
         _read_then(row) for row in texts if row is not None
     ]
-    rubrics = [judge_prompt(row.prompt, ()) for row in retained_readings(stored)]
+    rubrics = [judge_prompt(row.prompt, None) for row in retained_readings(stored)]
     assert [(rubric.intent, rubric.confidence) for rubric in rubrics[:3]] == [
         ("bug_fix", 0.877),
         (None, 0.0),

@@ -17,7 +17,7 @@ import msgspec
 
 from aggregates.event import Digester, Span, Words
 from aggregates.judging.outcome import judge_outcome
-from aggregates.judging.prompt import judge_prompt
+from aggregates.judging.prompt import Before, judge_prompt
 from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.model import SHIPPED, RubricModel
 from aggregates.reading.reading import read_prompt, read_response
@@ -147,10 +147,15 @@ def _observed(written: str) -> Observation:
     return msgspec.structs.replace(seen, kind="rejection") if failed and name.lower() in _ASKS_LEAVE else seen
 
 
+def before(turns: Sequence[Turn]) -> Before | None:
+    """What a judge sees of the turns before a prompt."""
+    return (turns[-1].prompt, turns[-1].response) if turns else None
+
+
 def judge_prompt_item(item: Item) -> dict[str, Any]:
     """The judge's label of a prompt item."""
     *earlier, turn = prompt_turns(item)
-    rubric, forced = judge_prompt(turn.prompt, earlier), judge_prompt(turn.prompt, earlier, force=True)
+    rubric, forced = (judge_prompt(turn.prompt, before(earlier), force=force) for force in (False, True))
     unsure = rubric.unsure if rubric.status == "ok" else tuple(each.name for each in forced.booleans)
     return {"id": str(item.get("id", "")), "label": label_of(rubric.status, forced), "unsure": list(unsure)}
 
@@ -177,7 +182,7 @@ def judge_session_item(item: Item) -> dict[str, Any]:
 def judge_arc(turns: Sequence[Turn], start: int, end: int) -> dict[str, Any]:
     """The turns from `start` to before `end`, taken as one goal arc: what would be said by force, and whether it is."""
     arc = turns[start:end]
-    rubrics = [judge_prompt(turn.prompt, arc[:place]) for place, turn in enumerate(arc)]
+    rubrics = [judge_prompt(turn.prompt, before(arc[:place])) for place, turn in enumerate(arc)]
     intent = sub_session_intent(rubrics)
     verdict = judge_outcome(arc, intent, turns[end] if end < len(turns) else None)
     found = {"intent": intent or _forced_intent(arc), "goal_complete": verdict.forced, "confidence": verdict.confidence}
@@ -186,11 +191,11 @@ def judge_arc(turns: Sequence[Turn], start: int, end: int) -> dict[str, Any]:
 
 def _forced_intent(arc: Sequence[Turn]) -> Intent | None:
     """What would be said of an arc of which no prompt is classified; None where none has words."""
-    said = [(turn.prompt, arc[:place]) for place, turn in enumerate(arc) if turn.prompt is not None]
+    said = [(turn.prompt, before(arc[:place])) for place, turn in enumerate(arc) if turn.prompt is not None]
     asking = [judge_prompt(prompt, earlier, force=True) for prompt, earlier in said]
     words = [msgspec.structs.replace(prompt, navigational=None) for prompt, _ in said]
     return sub_session_intent(asking) or sub_session_intent(
-        [judge_prompt(prompt, (), force=True) for prompt in words[:1]]
+        [judge_prompt(prompt, None, force=True) for prompt in words[:1]]
     )
 
 

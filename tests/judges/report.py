@@ -29,7 +29,7 @@ from aggregates.reading.verdicts import BOOLEANS, Intent, applicable
 from aggregates.turns.turn import CHANGE, COMMIT, Turn
 from svc.llm.answers import Said
 from tests.judges.calibration import calibrated, calibration
-from tests.judges.judge import Item, prompt_turns, read_lines
+from tests.judges.judge import Item, before, prompt_turns, read_lines
 from tests.judges.labels import FOLDS, SessionItem, fold_of, labelled_items, labelled_sessions
 from tests.judges.measures import (
     BoundaryMeasures,
@@ -98,7 +98,7 @@ def models_by_fold(items: Sequence[TrainingItem], parts: int = FOLDS) -> list[Ru
 
 def _pair(raw: Item, model: RubricModel) -> Pair:
     *earlier, turn = prompt_turns(raw, model)
-    rubric, forced = judge_prompt(turn.prompt, earlier, model), judge_prompt(turn.prompt, earlier, model, force=True)
+    rubric, forced = (judge_prompt(turn.prompt, before(earlier), model, force=force) for force in (False, True))
     applies = applicable(forced.intent) if forced.intent is not None else ()
     return pair_of(
         raw,

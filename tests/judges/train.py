@@ -29,6 +29,7 @@ from aggregates.reading.readings import CROSSED
 from aggregates.reading.verdicts import BOOLEANS, INTENTS, BooleanName, Intent
 from tests.judges import regression, train_arcs
 from tests.judges.calibration import Calibration, Unseen, calibrated, calibration, weighed
+from tests.judges.judge import before
 from tests.judges.labels import (
     FOLDS,
     INTENT_LETTERS,
@@ -102,7 +103,7 @@ def plain(text: str) -> str:
 
 def _features(each: PromptItem) -> Row:
     assert each.turn.prompt is not None
-    return (*sorted(_numbers(features_of(each.text))), *_numbers(context_names(each.turn.prompt, each.earlier)))
+    return (*sorted(_numbers(features_of(each.text))), *_numbers(context_names(each.turn.prompt, before(each.earlier))))
 
 
 def marked_items(data_dir: Path) -> list[Item]:
@@ -124,7 +125,7 @@ def written_items() -> list[Item]:
 
 
 def _written(example: Example) -> Row:
-    names = context_names(read_prompt(example.text, _KEY), ())
+    names = context_names(read_prompt(example.text, _KEY), None)
     if example.follows:
         names = tuple(name for name in names if not name.startswith("context:"))
     return (*sorted(_numbers(features_of(example.text))), *_numbers(names))

@@ -20,6 +20,7 @@ from aggregates.judging.rubric import sub_session_intent
 from aggregates.reading.verdicts import OutcomeVerdict
 from aggregates.sub_sessions.arcs import committed
 from tests.judges import regression
+from tests.judges.judge import before
 from tests.judges.labels import FOLDS, ArcLabel, SessionItem, fold_of
 from tests.judges.names import SIGNALS
 
@@ -210,7 +211,7 @@ def unseen_verdicts(sessions: Sequence[SessionItem]) -> list[tuple[bool | None, 
 def _judged(session: SessionItem, arc: ArcLabel, model: OutcomeModel = SHIPPED_OUTCOME) -> OutcomeVerdict:
     turns = session.turns[arc.start - 1 : arc.end]
     following = session.turns[arc.end] if arc.end < len(session.turns) else None
-    rubrics = [judge_prompt(turn.prompt, turns[:place]) for place, turn in enumerate(turns)]
+    rubrics = [judge_prompt(turn.prompt, before(turns[:place])) for place, turn in enumerate(turns)]
     return judge_outcome(turns, sub_session_intent(rubrics), following, model)
 
 

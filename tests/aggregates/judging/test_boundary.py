@@ -116,6 +116,7 @@ def test_a_gap_is_unsure_from_the_bound_on(chance: float, unsure: bool) -> None:
         "not captured": (None, "the prompt was not captured"),
         "navigates": (prompt(navigational="short"), "only navigates"),
         "corrects": (prompt("phrase:correcting"), "corrects what came before"),
+        "reports a failure": (prompt("phrase:failing"), "corrects what came before"),
         "in over sixteen words": (prompt("phrase:failing", "words over 16"), None),
         "and names a new task": (prompt("phrase:correcting", opens=("names a new task",)), None),
         "repeats": (prompt(words="a"), "repeats the prompt before"),
@@ -138,6 +139,16 @@ def test_nothing_stays_away_from_a_topic_that_was_never_said() -> None:
         assert cannot_shift(OpenArc([worked_on]), turn_at(2, prompt(words="a"))) is None
 
 
+def test_a_command_that_is_worked_on_may_open_another_topic() -> None:
+    """Commands that follow each other are one way to a goal, until somebody says in words what is wanted."""
+    command, arc = prompt(navigational="command"), OpenArc([turn_at(0, prompt(words="a"))])
+    assert cannot_shift(arc, turn_at(1, command, answer=response(characters=19))) == "only navigates"
+    assert cannot_shift(arc, turn_at(1, command, answer=response())) is None
+    assert cannot_shift(arc, turn_at(1, command, work=worked(read=(1,)))) is None
+    commands = OpenArc([turn_at(0, command, answer=response())])
+    assert cannot_shift(commands, turn_at(1, command, answer=response())) == "no topic before it"
+
+
 TYPED = replace(prompt(navigational="command"), characters=12)
 TEXT = replace(prompt("words over 16", words="a b c"), characters=600)
 AT_ONCE = 1 + 4 * SECOND / MINUTE
@@ -148,6 +159,7 @@ AT_ONCE = 1 + 4 * SECOND / MINUTE
     {
         "four seconds after a command": (turn_at(1, TYPED), turn_at(AT_ONCE, TEXT), True),
         "a minute after it": (turn_at(1, TYPED), turn_at(2, TEXT), False),
+        "hardly longer": (turn_at(1, TYPED), turn_at(AT_ONCE, replace(TEXT, characters=30)), False),
         "it was answered": (turn_at(1, TYPED, answer=response()), turn_at(AT_ONCE, TEXT), False),
         "after a clear somebody pastes": (turn_at(1, replace(TYPED, clears=True)), turn_at(AT_ONCE, TEXT), False),
         "a command that only sets something has no text": (

@@ -45,6 +45,11 @@ NAVIGATES = worked("ok")
         "nothing was observed": ([turn(ASKED, answer="It parses.")], True, False),
         "what was not answered did nothing": ([worked(), turn("/exit now please", answer=None)], False, False),
         "a commit was asked for": ([turn(ASKED), turn("commit this, please", answer="Ok.")], True, True),
+        "only asked for": (
+            [turn(ASKED, answer="Here."), turn("commit this, please", answer="Here.")],
+            True,
+            True,
+        ),
         "an answer tells of work": ([turn(ASKED, answer="The notes were created.")], True, True),
     },
 )

@@ -52,7 +52,7 @@ RUBRICS = st.one_of(
 
 
 def judge(text: str) -> Rubric:
-    return judge_prompt(read_prompt(text, DIGESTER), ())
+    return judge_prompt(read_prompt(text, DIGESTER), None)
 
 
 @pytest.mark.parametrize("text", ["ok", "/compact", "!ls -l", "yes, go ahead"])
@@ -265,8 +265,7 @@ def test_what_came_before_is_part_of_the_judgement() -> None:
     """A few bare words are too little at the start, and enough after what they point at."""
     text = "it still does not work"
     first = judge(text)
-    later = judge_prompt(
-        read_prompt(text, DIGESTER), [turn("Implement the CSV export in src/export.py, with a header row")]
-    )
+    asked = turn("Implement the CSV export in src/export.py, with a header row")
+    later = judge_prompt(read_prompt(text, DIGESTER), (asked.prompt, asked.response))
     assert "context_sufficient" not in first.forced
     assert "context_sufficient" in later.forced

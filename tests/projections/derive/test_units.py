@@ -49,9 +49,9 @@ def test_prompts_that_nothing_was_answered_between_are_judged_as_one_text() -> N
     """Under the id and time of the first; the others have no rubric of their own, and say where it is."""
     log = told(ASK, MORE)
     first, second = rows(project(log.facts))
-    whole = judge_prompt(read_prompt(f"{ASK}\n\n{MORE}", DIGESTER), ())
+    whole = judge_prompt(read_prompt(f"{ASK}\n\n{MORE}", DIGESTER), None)
     assert first[2].rubric == whole
-    assert whole != judge_prompt(read_prompt(ASK, DIGESTER), ())
+    assert whole != judge_prompt(read_prompt(ASK, DIGESTER), None)
     assert [(status, counted) for status, counted, _ in (first, second)] == [("ok", 1), ("skipped", 0)]
     lead = str(log.facts[1].event.prompt_id)  # type: ignore[attr-defined]
     assert (first[2].unit_prompt_id, second[2].unit_prompt_id) == (None, lead)
@@ -70,7 +70,7 @@ NO_ANSWERS = [
 def test_what_answers_nothing_parts_no_prompts(between: str | dict[str, Any]) -> None:
     """A command between them is none of their words."""
     found = rows(project(told(ASK, between, MORE).facts))
-    assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{MORE}", DIGESTER), ())
+    assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{MORE}", DIGESTER), None)
     assert [counted for _, counted, _ in found] == [1] + [0] * (len(found) - 1)
 
 
@@ -137,5 +137,5 @@ def test_long_prompts_are_read_together_only_as_far_as_they_fit() -> None:
     """However many of them wait for an answer, a further one costs no more than a short text."""
     long = "word " * (UNIT_CHARACTERS_MAX // 10)
     found = rows(project(told(ASK, long, long, MORE).facts))
-    assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{long}", DIGESTER), ())
-    assert rows(project(told(long * 3, MORE).facts))[0][2].rubric == judge_prompt(read_prompt(long * 3, DIGESTER), ())
+    assert found[0][2].rubric == judge_prompt(read_prompt(f"{ASK}\n\n{long}", DIGESTER), None)
+    assert rows(project(told(long * 3, MORE).facts))[0][2].rubric == judge_prompt(read_prompt(long * 3, DIGESTER), None)
