@@ -18,7 +18,7 @@ from aggregates.event import Digester, Event, Reply, Scope, Unavailable
 from aggregates.ids import operation_stream
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply
-from aggregates.people.directory import Activation
+from aggregates.people.directory import Activation, Organization
 from aggregates.people.entry import DERIVING, NAMES, Budgets, Operators, Uses
 from aggregates.prices.catalog import Served
 from aggregates.reports.events import ReportCancelled, ReportRequested
@@ -97,7 +97,9 @@ class RunningService(ports.Service):
         budget = Budget(settings.archive_read_files_max, settings.archive_read_bytes_max)
         self.archive = ArchiveLane(var, lambda: self.projector.readers, store.fingerprint, budget)
         source = CatalogSource(settings.catalog, network=settings.catalog_refresh)
-        self.prices = Catalog(store, self.journal, clock, self.administration.organization_ids, source)
+        self.prices = Catalog(
+            store, self.journal, clock, lambda: {each.id for each in self.directory.all(Organization)}, source
+        )
         self.change_catalog, self.refresh_catalog = self.prices.send, self.prices.refresh
         self.catalog_revisions = self.prices.revisions
         # What a text model is asked.
@@ -137,7 +139,7 @@ class RunningService(ports.Service):
     async def send(self, command: AnyCommand) -> Reply:
         # One who is far ahead of the views is held back a moment, so that what others write is shown soon.
         wanted = self.actors.far_back(command.developer_id)
-        if wanted > self.projector.position and self.projector.is_level and not self.actors.are_alone:
+        if wanted > self.projector.position and self.projector.is_level:
             with trio.move_on_after(AHEAD_SECONDS):
                 await self.projector.wait_for(wanted)
         reply = await self.actors.send(command)

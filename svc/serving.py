@@ -173,7 +173,9 @@ async def listening(settings: Settings, service: RunningService) -> AsyncIterato
         async with _tools(api, settings, service), trio.open_nursery() as nursery:
             intake = await _start(nursery, build_intake(service), settings, settings.intake, stop)
             url = await _start(nursery, api, settings, settings.api, stop)
-            await _start_socket(nursery, api, settings, stop)
+            # Once more, for commands of the folder's owner; they send the internal secret nowhere else.
+            plain = msgspec.structs.replace(settings, tls_certificate=None, tls_key=None)
+            await nursery.start(_run, api, _config(plain), _admin_socket(settings.var_path), stop)
             if not service.settings.ingest_url:
                 service.settings = msgspec.structs.replace(service.settings, ingest_url=intake)
             beyond = [each for each in (intake, url) if not here_only(each)]
@@ -230,15 +232,12 @@ async def _start(nursery: trio.Nursery, app: Any, settings: Settings, address: s
     return f"{scheme}://{name}:{port}"
 
 
-async def _start_socket(nursery: trio.Nursery, app: Any, settings: Settings, stop: trio.Event) -> None:
-    """The API once more, for commands of the folder's owner; they send the internal secret nowhere else."""
+def _admin_socket(var: Path) -> socket.socket:
     try:
-        listening = listening_socket(settings.var_path)
+        return listening_socket(var)
     except OSError as error:
-        why = f"cannot make the socket {settings.var_path / SOCKET}: {error.strerror}; choose another folder with --var"
+        why = f"cannot make the socket {var / SOCKET}: {error.strerror}; choose another folder with --var"
         raise SettingsError(why) from error
-    plain = msgspec.structs.replace(settings, tls_certificate=None, tls_key=None)
-    await nursery.start(_run, app, _config(plain), listening, stop)
 
 
 def hang_up_all(address: str) -> None:

@@ -16,7 +16,7 @@ from aggregates.event import Event, events_of
 from aggregates.people import acts as people_acts
 from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import PeopleReply, decide_people
-from aggregates.people.directory import Directory, Organization
+from aggregates.people.directory import Directory
 from svc.actors.actors import MAILBOX_COMMANDS_MAX, Mailbox
 from svc.log.codec import NewEvent, RecordedEvent
 from svc.log.journal import Journal
@@ -52,9 +52,6 @@ class Administration:
         self._doubtful = False  # whether the log may hold more than the directory
         full = "too many changes to people and keys wait already"
         self._mailbox = Mailbox[Order, PeopleReply](MAILBOX_COMMANDS_MAX, full)
-
-    def organization_ids(self) -> set[UUID]:
-        return {each.id for each in self.directory.all(Organization)}
 
     async def send(self, command: PeopleAct, by: UUID | None = None) -> PeopleReply:
         """Carry a command of a member, or the operator, out; returns once it is on disk.

@@ -113,7 +113,7 @@ def back_up(var: Path, target: Path, heard: Progress) -> Manifest:
 
 def _copied(var: Path, draft: Path, heard: Progress) -> Manifest:
     draft.mkdir(mode=0o700)
-    _copy_keys(var, draft)
+    _copy_secrets(var, draft)
     try:  # as of one moment: one read transaction, for which no writer waits
         with snapshot(var / EVENTS_FILE) as db, closing(sqlite3.connect(draft / EVENTS_FILE)) as copy:
             db.backup(copy, pages=BACKUP_PAGES, progress=lambda _status, left, of: heard(of - left, of), sleep=0)
@@ -121,8 +121,7 @@ def _copied(var: Path, draft: Path, heard: Progress) -> Manifest:
         (draft / EVENTS_FILE).chmod(0o600)
     except sqlite3.DatabaseError as error:
         raise MaintenanceError(f"nothing was backed up: {not_opened(var / EVENTS_FILE, error)}") from error
-    _copy_keys(var, draft)
-    _copy(var / SECRET_FILE, draft / SECRET_FILE)
+    _copy_secrets(var, draft)
     head, checksum = _head_of(draft / EVENTS_FILE)
     manifest = Manifest(
         format=FORMAT,
@@ -138,21 +137,17 @@ def _copied(var: Path, draft: Path, heard: Progress) -> Manifest:
     return manifest
 
 
-def _copy_keys(var: Path, draft: Path) -> None:
-    """The key of somebody who is forgotten meanwhile stays in the copy, as their words do."""
+def _copy_secrets(var: Path, draft: Path) -> None:
+    """Each once, unless it is gone by now; the key of who is forgotten meanwhile stays, as their words do."""
     (draft / KEYS_FOLDER).mkdir(mode=0o700, exist_ok=True)
-    for key in sorted((var / KEYS_FOLDER).glob("*.key")):
-        _copy(key, draft / KEYS_FOLDER / key.name)
-
-
-def _copy(source: Path, target: Path) -> None:
-    if target.exists():
-        return
-    target.touch(mode=0o600)  # before there is anything in it to read
-    try:
-        shutil.copyfile(source, target)
-    except FileNotFoundError:
-        target.unlink()
+    for source in (*sorted((var / KEYS_FOLDER).glob("*.key")), var / SECRET_FILE):
+        target = draft / source.relative_to(var)
+        if not target.exists():
+            target.touch(mode=0o600)  # before there is anything in it to read
+            try:
+                shutil.copyfile(source, target)
+            except FileNotFoundError:
+                target.unlink()
 
 
 def _head_of(events: Path) -> tuple[int, str]:

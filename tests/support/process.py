@@ -19,6 +19,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpx
 
@@ -114,6 +115,15 @@ class Server:
                 headers = {} if self.key is None else bearer(self.key)
                 self._clients[url] = httpx.Client(base_url=url, headers=headers, timeout=30)
             return self._clients[url]
+
+    def capture(self, number: int, text: str = "Add a test for the parser", sessions: int = 7) -> httpx.Response:
+        """A prompt that a client may send again under the same number."""
+        event = {"prompt_text": f"{text} {number}", "tool_session_id": f"s{number % sessions}"}
+        return self.intake.post("/v1/prompts", json=event | {"client_event_id": str(UUID(int=number))})
+
+    def goals(self) -> Any:
+        """What a developer sees of their work: waits until all that was captured is counted."""
+        return self.api.get("/v1/score_v3/realtime/sub-sessions").json()
 
     @property
     def intake_port(self) -> int:

@@ -40,8 +40,7 @@ def test_newcomers_are_answered_beside_two_thousand_idle_connections(tmp_path: P
         with serving(var, made["key"]) as server, idle(server.intake_url, IDLE):
             for url in (server.intake_url, server.api_url):
                 assert httpx.get(f"{url}/health", timeout=10).status_code == 200
-            body = {"prompt_text": "Fix the crash", "tool_session_id": "s1"}
-            assert server.intake.post("/v1/prompts", json=body).status_code == 201
+            assert server.capture(1).status_code == 201
             assert server.stop() == 0
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

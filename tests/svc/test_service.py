@@ -14,7 +14,7 @@ from aggregates.people.decide import PeopleReply
 from aggregates.people.directory import Key
 from aggregates.records.record import Record
 from projections.sub_sessions.listing import RealtimeRow, realtime
-from svc.actors.actors import AHEAD_EVENTS_MAX, Actors
+from svc.actors.actors import AHEAD_EVENTS_MAX
 from svc.service import HEALTH_KEPT_SECONDS, KEY_USES_SECONDS, open_service
 from svc.settings import Settings
 from svc.views.projector import Ticker
@@ -115,17 +115,13 @@ async def test_health_checks_share_a_write_each_second(
     assert looks == outcomes
 
 
-async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(
-    house: Household, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Actors, "are_alone", False)
-    await house.service.projector.wait_for(house.service.journal.head)
+async def test_one_who_is_far_ahead_of_the_views_waits_for_them_beside_others(house: Household) -> None:
+    await house.prompt(TEXT, house.other, "theirs")
+    await house.level()
     for number in range(2 * AHEAD_EVENTS_MAX):
         await house.prompt(TEXT, session=f"s{number}")
         lag = house.service.journal.head - house.service.projector.position
         assert lag <= AHEAD_EVENTS_MAX + 3  # what one capture adds to it
-    monkeypatch.undo()
-    assert house.service.actors.are_alone, "who sends alone need not wait: nobody else looks"
 
 
 async def test_the_day_of_a_keys_use_is_written_once_and_later_where_it_cannot_be_now(

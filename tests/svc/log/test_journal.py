@@ -163,33 +163,23 @@ async def test_a_cancelled_caller_loses_the_answer_not_the_write(disk: Disk, nur
     assert [recorded.originator_id for recorded in disk.select_after(0, 9, 9_999)] == [named("a"), named("b")]
 
 
+@pytest.mark.parametrize(
+    ("bound", "most", "text"), [("JOURNAL_APPENDS_MAX", 1, "x"), ("JOURNAL_BYTES_MAX", 10_000, "x" * 4_000)]
+)
 async def test_a_full_queue_refuses_at_once(
-    journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, text: str
 ) -> None:
-    monkeypatch.setattr("svc.log.journal.JOURNAL_APPENDS_MAX", 2)
-    outcomes = Outcomes(journal, nursery)
-    for name in "ab":
-        await outcomes.start(name, new(name))
-    with pytest.raises(Busy, match="2 appends"):
-        await journal.append([new("c")])
-    assert (journal.counts.saturated, journal.waiting) == (1, 2)
-    await nursery.start(journal.run)
-    assert await journal.append([new("c")]) == [3]
-    assert journal.waiting == 0
-
-
-async def test_a_queue_full_of_bytes_refuses_at_once(
-    journal: Journal, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A few large captures can be too much as well; the bytes are given back when they are written."""
-    monkeypatch.setattr("svc.log.journal.JOURNAL_BYTES_MAX", 10_000)
-    nursery.start_soon(journal.append, [new("a", event=prompt("x" * 4_000))])
+    """A few large captures can be too much as well; the room is given back when they are written."""
+    monkeypatch.setattr(f"svc.log.journal.{bound}", most)
+    nursery.start_soon(journal.append, [new("a", event=prompt(text))])
     await trio.testing.wait_all_tasks_blocked()
-    with pytest.raises(Busy):
-        await journal.append([new("b", event=prompt("x" * 4_000))])
+    with pytest.raises(Busy, match="1 appends"):
+        await journal.append([new("b", event=prompt(text))])
+    assert (journal.counts.saturated, journal.waiting) == (1, 1)
     await nursery.start(journal.run)
     for name in "cd":
-        await journal.append([new(name, event=prompt("x" * 4_000))])
+        await journal.append([new(name, event=prompt(text))])
+    assert journal.waiting == 0
 
 
 async def test_a_store_that_cannot_be_written_refuses_all_that_wait(

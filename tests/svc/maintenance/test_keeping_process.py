@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import msgspec
 import pytest
@@ -19,17 +18,7 @@ PLANTED = "heliotrope-4711"
 
 
 def capture(server: Server, number: int) -> int:
-    event = {
-        "prompt_text": f"Please fix {PLANTED} in src/a{number}.py",
-        "tool_session_id": f"s{number % 3}",
-        "client_event_id": str(UUID(int=number)),
-    }
-    return server.intake.post("/v1/prompts", json=event).status_code
-
-
-def shown(server: Server) -> Any:
-    """What a developer sees of their work: waits until all that was captured is counted."""
-    return server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+    return server.capture(number, f"Please fix {PLANTED} in src/a", sessions=3).status_code
 
 
 def json_of(*arguments: str | Path, check: bool = True) -> Any:
@@ -47,16 +36,16 @@ def test_a_backup_under_load_restored_elsewhere_verifies_and_scores_the_same(tmp
             backup = json_of("backup", tmp_path / "b.tar", "--var", var)
             assert {each.result() for each in load} == {201}
         assert 60 < backup["head"] < 700
-        shown(server)
+        server.goals()
         json_of("backup", tmp_path / "folder", "--var", var)
-        before = shown(server)
+        before = server.goals()
         assert server.stop() == 0
     assert json_of("restore", tmp_path / "b.tar", "--var", tmp_path / "early")["head"] == backup["head"]
     assert json_of("verify", "--var", tmp_path / "early")["clean"]
     (tmp_path / "folder" / ".DS_Store").write_bytes(b"left by a file manager")
     svc("restore", tmp_path / "folder", "--var", other)
     with serving(other, made["key"]) as server:
-        assert shown(server) == before
+        assert server.goals() == before
         assert capture(server, 1) == 200
         assert server.stop() == 0
     assert json_of("verify", "--var", other) | {"archive_files": 0} == {
@@ -110,7 +99,7 @@ def test_one_byte_of_an_event_is_named(tmp_path: Path, byte: int) -> None:
     made = init(var)
     with serving(var, made["key"]) as server:
         assert {capture(server, number) for number in range(1, 9)} == {201}
-        shown(server)
+        server.goals()
         assert server.stop() == 0
     query = "SELECT rowid, state FROM stored_events WHERE topic = 'prompt.captured' ORDER BY rowid LIMIT 1 OFFSET 3"
     position = _flip(var / "events.db", query, byte, "UPDATE stored_events SET state = ? WHERE rowid = ?")
@@ -121,7 +110,7 @@ def test_one_byte_of_an_event_is_named(tmp_path: Path, byte: int) -> None:
     for views in var.glob("views*"):
         views.unlink()
     with serving(var, made["key"]) as server:
-        assert len(shown(server)) == 3
+        assert len(server.goals()) == 3
         assert f'"position": {position}' in (tmp_path / "var.log").read_text()
         assert server.stop() == 0
 
@@ -142,7 +131,7 @@ def test_one_byte_of_a_projected_row_is_named(tmp_path: Path) -> None:
     made = init(var)
     with serving(var, made["key"]) as server:
         assert {capture(server, number) for number in range(1, 9)} == {201}
-        shown(server)
+        server.goals()
         assert server.stop() == 0
     (views,) = var.glob("views-*.db")
     capture_id = _flip(
@@ -164,13 +153,13 @@ def test_an_export_holds_everything_of_one_developer(tmp_path: Path) -> None:
     made = init(var)
     with serving(var, made["key"]) as server:
         assert {capture(server, number) for number in range(1, 8)} == {201}
-        listed = {row["score_v3_sub_session_id"]: row for row in shown(server)}
+        listed = {row["score_v3_sub_session_id"]: row for row in server.goals()}
         told = json_of("export", "Owner", tmp_path / "out", "--var", var)
         assert server.stop() == 0
     assert (told["sub_sessions"], told["prompts"]) == (3, 7)
     events = [msgspec.json.decode(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
     prompts = [each["prompt"] for each in events if each["topic"] == "prompt.captured"]
-    assert prompts == [f"Please fix {PLANTED} in src/a{number}.py" for number in range(1, 8)]
+    assert prompts == [f"Please fix {PLANTED} in src/a {number}" for number in range(1, 8)]
     lines = [msgspec.json.decode(line) for line in (tmp_path / "out" / "prompts.jsonl").read_bytes().splitlines()]
     parquet = duckdb.sql(f"SELECT * FROM '{tmp_path}/out/prompts.parquet'")
     assert parquet is not None

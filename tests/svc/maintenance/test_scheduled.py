@@ -94,11 +94,9 @@ def test_the_server_makes_one_that_restores_to_the_same(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     key = init(tmp_path / "var")["key"]
     (tmp_path / "svc.toml").write_text("backup_every = 24\n")
-    figures = "/v1/score_v3/realtime/sub-sessions"
     with serving(tmp_path / "var", key) as server:
-        prompt = {"prompt_text": "Fix the crash in src/parser.py", "tool_session_id": "s1"}
-        server.intake.post("/v1/prompts", json=prompt).raise_for_status()
-        before = server.api.get(figures).json()
+        server.capture(1).raise_for_status()
+        before = server.goals()
     # The first was made at the start, before there was anything in it; the next start finds it overdue.
     (first,) = (tmp_path / "var-backups").iterdir()
     os.replace(first, first.with_name("svc-20260101T000000Z.tar"))
@@ -110,7 +108,7 @@ def test_the_server_makes_one_that_restores_to_the_same(tmp_path: Path, monkeypa
     newest = sorted((tmp_path / "var-backups").iterdir())[-1]
     svc("restore", newest, "--var", tmp_path / "elsewhere")
     with serving(tmp_path / "elsewhere", key) as server:
-        assert server.api.get(figures).json() == before
+        assert server.goals() == before
 
 
 def _age_seconds(api: httpx.Client) -> float:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -62,11 +61,6 @@ def page(client: httpx.Client, last_id: str | None = None) -> Iterator[Page]:
     thread.join()
 
 
-def capture(client: httpx.Client, session: str) -> None:
-    body = {"prompt_text": f"Fix the crash in src/{session}.py", "tool_session_id": session}
-    assert client.post("/v1/prompts", json=body | {"client_event_id": str(uuid4())}).status_code == 201
-
-
 def silent(server: Server, key: str) -> socket.socket:
     """A client that asks for events and never reads."""
     address = urlsplit(server.api_url)
@@ -83,7 +77,7 @@ def test_a_reader_is_told_whatever_another_does_and_a_stop_ends_both(tmp_path: P
     made = init(var)
     with serving(var, made["key"]) as server, silent(server, made["key"]), page(server.api) as reading:
         for number in range(SESSIONS):
-            capture(server.intake, f"s{number}")
+            assert server.capture(number, sessions=SESSIONS).status_code == 201
             if not number:
                 reading.until(lambda stream: len(stream.told) == 1)  # what comes in a burst is told as one
         reading.until(lambda stream: len(stream.told) >= 2)

@@ -4,7 +4,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import httpx
 import msgspec
@@ -16,15 +16,6 @@ pytestmark = pytest.mark.process
 
 SECRET = "sk-ant-api03-" + "Zq7" * 20
 WORDS = "the quick heron rewrites the harbour ledger"
-
-
-def capture(client: httpx.Client, number: int, text: str = "Add a test for the parser") -> httpx.Response:
-    event = {
-        "prompt_text": f"{text} {number}",
-        "tool_session_id": f"s{number % 7}",
-        "client_event_id": str(UUID(int=number)),
-    }
-    return client.post("/v1/prompts", json=event)
 
 
 def test_one_prompt_and_its_response(tmp_path: Path) -> None:
@@ -43,7 +34,7 @@ def test_one_prompt_and_its_response(tmp_path: Path) -> None:
         assert server.intake.post("/v1/prompts", json=event | {"prompt_text": "Other"}).status_code == 409
         changed = server.intake.post("/v1/prompts/response", json=answer | {"response_text": "Other"})
         assert changed.status_code == 409
-        rows = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+        rows = server.goals()
         assert [row["agent_session_id"] for row in rows] == ["s1"]
         assert server.stop() == 0
 
@@ -55,11 +46,10 @@ def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Pat
     made = init(var)
     acknowledged: list[int] = []
     with serving(var, made["key"]) as server:
-        intake = server.intake  # one for all threads
 
         def send(number: int) -> None:
             try:
-                answer = capture(intake, number)
+                answer = server.capture(number)
             except httpx.TransportError:
                 return
             if answer.status_code == 201:
@@ -72,7 +62,7 @@ def test_kill_9_in_the_middle_of_a_load_loses_nothing_acknowledged(tmp_path: Pat
         server.kill()
     assert len(acknowledged) >= 300
     with serving(var, made["key"]) as server:
-        repeated = [capture(server.intake, number) for number in acknowledged]
+        repeated = [server.capture(number) for number in acknowledged]
         assert {answer.status_code for answer in repeated} == {200}
         assert server.stop() == 0
     with closing(sqlite3.connect(var / "events.db")) as log:
@@ -89,13 +79,13 @@ def test_a_replay_under_a_running_server_serves_the_same_scores(tmp_path: Path) 
     made = init(var)
     with serving(var, made["key"]) as server:
         for number in range(1, 20):
-            capture(server.intake, number)
-        before = server.api.get("/v1/score_v3/realtime/sub-sessions").json()
+            server.capture(number)
+        before = server.goals()
         old = (var / "views.current").read_text()
         svc("replay", "--var", var)
         assert (var / "views.current").read_text() != old
-        assert server.api.get("/v1/score_v3/realtime/sub-sessions").json() == before
-        assert capture(server.intake, 20).status_code == 201
+        assert server.goals() == before
+        assert server.capture(20).status_code == 201
         assert not (var / old.strip()).exists()
 
 
@@ -109,7 +99,7 @@ def test_no_secret_and_no_text_lies_in_any_file(tmp_path: Path) -> None:
         prompt_id = server.intake.post("/v1/prompts", json=event).json()["id"]
         answer = {"prompt_id": prompt_id, "response_operation_id": "op", "response_text": f"I saw {SECRET}: {WORDS}"}
         assert server.intake.post("/v1/prompts/response", json=answer).status_code == 204
-        row = server.api.get("/v1/score_v3/realtime/sub-sessions").json()[0]
+        row = server.goals()[0]
         assert "heron" in row["title"]
         patched = server.api.patch(f"/v1/score_v3/sub-sessions/{row['sub_session_id']}", json={"title": f"My {WORDS}"})
         assert patched.json()["title_source"] == "user_edited"
@@ -128,17 +118,17 @@ def test_the_store_unwritable_is_503_and_recovers_without_a_restart(tmp_path: Pa
     var = tmp_path / "var"
     made = init(var)
     with serving(var, made["key"]) as server:
-        assert capture(server.intake, 1).status_code == 201
+        assert server.capture(1).status_code == 201
         with closing(sqlite3.connect(var / "events.db", isolation_level=None)) as locker:
             locker.execute("BEGIN EXCLUSIVE")
             with ThreadPoolExecutor(1) as pool:
                 asked = pool.submit(server.intake.get, "/health")
-                refused, health = capture(server.intake, 2), asked.result()
+                refused, health = server.capture(2), asked.result()
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
             assert (health.status_code, health.text) == (503, "event store unavailable")
             assert "Retry-After" not in health.headers
             locker.execute("ROLLBACK")
-        assert capture(server.intake, 3).status_code == 201
+        assert server.capture(3).status_code == 201
         assert server.intake.get("/health").text == "ok"
 
 
@@ -160,8 +150,7 @@ def test_a_server_is_one_process_also_where_svc_toml_asks_for_two(
     monkeypatch.chdir(tmp_path)
     with serving(var, made["key"]) as server:
         for number in range(7):
-            assert capture(server.intake, number + 1).status_code == 201
-        answer = server.api.get("/v1/score_v3/realtime/sub-sessions")
-        assert {row["agent_session_id"] for row in answer.json()} == {f"s{number}" for number in range(7)}
+            assert server.capture(number + 1).status_code == 201
+        assert {row["agent_session_id"] for row in server.goals()} == {f"s{number}" for number in range(7)}
         assert _children(var) == []
         assert server.stop() == 0

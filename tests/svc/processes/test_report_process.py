@@ -60,8 +60,7 @@ def test_a_report_that_is_running_outlives_a_kill_and_is_completed_once(tmp_path
     var = tmp_path / "var"
     key = init(var)["key"]
     with stuck(var, key) as server:
-        prompt = {"prompt_text": "Fix the crash in src/parser.py", "tool_session_id": "s1"}
-        assert server.intake.post("/v1/prompts", json=prompt).status_code == 201
+        assert server.capture(1).status_code == 201
         report_id = asks(server)
         comes_to(server, report_id, "running")
         assert server.api.post(f"{REPORT}/generate", json={}).json() == {"report_id": report_id, "status": "running"}

@@ -6,7 +6,6 @@ from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import httpx
 import msgspec
@@ -41,11 +40,6 @@ def nodes(made: dict[str, Any], told: dict[str, str], tmp_path: Path) -> Iterato
         yield first, second
 
 
-def capture(client: httpx.Client, number: int) -> httpx.Response:
-    event = {"prompt_text": f"Fix parser {number}", "tool_session_id": f"s{number % 3}"}
-    return client.post("/v1/prompts", json=event | {"client_event_id": str(UUID(int=number))})
-
-
 def got(node: Server, path: str, position: str) -> list[dict[str, Any]]:
     """What a node answers whom another node told this position. A busy one may say 503, but never less than that."""
     for _ in range(60):
@@ -69,10 +63,10 @@ def test_two_nodes_are_one_service(
     """Who writes to one reads it from the other; a retry is known everywhere; a revoked key is refused everywhere."""
     first, second = nodes
     for number, (here, there) in zip(range(1, 7), cycle([(first, second), (second, first)]), strict=False):
-        taken = capture(here.intake, number)
+        taken = here.capture(number)
         assert taken.status_code == 201
         assert shown(there, taken.headers[POSITION]) == number
-        again = capture(there.intake, number)
+        again = there.capture(number)
         assert (again.status_code, again.json()["id"]) == (200, taken.json()["id"])
     secrets = {(tmp_path / name / "internal-secret").read_text() for name in "ab"}
     assert len(secrets) == 1
@@ -82,7 +76,7 @@ def test_two_nodes_are_one_service(
     assert ended.is_success, ended.text
     asked = admin | {POSITION: ended.headers[POSITION]}
     httpx.get(f"{second.api_url}/v1/admin/keys", headers=asked).raise_for_status()
-    assert capture(second.intake, 99).status_code == 401
+    assert second.capture(99).status_code == 401
     assert (first.stop(), second.stop()) == (0, 0)
     assert len({str(tables(tmp_path / name)) for name in "ab"}) == 1
     assert svc("verify", "--var", tmp_path / "b", told=told).returncode == 0
