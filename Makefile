@@ -50,7 +50,7 @@ bench: dev
 faults: dev
 	$(BIN)/python -m tests.faults --rounds $${ROUNDS:-20}
 
-# Three nodes over a PostgreSQL of its own, under faults; how fast they are. docs/cluster.md.
+# Three nodes over a PostgreSQL of its own, under faults. docs/cluster.md.
 cluster: dev
 	$(BIN)/python -m tests.cluster --seconds $(or $(SECONDS),600)
 

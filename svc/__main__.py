@@ -3,13 +3,11 @@
 import os
 import sys
 
-HELP = {"-h", "--help"}
-
 
 def main() -> None:
     """Run what was typed. Whatever it writes is for its user alone: there are texts and keys in it."""
     os.umask(0o077)
-    if sys.argv[1:2] == ["hook"] and not HELP & set(sys.argv):
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         from svc.hook.main import call
 
         call(sys.argv[2:])

@@ -75,8 +75,6 @@ class ArchiveLane:
         breathe = trio.from_thread.check_cancelled
 
         def read(archive: Archive) -> list[prices.Reading]:
-            if archive.root.exists() and not archive.root.is_dir():
-                raise NotADirectoryError(f"{archive.root.name} is no folder")
             after = archive.mark.position
             with self._views().reading() as db:
                 live = [prices.live_part(db, organization_id, each, after) for each in asked]
@@ -145,7 +143,8 @@ class _Chosen(msgspec.Struct):
             self.over = "byte_budget"
         broken = 0 if self.over else sum(not archive.is_readable(file) for file in files)
         if self.over or broken:
-            self.drop(files, broken)
+            self.dropped += len(files)
+            self.unreadable += broken
             return
         self.files += len(files)
         self.size_bytes += size_bytes
@@ -155,10 +154,6 @@ class _Chosen(msgspec.Struct):
             self.rows = 0
         self.batches[-1] += files
         self.rows += rows
-
-    def drop(self, files: Sequence[ArchiveFile], unreadable: int) -> None:
-        self.dropped += len(files)
-        self.unreadable += unreadable
 
 
 def spending(
@@ -193,7 +188,8 @@ def spending(
                 except Error as error:
                     names = [file.name for file in batch]
                     log.error("files of the archive could not be read", files=names, reason=str(error))
-                    chosen.drop(batch, len(batch))
+                    chosen.dropped += len(batch)
+                    chosen.unreadable += len(batch)
                 breathe()
     coverage = prices.Coverage(
         reason=chosen.over or ("file_budget" if chosen.dropped else "complete"),

@@ -52,7 +52,6 @@ RETENTION_YOUNG_EVENTS = 20_000
 nothing old behind them, and it takes a second to see."""
 
 log = structlog.get_logger()
-FORGOTTEN_NAME = "Forgotten"
 T = TypeVar("T")
 TEXTS = ("prompt", "cwd", "metadata", "response", "words", "title", "summary", "sections", "narrative")
 _DAY_US = 86_400_000_000
@@ -204,7 +203,7 @@ class Forgetting:
         shut_out: list[PeopleAct] = [RevokeKey(credential_id=key.id) for key in keys]
         shut_out += [EndMembership(membership_id=each.id, forgotten=True) for each in theirs]
         nobody = ChangeDeveloper(
-            developer_id=developer_id, display_name=FORGOTTEN_NAME, email="", report_schedules=(), report_notices=()
+            developer_id=developer_id, display_name="Forgotten", email="", report_schedules=(), report_notices=()
         )
         for command in (*shut_out, nobody):
             await self._administration.send(command)
@@ -330,7 +329,9 @@ class Retention:
                 position = piece.reached
         await self._note(term)
         while young < young_max and (piece := await self._texts.next_piece(term.up_to)) is not None:
-            young = 0 if any(_is_old(each, end_us) for each in piece.events) else young + len(piece.events)
+            young = (
+                0 if any(each.event.received_at_us <= end_us for each in piece.events) else young + len(piece.events)
+            )
             deleted += await self._sift(term, piece, end_us)
             term.up_to = piece.reached
             if term.done - term.noted >= RETENTION_MARK_EVENTS:
@@ -347,11 +348,11 @@ class Retention:
             and each.event.organization_id == term.organization_id
             and not isinstance(each.event, retained.ReadingsRetained)
         ]
-        old = [each.position for each in theirs if _is_old(each, end_us)]
+        old = [each.position for each in theirs if each.event.received_at_us <= end_us]
         if term.kind == "text":
             await self._texts.seal_readings(old)
         deleted = await self._texts.delete(old, keep=TEXTS if term.kind == "telemetry" else ())
-        if young_us := [each.event.received_at_us for each in theirs if not _is_old(each, end_us)]:
+        if young_us := [each.event.received_at_us for each in theirs if each.event.received_at_us > end_us]:
             term.young.append(_Young(piece.after, piece.reached, min(young_us)))
         term.unnoted += deleted
         return deleted
@@ -370,7 +371,3 @@ class Retention:
         term.noted, term.unnoted = expired.up_to, 0
         what = "texts that outlived their retention were taken away"
         log.info(what, kind=term.kind, events=expired.events, up_to=expired.up_to)
-
-
-def _is_old(recorded: RecordedEvent, end_us: int) -> bool:
-    return recorded.event.received_at_us <= end_us

@@ -73,13 +73,6 @@ class ViewsWriter:
     async def step(self) -> Stepped:
         return await trio.to_thread.run_sync(step, *self._facts, limiter=self._thread_limit)
 
-    async def level(self) -> int:
-        """Step until there is nothing more; the position reached."""
-        position = -1
-        while position < (reached := (await self.step()).position):
-            position = reached
-        return position
-
     def close(self) -> None:
         self._facts[0].close()
 
@@ -225,7 +218,9 @@ class Projector:
         async with self._exclusive:
             writer = self._writer_of(path)
             try:
-                position = await writer.level()
+                position = -1
+                while position < (reached := (await writer.step()).position):
+                    position = reached
                 await trio.to_thread.run_sync(point_to, path)
             except BaseException:
                 writer.close()

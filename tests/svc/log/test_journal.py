@@ -79,17 +79,6 @@ class Outcomes:
             self.of[name] = error
 
 
-async def test_what_waits_together_goes_into_one_transaction(disk: Disk, nursery: trio.Nursery) -> None:
-    journal = _journal(disk)
-    outcomes = Outcomes(journal, nursery)
-    for name in "abc":
-        await outcomes.start(name, new(name), new(name, 2))
-    await nursery.start(journal.run)
-    await trio.testing.wait_all_tasks_blocked()
-    assert outcomes.of == {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
-    assert disk.transactions == [6]
-
-
 @pytest.mark.parametrize(
     ("text", "count", "transactions"),
     [("x", COMMIT_APPENDS_MAX + 1, [COMMIT_APPENDS_MAX, 1]), ("x" * (COMMIT_BYTES_MAX * 2 // 5), 2, [1, 1])],

@@ -107,11 +107,3 @@ def test_topics_are_found_without_reading_the_log(sqlite_home: SqliteHome) -> No
         "WHERE topic IN ('a', 'b') ORDER BY rowid"
     )
     assert any("stored_events_topic" in str(row) for row in plan)
-
-
-def test_what_is_on_the_disk_holds_no_words(sqlite_home: SqliteHome) -> None:
-    """Neither the file nor its write-ahead log."""
-    with closing(sqlite_home.open()) as store:
-        store.append([new("p", event=prompt("a planted secret"))])
-        for file in sqlite_home.path.parent.iterdir():
-            assert b"planted" not in file.read_bytes()

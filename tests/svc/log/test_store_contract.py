@@ -87,15 +87,6 @@ def test_an_empty_log_has_nothing(store: EventStore) -> None:
     assert store.read_topics(["developer.created"]) == []
 
 
-def test_an_appended_event_is_read_back(store: EventStore) -> None:
-    appended = new("p", event=prompt("hello"))
-    (position,) = store.append([appended])
-    (recorded,) = store.read_stream(appended.stream_id)
-    assert recorded.event == appended.event
-    assert (recorded.stream_id, recorded.version) == (appended.stream_id, appended.version)
-    assert recorded.position == position == store.head()
-
-
 def test_a_stream_is_read_by_version_and_backwards(store: EventStore) -> None:
     store.append([new("s", 2), new("t"), new("s", 1)])
     assert [recorded.version for recorded in store.read_stream(named("s"))] == [1, 2]

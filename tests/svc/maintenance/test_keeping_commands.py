@@ -79,9 +79,3 @@ def test_what_this_user_may_not_do_is_said_with_whose_it_is(tmp_path: Path) -> N
     assert told.value.message.endswith(
         f"Permission denied; {tmp_path} belongs to {tmp_path.owner()}: run this as that user, or name another place"
     )
-
-
-async def test_a_range_that_is_none_is_refused_without_the_place_in_a_body(var: Path) -> None:
-    """Nobody who types a command knows what `$` is."""
-    said_ = await said(main, "backfill", "--from", "2026-13-01", "--to", "2026-12-31", "--var", var)
-    assert "refused: from must be" in said_.output

@@ -58,27 +58,13 @@ def test_a_backup_under_load_restored_elsewhere_verifies_and_scores_the_same(tmp
     }
 
 
-def test_a_restore_refuses_what_it_should(tmp_path: Path) -> None:
-    """A folder that holds something, a changed byte, a file that is missing, no backup at all: each in a sentence."""
+def test_neither_a_backup_nor_a_folder_is_written_over(tmp_path: Path) -> None:
     var = tmp_path / "var"
     init(var)
     svc("backup", tmp_path / "b", "--var", var)
-    again = svc("backup", tmp_path / "b", "--var", var, check=False)
-    assert (again.returncode, "is there already" in again.stderr) == (1, True)
-    full = svc("restore", tmp_path / "b", "--var", var, check=False)
-    assert (full.returncode, "is not empty" in full.stderr) == (1, True)
-    events = tmp_path / "b" / "events.db"
-    flipped = bytearray(events.read_bytes())
-    flipped[-100] ^= 1
-    events.write_bytes(flipped)
-    changed = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
-    assert "events.db is not what was backed up" in changed.stderr
-    events.unlink()
-    missing = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
-    assert "events.db is missing" in missing.stderr
-    (tmp_path / "b" / "manifest.json").unlink()
-    none = svc("restore", tmp_path / "b", "--var", tmp_path / "new", check=False)
-    assert (none.returncode, "no backup" in none.stderr) == (1, True)
+    for command, said in (("backup", "is there already"), ("restore", "is not empty")):
+        again = svc(command, tmp_path / "b", "--var", var, check=False)
+        assert (again.returncode, said in again.stderr) == (1, True)
 
 
 def _flip(path: Path, query: str, column: int, write: str) -> int:

@@ -4,7 +4,6 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
 
 import httpx
 import msgspec
@@ -16,27 +15,6 @@ pytestmark = pytest.mark.process
 
 SECRET = "sk-ant-api03-" + "Zq7" * 20
 WORDS = "the quick heron rewrites the harbour ledger"
-
-
-def test_one_prompt_and_its_response(tmp_path: Path) -> None:
-    """201 and 204; again 200 with the same id and 204; changed 409; and the snapshot shows it at once."""
-    made = init(tmp_path / "var")
-    with serving(tmp_path / "var", made["key"]) as server:
-        event = {"prompt_text": "Fix src/a.py", "tool_session_id": "s1", "client_event_id": str(uuid4())}
-        first = server.intake.post("/v1/prompts", json=event)
-        assert first.status_code == 201
-        prompt_id = first.json()["id"]
-        answer = {"prompt_id": prompt_id, "response_operation_id": "op", "response_text": "Done."}
-        assert server.intake.post("/v1/prompts/response", json=answer).status_code == 204
-        again = server.intake.post("/v1/prompts", json=event)
-        assert (again.status_code, again.json()["id"]) == (200, prompt_id)
-        assert server.intake.post("/v1/prompts/response", json=answer).status_code == 204
-        assert server.intake.post("/v1/prompts", json=event | {"prompt_text": "Other"}).status_code == 409
-        changed = server.intake.post("/v1/prompts/response", json=answer | {"response_text": "Other"})
-        assert changed.status_code == 409
-        rows = server.goals()
-        assert [row["agent_session_id"] for row in rows] == ["s1"]
-        assert server.stop() == 0
 
 
 @pytest.mark.one_folder("looks into events.db; the storm kills nodes")

@@ -139,17 +139,6 @@ async def log(tmp_path: Path) -> AsyncIterator[Log]:
         yield made
 
 
-async def test_a_step_brings_the_views_up_to_the_log(log: Log) -> None:
-    """Each step answers with the position reached; one without new facts changes nothing."""
-    with closing(ViewsWriter(log.views, log.store, log.vault.digester)) as writer:
-        first = log.grow("s1")
-        assert (await writer.step()).position == first
-        assert (await writer.step()).position == first
-        second = log.grow("s2")
-        assert (await writer.step()).position == second
-    assert log.sessions() == ["s1", "s2"]
-
-
 async def test_who_takes_longer_to_derive_than_usual_is_charged(log: Log) -> None:
     """Prompts of one instant stand in an order that each further one may change, so all of them are looked at again."""
     with closing(ViewsWriter(log.views, log.store, log.vault.digester)) as writer:
