@@ -83,7 +83,8 @@ def tried(mutant: Mutant, tests: Sequence[str], tree: Path) -> tuple[Mutant, str
     path.write_text(changed)
     os.utime(path, ns=(0, 0))  # so that no compiled form is taken for it
     try:
-        compile(changed, path.name, "exec")
+        if path.suffix == ".py":
+            compile(changed, path.name, "exec")
         return mutant, "survived" if passes(tests, tree) else "killed"
     except SyntaxError as error:
         return mutant, f"is no Python: {error}"
