@@ -278,6 +278,8 @@ class _Vocabulary(msgspec.Struct):
 
     prefix: str
     sessions: list[str]
+    service: str | None = None
+    scope: str | None = None
     prompt: str | None = None
     events: dict[str, dict[str, Any]] = {}
     readers: dict[str, Reader] = {}
@@ -316,6 +318,18 @@ _READERS: dict[Agent, dict[str, Reader]] = {
 }
 for _agent, _spoken in _SPOKEN.items():
     _spoken.readers = {name: _plain(**told) for name, told in _spoken.events.items()} | _READERS.get(_agent, {})
+
+
+def agent_of_sender(resource: Attributes, scope: str) -> Agent:
+    """By the name of the service, else by that of the scope; an unknown one may still be known by its events."""
+    service = (text(resource, "service.name") or "").lower()
+    for agent, spoken in _SPOKEN.items():
+        if spoken.service is not None and service.startswith(spoken.service):
+            return agent
+    known = (agent for agent, spoken in _SPOKEN.items() if spoken.scope is not None and scope.startswith(spoken.scope))
+    if "copilot" in service or "copilot" in scope.lower():
+        return next(known, "copilot")
+    return next(known, "svc" if service == "svc" else "unknown")
 
 
 def agent_of_log(sender: Agent, *names: str | None) -> Agent:

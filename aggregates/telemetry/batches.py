@@ -75,7 +75,7 @@ class Batches:
         Raises `Fault` where the export has too many sessions, or repeats too much for each of them.
         """
         key = (session, agent)
-        part, head_bytes = self._open.get(key), context.branch.size_bytes
+        part, head_bytes = self._open.get(key), sum(map(len, context.opens))
         if part is None:
             if len(self._open) >= SESSIONS_MAX:
                 raise Fault(f"an export may hold {SESSIONS_MAX} agent sessions; send fewer at once")
@@ -103,7 +103,7 @@ def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedComm
     """With the part of the export that is kept."""
     contexts, records = zip(*part.raws, strict=True)
     cleaned, redactions = without_secrets(records) if means.redaction else (records, Counter())
-    raw = assembled(LEVELS[signal][0][0], (context.branch for context in contexts), cleaned)
+    raw = assembled(LEVELS[signal][0][0], contexts, cleaned)
     if signal != "metrics":
         command = captured_records(part.drafts, part.session, part.agent, means, redaction=means.redaction)
         return PreparedCommand(replace(command, raw=raw, signal=signal), len(records))

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from aggregates.telemetry.agents import Agent
+from aggregates.telemetry.agents import Agent, agent_of_sender
 from aggregates.telemetry.otlp import RESOURCE, SCOPE, Fault, Plain, SourceIds, attributes_of, canonical, repaired
 
 T = TypeVar("T")
@@ -150,35 +150,6 @@ def _joined(pieces: Sequence[bytes]) -> bytes:
     return b'"'.join(pieces).replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
 
 
-class Branch(msgspec.Struct, frozen=True):
-    """How the JSON opens and closes around the records of one section, from the outside in."""
-
-    opens: tuple[bytes, ...] = ()
-    closes: tuple[bytes, ...] = ()
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(map(len, self.opens))
-
-
-def assembled(top: str, branches: Iterable[Branch], records: Iterable[bytes]) -> str:
-    """One export with these records in this order; neighbours under the same branch share it."""
-    pieces: list[bytes] = []
-    current = Branch()
-    for branch, record in zip(branches, records, strict=True):
-        shared = len(branch.opens)
-        if branch is not current:
-            levels = zip(current.opens, branch.opens, strict=False)
-            shared = len(list(takewhile(lambda level: level[0] == level[1], levels)))
-            pieces += reversed(current.closes[shared:])
-        if pieces:
-            pieces.append(b",")
-        pieces += (*branch.opens[shared:], record)
-        current = branch
-    pieces += reversed(current.closes)
-    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
-
-
 class Metric(msgspec.Struct, frozen=True, rename="camel"):
     """A metric without its points, and of its container what stands for all of them."""
 
@@ -198,7 +169,8 @@ class SectionContext(msgspec.Struct, frozen=True):
     agent: Agent  # as far as the resource and the scope tell
     resource: dict[str, Plain]
     ids: SourceIds
-    branch: Branch
+    opens: tuple[bytes, ...]  # how the JSON opens and closes around its records, from the outside in
+    closes: tuple[bytes, ...]
     metric: Metric | None
     container: str  # the name of a metric's container
     series: bytes  # what tells the series of a metric apart from others, but for the point's own attributes
@@ -231,10 +203,11 @@ def context_of(section: Section, signal: Signal, *, redaction: bool) -> SectionC
         # An opening is no whole JSON text, but its strings stand between quotes like those of one.
         opens, _ = without_secrets(opens)
     return SectionContext(
-        agent=_agent(attributes, known_scope.name or ""),
+        agent=agent_of_sender(attributes, known_scope.name or ""),
         resource=attributes,
         ids=SourceIds(above),
-        branch=Branch(tuple(opens), tuple(closes)),
+        opens=tuple(opens),
+        closes=tuple(closes),
         metric=metric,
         container=section.container,
         series=series,
@@ -256,25 +229,20 @@ def _fitting(decoder: msgspec.json.Decoder[T], data: bytes | None, what: str) ->
         raise Fault(f"its {what} does not fit: {error}") from error
 
 
-_SERVICES: dict[str, Agent] = {
-    "claude-code": "claude-code",
-    "codex": "codex",
-    "gemini-cli": "gemini",
-    "opencode": "opencode",
-}
-
-
-def _agent(resource: dict[str, Plain], scope: str) -> Agent:
-    """By the name of the service, else by that of the scope; an unknown one may still be known by its events."""
-    service = resource.get("service.name")
-    name = service.lower() if isinstance(service, str) else ""
-    for start, agent in _SERVICES.items():
-        if name.startswith(start):
-            return agent
-    if scope.startswith("com.anthropic.claude_code"):
-        return "claude-code"
-    if scope.startswith("codex_otel"):
-        return "codex"
-    if "copilot" in name or "copilot" in scope.lower():
-        return "copilot"
-    return "svc" if name == "svc" else "unknown"
+def assembled(top: str, contexts: Iterable[SectionContext], records: Iterable[bytes]) -> str:
+    """One export with these records in this order; neighbours share what opens alike."""
+    pieces: list[bytes] = []
+    opens: tuple[bytes, ...] = ()
+    closes: tuple[bytes, ...] = ()
+    for context, record in zip(contexts, records, strict=True):
+        shared = len(context.opens)
+        if context.opens is not opens:
+            levels = zip(opens, context.opens, strict=False)
+            shared = len(list(takewhile(lambda level: level[0] == level[1], levels)))
+            pieces += reversed(closes[shared:])
+        if pieces:
+            pieces.append(b",")
+        pieces += (*context.opens[shared:], record)
+        opens, closes = context.opens, context.closes
+    pieces += reversed(closes)
+    return f'{{"{top}":[{b"".join(pieces).decode()}]}}'
