@@ -29,8 +29,6 @@ _PARTS = re.compile(r"[a-z0-9]+")  # of a script's name
 
 
 class ShellReading(msgspec.Struct, frozen=True, array_like=True):
-    """What a shell command is for; the flags of all its parts together."""
-
     mutating: bool = False
     check: bool = False  # a test, build, lint or type check
     commit: bool = False

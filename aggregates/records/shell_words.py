@@ -103,7 +103,6 @@ class _Scanner:
                 self._nest(kind, whole)
 
     def _nest(self, kind: str, whole: str) -> None:
-        """Begin or end a command within another, or after it."""
         top = self._stack[-1]
         if kind == "arithmetic":
             self._skip_to("))")

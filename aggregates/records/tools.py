@@ -129,8 +129,6 @@ class ChangedFile(NamedTuple):
 
 
 class ToolInput(msgspec.Struct, frozen=True):
-    """What a call's input says; None for what it does not."""
-
     path: str | None = None
     command: str | None = None
     key: str | None = None
@@ -177,7 +175,6 @@ def _patch(arguments: dict[str, Any]) -> str | None:
 
 
 def _patched(patch: str) -> list[ChangedFile]:
-    """The files of a patch, in its order, with their lines."""
     found = list(islice(_PATCHED_FILE.finditer(patch), PATCHED_FILES_MAX))
     ends = [each.start() for each in found[1:]] + [len(patch)]
     parts = [(each.group(1).strip(), patch[each.end() : end]) for each, end in zip(found, ends, strict=False)]

@@ -100,7 +100,6 @@ class Batches:
 
 
 def command_of(part: Part, means: ExportContext, signal: Signal) -> PreparedCommand:
-    """With the part of the export that is kept."""
     contexts, records = zip(*part.raws, strict=True)
     cleaned, redactions = without_secrets(records) if means.redaction else (records, Counter())
     raw = assembled(LEVELS[signal][0][0], contexts, cleaned)
@@ -128,7 +127,6 @@ def captured_records(
     *,
     redaction: bool = True,
 ) -> CaptureRecords:
-    """The records, with their texts put into one text."""
     words = TextPool(redaction=redaction)
     words.add_all(text for draft in drafts for text in (draft.text, draft.path, draft.command))
     words.add_all(file.path for draft in drafts for file in draft.more)
@@ -165,16 +163,12 @@ _LINE_NAMESPACE = UUID("0d0f7a3e-5a0e-5d6b-9f0e-6d1f0f3a7b52")
 
 
 class Sender(msgspec.Struct, frozen=True):
-    """Whose exchanges they are, and which agent's."""
-
     scope: Scope
     source: str
     digester: Digester
 
 
 class Step(NamedTuple):
-    """One command of an exchange."""
-
     what: What
     command: CapturePrompt | CaptureResponse | CaptureRecords
 

@@ -80,8 +80,6 @@ class NotTaken(msgspec.Struct, frozen=True):
 
 
 class Taken(msgspec.Struct):
-    """What became of an exchange."""
-
     created: int = 0  # prompts, responses and batches of records that are new
     known: int = 0  # those that had been there before
     repeated: bool = False  # its prompt was had from another session's file; what it caused is not taken twice

@@ -40,8 +40,6 @@ _COUNTERS: dict[str, PointMeaning | dict[str, dict[str, PointMeaning]]] = VOCABU
 
 
 class Faults:
-    """The records that were not taken, and the first reason."""
-
     def __init__(self) -> None:
         self.records = 0
         self.message: str | None = None

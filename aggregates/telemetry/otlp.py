@@ -158,8 +158,6 @@ class OtlpSpan(Traced):
 
 
 class WirePoint(Attributed):
-    """A point of any kind: by its kind some of these."""
-
     start_time_unix_nano: Fixed64 | None = None
     time_unix_nano: Fixed64 | None = None
     flags: UInt32 | None = None
@@ -182,8 +180,6 @@ class WireQuantile(_Wire):
 
 
 class WireDistribution(WirePoint):
-    """A histogram, exponential or not, or a summary."""
-
     count: Fixed64 | None = None
     sum: Double | None = None
     min: Double | None = None
@@ -291,7 +287,6 @@ def flag(attributes: Attributes, *keys: str) -> bool | None:
 
 
 def usd_nano(attributes: Attributes, key: str) -> int | None:
-    """An amount of dollars in nano-dollars, exactly as its decimal digits say."""
     value = attributes.get(key)
     if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
         return None

@@ -191,8 +191,6 @@ STEPS_MAX = 64  # how far up a span's parents are followed
 
 
 class SpanLink(msgspec.Struct, frozen=True):
-    """How a span hangs together with others of its export."""
-
     trace_id: str | None
     span_id: str | None
     parent_id: str | None
@@ -201,8 +199,6 @@ class SpanLink(msgspec.Struct, frozen=True):
 
 
 class SpanTree:
-    """The spans of one export, by their traces."""
-
     def __init__(self, spans: Iterable[SpanLink]) -> None:
         self._spans: dict[tuple[str | None, str], SpanLink] = {}
         self._sessions: dict[str, set[str]] = {}

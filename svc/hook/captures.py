@@ -43,8 +43,6 @@ _MENDED = "\ufffd"  # stands for what no intake takes
 
 
 class Captured(NamedTuple):
-    """What comes of one call of a hook."""
-
     kind: str
     session: str
     letter: Letter | None = None

@@ -20,8 +20,6 @@ FILE_MODE = 0o600
 
 
 class Connection(NamedTuple):
-    """One agent, one server, one key."""
-
     name: str
     url: str  # of the intake, without a slash at its end
     key: str
@@ -45,7 +43,6 @@ def _base(variable: str, default: str) -> Path:
 
 
 def connection_file(name: str) -> Path:
-    """The file that holds a connection, its key, and what was changed for it."""
     return config_folder() / "connections" / f"{name}.json"
 
 
@@ -123,15 +120,11 @@ _DRAFT_SECONDS_MAX = 3_600.0
 
 
 class Letter(NamedTuple):
-    """A request that waits to be sent."""
-
     path: str
     body: dict[str, Any]
 
 
 class OpenPrompt(NamedTuple):
-    """The prompt that a session is at."""
-
     event_id: str
     at: float  # seconds since 1970
     moment: str | None = None  # what the agent calls it; an answer to something else is not its answer
@@ -243,7 +236,6 @@ class Outbox:
         self.failed("no answer in time", pause_until=time.time() + PAUSE_SECONDS)
 
     def bury(self, captured: dict[str, Any], status: int | str) -> None:
-        """Remember a capture that the server refused for good."""
         named = (captured.get("body") or {}).get("client_event_id")
         letter = {"at": time.time(), "path": captured.get("path"), "id": named, "status": status}
         self.note(dead=[*self.notes().get("dead", ()), letter][-DEAD_LETTERS_MAX:])

@@ -63,8 +63,6 @@ class Fork(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Line(Timed, rename="camel", kw_only=True):
-    """One line: by its type some of these."""
-
     type: str
     uuid: str | None = None
     session_id: str | None = None

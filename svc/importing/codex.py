@@ -248,7 +248,6 @@ class RolloutReader(Reader):
 
     @property
     def _by(self) -> dict[str, Any]:
-        """Who asked, of a request or an error."""
         return {"model": self._model, "sidechain": self._of_sub_agent}
 
     def _cut(self, *, finished: bool = True) -> None:

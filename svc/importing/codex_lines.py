@@ -92,8 +92,6 @@ class Duration(msgspec.Struct, frozen=True):
 
 
 class Body(msgspec.Struct, frozen=True):
-    """What a line says: by its type some of these."""
-
     type: str
     message: str = ""  # what the user or the agent says, or why a request failed for good
     kind: str | None = None

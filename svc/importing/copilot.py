@@ -40,8 +40,6 @@ class ShellEnd(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Data(msgspec.Struct, frozen=True, rename="camel"):
-    """What lines of the kinds below carry, each some of it."""
-
     session_id: str | None = None
     context: Context | None = None
     content: str | None = None

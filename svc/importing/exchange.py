@@ -176,7 +176,6 @@ class Reader(ABC):
             self._begin(note("prompt", prompt.line_id, prompt.at_us, prompt.text))
 
     def _session_seen(self, at_us: int) -> None:
-        """Note the session's start, once however many of its lines or files tell of it."""
         if self._seen.add("session", self._session):
             self._add(note("session_start", self._session, at_us))
 
@@ -277,7 +276,6 @@ class Format(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The folder as a person types it."""
         other = f", or ${self.variable}/{self.below}" if self.variable else ""
         return f"{self.home}/{self.below}{other}"
 

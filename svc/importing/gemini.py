@@ -40,8 +40,6 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class Call(Timed, rename="camel"):
-    """One tool call, as far as it has come when it was last noted."""
-
     name: str
     id: str | None = None
     args: Any = None
