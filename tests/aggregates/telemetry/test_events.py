@@ -1,4 +1,4 @@
-"""The log events of Claude Code, Codex, the Gemini CLI and svc's own hook."""
+"""The log events of Claude Code, Codex, the Gemini CLI and svc's own hook, and how a tool call ended."""
 
 import json
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from aggregates.event import Words, cut
 from aggregates.records.record import Record
 from aggregates.telemetry.agents import called
 from aggregates.telemetry.batches import Sender, steps
+from aggregates.telemetry.outcomes import EDGE_CHARACTERS_MAX, ToolOutcome, tool_outcome
 from aggregates.turns.turn import observe, sum_work
 from svc.importing.claude_code import TranscriptReader
 from svc.importing.exchange import Memory
@@ -290,3 +291,35 @@ def test_a_failed_request_has_its_model_and_its_time() -> None:
     told = {"model_name": "gemini-2.5-pro", "duration": 8, "prompt_id": "g1"}
     record = of_gemini(gemini("api_error", told)).only
     assert (record.model, record.duration_ms, record.prompt_id) == ("gemini-2.5-pro", 8, "g1")
+
+
+# --- whatever an agent calls a success, a failed command failed ------------------------------------------
+
+OUTCOMES = {
+    "good": ToolOutcome(True),
+    "failed": ToolOutcome(False),
+    "unknown": ToolOutcome(None),
+    "stopped": ToolOutcome(None, stopped=True),
+}
+
+
+@pytest.mark.parametrize("line", [line for _, line in lines_of(Path(__file__).with_name("outcomes.txt"))])
+def test_a_call_ended_as_its_result_says(line: str) -> None:
+    """The exit code before the flag, and only where the agent itself puts it."""
+    told, _, outcome = line.rpartition(" => ")
+    agent, flag, result = told.split(" ", 2)
+    assert tool_outcome(agent, json.loads(result), json.loads(flag)) == OUTCOMES[outcome]
+
+
+def test_a_result_without_measure_says_nothing() -> None:
+    deep: object = "Exit code: 1"
+    for _ in range(2_000):
+        deep = {"output": deep}
+    assert tool_outcome("codex", deep) == OUTCOMES["unknown"]
+
+
+@pytest.mark.parametrize(("agent", "said"), [("codex", "Exit code: 1\n"), ("copilot", "\n<exited with exit code 1>")])
+def test_only_the_edge_of_a_result_is_read(agent: str, said: str) -> None:
+    printed = "Exit code: 0\n" + EDGE_CHARACTERS_MAX * "x\n"
+    whole = said + printed if agent == "codex" else printed + said
+    assert tool_outcome(agent, whole, True) == OUTCOMES["failed"]
