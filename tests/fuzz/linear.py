@@ -98,11 +98,8 @@ def tried(target: Target, chance: Random, cost: Cost = cpu_seconds, noise: float
         return None
     again = [_measured(target, (prefix, unit, suffix), cost) for _ in range(3 if dear < 1 else 1)]
     growth, dear = min(each[0] for each in again), min(each[1] for each in again)
-    return (
-        Fault(target.name, prefix, unit, suffix, growth, dear / kib)
-        if _is_fault(target, growth, dear / kib, dear > noise)
-        else None
-    )
+    fault = Fault(target.name, prefix, unit, suffix, growth, dear / kib)
+    return fault if _is_fault(target, growth, dear / kib, dear > noise) else None
 
 
 def _is_fault(target: Target, growth: float, per_kib: float, tells: bool) -> bool:
@@ -136,10 +133,8 @@ def _some(target: Target, chance: Random, count: int) -> str:
 def _changed(unit: str, target: Target, chance: Random) -> str:
     at = chance.randrange(len(unit))
     more = _some(target, chance, 1)
-    return (
-        chance.choice((unit[:at] + more + unit[at:], unit[:at] + unit[at + 1 :], unit[:at] + more, unit + unit[:at]))
-        or more
-    )
+    changed = (unit[:at] + more + unit[at:], unit[:at] + unit[at + 1 :], unit[:at] + more, unit + unit[:at])
+    return chance.choice(changed) or more
 
 
 def search(targets: Sequence[Target], seconds: float, seed: int) -> list[Fault]:

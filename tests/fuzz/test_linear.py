@@ -137,7 +137,6 @@ def test_what_is_told_to_the_judge_is_blanked_as_by_one_pattern(text: str) -> No
     ("text", "typed"),
     [
         ("<command-name> /review </command-name><command-args>\n a b </command-args>", "/review a b"),
-        ("<command-name>review</command-name>", "/review"),
         ("<command-name>" + " " * 60_000, None),
         ("<command-name>" * 5_000, None),
         (" <bash-input> ls\n</bash-input>", "! ls"),

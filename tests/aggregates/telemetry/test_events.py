@@ -49,10 +49,6 @@ def of_codex(*records: object) -> Taken:
     return taken(logs(*records, service="codex_exec"))
 
 
-def of_gemini(*records: object) -> Taken:
-    return taken(logs(*records, service="gemini-cli", resource={"session.id": "g1"}))
-
-
 MADE: Mapping[str, tuple[Any, str]] = {
     "claude-code": (claude, "claude-code"),
     "codex": (codex, "codex_exec"),
@@ -279,7 +275,8 @@ def test_a_request_counts_thoughts_as_output_and_cached_input_apart() -> None:
     counts = {"input_token_count": 1520, "output_token_count": 48, "cached_content_token_count": 1024}
     told = {"model": "gemini-2.5-pro", "thoughts_token_count": 16, "prompt_id": "g1########3", **counts}
     twin = log({"event.name": "gen_ai.client.inference.operation.details", "gen_ai.usage.input_tokens": 1520})
-    found = of_gemini(gemini("api_request", {}), gemini("api_response", told), twin)
+    records = gemini("api_request", {}), gemini("api_response", told), twin
+    found = taken(logs(*records, service="gemini-cli", resource={"session.id": "g1"}))
     assert found.kinds == ["other", "request", "other"]
     record = found.records[1]
     assert (record.input_tokens, record.output_tokens, record.cache_read_tokens) == (496, 64, 1024)
@@ -289,7 +286,7 @@ def test_a_request_counts_thoughts_as_output_and_cached_input_apart() -> None:
 
 def test_a_failed_request_has_its_model_and_its_time() -> None:
     told = {"model_name": "gemini-2.5-pro", "duration": 8, "prompt_id": "g1"}
-    record = of_gemini(gemini("api_error", told)).only
+    record = taken(logs(gemini("api_error", told))).only
     assert (record.model, record.duration_ms, record.prompt_id) == ("gemini-2.5-pro", 8, "g1")
 
 
