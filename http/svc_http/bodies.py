@@ -24,16 +24,13 @@ T = TypeVar("T")
 RETRY_AFTER_SECONDS = 5  # what a full mailbox or an unwritable store asks a client to wait; the contract's figure
 FRAME_BYTES_MAX = 4 * 1024 * 1024  # a body as sent, and again as unpacked; the contract's figure for the prompt routes
 EXPORT_BYTES_MAX = 16 * 1024 * 1024  # a telemetry export as sent, and again as unpacked; the largest seen has 1.3 MB
-INLINE_BYTES_MAX = 64 * 1024
-"""Bodies that are decoded on the loop: a few milliseconds at most. Others would hold up everyone else."""
+INLINE_BYTES_MAX = 64 * 1024  # bodies that are decoded on the loop: a few milliseconds at most
 CONTROL_BYTES_MAX = 16 * 1024 * 1024  # commands from the command line come in batches
-BODIES_BYTES_MAX = 48 * 1024 * 1024
-"""All bodies together while they arrive and are worked on: slow senders must not fill the memory."""
+BODIES_BYTES_MAX = 48 * 1024 * 1024  # all together while they arrive and are worked on: slow senders fill no memory
 SMALL_BYTES_MAX = 64 * 1024
 """So much of each body is not counted, and comes at its own pace: captures pass while large exports wait for room."""
 GZIP_PIECE_BYTES = 1024 * 1024  # how much is unpacked at once, at most
-GZIP_STREAMS_MAX = 16
-"""What follows a gzip stream is copied for the next one, so many small ones would cost time without end."""
+GZIP_STREAMS_MAX = 16  # what follows one is copied for the next, so many small ones would cost time without end
 AT_ONCE_MAX = 8  # POST requests of one developer that are worked at together; further ones wait in line
 BODY_SECONDS_MAX = 60.0  # how long a body may take to arrive
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
@@ -45,9 +42,7 @@ _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 class HttpError(Exception):
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status = status
-        self.message = message
-        self.headers = headers or {}
+        self.status, self.message, self.headers = status, message, headers or {}
 
 
 class ErrorBody(msgspec.Struct):
@@ -131,11 +126,9 @@ class Body:
 
     def __init__(self, request: Request, turns: trio.CapacityLimiter | None = None) -> None:
         """`turns`: the line of whoever sends it, where it waits once it is whole."""
-        self._request = request
-        self._turns = turns
+        self._request, self._turns = request, turns
         self._has_turn = False
-        self._held_bytes = 0
-        self.sent_bytes = 0
+        self._held_bytes = self.sent_bytes = 0
         self.cpu = CpuTime()  # what work on it is counted with
 
     async def json(self, kind: type[T], absent: bytes = b"") -> T:

@@ -2,12 +2,15 @@
 
 import gzip
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
+from quart import Request
 
-from svc_http.bodies import FRAME_BYTES_MAX, HttpError, Sent, decoded
+from svc_http.bodies import FRAME_BYTES_MAX, Body, HttpError, Sent, decoded
 from tests.svc_http.house import Caller, House
 
 
@@ -74,3 +77,18 @@ def test_a_body_is_unpacked_once_it_is_known_to_fit() -> None:
     with pytest.raises(HttpError) as error:
         Sent(gzip.compress(b"0" * (FRAME_BYTES_MAX + 1)), is_gzip=True).unpacked(FRAME_BYTES_MAX)
     assert error.value.status == 413
+
+
+async def test_a_body_of_countless_pieces_takes_memory_like_its_bytes() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(50_000):
+            yield b"ab"
+
+    body = Body(cast(Request, SimpleNamespace(headers={}, content_length=None, body=pieces())))
+    tracemalloc.start()
+    try:
+        assert (await body.sent(FRAME_BYTES_MAX)).data == b"ab" * 50_000
+        assert tracemalloc.get_traced_memory()[1] < 5 * 100_000
+    finally:
+        tracemalloc.stop()
+        body.release()

@@ -175,16 +175,14 @@ _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(-[0-9A-Za-z.-]+)?
 
 
 def _is_legacy_plugin(request: Request, in_body: str | None) -> bool:
-    """Whether every version that was sent lies below 0.5.1; none sent counts as below, what is no version does not.
-
-    By semantic versioning a pre-release comes before its release.
-    """
+    """Whether every version that was sent lies below 0.5.1; what is no version does not."""
     sent = [value for name, value in request.headers if _VERSION_HEADER.fullmatch(name)]
     for version in sent if in_body is None else [*sent, in_body]:
         parts = _VERSION.fullmatch(version.strip())
         if parts is None:
             return False
         numbers = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
+        # By semantic versioning a pre-release comes before its release.
         if numbers > LEGACY_PLUGIN_VERSION_END or (numbers == LEGACY_PLUGIN_VERSION_END and parts[4] is None):
             return False
     return True
@@ -237,18 +235,15 @@ async def config(call: ByKey) -> PluginConfig:
     settings = call.service.settings
     url = settings.ingest_url.rstrip("/")
     arrivals, refusals = call.service.arrivals.of(call.scope.developer_id)
-    return PluginConfig(
-        ingest_url=url,
-        gateway_url=settings.gateway_url,
-        anthropic_base_url=settings.anthropic_base_url,
-        dashboard_url=settings.dashboard_url,
-        environment=settings.environment,
-        capture=CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
-        otlp=OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
-        arrivals=arrivals,
-        refusals=refusals,
-        arrivals_since=iso(call.service.arrivals.since_us),
-    )
+    told = {
+        "ingest_url": url,
+        "capture": CaptureConfig(settings.capture_prompts, settings.capture_responses, MAX_PROMPT_BYTES),
+        "otlp": OtlpConfig("http/json", f"{url}/v1/logs", f"{url}/v1/metrics", f"{url}/v1/traces"),
+        "arrivals": arrivals,
+        "refusals": refusals,
+        "arrivals_since": iso(call.service.arrivals.since_us),
+    }
+    return msgspec.convert(msgspec.structs.asdict(settings) | told, PluginConfig, from_attributes=True)
 
 
 @routes("POST /v1/setup-complete", "A plugin's setup is complete.")
@@ -272,8 +267,7 @@ async def prism(call: ByKey) -> PrismScores:
 # The exchanges become the same commands as in an import beside the log, so a second run of either finds them known.
 
 EXCHANGES_MAX = 1_000
-_MOST = {"at_us": INSTANT_MAX_US - 1, "cost_usd_nano": USD_MAX * 10**9, "status_code": 999}
-"""Of figures that are no counts."""
+_MOST = {"at_us": INSTANT_MAX_US - 1, "cost_usd_nano": USD_MAX * 10**9, "status_code": 999}  # what are no counts
 
 
 class ImportBody(msgspec.Struct):

@@ -21,12 +21,9 @@ from svc_http.params import ByKey
 from svc_http.ports import Service, beside
 from svc_http.routing import Plain, Routes
 
-INLINE_BYTES_MAX = 16 * 1024
-"""Exports, unpacked, that are cut on the loop: one of e-mail addresses alone takes 15 ms, a usual one 1 ms."""
-RECORDS_MAX = 50_000
-"""Records of one export. Real ones have 500 to 10,000; the smallest possible ones would need gigabytes."""
-VALUES_MAX = 1_000_000
-"""Values of one export; real ones have one for 30 bytes. Each takes some 70 bytes while the export is cut."""
+INLINE_BYTES_MAX = 16 * 1024  # unpacked, cut on the loop: one of e-mail addresses alone takes 15 ms, a usual one 1 ms
+RECORDS_MAX = 50_000  # of one export; real ones have 500 to 10,000, and the smallest possible ones need gigabytes
+VALUES_MAX = 1_000_000  # of one export, each some 70 bytes while it is cut; real ones have one for 30 bytes
 COMMANDS_AT_ONCE = 64  # how many commands of an export are on their way to the store
 UNBROKEN_SECONDS = 0.03  # so long an export is cut without a rest: nearly all are done by then
 SLICE_SECONDS = 0.005

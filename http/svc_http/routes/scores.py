@@ -35,11 +35,8 @@ OFFSET_MINUTES = (-12 * 60, 14 * 60)  # the zones there are, in minutes east of 
 RIGHTSIZING_DAYS = 90
 _P = TypeVar("_P")
 _POINTS = params.clamped("points", 12, 52, "How many windows")
-_TZ_OFFSET = params.Parameter(
-    "tz_offset",
-    {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]},
-    "The zone of bare dates, in minutes east of UTC.",
-)
+_OFFSETS = {"type": "integer", "default": 0, "minimum": OFFSET_MINUTES[0], "maximum": OFFSET_MINUTES[1]}
+_TZ_OFFSET = params.Parameter("tz_offset", _OFFSETS, "The zone of bare dates, in minutes east of UTC.")
 UTC = ZoneInfo("UTC")
 TEAM_ID = params.Parameter("team_id", {"type": "string", "format": "uuid"}, "One of the caller's teams.", required=True)
 NO_TEAM = {404: "The caller is in no active team of that id."}
@@ -161,11 +158,10 @@ def _offset_zone(query: params.Query) -> timezone:
     return timezone(timedelta(minutes=minutes))
 
 
-@routes(
-    "GET /v1/intelligence/rightsizing",
-    "What each model was used for.",
-    params.until_now(f"{RIGHTSIZING_DAYS} days ago"),
-)
+_LAST_DAYS = params.until_now(f"{RIGHTSIZING_DAYS} days ago")
+
+
+@routes("GET /v1/intelligence/rightsizing", "What each model was used for.", _LAST_DAYS)
 async def rightsizing(call: ByKey) -> Rightsizing:
     zone = call.own_zone
     return await call.read(usage_of_models, call.from_until(zone, RIGHTSIZING_DAYS * times.US_PER_DAY), zone)
@@ -228,6 +224,7 @@ def team_of(call: ByKey, wanted: UUID) -> Team:
 DAYS_DEFAULT = 30
 DAYS_MAX = 366  # the longest range: every prompt of it is looked at
 _SCOPE = params.text_parameter("scope", "Accepted, and changes nothing: only the caller's own data are shown.")
+_RANGE = (*params.FROM_TO, _SCOPE)
 _INSIGHTS = "One payload over a range: activity, habits, what went well and wrong; the last 30 days by default."
 _I = TypeVar("_I")
 
@@ -288,9 +285,7 @@ class InsightsBody(msgspec.Struct, rename={"from_time": "from"}):
     scope: str | None = None
 
 
-@routes(
-    "POST /v1/insights/report/generate", _INSIGHTS, (*params.FROM_TO, _SCOPE), listeners="both", body_required=False
-)
+@routes("POST /v1/insights/report/generate", _INSIGHTS, _RANGE, listeners="both", body_required=False)
 async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
     window = call.from_and_to(call.own_zone, DAYS_DEFAULT, body.from_time, body.to)
     if window.end_us - window.start_us > DAYS_MAX * times.US_PER_DAY:
@@ -298,7 +293,7 @@ async def generate_insights(call: ByKey, body: InsightsBody) -> Insights:
     return await call.read(insights_of, InsightsQuery(window, call.own_zone, call.language()))
 
 
-@routes("GET /v1/insights/report", _INSIGHTS, (*params.FROM_TO, _SCOPE), listeners="both")
-@routes("POST /v1/insights/report/quick", _INSIGHTS, (*params.FROM_TO, _SCOPE), listeners="both")
+@routes("GET /v1/insights/report", _INSIGHTS, _RANGE, listeners="both")
+@routes("POST /v1/insights/report/quick", _INSIGHTS, _RANGE, listeners="both")
 async def insights(call: ByKey) -> Insights:
     return await generate_insights(call, InsightsBody())

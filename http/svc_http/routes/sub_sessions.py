@@ -121,13 +121,8 @@ def _missing(sub_session_id: UUID) -> str:
 async def edit(call: ByKey, body: EditBody, sub_session_id: UUID) -> RubricItem:
     if not body.title.strip():
         raise HttpError(400, "title is blank; send 1 to 60 characters")
-    command = said.EditTitle(
-        organization_id=call.scope.organization_id,
-        developer_id=call.scope.developer_id,
-        turn_id=found(await call.read(resolve, sub_session_id), _missing(sub_session_id)),
-        title=body.title,
-        summary=body.summary,
-    )
+    turn_id = found(await call.read(resolve, sub_session_id), _missing(sub_session_id))
+    command = said.EditTitle(**asdict(call.scope), turn_id=turn_id, title=body.title, summary=body.summary)
     accepted(await call.service.send(command))
     row = await call.read(find, sub_session_id)
     return found(row, f"sub-session {sub_session_id} is not there any more").shown_as(RubricItem)
@@ -260,8 +255,7 @@ def _payload(payload: dict[str, Any], kind: type[T]) -> T:
 
 PATH = "/v1/score_v3/events"
 NAME = "svc.score_v3.sub_session.updated"
-HEARTBEAT_SECONDS = 15.0
-"""How often a client hears a comment, whatever else it hears; the contract's figure. As often, its key is looked up."""
+HEARTBEAT_SECONDS = 15.0  # how often a client hears a comment, and its key is looked up; the contract's figure
 TELL_SECONDS = 1.0  # between two events of one stream: what happens meanwhile is told as one
 LOOK_SECONDS = 0.25  # between two looks whether its key still stands; views move twice a second, so it ends within one
 STREAMS_MAX = 256  # in the process: each looks its key up once a second while anything happens
