@@ -24,8 +24,7 @@ from projections.facts.reports import report_tries
 from svc.jobs import notices
 from svc.jobs.notices import NOTICES_MAX, ReportNotices, senders_of
 from svc.log.opening import open_log
-from svc.service import RunningService, lanes_of, open_service
-from svc.serving import initialize
+from svc.service import RunningService, lanes_of
 from svc.settings import Settings, SettingsError
 from tests.support.listening import Intake, MailServer, intake, mail_server, self_signed
 from tests.support.log import named
@@ -380,32 +379,6 @@ def test_a_mail_server_is_reached_where_such_servers_listen() -> None:
     urls = ("smtp://mail.example", "smtps://mail.example", "smtp://localhost:2525")
     mails = [notices.mail_server(url, "svc@example.com") for url in urls]
     assert [(each.port, each.tls) for each in mails] == [(587, "starttls"), (465, "at once"), (2525, "none")]
-
-
-async def test_the_log_of_a_folder_remembers_who_was_told(tmp_path: Path) -> None:
-    """One process tries in vain, the next one goes on."""
-    with intake(200) as there:
-        settings = replace(by_webhook(there.url), var=str(tmp_path / "var"))
-        clock = FixedClock(int(time.time()) * SECOND_US)
-        there.status = 503
-        async with open_service(settings, clock=clock) as service:
-            made = await initialize(service, tmp_path / "var")
-            assert made is not None
-            mine = {**about("one"), "organization_id": made.organization_id, "developer_id": made.developer_id}
-            await service.administer(ChangeDeveloper(developer_id=made.developer_id, report_notices=("webhook",)))
-            await service.send(replace(wanted("one", notices=("webhook",)), **mine))
-            await service.send(ReportStarted(**mine))
-            await service.send(ReportCompleted(**mine, rules_version=1, sections=Words(SECTIONS)))
-            await service.projector.wait_for(service.store.head())
-            first = ReportNotices(service, senders_of(settings), None)
-            assert [await first.look() for _ in range(2)] == [1, 0]
-        clock.advance(RETRY_SECONDS[0] * SECOND_US)
-        there.status = 200
-        async with open_service(settings, clock=clock) as service:
-            second = ReportNotices(service, senders_of(settings), None)
-            assert [await second.look() for _ in range(2)] == [1, 0]
-        assert len({got.headers["webhook-id"] for got in there.heard}) == 1
-        assert len(there.heard) == 2
 
 
 @pytest.mark.parametrize("wanted", [True, False])
