@@ -239,7 +239,3 @@ def show_fields(fields: Iterable[tuple[str, str]], console: Console | None = Non
 
 def minute(time: str | None) -> str:
     return "" if time is None else f"{time[:MINUTE_CHARACTERS].replace('T', ' ')}Z"
-
-
-def counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

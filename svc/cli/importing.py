@@ -21,13 +21,6 @@ from svc.settings import Settings
 
 _COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
 import_ = click.Group("import")
-_HEADS = {
-    "created": "new",
-    "known": "known already",
-    "unfinished": "still being written",
-    "repeated": "repeated in another session",
-    "torn": "torn lines",
-}
 
 
 # What every agent has below; the command's name says which.
@@ -126,8 +119,7 @@ async def _import(
 def _show(report: ImportReport) -> None:
     found = msgspec.to_builtins(report)
     found |= found.pop("tokens") | {"torn": len(report.torn), "refused": len(report.refused)}
-    rows = {_HEADS.get(name, name.replace("_", " ")): f"{number:,}" for name, number in found.items()}
-    show_fields(rows.items())
+    show_fields((name.replace("_", " "), f"{number:,}") for name, number in found.items())
     console = Shown(soft_wrap=True, highlight=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)

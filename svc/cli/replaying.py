@@ -22,9 +22,9 @@ from svc.cli import Command, Found
 from svc.cli.access import REPLAY, Access, NotFound, NotReached, reach
 from svc.cli.common import (
     Family,
+    Reaching,
     Shown,
     data_options,
-    print_json,
     run,
     say,
     sentences,
@@ -39,6 +39,7 @@ from svc.settings import Settings
 if TYPE_CHECKING:
     from svc.views.replay import Progress
 
+BACKFILLS = "/v1/admin/control/backfill"
 DIGEST_CHARACTERS = 12  # as much of a digest as a person compares
 _BUILDS = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
 _COLUMNS = (TaskProgressColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -177,43 +178,36 @@ def build_views(settings: Settings, batch_events: int, up_to: int) -> None:
     told(up_to, up_to, built_digests(settings.place, told, batch_events=batch_events, up_to=up_to))
 
 
-@click.command(cls=Command, example="svc backfill --from 2026-08-01 --to 2026-08-31")
-@data_options
+@click.command(
+    cls=Reaching,
+    show="organization_id from to status done",
+    example="svc backfill --from 2026-08-01 --to 2026-08-31",
+)
 @click.option("--from", "since", required=True, metavar="TIME", help="First time, ISO 8601 or a date; UTC if bare.")
 @click.option("--to", "until", required=True, metavar="TIME", help="Up to this time; a date is included.")
 @click.option("--organization", metavar="ORG", help="Whose sub-sessions, by name or id. [default: every organization]")
 @click.option("--developer", metavar="WHO", help="Only this developer's, by name or id.")
-def backfill(
-    settings: Settings, as_json: bool, since: str, until: str, organization: str | None, developer: str | None
-) -> None:
+async def backfill(
+    access: Access, since: str, until: str, organization: str | None, developer: str | None
+) -> list[Found]:
     """By the judges that there are now.
 
     The scores are built anew as `svc replay` does it, and the log keeps who asked.
     """
+    import trio
 
-    async def main() -> list[Found]:
-        import trio
-
-        route = "/v1/admin/control/backfill"
-        async with reach(settings) as access:
-            body = {"from": since, "to": until}
-            if developer is not None:
-                body["developer_id"] = (await access.find("developer", developer))["id"]
-            wanted = await access.organizations(organization)
-            begun = [await access.ask("POST", route, body | {"organization_id": each}) for each in wanted]
-            ids = {each["backfill_id"] for each in begun}
-            while any(each["status"] == "running" for each in begun):
-                await trio.sleep(POLL_SECONDS)
-                begun = [each for each in await access.ask("GET", route, limit=500) if each["backfill_id"] in ids]
-            return begun
-
-    records = run(main)
-    if as_json:
-        print_json(records)
-    for each in records:
-        say(f"organization {each['organization_id']}: {each['done']} sub-sessions judged again", err=True)
-    if any(each["status"] != "completed" for each in records):
-        raise click.ClickException("the build of the scores stopped; see the server's log")
+    body = {"from": since, "to": until}
+    if developer is not None:
+        body["developer_id"] = (await access.find("developer", developer))["id"]
+    wanted = await access.organizations(organization)
+    begun = [await access.ask("POST", BACKFILLS, body | {"organization_id": each}) for each in wanted]
+    ids = {each["backfill_id"] for each in begun}
+    while any(each["status"] == "running" for each in begun):
+        await trio.sleep(POLL_SECONDS)
+        begun = [each for each in await access.ask("GET", BACKFILLS, limit=500) if each["backfill_id"] in ids]
+    if any(each["status"] != "completed" for each in begun):
+        raise NotReached("the build of the scores stopped; see the server's log")
+    return begun
 
 
 # --- list prices of models ----------------------------------------------------------------------------------------
@@ -224,12 +218,7 @@ _RATES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 catalog = Family("catalog")
 
 
-def _show_published(published: Found) -> None:
-    before, after = ("", "is published") if published["changed"] else ("nothing new: ", "says the same")
-    say(f"{before}revision {published['catalog_revision']} {after}", err=True)
-
-
-@catalog.command(show=_show_published, example="svc catalog publish prices.json")
+@catalog.command(show="catalog_revision changed", example="svc catalog publish prices.json")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 async def publish(access: Access, file: Path) -> Any:
     """Check FILE and make it the newest revision. A faulty one changes nothing."""
@@ -239,7 +228,7 @@ async def publish(access: Access, file: Path) -> Any:
     return await access.ask("POST", _CONTROL, {"document": found.document, "source": found.source})
 
 
-@catalog.command(show=_show_published, example="svc catalog refresh")
+@catalog.command(show="catalog_revision changed", example="svc catalog refresh")
 async def refresh(access: Access) -> Any:
     """Ask the source that the settings name for its newest prices, now."""
     return await access.ask("POST", f"{_CONTROL}/refresh")
@@ -298,12 +287,9 @@ async def list_revisions(access: Access, limit: int) -> Any:
     return await access.ask("GET", _CONTROL, limit=limit)
 
 
-def _show_repriced(repriced: list[Found]) -> None:
-    for each in repriced:
-        say(f"organization {each['organization_id']}: priced by revision {each['catalog_revision']}", err=True)
-
-
-@catalog.command(show=_show_repriced, example="svc catalog reprice --from 2026-08-01 --to 2026-09-01")
+@catalog.command(
+    show="organization_id catalog_revision", example="svc catalog reprice --from 2026-08-01 --to 2026-09-01"
+)
 @click.option("--from", "since", required=True, metavar="TIME", help="First time to reprice, ISO 8601; UTC if bare.")
 @click.option("--to", "until", metavar="TIME", help="Up to this time, exclusive. [default: now]")
 @click.option("--organization", metavar="ORG", help="Whose requests, by name or id. [default: every organization]")

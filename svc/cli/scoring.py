@@ -18,12 +18,12 @@ from rich.markup import escape
 from aggregates.judging.prompt import ONE_SIDED
 from svc import __version__
 from svc.cli import Command, Found
-from svc.cli.common import Shown, counted, json_option, minute, print_json, run, sentences, settings_option, show_table
+from svc.cli.common import Shown, json_option, minute, print_json, run, sentences, settings_option, show_table
 from svc.connect.changes import Refused
 from svc.connect.connections import KeyRefused, NotAnswered, Server, checked_url, known_key
 from svc.log.folder import running
 from svc.settings import Settings
-from svc_http.pages.words import HABITS, KINDS, UNKNOWN, plainly, rate_told, reason_of, state_of, titled, usd
+from svc_http.pages.words import HABITS, KINDS, UNKNOWN, counted, plainly, rate_told, reason_of, state_of, titled, usd
 from svc_http.records import DAYS_MAX, last_days, last_days_us
 
 _V3 = "/v1/score_v3"

@@ -21,7 +21,6 @@ from svc.cli.common import (
     Reaching,
     Shown,
     cell,
-    counted,
     data_options,
     hear_warnings,
     json_option,
@@ -234,7 +233,7 @@ def verify_(settings: Settings, as_json: bool) -> None:
 def _show_verified(verified: "Verified") -> None:
     if verified.clean:
         scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
-        say(f"clean: {verified.events} events, {scores}, {counted(verified.archive_files, 'file')} of the archive")
+        say(f"clean: {verified.events} events, {scores}, {verified.archive_files} files of the archive")
         return
     rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
     show_table(("part", "where", "what is wrong", "what to do"), rows)
