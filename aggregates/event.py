@@ -168,8 +168,8 @@ class Decision(msgspec.Struct, frozen=True):
     reply: Reply
 
 
-def refused(reason: Reason, message: str) -> Decision:
-    return Decision((), Refused(reason, message))
+def refused(reason: Reason, message: str, *events: tuple[UUID, Event]) -> Decision:
+    return Decision(events, Refused(reason, message))
 
 
 class Context(msgspec.Struct, frozen=True):

@@ -139,5 +139,4 @@ def retain_records(
 
 
 def retained_observations(words: Words) -> dict[int, Observation]:
-    """What was observed of the records of a batch whose texts are gone, by their places in it."""
     return dict(words.standing.observations) if isinstance(words, RetainedWords) else {}

@@ -113,7 +113,6 @@ def equal_windows(last: Window, wanted: int) -> tuple[Window, ...]:
 
 
 def _start(length: WindowName | Period, day: date, back: int) -> date:
-    """The first day of the period that lies so many before the one of a day."""
     match length:
         case "daily" | "day":
             return day - timedelta(days=back)

@@ -13,20 +13,7 @@ from msgspec import inspect
 from msgspec.structs import replace
 
 from aggregates.capture import events
-from aggregates.event import (
-    Command,
-    Context,
-    Decision,
-    Done,
-    Event,
-    Reason,
-    Refused,
-    Scope,
-    Streams,
-    Words,
-    origin,
-    refused,
-)
+from aggregates.event import Command, Context, Decision, Done, Event, Reason, Scope, Streams, Words, origin, refused
 from aggregates.ids import attempt_stream, batch_stream, operation_stream, session_stream
 
 if TYPE_CHECKING:
@@ -107,7 +94,7 @@ def decide_capture(command: events.AnyCapture, streams: Streams, context: Contex
     if known is not None:
         return Decision((), Done(False, stream))
     claim = _claim(command, command.agent_session_id, streams, context)
-    if isinstance(claim.reply, Refused):
+    if not isinstance(claim.reply, Done):
         return claim
     return Decision((*claim.events, (stream, _captured(command, context))), Done(True, stream))
 
@@ -124,13 +111,13 @@ def _claim(command: Command, session_id: str | None, streams: Streams, context: 
         claimed = events.SessionClaimed(**by, agent_session_id=session_id)
         return Decision(((session_stream(session_id), claimed),), Done(True))
     attempt = attempt_stream(command.developer_id, session_id)
-    attempted = events.ForeignSessionAttempted(**by, agent_session_id=session_id)
-    refusal = Refused(
+    attempted = (attempt, events.ForeignSessionAttempted(**by, agent_session_id=session_id))
+    return refused(
         Reason.FOREIGN_SESSION,
         "tool_session_id belongs to another developer's agent session; nothing was stored. "
         "Agent session ids are unique: check that the agent is set up with its own key",
+        *(() if attempt in streams else (attempted,)),
     )
-    return Decision(() if attempt in streams else ((attempt, attempted),), refusal)
 
 
 def _captured(command: events.CapturePrompt | events.CaptureRecords | events.CaptureMetrics, context: Context) -> Event:
@@ -242,7 +229,6 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def cleared(fact: S, context: Context) -> S:
-    """The same fact, with its names and ids as they may be kept."""
     from aggregates.reading.redaction import redact_among  # late: loaded with the first text
 
     texts = sorted({text for text in _strings(fact) if _MADE.fullmatch(text) is None})

@@ -73,8 +73,7 @@ def _stream(act: acts.PeopleAct, directory: people.Directory) -> UUID:
             return forget_request_stream(act.developer_id)
         case acts.RevokeKey() | acts.NoteKeyUse():
             return directory.stream_of(people.Key, act.credential_id) or act.credential_id
-        case _:
-            return _own_id(act)
+    return _own_id(act)
 
 
 def _refusal(  # noqa: C901  # a table of refusals: one case for each command that may be refused
@@ -121,8 +120,7 @@ def _refusal(  # noqa: C901  # a table of refusals: one case for each command th
             return _conflict(f"membership {named} has ended; start it again first")
         case acts.ChangeMembership() | acts.EndMembership(), people.Membership():
             return _no_owner_left(act, known, directory)
-        case _:
-            return None
+    return None
 
 
 def _no_owner_left(
@@ -157,12 +155,10 @@ def _no_team_member(act: acts.AddTeamMember, directory: people.Directory) -> Ref
     team, developer_id = directory.get(people.Team, act.team_id), act.developer_id
     if team is None or not team.active:
         return _not_found("active team", act.team_id)
-    scope = Scope(team.organization_id, developer_id)
-    if (unknown := _missing(directory, "developer", developer_id)) is not None:
-        return unknown
-    if directory.membership(scope) is None:
-        return _conflict(f"developer {developer_id} is no member of the team's organization; start that first")
-    return _conflict(f"developer {developer_id} is in the team already") if team in directory.teams_of(scope) else None
+    known = team in directory.teams_of(Scope(team.organization_id, developer_id))
+    again = _conflict(f"developer {developer_id} is in the team already") if known else None
+    unknown = _missing(directory, "developer", developer_id)
+    return unknown or _no_member(team.organization_id, developer_id, directory) or again
 
 
 def _no_member(organization_id: UUID, developer_id: UUID, directory: people.Directory) -> Refused | None:

@@ -333,7 +333,6 @@ class Directory:
             return "UTC"
 
     def teams_of(self, scope: Scope) -> list[Team]:
-        """The active teams of the organization that the developer belongs to now."""
         periods = [each for each in self.all(TeamMembership) if each.active and each.developer_id == scope.developer_id]
         teams = [team for each in periods if (team := self.get(Team, each.team_id)) is not None]
         return [team for team in teams if team.active and team.organization_id == scope.organization_id]

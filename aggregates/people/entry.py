@@ -34,7 +34,6 @@ class Uses:
         self._days[id_] = max(now_us // US_PER_DAY, self._days.get(id_, 0))
 
     def shown(self, key: records.Key) -> records.Key:
-        """The key with its newest day, whether or not the log has it yet."""
         day = self._day(key.id)
         return key if day <= (key.last_used_on or "") else msgspec.structs.replace(key, last_used_on=day)
 
@@ -205,7 +204,6 @@ class Operators:
         return len(self._links) + len(self._browsers)
 
     def offer(self, digest: str, now_us: int) -> int:
-        """Let a link open the pages once; until when."""
         return _keep(self._links, digest, now_us + OPERATOR_LINK_SECONDS * US_PER_SECOND)
 
     def waits(self, digest: str, now_us: int) -> bool:

@@ -47,7 +47,6 @@ class Arc(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def settles_at_us(self) -> int:
-        """The time from which it counts as settled, if nothing more happens."""
         quiet_us = self.last_activity_us + QUIET_US
         return quiet_us if self.closed_us is None else min(quiet_us, self.closed_us)
 
@@ -97,7 +96,6 @@ def cut_arcs(
 
 
 def _boundary(arc: OpenArc, turn: Turn, answer: GapAnswer | None) -> tuple[BoundaryKind | None, BoundaryVerdict | None]:
-    """Why `turn` opens an arc, and what a judge said of the gap."""
     if turn.opening in ("clear", "end"):
         return turn.opening, None
     if len(arc.turns) >= TURNS_MAX:
@@ -191,7 +189,6 @@ def belongs_to(earlier: Sequence[Arc], arc: Arc) -> bool:
 
 
 def shares_half(one: frozenset[int], other: frozenset[int]) -> bool:
-    """Whether at least half of the smaller non-empty set lies in the other."""
     smaller = min(len(one), len(other))
     return smaller > 0 and 2 * len(one & other) >= smaller
 

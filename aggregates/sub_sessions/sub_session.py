@@ -91,17 +91,14 @@ class OverrideCleared(DeveloperEvent, frozen=True, kw_only=True, omit_defaults=T
 
 OverrideField = Literal["boundary", "completion", "rollback", "label"]
 OVERRIDE_FIELDS: tuple[OverrideField, ...] = ("boundary", "completion", "rollback", "label")
-OverrideTopic = Literal["gap", "goal", "rework", "intent", "title"]
-"""What a correction is about. A title itself is kept as an edit; here it is only taken back."""
+OverrideTopic = Literal["gap", "goal", "rework", "intent", "title"]  # a title is an edit; here it is only taken back
 TOPICS_OF: dict[OverrideField, tuple[OverrideTopic, ...]] = {
     "boundary": ("gap",),
     "completion": ("goal",),
     "rollback": ("rework",),
     "label": ("intent", "title"),
 }
-YES, NO, CLEARED = "yes", "no", "cleared"
-"""What was said of a gap, a goal or a rework: there is a boundary, it was reached, it is one; or not. Of any topic that
-nothing is said any more."""
+YES, NO, CLEARED = "yes", "no", "cleared"  # of a gap, a goal or a rework; of any topic that nothing is said any more
 OverrideEvent = GapOverridden | GoalOverridden | ReworkOverridden | IntentOverridden | OverrideCleared
 
 
@@ -117,8 +114,7 @@ class OverrideWord(msgspec.Struct, frozen=True):
 class Overrides(msgspec.Struct, frozen=True):
     """What people said of one sub-session; None where nobody did."""
 
-    boundary: bool = False
-    """Whether anybody said otherwise than was cut: that a part begins with a boundary, or goes on across one."""
+    boundary: bool = False  # somebody said otherwise than was cut
     drawn: bool = False  # somebody drew where it begins, is joined or ends: peers leave it out
     gaps_reviewed: bool = False  # somebody spoke of a gap of it at all
     complete: bool | None = None
@@ -175,8 +171,8 @@ class JudgedPrompt(msgspec.Struct, frozen=True, array_like=True):
     joined: judging.JoinedReading | None = None  # of the prompt that leads a unit of several: what was read of them all
 
 
+# What is added up over a sub-session; `cost_usd_nano` counts the priced requests only.
 SUMMED = tuple(name for name in ModelUsage.__struct_fields__ if name not in ("model", "response_requests"))
-"""What is added up over a sub-session. `cost_usd_nano` counts the priced requests only."""
 
 
 class SubSession(msgspec.Struct, frozen=True):

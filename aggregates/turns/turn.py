@@ -193,8 +193,6 @@ class ModelUsage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileWork(msgspec.Struct, frozen=True, array_like=True):
-    """What happened to one file within a turn; the path is words, the digest is keyed."""
-
     digest: int
     position: int
     path: Span

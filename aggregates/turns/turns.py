@@ -21,8 +21,7 @@ from aggregates.turns.turn import ANSWERED, API_ERROR, CapturedResponse, Observa
 # Which captures are one prompt, and which of them an agent wrote in a person's place.
 
 MAX_JOIN_CANDIDATES = 64  # of the prompts of one text within the window so many are looked at
-JOIN_WINDOW_US = 2 * 60 * 1_000_000
-"""A plugin's capture and an agent's log of the same text within this time are one prompt."""
+JOIN_WINDOW_US = 2 * 60 * 1_000_000  # a plugin's capture and a log's of one text within this time are one prompt
 CaptureKind = Literal["plugin", "transcript", "log"]
 LEADING: tuple[CaptureKind, ...] = ("plugin", "transcript", "log")  # whose text is read, as far as there is one
 
@@ -141,11 +140,9 @@ def _same_prompt(
 
 # From these, and from what was seen, the turns of a session.
 
-LATE_CLEAR_US = 5_000_000
-"""A session's end and the `/clear` that led to it are stamped by two clocks of the agent, in either order."""
+LATE_CLEAR_US = 5_000_000  # an end and the `/clear` that led to it are stamped by two clocks, in either order
+# Opening, clearing or leaving a session is nothing done for the prompt before; and a counter comes around whenever.
 NO_ACTIVITY = ("session_start", "session_end", "lines")
-"""That a session is opened, cleared or left is nothing that the agent did for the prompt before it; and a counter tells
-what was done by then, whenever it comes around."""
 
 
 class PlacedObservation(msgspec.Struct, frozen=True, array_like=True):

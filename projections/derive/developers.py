@@ -35,7 +35,6 @@ class PromptTexts(NamedTuple):
 def rebuild_sub_sessions(
     db: sqlite3.Connection, scope: Scope, rebuilt: Sequence[RebuiltSession], texts: PromptTexts
 ) -> None:
-    """Store the new arcs and conclude every sub-session they may have changed."""
     before = [arc for each in rebuilt for arc in each.before]
     after = [arc for each in rebuilt for arc in each.after]
     times = [arc.started_us for arc in (*before, *after)]

@@ -44,20 +44,14 @@ def touched_from(db: sqlite3.Connection, rows: Rows) -> dict[str, int]:
 
 # Each takes a JSON array of keys and gives, for every key, the session and the earliest time found: one statement for a
 # whole batch, since starting one costs more than a look-up.
-_NAMED = """
-SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
-    AND host_prompt_id = k.value ->> 1) FROM json_each(?) k
+_EARLIEST = """
+SELECT k.value ->> 0, (SELECT min(at_us) FROM {} WHERE agent_session_id = k.value ->> 0 AND {}) FROM json_each(?) k
 """
-_NAMING = """
-SELECT k.value ->> 0, (SELECT min(at_us) FROM observations WHERE agent_session_id = k.value ->> 0
-    AND prompt_id = k.value ->> 1) FROM json_each(?) k
-"""
-"""Observations that name this prompt arrived before it; until now they were assigned by time."""
-_ALIKE = f"""
-SELECT k.value ->> 0, (SELECT min(at_us) FROM captures WHERE agent_session_id = k.value ->> 0
-    AND text_digest = k.value ->> 1 AND at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2)
-FROM json_each(?) k
-"""
+_NAMED = _EARLIEST.format("captures", "host_prompt_id = k.value ->> 1")
+# Observations that name this prompt arrived before it; until now they were assigned by time.
+_NAMING = _EARLIEST.format("observations", "prompt_id = k.value ->> 1")
+_NEAR = f"at_us BETWEEN (k.value ->> 2) - {JOIN_WINDOW_US} AND k.value ->> 2"
+_ALIKE = _EARLIEST.format("captures", f"text_digest = k.value ->> 1 AND {_NEAR}")
 _ANSWERED = """
 SELECT c.agent_session_id, min(c.at_us, coalesce(t.started_us, c.at_us)) FROM json_each(?) k
 JOIN captures c ON c.capture_id = k.value
@@ -207,7 +201,6 @@ def arc_before(db: sqlite3.Connection, arc: Arc) -> Arc | None:
 
 
 def neighbour(db: sqlite3.Connection, turn: Turn, side: Literal["<", ">"]) -> Turn | None:
-    """The turn before or after one in its agent session."""
     order = "DESC" if side == "<" else "ASC"
     query = (
         f"SELECT body FROM turns WHERE agent_session_id = ? AND (started_us, turn_id) {side} (?, ?) "
@@ -251,7 +244,6 @@ def response_ref(db: sqlite3.Connection, turn: Turn) -> TextRef | None:
 
 
 def answers_of(db: sqlite3.Connection, arcs: Sequence[Arc]) -> Answers:
-    """What was answered about the turns of these arcs."""
     turns = {turn_id for arc in arcs for turn_id in arc.turn_ids}
     rubrics, outcome = {}, None
     for turn_id, _, body in _judged(db, {arc.agent_session_id for arc in arcs}, "j.kind <> 'boundary'"):

@@ -53,8 +53,6 @@ class ModelTotals(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PromptDetail(msgspec.Struct, frozen=True, array_like=True):
-    """What is shown of a prompt but never searched or summed."""
-
     prompt: TextRef | None
     response_position: int | None
     elapsed_ms: int | None

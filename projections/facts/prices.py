@@ -50,7 +50,6 @@ def price_of(book: PriceBook | None, model: str | None, at_us: int, usage: Usage
 
 
 def answer_price(book: PriceBook | None, answer: CapturedResponse, at_us: int) -> Price | None:
-    """What a captured response cost by the catalog, where its capture did not say."""
     if answer.cost_usd_nano is not None:
         return None
     counts = (answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens)

@@ -113,7 +113,6 @@ def host_name(prompt_id: str | None, agent_session_id: str) -> str | None:
 
 
 def add_capture(rows: Rows, session: str, capture: Capture) -> None:
-    """A capture of a prompt, from a plugin, a transcript or an agent's log."""
     known_by = capture.at_us, capture.host_prompt_id, capture.text_digest, int(capture.kind == "plugin")
     rows.captures.append((str(capture.capture_id), session, *known_by, pack(capture)))
     rows.touched_times.append((session, capture.at_us))
@@ -136,7 +135,6 @@ def flag_row(scope: Scope, found: IntegrityFinding, fired_by: object) -> Row:
 
 
 def add_flags(rows: Rows, position: int, event: Event) -> None:
-    """What a fact alone tells of."""
     if isinstance(event, captures.ForeignSessionAttempted):
         found = foreign_session(event.agent_session_id, event.received_at_us)
         rows.flags.append(flag_row(event.scope, found, None))
