@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
+import msgspec
 from rich.filesize import decimal
 from rich.markup import escape
 from rich.panel import Panel
@@ -30,7 +31,6 @@ from svc.cli.common import (
     settings_from,
     show_fields,
     show_records,
-    show_table,
     tell,
     working,
 )
@@ -231,14 +231,11 @@ def verify_(settings: Settings, as_json: bool) -> None:
 
 
 def _show_verified(verified: "Verified") -> None:
-    if verified.clean:
-        scores = f"the scores up to position {verified.position}" if verified.position else "no scores yet"
-        say(f"clean: {verified.events} events, {scores}, {verified.archive_files} files of the archive")
-        return
-    rows = ((finding.part, finding.where, finding.what, finding.do) for finding in verified.findings)
-    show_table(("part", "where", "what is wrong", "what to do"), rows)
-    if verified.more:
-        say(f"and {verified.more} more")
+    found = msgspec.to_builtins(verified)
+    findings = found.pop("findings")
+    show_fields((name.replace("_", " "), cell(found, name, {})) for name in found)
+    if findings:
+        show_records(("part", "where", "what", "do"), findings)
 
 
 @click.command("export", cls=Command, example="svc export Ana ./ana")

@@ -95,9 +95,8 @@ def _settings(connection: StoredConnection, receipt: FileReceipt, again: str) ->
     if held.data is None:
         yield Finding("settings", "wrong", f"{path} is gone", f"write it again: {again}")
     elif changed:
-        yield Finding(
-            "settings", "wrong", f"{path} has lost or changed: {', '.join(changed)}", f"write them again: {again}"
-        )
+        lost = f"{path} has lost or changed: {', '.join(changed)}"
+        yield Finding("settings", "wrong", lost, f"write them again: {again}")
     else:
         yield Finding("settings", "ok", f"{path} is as it was written")
     if (held.mode or 0) & (stat.S_IRWXG | stat.S_IRWXO) and connection.key.encode() in (held.data or b""):
@@ -108,8 +107,8 @@ def _hooks(connection: StoredConnection, again: str) -> Iterator[Finding]:
     """Whether the command that the hooks run is still there, and whether the agent runs hooks at all."""
     first = next(connection.hooks(), None)
     if first is None:
-        text = "no hooks are set up; prompts come from the agent's telemetry alone, or from its plugin"
-        yield Finding("hooks", "ok", text)
+        alone = "no hooks are set up; prompts come from the agent's telemetry alone, or from its plugin"
+        yield Finding("hooks", "ok", alone)
         return
     command = shlex.split(first[1].value["hooks"][0]["command"].removesuffix(NEVER_FAILS))
     gone = [each for each in command if os.path.isabs(each) and not os.path.exists(each)]
@@ -294,10 +293,9 @@ def env_without_key(project: Path, connection: StoredConnection) -> Path | None:
 
 def plugin_finds_svc(config: Path) -> bool:
     """Whether the hooks of svc's own plugin find the program: as it was noted, or on the PATH."""
-    places = [os.path.join(folder, "svc") for folder in os.environ.get("PATH", "").split(os.pathsep)]
-    with contextlib.suppress(OSError):
-        places.append((config / "program").read_text().strip())
-    return any(place and os.access(place, os.X_OK) for place in places)
+    noted = config / "program"
+    known = noted.read_text().strip() if noted.exists() else ""
+    return os.access(known, os.X_OK) or shutil.which("svc") is not None
 
 
 def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:

@@ -1,12 +1,8 @@
-"""What is asked of a text model: to judge, to tell of a day, to write a report's prose.
+"""What is asked of a text model: to judge settled sub-sessions, to tell of a day, to write a report's prose.
 
-It judges settled sub-sessions only, one question after the other, and each answer is a fact.
-
-Of a sub-session its unsure boundaries come first. Its prompts and its outcome are asked about at a later look, when the
-views hold what became of it.
-
-Nothing waits for it. The embedded verdict stands until an answer is in the log, and whatever goes wrong it stands for
-good. What is passing (a limit, a budget, an endpoint that is down) is tried again later; what does not fit is not.
+Each judgement is a fact. Unsure boundaries of a sub-session come first; its prompts and its outcome at a later look,
+when the views hold what became of it. Nothing waits for it: the embedded verdict stands until an answer is in the log.
+What is passing (a limit, a budget, an endpoint that is down) is tried again later; what does not fit is not.
 
 Narratives of days are written beside the requests that want them, and kept while they stand. Who asks waits a little,
 and goes without where it takes longer; what is written then is there for the next one. What failed is not kept.

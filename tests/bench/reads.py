@@ -10,7 +10,6 @@ machine slows all. They stay in the folder, so an interrupted run goes on. A mil
 write and to project.
 """
 
-import json
 import shutil
 import sys
 import time
@@ -89,9 +88,8 @@ class Measured(NamedTuple):
 @click.option("--folder", type=click.Path(path_type=Path), required=True, help="Where histories are kept.")
 @click.option("--dense", default=1, show_default=True, help="Developers of the second baseline; 0: without it.")
 @click.option("--requests", default=100, show_default=True, help="Of each route.")
-@click.option("--json", "as_json", is_flag=True)
 @click.option("--keep", "kept", type=click.Path(dir_okay=False, path_type=Path), help="Keep the results in this file.")
-def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_json: bool, kept: Path | None) -> None:
+def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, kept: Path | None) -> None:
     """Milliseconds of each scoring read and each page over histories of several lengths, one request at a time.
 
     Example: python -m tests.bench.reads --events 10000 --events 100000 --folder /tmp/histories
@@ -103,10 +101,7 @@ def main(events: tuple[int, ...], folder: Path, dense: int, requests: int, as_js
         if not (history.home / "done").exists():
             _prepare(history)
     measured = _measured(histories, requests)
-    if as_json:
-        print(json.dumps([each._asdict() for each in measured]))
-    else:
-        _show(measured, Console(width=120))
+    _show(measured, Console(width=120))
     if kept:
         keep(kept, _results(measured))
 
