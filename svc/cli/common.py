@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -21,9 +21,6 @@ from aggregates.ids import escaped, plain
 from svc.cli import Command, Found
 from svc.process import single
 from svc.settings import Settings, load_settings, unknown_variables
-
-if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
 
 T = TypeVar("T")
 EXPECTED = (Mendable, OSError)
@@ -101,19 +98,17 @@ def run(main: Callable[..., Awaitable[T]], *args: Any) -> T:
 
 
 @contextlib.contextmanager
-def working(
-    doing: str, what_holds: str | None = None, *shown: "ProgressColumn", **fields: Any
-) -> Iterator[Callable[..., None]]:
+def working(doing: str, what_holds: str | None = None) -> Iterator[Callable[[int, int], None]]:
     """`sentences`, with a bar on standard error until the work is done; none where nobody watches."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     hear_warnings()
     console = Shown(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), *(shown or (TaskProgressColumn(), TimeRemainingColumn())))
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with sentences(what_holds), bar:
-        task = bar.add_task(doing, total=None, **fields)
-        yield lambda done, of, **fields: bar.update(task, completed=done, total=of, **fields)
+        task = bar.add_task(doing, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 DEVELOPER = "developer"  # as a column: the name of whoever has the record's `developer_id`

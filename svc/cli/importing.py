@@ -10,7 +10,6 @@ from uuid import UUID
 import click
 import msgspec
 from click.core import ParameterSource
-from rich.progress import MofNCompleteColumn, TextColumn
 
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
@@ -19,7 +18,6 @@ from svc.importing.importer import FORMATS, Elsewhere, ImportReport, Progress, i
 from svc.log.folder import SOCKET
 from svc.settings import Settings
 
-_COLUMNS = MofNCompleteColumn(), TextColumn("files, {task.fields[lines]} lines, {task.fields[prompts]} prompts")
 import_ = click.Group("import")
 
 
@@ -69,10 +67,10 @@ def _of_an_agent(
             "--developer and --organization"
         )
     what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
-    with working("importing", what_holds, *_COLUMNS, lines=0, prompts=0) as heard:
+    with working("importing", what_holds) as heard:
 
         def progress(now: Progress) -> None:
-            heard(now.files_done, now.files_total, lines=now.lines, prompts=now.prompts)
+            heard(now.files_done, now.files_total)
 
         if url is None:
             report = run(_import, settings, agent, found, progress, developer, organization)

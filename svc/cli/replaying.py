@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from rich.progress import MofNCompleteColumn, TaskProgressColumn, TimeRemainingColumn
 
 from aggregates.prices.prices import spellings
 from aggregates.times import iso
@@ -23,12 +22,13 @@ from svc.cli.access import REPLAY, Access, NotFound, NotReached, reach
 from svc.cli.common import (
     Family,
     Reaching,
-    Shown,
+    cell,
     data_options,
     run,
     say,
     sentences,
     settings_option,
+    show_fields,
     show_table,
     tell,
     working,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 BACKFILLS = "/v1/admin/control/backfill"
 DIGEST_CHARACTERS = 12  # as much of a digest as a person compares
 _BUILDS = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
-_COLUMNS = (TaskProgressColumn(), MofNCompleteColumn(), TimeRemainingColumn())
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
     "done: `svc status` shows how far it is"
@@ -59,7 +58,7 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     server. Where the key file of a developer is missing, nothing is built: without it their texts count for nothing.
     """
     if only_check:
-        with working("building twice", "nothing was changed, and nothing is known; run it again", *_COLUMNS) as heard:
+        with working("building twice", "nothing was changed, and nothing is known; run it again") as heard:
             checked = run(_check, settings.place, heard)
         tell(checked, as_json, _show_check)
         if not checked["identical"]:
@@ -68,7 +67,7 @@ def replay(settings: Settings, as_json: bool, rules: int | None, only_check: boo
     if not without_keys:
         _refuse_lost_keys(settings.place)
     look_seldom()
-    with working("replaying", _INTERRUPTED, *_COLUMNS) as heard:
+    with working("replaying", _INTERRUPTED) as heard:
         run(_replay, settings, rules, heard)
     say("the scores were built anew from the log", err=True)
 
@@ -242,12 +241,9 @@ def _show_catalog(found: Found) -> None:
         head = ("from", "above input", "input", "output", "cache read", "cache write", "for 1 h")
         show_table(head, (row for each in found["list_rates"] for row in _rates(each)), title)
         return
-    stale = "  [yellow]stale: the last refresh failed[/yellow]" if found["stale"] else ""
-    console, lookups = Shown(highlight=False), found["exact_lookups"]
-    console.print(f"revision [bold]{found['catalog_revision']}[/bold], {len(lookups)} ids{stale}")
-    console.print(f"published {found['published_at']}, refreshed {found['refreshed_at']}")
-    console.print(f"checksum {found['checksum_sha256']}")
-    console.print(", ".join(f"{name} {count}" for name, count in Counter(map(_provider, lookups)).most_common()))
+    providers = Counter(map(_provider, found.pop("exact_lookups")))
+    show_fields((name.replace("_", " "), cell(found, name, {})) for name in found)
+    show_table(("provider", "ids"), ((name, str(count)) for name, count in providers.most_common()))
 
 
 def _provider(lookup: Found) -> str:
