@@ -93,7 +93,7 @@ async def _people(service: "RunningService", var: Path) -> dict[str, str]:
         for name, scope in (("Ana", Scope(*ana)), ("Ben", Scope(*ben))):
             digester = service.vault.digester(scope.developer_id)
             await import_transcripts(
-                CLAUDE_CODE, written[name], service.send, lambda _: None, scope=scope, digester=digester, now_us=now_us
+                CLAUDE_CODE, written[name], service.send, lambda *_: None, scope=scope, digester=digester, now_us=now_us
             )
     return {"Ana": made.key, "Ben": key}
 

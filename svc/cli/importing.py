@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from svc.cli import Command
 from svc.cli.common import ORGANIZATION, Shown, data_options, run, show_fields, tell, working
 from svc.connect.connections import Server, checked_url, known_key
-from svc.importing.importer import FORMATS, Elsewhere, ImportReport, Progress, import_into, import_transcripts
+from svc.importing.importer import FORMATS, Elsewhere, ImportReport, import_into, import_transcripts
 from svc.log.folder import SOCKET
 from svc.settings import Settings
 
@@ -67,11 +67,7 @@ def _of_an_agent(
             "--developer and --organization"
         )
     what_holds = "what was read so far is kept; run it again for the rest, nothing counts twice"
-    with working("importing", what_holds) as heard:
-
-        def progress(now: Progress) -> None:
-            heard(now.files_done, now.files_total)
-
+    with working("importing", what_holds) as progress:
         if url is None:
             report = run(_import, settings, agent, found, progress, developer, organization)
         else:
@@ -96,7 +92,7 @@ for _agent, _transcripts in FORMATS.items():
 
 
 async def _import(
-    settings: Settings, agent: str, path: Path, progress: Callable[[Progress], None], *whose: str | None
+    settings: Settings, agent: str, path: Path, progress: Callable[[int, int], None], *whose: str | None
 ) -> ImportReport:
     from aggregates.event import Scope
     from svc.cli.access import reach

@@ -35,13 +35,6 @@ FORMATS = {each.source: each for each in (CLAUDE_CODE, CODEX, GEMINI, COPILOT)}
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens")
 
 
-class Progress(NamedTuple):
-    files_done: int
-    files_total: int
-    lines: int
-    prompts: int
-
-
 class Refusal(msgspec.Struct, frozen=True):
     file: str
     what: str
@@ -228,7 +221,7 @@ async def import_transcripts(
     transcripts: Format,
     path: Path,
     send: Callable[["AnyCapture"], Awaitable[Reply]],
-    progress: Callable[[Progress], None],
+    progress: Callable[[int, int], None],
     *,
     scope: Scope,
     digester: Digester,
@@ -245,7 +238,7 @@ async def import_into(
     destination: Log | Elsewhere,
     transcripts: Format,
     path: Path,
-    progress: Callable[[Progress], None],
+    progress: Callable[[int, int], None],
     *,
     now_us: int,
 ) -> ImportReport:
@@ -260,7 +253,7 @@ async def import_into(
     files = await trio.to_thread.run_sync(transcripts.files_under, path)
 
     def tick() -> None:
-        progress(Progress(report.files, len(files), report.lines, report.prompts))
+        progress(report.files, len(files))
 
     for file in files:
         name = str(file.relative_to(path)) if file != path else file.name

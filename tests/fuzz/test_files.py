@@ -58,7 +58,7 @@ async def imported(mill: Mill, agent: str, data: bytes) -> int:
         file = Path(folder) / FILES[agent][1]
         file.write_bytes(data)
         means = {"scope": ANA_SCOPE, "digester": DIGESTER, "now_us": NOW_US}
-        report = await import_transcripts(FORMATS[agent], file, mill.send, lambda progress: None, **means)  # type: ignore[arg-type]
+        report = await import_transcripts(FORMATS[agent], file, mill.send, lambda *_: None, **means)  # type: ignore[arg-type]
     return report.lines
 
 

@@ -190,6 +190,4 @@ async def import_demo(
 ) -> None:
     """About a month of work, up to a time; `folder` is used for the transcripts."""
     write_transcripts(folder, now_us=now_us)
-    await import_transcripts(
-        CLAUDE_CODE, folder, send, lambda progress: None, scope=scope, digester=digester, now_us=now_us
-    )
+    await import_transcripts(CLAUDE_CODE, folder, send, lambda *_: None, scope=scope, digester=digester, now_us=now_us)

@@ -41,7 +41,7 @@ async def run(
 ) -> ImportReport:
     scope = Scope(named("acme"), developer)
     return await import_transcripts(
-        FORMATS[agent], path, actor.send, lambda _: None, scope=scope, digester=Digester(b"key"), now_us=now_us
+        FORMATS[agent], path, actor.send, lambda *_: None, scope=scope, digester=Digester(b"key"), now_us=now_us
     )
 
 

@@ -38,7 +38,7 @@ async def imported_transcripts() -> list[Placed]:
             CLAUDE_CODE,
             FOLDER / folder,
             actor.send,
-            lambda progress: None,
+            lambda *_: None,
             scope=ANA,
             digester=DIGESTER,
             now_us=LONG_AFTER_US,

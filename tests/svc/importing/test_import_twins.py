@@ -49,7 +49,7 @@ async def views(folder: Path, agent: str, telemetry: Sequence[AnyCommand], *, fi
     async def read() -> None:
         transcripts = FORMATS[agent]
         await import_transcripts(
-            transcripts, folder, actor.send, lambda _: None, scope=ANA, digester=DIGESTER, now_us=NEXT_DAY_US
+            transcripts, folder, actor.send, lambda *_: None, scope=ANA, digester=DIGESTER, now_us=NEXT_DAY_US
         )
 
     steps = [capture, *([read] if imported else [])]

@@ -49,7 +49,7 @@ async def imported(house: House, agent: str, file: Path) -> None:
     house.clock_us = START_US + DAY_US
     scope = Scope(ANA_SCOPE.organization_id, ANA_SCOPE.developer_id)
     means: dict[str, Any] = {"scope": scope, "digester": DIGESTER, "now_us": house.clock_us}
-    report = await import_transcripts(FORMATS[agent], file, house.send, lambda _: None, **means)
+    report = await import_transcripts(FORMATS[agent], file, house.send, lambda *_: None, **means)
     assert (report.refused, report.torn) == ([], [])
 
 
