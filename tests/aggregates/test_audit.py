@@ -92,11 +92,6 @@ def test_an_act_says_who_what_and_when(
     assert (act.details, act.organization_id) == (details, None if topic in OF_A_PERSON else str(ACME))
 
 
-def test_the_secret_acts_as_the_operator(book: Book) -> None:
-    book.does(ChangeOrganization(organization_id=ACME, team_minimum=5))
-    assert [(each.by, each.by_name) for each in book.acts] == [(OPERATOR, OPERATOR)]
-
-
 def test_a_stay_tells_the_person_and_the_team(book: Book) -> None:
     book.does(CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
     book.does(AddTeamMember(team_membership_id=named("stay"), team_id=TEAM, developer_id=BEN))

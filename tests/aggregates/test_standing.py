@@ -95,15 +95,6 @@ def test_of_a_batch_only_what_rests_on_words_is_told() -> None:
     assert stood(RetainedWords(None, standing)) == {place: observe(records[place], words, DIGESTER) for place in (1, 2)}
 
 
-def test_nothing_stands_of_what_is_gone_already() -> None:
-    """Nor of a batch without texts."""
-    gone = Words(None)
-    assert retain_prompt(1, gone, DIGESTER) is None
-    assert retain_response(1, None, DIGESTER) is None
-    assert retain_records(1, (), gone, DIGESTER) is None
-    assert retain_records(1, (Record(record_id="r", at_us=1, kind="request"),), Words(""), DIGESTER) is None
-
-
 def test_an_unknown_form_is_named() -> None:
     with pytest.raises(ValueError, match="form 99"):
         retained_readings(told(RetainedReading(1), form=99))

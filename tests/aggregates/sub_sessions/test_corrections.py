@@ -50,11 +50,6 @@ def test_a_correction_is_a_fact_about_a_capture(case: str) -> None:
     assert touched_streams(command) == required_streams(command) == (stream,)
 
 
-def test_nothing_said_leaves_everything_as_judged() -> None:
-    assert overrides_of([]) == Overrides(boundary=False, complete=None, rework=None, intent=None)
-    assert gap_overrides([]) == {}
-
-
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_the_later_word_in_the_log_wins_in_whatever_order_they_are_read(order: tuple[int, ...]) -> None:
     """Each topic by itself, even where two captures of one turn were spoken of."""

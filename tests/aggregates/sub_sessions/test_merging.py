@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggregates.sub_sessions.arcs import Arc, BoundaryKind, belongs_to, shares_half
+from aggregates.sub_sessions.arcs import Arc, BoundaryKind, belongs_to
 from tests.support.stages import MINUTE, arc_of
 
 CLOSED_US = 60 * MINUTE
@@ -61,24 +61,6 @@ def opened(
 def test_a_clear_or_an_end_is_bridged_by_time_place_and_files(earlier: Arc, later: Arc, merges: bool) -> None:
     """Within ten minutes, in one known directory, sharing half of the smaller set; a person's word goes first."""
     assert belongs_to([earlier], later) is merges
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "shares"),
-    [
-        pytest.param({1}, {1}, True, id="the only file"),
-        pytest.param({1}, {2}, False, id="no file"),
-        pytest.param({1, 2}, {2, 3, 4, 5, 6}, True, id="one of the smaller two"),
-        pytest.param({2, 3, 4, 5, 6}, {1, 2}, True, id="one of the smaller two, the other way round"),
-        pytest.param({1, 2, 3}, {3, 4, 5, 6}, False, id="one of the smaller three"),
-        pytest.param({1, 2, 3}, {2, 3, 4, 5}, True, id="two of the smaller three"),
-        pytest.param({1, 2, 3, 4}, {3, 4, 5, 6}, True, id="two of four"),
-        pytest.param(set(), {1}, False, id="an empty set shares nothing"),
-        pytest.param(set(), set(), False, id="two empty sets share nothing"),
-    ],
-)
-def test_half_of_the_smaller_set_is_enough(one: set[int], other: set[int], shares: bool) -> None:
-    assert shares_half(frozenset(one), frozenset(other)) is shares
 
 
 def test_the_files_of_all_merged_arcs_count_and_the_time_of_the_last_one() -> None:

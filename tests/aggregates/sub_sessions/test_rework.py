@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from aggregates.sub_sessions.arcs import ReworkReason, ReworkView, jaccard, rework_of, why_rework
+from aggregates.sub_sessions.arcs import ReworkReason, ReworkView, rework_of, why_rework
 from tests.support.stages import DAY, uuid
 
 ENDED_US = 30 * DAY
@@ -136,17 +136,3 @@ def test_a_revert_is_of_the_same_files_or_of_the_session_before(
     later = replace(OTHER_GOAL, reverts=True, changed_files=(), touched_files=touched, agent_session_id=session)
     assert why_rework(later, EARLIER) == reason
     assert why_rework(replace(later, reverts=False), EARLIER) is None
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "share"),
-    [
-        pytest.param({1, 2}, {1, 2}, 1.0, id="all"),
-        pytest.param({1, 2, 3}, {3}, 1 / 3, id="one of three"),
-        pytest.param({1}, {2}, 0.0, id="none"),
-        pytest.param(set(), {1}, 0.0, id="one of them empty"),
-        pytest.param(set(), set(), 0.0, id="both empty"),
-    ],
-)
-def test_likeness_is_the_shared_part_of_all(one: set[int], other: set[int], share: float) -> None:
-    assert jaccard(frozenset(one), frozenset(other)) == share

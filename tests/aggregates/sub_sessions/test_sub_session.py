@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from aggregates.judging.outcome import UNSURE_END
-from aggregates.judging.rubric import NO_STANDING, Answers, JudgeAnswered
+from aggregates.judging.rubric import Answers, JudgeAnswered
 from aggregates.reading.reading import read_prompt
 from aggregates.reading.verdicts import BooleanName, Intent
 from aggregates.sub_sessions.arcs import Arc
@@ -171,11 +171,6 @@ def test_what_is_taken_back_is_known_where_every_revert_names_it() -> None:
     assert concluded(turn_at(1, ASKED, work=named), turn_at(2, ASKED, work=whole)).reverted == ()
 
 
-def test_an_unclassified_sub_session_has_no_standing() -> None:
-    found = concluded(turn_at(1, ASKED))
-    assert (found.standing, [each.standing for each in found.prompts]) == (NO_STANDING, [NO_STANDING])
-
-
 @pytest.mark.parametrize(
     ("intent", "work", "qualifies"),
     [
@@ -215,13 +210,6 @@ def test_the_goal_is_reached_as_a_person_said_else_as_judged(
     )
     assert (found.goal_complete, found.judged_complete) == (complete, judged)
     assert found.outcome.goal_complete is judged
-
-
-def test_the_next_turn_counts_as_evidence() -> None:
-    """A change that nothing checked is complete once the next turn opens another goal."""
-    turn, following = turn_at(1, ASKED, work=worked("C"), answered=True), turn_at(9, prompt(words="b"))
-    assert not concluded(turn, rubrics=[rubric("bug_fix")]).goal_complete
-    assert concluded(turn, rubrics=[rubric("bug_fix")], following=following).goal_complete
 
 
 @pytest.mark.parametrize(
@@ -291,9 +279,3 @@ def test_merged_arcs_keep_the_first_session_as_parent_and_settle_with_the_last_t
 def test_of_arcs_that_settle_together_the_last_one_closes() -> None:
     arcs = [FIRST, arc_of(2, started_us=HOUR, last_activity_us=HOUR, closed_by="end")]
     assert concluded(turn_at(1, ASKED), arcs=arcs).closed_by == "end"
-
-
-def test_without_models_and_people_the_embedded_judges_speak() -> None:
-    found = conclude([arc_of()], [turn_at(1, THANKS)], None)
-    assert (found.said, found.outcome.judge) == (Overrides(), "embedded/2")
-    assert [judged.rubric.status for judged in found.prompts] == ["skipped"]

@@ -161,10 +161,6 @@ def test_what_an_agent_asks_for_itself_before_the_first_prompt_is_not_its_work()
     assert sum(usage.requests for usage in turn.work.usage) == 3
 
 
-def test_prompts_of_one_moment_are_ordered_by_the_id_of_the_capture_that_is_read() -> None:
-    assert groups([capture(1, "log"), capture(5, text="a"), capture(9)]) == [[5], [1, 9]]
-
-
 @pytest.mark.parametrize(
     ("report", "place"),
     [
@@ -193,10 +189,6 @@ def test_a_report_belongs_to_the_prompt_it_names_else_to_the_last_one_before_it(
         capture(5, text="four", at_us=30 * MINUTE, host="twice"),
     ]
     assert [turn.work.tool_calls for turn in turns_of(captures, [report])] == [int(n == place) for n in range(4)]
-
-
-def test_reports_without_any_prompt_make_no_turn() -> None:
-    assert build_turns(SESSION, [], {}, [seen("tool", 0, tool=tool())], openings={}) == ([], [])
 
 
 def test_a_sub_agents_session_has_no_turns() -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from aggregates.event import Span, Words
 from aggregates.reading.reading import text_digest
@@ -19,7 +18,7 @@ from aggregates.turns.turn import (
     observe,
     sum_work,
 )
-from tests.support.stages import DIGESTER, SPAN, file_work, tool
+from tests.support.stages import DIGESTER, file_work, tool
 
 
 def used(call: ToolUse | None) -> Observation:
@@ -174,16 +173,6 @@ def test_what_happened_to_each_file_is_summed(calls: Sequence[ToolUse], files: l
     assert work_of(*map(used, calls)).files == tuple(files)
 
 
-def test_a_file_lies_where_its_first_call_said() -> None:
-    first, later = tool("read", file=5), replace(tool(file=5), path=Span(9, 20))
-    assert [file.path for file in work_of(used(first), used(later)).files] == [SPAN]
-
-
-@pytest.mark.parametrize("unknown", ["file_digest", "path"])
-def test_a_call_without_the_path_or_its_digest_is_of_no_file(unknown: str) -> None:
-    assert work_of(used(replace(tool(file=5), **{unknown: None}))).files == ()
-
-
 @pytest.mark.parametrize(("files", "kept"), [(200, 200), (201, 200)])
 def test_two_hundred_files_of_a_turn_are_kept(files: int, kept: int) -> None:
     """The first ones by digest."""
@@ -243,12 +232,6 @@ def test_what_a_shell_call_does_is_read_from_its_command(name: str, command: str
     assert " ".join(name for name, holds in found.items() if holds) == flags
 
 
-@pytest.mark.parametrize("name", ["check", "commit", "pull_request", "revert"])
-def test_of_a_shell_call_whose_command_was_not_observed_nothing_else_is_known(name: str) -> None:
-    """It counts as mutating, and proves nothing."""
-    assert getattr(observed(tool="Bash").tool, name) is False
-
-
 def test_a_call_tells_its_file_its_lines_and_its_input() -> None:
     """Lines that were not told count as none; a path whose words are gone is none."""
     whole = observed(tool="Edit", ok=True, path=PATH, lines_added=3, lines_removed=2, input_digest=9).tool
@@ -282,19 +265,6 @@ def test_a_record_is_reduced_to_what_its_kind_needs(kind: RecordKind, prompt_id:
     assert {name for name in read if getattr(told, name) is not None} == shown
     gone = observed(kind, Words(None), text=PATH)
     assert {name for name in read if getattr(gone, name) is not None} == shown & {"tool"}
-
-
-def test_a_request_tells_its_numbers() -> None:
-    told: dict[str, Any] = {
-        "model": "opus",
-        "input_tokens": 1,
-        "output_tokens": 2,
-        "cache_read_tokens": 3,
-        "cache_write_tokens": 4,
-    }
-    more: dict[str, Any] = {"cost_usd_nano": 5, "duration_ms": 6, "status_code": 429, "sidechain": True}
-    assert observed("request", **told, **more) == Observation("request", **told, **more)
-    assert observed("request") == Observation("request")
 
 
 def test_white_space_makes_no_other_text() -> None:
