@@ -9,19 +9,8 @@ import pytest
 from aggregates.audit import OPERATOR, Act, Told, acts, within
 from aggregates.event import Event
 from aggregates.ids import forget_stream, membership_stream, sign_in_stream
-from aggregates.people.acts import (
-    AddTeamMember,
-    ChangeDeveloper,
-    ChangeMembership,
-    ChangeOrganization,
-    CreateTeam,
-    NoteKeyUse,
-    OfferLink,
-    OpenSignIn,
-    PeopleAct,
-    RequestForget,
-    RevokeKey,
-)
+from aggregates.people import acts as people
+from aggregates.people.acts import PeopleAct
 from aggregates.people.decide import decide_people
 from aggregates.people.directory import Directory
 from aggregates.reports.events import BackfillRequested
@@ -60,14 +49,16 @@ def book() -> Book:
 
 
 COMMANDS: list[tuple[PeopleAct, str, str, dict[str, str]]] = [
-    (ChangeOrganization(organization_id=ACME, team_minimum=5), "organization.changed", "Acme", {"team_minimum": "5"}),
-    (ChangeDeveloper(developer_id=BEN, timezone="Asia/Seoul"), "developer.changed", "Ben", {"timezone": "Asia/Seoul"}),
-    (ChangeMembership(membership_id=membership_stream(ACME, BEN), role="lead"), "membership.changed", "Ben",
+    (people.ChangeOrganization(organization_id=ACME, team_minimum=5), "organization.changed", "Acme",
+     {"team_minimum": "5"}),
+    (people.ChangeDeveloper(developer_id=BEN, timezone="Asia/Seoul"), "developer.changed", "Ben",
+     {"timezone": "Asia/Seoul"}),
+    (people.ChangeMembership(membership_id=membership_stream(ACME, BEN), role="lead"), "membership.changed", "Ben",
      {"role": "lead", "membership_id": str(membership_stream(ACME, BEN))}),
-    (RevokeKey(credential_id=named(BEN_KEY)), "credential.revoked", f"Ben, {BEN_KEY[:12]}…",
+    (people.RevokeKey(credential_id=named(BEN_KEY)), "credential.revoked", f"Ben, {BEN_KEY[:12]}…",
      {"credential_id": str(named(BEN_KEY))}),
-    (RequestForget(developer_id=BEN), "forget.requested", "Ben", {}),
-    (CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), "team.created", "Core",
+    (people.RequestForget(developer_id=BEN), "forget.requested", "Ben", {}),
+    (people.CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), "team.created", "Core",
      {"team_id": str(TEAM), "name": "Core"}),
 ]  # fmt: skip
 
@@ -93,8 +84,8 @@ def test_an_act_says_who_what_and_when(
 
 
 def test_a_stay_tells_the_person_and_the_team(book: Book) -> None:
-    book.does(CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
-    book.does(AddTeamMember(team_membership_id=named("stay"), team_id=TEAM, developer_id=BEN))
+    book.does(people.CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"))
+    book.does(people.AddTeamMember(team_membership_id=named("stay"), team_id=TEAM, developer_id=BEN))
     act = book.acts[-1]
     assert (act.what, act.about, act.organization_id) == ("put into a team", "Ben, Core", str(ACME))
 
@@ -112,8 +103,8 @@ def test_backfills_and_forgetting_are_acts(book: Book) -> None:
 
 
 def test_nothing_tells_when_somebody_was_at_work(book: Book) -> None:
-    book.does(OpenSignIn(sign_in_id=sign_in_stream("x"), organization_id=ACME, developer_id=BEN))
-    book.does(NoteKeyUse(credential_id=named(BEN_KEY), last_used_on="2026-08-01"))
+    book.does(people.OpenSignIn(sign_in_id=sign_in_stream("x"), organization_id=ACME, developer_id=BEN))
+    book.does(people.NoteKeyUse(credential_id=named(BEN_KEY), last_used_on="2026-08-01"))
     assert book.acts == []
 
 
@@ -124,17 +115,19 @@ def test_no_digest_of_a_key_leaves(book: Book) -> None:
 
 
 def test_an_organization_sees_its_own(book: Book) -> None:
-    book.does(ChangeOrganization(organization_id=ACME, team_minimum=5))
-    book.does(ChangeOrganization(organization_id=OTHER, team_minimum=5))
-    book.does(ChangeDeveloper(developer_id=EVE, timezone="Asia/Seoul"))
-    book.does(OfferLink(link_id=named("link"), organization_id=OTHER, developer_id=EVE, expires_at_us=NOW_US + 1))
+    book.does(people.ChangeOrganization(organization_id=ACME, team_minimum=5))
+    book.does(people.ChangeOrganization(organization_id=OTHER, team_minimum=5))
+    book.does(people.ChangeDeveloper(developer_id=EVE, timezone="Asia/Seoul"))
+    book.does(
+        people.OfferLink(link_id=named("link"), organization_id=OTHER, developer_id=EVE, expires_at_us=NOW_US + 1)
+    )
     assert [each.about for each in within(book.acts, ACME, book.directory)] == ["Acme"]
     assert [each.about for each in within(book.acts, OTHER, book.directory)] == ["Other", "Eve", "Eve"]
 
 
 def test_both_files_hold_the_same(book: Book) -> None:
     """And a name that a table would take for a formula is none."""
-    book.does(ChangeDeveloper(developer_id=BEN, display_name="=HYPERLINK(1)"))
+    book.does(people.ChangeDeveloper(developer_id=BEN, display_name="=HYPERLINK(1)"))
     (act,) = book.acts
     assert msgspec.json.decode(msgspec.json.encode(act), type=Act) == act
     head, row = csv.reader(StringIO(as_table([act]).decode()))

@@ -7,16 +7,8 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from aggregates.capture import events as captures
 from aggregates.capture.decide import CLEAR_CHARACTERS_MAX, cleared
-from aggregates.capture.events import (
-    CaptureMetrics,
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    CompleteSetup,
-    RecordsCaptured,
-    SessionClaimed,
-)
 from aggregates.decide import AnyCommand, ForgetDeveloper, decide, evolve
 from aggregates.event import Context, Digester, Done, Event
 from aggregates.records.record import Record
@@ -96,9 +88,17 @@ def clear_strings(fact: object, name: str = "") -> Iterator[tuple[str, str]]:
 def test_no_command_leaves_a_secret_in_the_clear() -> None:
     """Of each kind, filled by its types: words stay in names only."""
     streams: dict[Any, Any] = {}
-    kinds = (CapturePrompt, CaptureResponse, CaptureRecords, CaptureMetrics, CompleteSetup, EditTitle, ForgetDeveloper)
+    kinds = (
+        captures.CapturePrompt,
+        captures.CaptureResponse,
+        captures.CaptureRecords,
+        captures.CaptureMetrics,
+        captures.CompleteSetup,
+        EditTitle,
+        ForgetDeveloper,
+    )
     for kind in kinds:
-        streams = streams if kind is CaptureResponse else {}  # the prompt it answers
+        streams = streams if kind is captures.CaptureResponse else {}  # the prompt it answers
         events, raw = stored(filled(kind), streams)
         assert events
         assert SECRET.encode() not in raw
@@ -161,20 +161,20 @@ def test_no_signal_leaves_a_secret_in_the_clear(export: dict[str, Any]) -> None:
 def test_an_id_that_holds_a_secret_still_joins() -> None:
     """A prompt's session and that of its records stay one; another's key gives another id."""
     streams: dict[Any, Any] = {}
-    prompt, _ = stored(filled(CapturePrompt), streams)
-    records, _ = stored(filled(CaptureRecords), streams)
-    (batch,) = (each for each in records if isinstance(each, RecordsCaptured))
-    claimed = next(each for each in prompt if isinstance(each, SessionClaimed))
+    prompt, _ = stored(filled(captures.CapturePrompt), streams)
+    records, _ = stored(filled(captures.CaptureRecords), streams)
+    (batch,) = (each for each in records if isinstance(each, captures.RecordsCaptured))
+    claimed = next(each for each in prompt if isinstance(each, captures.SessionClaimed))
     assert batch.agent_session_id == claimed.agent_session_id
     assert claimed.agent_session_id.startswith("redacted-")
     other = msgspec.structs.replace(CONTEXT, digester=Digester(b"another"))
-    assert cleared(filled(SessionClaimed), other).agent_session_id != claimed.agent_session_id
+    assert cleared(filled(captures.SessionClaimed), other).agent_session_id != claimed.agent_session_id
 
 
 def test_a_retry_of_a_prompt_whose_session_holds_a_secret() -> None:
     streams: dict[Any, Any] = {}
-    stored(filled(CapturePrompt), streams)
-    assert decide(filled(CapturePrompt), streams, CONTEXT).reply == Done(False, named("ana"))
+    stored(filled(captures.CapturePrompt), streams)
+    assert decide(filled(captures.CapturePrompt), streams, CONTEXT).reply == Done(False, named("ana"))
 
 
 def test_what_is_too_long_is_cut_or_digested() -> None:

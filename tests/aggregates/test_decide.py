@@ -6,21 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from aggregates.capture.events import (
-    CapturePrompt,
-    CaptureRecords,
-    CaptureResponse,
-    CompleteSetup,
-    ForeignSessionAttempted,
-    OperationClaimed,
-    PromptAnswered,
-    PromptCaptured,
-    ProvenanceFilled,
-    RecordsCaptured,
-    ResponseContent,
-    SessionClaimed,
-    SetupCompleted,
-)
+from aggregates.capture import events as captures
 from aggregates.decide import AnyCommand, StreamState, decide, evolve, required_streams, touched_streams
 from aggregates.event import Context, Decision, Digester, Done, Event, Reason, Refused, Reply, Words
 from aggregates.ids import attempt_stream, operation_stream, overrides_stream, prompt_stream, session_stream
@@ -36,7 +22,7 @@ SECOND_ID = named("second prompt")
 NOW_US = 1_785_585_600_000_000
 CONTEXT = Context(now_us=NOW_US, digester=Digester(b"a fixed key"), redaction=True)
 
-PROMPT = CapturePrompt(
+PROMPT = captures.CapturePrompt(
     organization_id=ACME,
     developer_id=ANA,
     prompt_id=PROMPT_ID,
@@ -46,14 +32,14 @@ PROMPT = CapturePrompt(
     client_event_id=EVENT,
 )
 SECOND = replace(PROMPT, prompt_id=SECOND_ID, client_event_id=None, text="Now the logout test")
-RESPONSE = CaptureResponse(
+RESPONSE = captures.CaptureResponse(
     organization_id=ACME,
     developer_id=ANA,
     prompt_id=PROMPT_ID,
-    content=ResponseContent(response_text="Done.", input_tokens=10, cost_usd=0.25),
+    content=captures.ResponseContent(response_text="Done.", input_tokens=10, cost_usd=0.25),
     response_operation_id="op-1",
 )
-RECORDS = CaptureRecords(
+RECORDS = captures.CaptureRecords(
     organization_id=ACME,
     developer_id=ANA,
     agent_session_id="session-1",
@@ -64,7 +50,7 @@ RECORDS = CaptureRecords(
     redactions={"email": 2},
 )
 TITLE = EditTitle(organization_id=ACME, developer_id=ANA, turn_id=named("turn"), title="Login", summary="Repairs it")
-SETUP = CompleteSetup(organization_id=ACME, developer_id=ANA, plugin_version="0.6.0", key_prefix="svc_")
+SETUP = captures.CompleteSetup(organization_id=ACME, developer_id=ANA, plugin_version="0.6.0", key_prefix="svc_")
 
 State = dict[UUID, StreamState]
 _Event = TypeVar("_Event", bound=Event)
@@ -114,19 +100,19 @@ NOTHING: tuple[AnyCommand, ...] = ()
     ("given", "when", "kinds", "reply"),
     [
         # a prompt claims its session, the next one finds it claimed, a retry finds itself
-        (NOTHING, PROMPT, [SessionClaimed, PromptCaptured], Done(True, PROMPT_ID)),
-        ((PROMPT,), SECOND, [PromptCaptured], Done(True, SECOND_ID)),
+        (NOTHING, PROMPT, [captures.SessionClaimed, captures.PromptCaptured], Done(True, PROMPT_ID)),
+        ((PROMPT,), SECOND, [captures.PromptCaptured], Done(True, SECOND_ID)),
         ((PROMPT,), PROMPT, [], Done(False, PROMPT_ID)),
         ((PROMPT,), _of(PROMPT, cwd="/elsewhere", truncated=True), [], Done(False, PROMPT_ID)),
         # a response claims its operation id, where it has one
-        ((PROMPT,), RESPONSE, [PromptAnswered, OperationClaimed], Done(True, PROMPT_ID)),
-        ((PROMPT,), _of(RESPONSE, response_operation_id=None), [PromptAnswered], Done(True, PROMPT_ID)),
+        ((PROMPT,), RESPONSE, [captures.PromptAnswered, captures.OperationClaimed], Done(True, PROMPT_ID)),
+        ((PROMPT,), _of(RESPONSE, response_operation_id=None), [captures.PromptAnswered], Done(True, PROMPT_ID)),
         (ANSWERED, RESPONSE, [], Done(False, PROMPT_ID)),
         (ANSWERED, _of(RESPONSE, response_operation_id=None), [], Done(False, PROMPT_ID)),
-        (ANSWERED, _of(RESPONSE, response_operation_id="op-2"), [OperationClaimed], Done(False, PROMPT_ID)),
+        (ANSWERED, _of(RESPONSE, response_operation_id="op-2"), [captures.OperationClaimed], Done(False, PROMPT_ID)),
         (ANSWERED, _of(RESPONSE, responded_at_us=9), [], Done(False, PROMPT_ID)),
         # decisions are taken each time
-        ((PROMPT,), SETUP, [SetupCompleted], Done(True)),
+        ((PROMPT,), SETUP, [captures.SetupCompleted], Done(True)),
         (NOTHING, TITLE, [TitleEdited], Done(True, named("turn"))),
         ((TITLE,), TITLE, [TitleEdited], Done(True, named("turn"))),
     ],
@@ -142,12 +128,12 @@ def test_a_command_becomes_events_once(
 @pytest.mark.parametrize(
     ("given", "when", "kinds"),
     [
-        (NOTHING, RECORDS, [SessionClaimed, RecordsCaptured]),
-        ((PROMPT,), RECORDS, [RecordsCaptured]),
-        ((RECORDS,), PROMPT, [PromptCaptured]),
+        (NOTHING, RECORDS, [captures.SessionClaimed, captures.RecordsCaptured]),
+        ((PROMPT,), RECORDS, [captures.RecordsCaptured]),
+        ((RECORDS,), PROMPT, [captures.PromptCaptured]),
         ((RECORDS,), RECORDS, []),
-        ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), [RecordsCaptured]),
-        ((RECORDS,), _of(RECORDS, agent_session_id="session-2"), [SessionClaimed, RecordsCaptured]),
+        ((RECORDS,), _of(RECORDS, records=RECORDS.records[:1]), [captures.RecordsCaptured]),
+        ((RECORDS,), _of(RECORDS, agent_session_id="session-2"), [captures.SessionClaimed, captures.RecordsCaptured]),
     ],
 )
 def test_a_batch_is_its_session_and_its_record_ids(
@@ -161,7 +147,7 @@ def test_a_batch_is_its_session_and_its_record_ids(
 
 def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
     """They were redacted piece by piece before; redacting again would move the spans."""
-    captured = _only(decide(_of(RECORDS, words="ana@acme.example"), {}, CONTEXT), RecordsCaptured)
+    captured = _only(decide(_of(RECORDS, words="ana@acme.example"), {}, CONTEXT), captures.RecordsCaptured)
     assert captured.words == Words("ana@acme.example")
     assert (captured.records, captured.redactions) == (RECORDS.records, {"email": 2})
 
@@ -185,7 +171,7 @@ def test_a_batch_keeps_its_records_words_and_counts_as_they_came() -> None:
         # an operation id belongs to one prompt for ever
         ((*ANSWERED, SECOND), _of(RESPONSE, prompt_id=SECOND_ID), Reason.CONFLICT),
         # a response is never replaced, whatever its operation id
-        (ANSWERED, _of(RESPONSE, content=ResponseContent(response_text="Other.")), Reason.CONFLICT),
+        (ANSWERED, _of(RESPONSE, content=captures.ResponseContent(response_text="Other.")), Reason.CONFLICT),
         (
             ANSWERED,
             _of(RESPONSE, content=replace(RESPONSE.content, model="m"), response_operation_id="op-2"),
@@ -215,10 +201,10 @@ def test_a_session_of_another_scope_is_flagged_once_and_nothing_of_it_kept(
     """Also the same developer in another organization is another scope; the flag is for who tried."""
     streams = after(of_ana)
     foreign = _of(again, organization_id=organization, developer_id=developer)
-    if isinstance(foreign, CaptureRecords):
+    if isinstance(foreign, captures.CaptureRecords):
         foreign = replace(foreign, records=foreign.records[1:])
     first = decide(foreign, streams, CONTEXT)
-    attempted = ForeignSessionAttempted(
+    attempted = captures.ForeignSessionAttempted(
         received_at_us=NOW_US, organization_id=organization, developer_id=developer, agent_session_id="session-1"
     )
     assert first.events == ((attempt_stream(developer, "session-1"), attempted),)
@@ -268,7 +254,7 @@ def test_an_identical_retry_fills_only_the_provenance_that_is_missing(
     found = [
         (event.cost_catalog_revision, event.cost_kind)
         for _, event in decision.events
-        if isinstance(event, ProvenanceFilled)
+        if isinstance(event, captures.ProvenanceFilled)
     ]
     assert found == ([] if filled is None else [filled])
     assert len(decision.events) == len(found)
@@ -283,7 +269,7 @@ def test_a_prompt_is_kept_redacted_and_compared_as_received() -> None:
     """The secret is counted and gone; a retry with another secret in its place is another prompt."""
     secret = replace(PROMPT, text="Write to ana@acme.example", metadata_json='{"to":"ana@acme.example"}')
     decision = decide(secret, {}, CONTEXT)
-    captured = _only(decision, PromptCaptured)
+    captured = _only(decision, captures.PromptCaptured)
     assert captured.prompt == Words("Write to [REDACTED:email]")
     assert captured.metadata == Words('{"to":"[REDACTED:email]"}')
     assert captured.redactions == {"email": 1}
@@ -294,16 +280,16 @@ def test_a_prompt_is_kept_redacted_and_compared_as_received() -> None:
 
 def test_an_organization_may_keep_its_texts_whole() -> None:
     context = replace(CONTEXT, redaction=False)
-    captured = _only(decide(replace(PROMPT, text="ana@acme.example"), {}, context), PromptCaptured)
+    captured = _only(decide(replace(PROMPT, text="ana@acme.example"), {}, context), captures.PromptCaptured)
     assert captured.prompt == Words("ana@acme.example")
     assert captured.redactions == {}
 
 
 def test_an_answer_keeps_its_numbers_whole_and_its_session_from_the_prompt() -> None:
     """Milliseconds are rounded, money is integer nano-dollars, what was not sent stays absent."""
-    content = ResponseContent(response_text="ana@acme.example", elapsed_ms=12.6, cost_usd=0.1)
+    content = captures.ResponseContent(response_text="ana@acme.example", elapsed_ms=12.6, cost_usd=0.1)
     decision = decide(replace(RESPONSE, content=content), after(PROMPT), CONTEXT)
-    answered = _only(decision, PromptAnswered)
+    answered = _only(decision, captures.PromptAnswered)
     assert answered.agent_session_id == "session-1"
     assert (answered.elapsed_ms, answered.cost_usd_nano) == (13, 100_000_000)
     assert (answered.response, answered.redactions) == (Words("[REDACTED:email]"), {"email": 1})

@@ -8,24 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.times import (
-    Dates,
-    Pair,
-    Period,
-    Window,
-    WindowName,
-    bare_date,
-    buckets,
-    calendar_windows,
-    day_range,
-    iso,
-    local_date,
-    midnight_us,
-    parse_instant,
-    sorted_into,
-    time_range,
-    zone_named,
-)
+from aggregates import times
+from aggregates.times import Dates, Pair, Period, Window, WindowName, iso, parse_instant
 
 _NOON_US = 1_785_585_600_000_000
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -88,8 +72,8 @@ def test_instants_are_written_in_utc_with_z(instant_us: int, text: str) -> None:
 @pytest.mark.parametrize("text", ["20260801", "2026-W31-6", "2026-08-01T00:00:00", "1969-12-31", "9999-01-01", "x"])
 def test_only_one_spelling_is_a_bare_date(text: str) -> None:
     """Dates of years that no capture can have are none either."""
-    assert bare_date(text) is None
-    assert bare_date("2026-08-01") == date(2026, 8, 1)
+    assert times.bare_date(text) is None
+    assert times.bare_date("2026-08-01") == date(2026, 8, 1)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +87,10 @@ def test_only_one_spelling_is_a_bare_date(text: str) -> None:
 )
 def test_midnight_is_the_first_instant_of_a_local_day(zone: str, day: date, instant: str) -> None:
     """Also where midnight is skipped, or happens twice."""
-    start_us = midnight_us(day, ZoneInfo(zone))
+    start_us = times.midnight_us(day, ZoneInfo(zone))
     assert iso(start_us) == instant
-    assert local_date(start_us, ZoneInfo(zone)) == day
-    assert local_date(start_us - 1, ZoneInfo(zone)) < day
+    assert times.local_date(start_us, ZoneInfo(zone)) == day
+    assert times.local_date(start_us - 1, ZoneInfo(zone)) < day
 
 
 _HOUR_US = 3_600_000_000
@@ -141,7 +125,7 @@ _HOUR_US = 3_600_000_000
 )  # fmt: skip
 def test_windows_follow_the_local_calendar(zone: str, name: WindowName, now: str, edges: list[str]) -> None:
     """Three windows, oldest first, each ending where the next begins, the last one holding now."""
-    windows = calendar_windows(name, ZoneInfo(zone), parse_instant(now), 3)
+    windows = times.calendar_windows(name, ZoneInfo(zone), parse_instant(now), 3)
     assert [iso(window.start_us) for window in windows] == edges[:-1]
     assert [iso(window.end_us) for window in windows] == edges[1:]
     assert windows[-1].start_us <= parse_instant(now) < windows[-1].end_us
@@ -161,13 +145,13 @@ def test_a_range_is_half_open_and_a_bare_end_includes_its_day(
     start: str | None, end: str | None, expected: tuple[str, str]
 ) -> None:
     """Dates are days of the zone; times without an offset are UTC; nothing means the last 28 days."""
-    found = time_range(start, end, BERLIN, _NOON_US)
+    found = times.time_range(start, end, BERLIN, _NOON_US)
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT"])
 def test_a_zone_is_named_as_the_tz_database_names_it(name: str) -> None:
-    assert zone_named(name).key == name
+    assert times.zone_named(name).key == name
 
 
 NO_ZONES = (
@@ -181,7 +165,7 @@ NO_ZONES = (
 def test_what_names_no_zone_is_refused(name: str) -> None:
     """No path, folder or file outside the database is ever opened."""
     with pytest.raises(ValueError, match="like Europe/Berlin or UTC"):
-        zone_named(name)
+        times.zone_named(name)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +181,7 @@ def test_what_names_no_zone_is_refused(name: str) -> None:
 )
 def test_a_range_that_cannot_be_served_says_why(start: str | None, end: str | None, word: str) -> None:
     with pytest.raises(ValueError, match=word):
-        time_range(start, end, BERLIN, _NOON_US)
+        times.time_range(start, end, BERLIN, _NOON_US)
 
 
 NO_PAIR = (None, None)
@@ -216,7 +200,7 @@ Asked = tuple[Pair, date | None, Dates]
 )
 def test_days_are_named_exactly_or_by_dates(asked: Asked, expected: tuple[str, str]) -> None:
     """Microseconds are taken as they are; dates are days of the zone; nothing means today."""
-    found = day_range(*asked, BERLIN, _NOON_US)
+    found = times.day_range(*asked, BERLIN, _NOON_US)
     assert (iso(found.start_us), iso(found.end_us)) == expected
 
 
@@ -236,7 +220,7 @@ def test_days_are_named_exactly_or_by_dates(asked: Asked, expected: tuple[str, s
 )
 def test_days_named_wrongly_are_refused(asked: Asked, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        day_range(*asked, BERLIN, _NOON_US)
+        times.day_range(*asked, BERLIN, _NOON_US)
 
 
 DAY_US = 86_400_000_000
@@ -244,7 +228,7 @@ ZONES = ["UTC", "Europe/Berlin", "Africa/Cairo", "America/Havana", "Pacific/Kiri
 
 
 def starts(window: Window, period: Period, zone: ZoneInfo = BERLIN) -> list[str]:
-    return [iso(each.start_us) for each in buckets(window, period, zone)]
+    return [iso(each.start_us) for each in times.buckets(window, period, zone)]
 
 
 @pytest.mark.parametrize(
@@ -270,10 +254,10 @@ def test_whole_periods_of_the_zone(period: Period, expected: list[str]) -> None:
 def test_every_moment_lies_in_one_period(start_us: int, length_us: int, period: Period, zone: str) -> None:
     """They follow each other without a gap, and none of them lies outside of the range."""
     window = Window(start_us, start_us + length_us)
-    found = list(buckets(window, period, ZoneInfo(zone)))
+    found = list(times.buckets(window, period, ZoneInfo(zone)))
     assert found[0].start_us <= window.start_us < found[0].end_us
     assert found[-1].start_us < window.end_us <= found[-1].end_us
     assert all(one.end_us == other.start_us for one, other in pairwise(found))
     last_us = window.end_us - 1
-    shelves = sorted_into(found, [(start_us, "first"), (last_us, "last")])
+    shelves = times.sorted_into(found, [(start_us, "first"), (last_us, "last")])
     assert (shelves[0][0], shelves[-1][-1]) == ("first", "last")

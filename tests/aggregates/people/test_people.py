@@ -7,44 +7,10 @@ import pytest
 
 from aggregates.event import Reason, Refused, Scope
 from aggregates.ids import credential_stream, membership_stream
-from aggregates.people.acts import (
-    KEPT_FOR_GOOD,
-    AddTeamMember,
-    ChangeDeveloper,
-    ChangeMembership,
-    ChangeOrganization,
-    CreateDeveloper,
-    CreateOrganization,
-    CreateTeam,
-    EndMembership,
-    EndTeam,
-    PeopleAct,
-    RemoveTeamMember,
-    RequestForget,
-    RevokeKey,
-    StartMembership,
-    WithdrawForget,
-)
+from aggregates.people import acts, entry
+from aggregates.people import directory as records
 from aggregates.people.decide import decide_people
-from aggregates.people.directory import (
-    Developer,
-    Directory,
-    Key,
-    Membership,
-    Organization,
-    Team,
-    TeamMembership,
-    forget_requests,
-)
-from aggregates.people.entry import (
-    Account,
-    KeyRefusal,
-    NotProven,
-    Principal,
-    authenticate,
-    developer_behind,
-    principal,
-)
+from aggregates.people.directory import Directory
 from aggregates.times import iso
 from tests.support.log import named
 from tests.support.people import (
@@ -71,13 +37,13 @@ _BEN_MEMBERSHIP = membership_stream(ACME, BEN)
 def _two_owners() -> Directory:
     """Ben owns Acme as well, so that Ana can leave."""
     directory = company()
-    carry_out(directory, ChangeMembership(membership_id=_BEN_MEMBERSHIP, role="owner"))
+    carry_out(directory, acts.ChangeMembership(membership_id=_BEN_MEMBERSHIP, role="owner"))
     return directory
 
 
-def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> Principal | KeyRefusal:
-    found = authenticate(directory, sha256(key.encode()).hexdigest(), now_us)
-    return msgspec.structs.replace(found, key=None) if isinstance(found, Principal) else found
+def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> entry.Principal | entry.KeyRefusal:
+    found = entry.authenticate(directory, sha256(key.encode()).hexdigest(), now_us)
+    return msgspec.structs.replace(found, key=None) if isinstance(found, entry.Principal) else found
 
 
 # --- keys ---------------------------------------------------------------------------------------------------
@@ -86,49 +52,49 @@ def _opens(directory: Directory, key: str, now_us: int = NOW_US) -> Principal | 
 def test_a_key_opens_its_developers_scope_with_the_role_of_the_membership() -> None:
     """Identity comes from the key, the role from the membership as it stands."""
     directory = _two_owners()
-    assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "owner")
-    carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
-    assert _opens(directory, ANA_KEY) == Principal(ANA_SCOPE, "member")
+    assert _opens(directory, ANA_KEY) == entry.Principal(ANA_SCOPE, "owner")
+    carry_out(directory, acts.ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))
+    assert _opens(directory, ANA_KEY) == entry.Principal(ANA_SCOPE, "member")
 
 
 def test_a_revoked_key_is_void_at_once_and_stays_so() -> None:
     """Revoking again changes nothing; the record keeps the first time."""
     directory = company()
-    first = carry_out(directory, RevokeKey(credential_id=named(ANA_KEY)))
-    assert _opens(directory, ANA_KEY) is KeyRefusal.VOID
-    again = carry_out(directory, RevokeKey(credential_id=named(ANA_KEY)), NOW_US + 1_000_000)
+    first = carry_out(directory, acts.RevokeKey(credential_id=named(ANA_KEY)))
+    assert _opens(directory, ANA_KEY) is entry.KeyRefusal.VOID
+    again = carry_out(directory, acts.RevokeKey(credential_id=named(ANA_KEY)), NOW_US + 1_000_000)
     assert again == first
-    assert isinstance(first, Key)
+    assert isinstance(first, records.Key)
     assert first.revoked_at == "2026-08-01T12:00:00Z"
 
 
 def test_a_key_opens_until_the_moment_it_expires() -> None:
     directory = company()
     carry_out(directory, issue(key_of("brief"), ACME, ANA, expires_at_us=NOW_US + 10))
-    assert isinstance(_opens(directory, key_of("brief"), NOW_US + 9), Principal)
-    assert _opens(directory, key_of("brief"), NOW_US + 10) is KeyRefusal.VOID
+    assert isinstance(_opens(directory, key_of("brief"), NOW_US + 9), entry.Principal)
+    assert _opens(directory, key_of("brief"), NOW_US + 10) is entry.KeyRefusal.VOID
 
 
 def test_the_keys_of_a_former_member_open_nothing_should_they_return() -> None:
     """A membership can end and begin again on the same stream; it is another one, and the first stays in the record."""
     directory = _two_owners()
-    carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
-    assert _opens(directory, ANA_KEY) is KeyRefusal.NOT_A_MEMBER
-    assert principal(directory, ANA_SCOPE) is None
-    again = carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA), NOW_US + 5)
-    assert isinstance(again, Membership)
-    assert _opens(directory, ANA_KEY) is KeyRefusal.VOID
+    carry_out(directory, acts.EndMembership(membership_id=_ANA_MEMBERSHIP))
+    assert _opens(directory, ANA_KEY) is entry.KeyRefusal.NOT_A_MEMBER
+    assert entry.principal(directory, ANA_SCOPE) is None
+    again = carry_out(directory, acts.StartMembership(organization_id=ACME, developer_id=ANA), NOW_US + 5)
+    assert isinstance(again, records.Membership)
+    assert _opens(directory, ANA_KEY) is entry.KeyRefusal.VOID
     carry_out(directory, issue(key_of("new"), ACME, ANA))
-    assert _opens(directory, key_of("new")) == Principal(ANA_SCOPE, "member")
+    assert _opens(directory, key_of("new")) == entry.Principal(ANA_SCOPE, "member")
     assert directory.version(_ANA_MEMBERSHIP) == 3
-    found = [each for each in directory.all(Membership) if each.developer_id == ANA]
+    found = [each for each in directory.all(records.Membership) if each.developer_id == ANA]
     assert [(each.id == _ANA_MEMBERSHIP, each.active) for each in found] == [(True, False), (False, True)]
     assert found[1] == again
     first, second = found
-    assert carry_out(directory, EndMembership(membership_id=first.id)) == first
-    assert isinstance(carry_out(directory, ChangeMembership(membership_id=first.id, role="owner")), Refused)
-    changed = carry_out(directory, ChangeMembership(membership_id=second.id, role="owner"))
-    assert isinstance(changed, Membership)
+    assert carry_out(directory, acts.EndMembership(membership_id=first.id)) == first
+    assert isinstance(carry_out(directory, acts.ChangeMembership(membership_id=first.id, role="owner")), Refused)
+    changed = carry_out(directory, acts.ChangeMembership(membership_id=second.id, role="owner"))
+    assert isinstance(changed, records.Membership)
     assert (changed.id, changed.role) == (second.id, "owner")
 
 
@@ -137,7 +103,7 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
     command = issue(key_of("new"), ACME, BEN)
     events, reply = decide_people(command, company(), NOW_US)
     assert [stream for stream, _ in events] == [credential_stream(command.key_digest)]
-    assert isinstance(reply, Key)
+    assert isinstance(reply, records.Key)
     assert reply.key_start == key_of("new")[:12]
 
 
@@ -147,26 +113,26 @@ def test_a_key_is_found_on_the_stream_of_its_digest() -> None:
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (CreateOrganization(organization_id=ACME, name="again"), Reason.CONFLICT),
-        (ChangeOrganization(organization_id=named("none"), name="x"), Reason.NOT_FOUND),
-        (CreateDeveloper(developer_id=ANA, display_name="again"), Reason.CONFLICT),
-        (ChangeDeveloper(developer_id=named("none"), language="ko"), Reason.NOT_FOUND),
-        (StartMembership(organization_id=ACME, developer_id=ANA), Reason.CONFLICT),
-        (StartMembership(organization_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
-        (StartMembership(organization_id=ACME, developer_id=named("none")), Reason.NOT_FOUND),
-        (ChangeMembership(membership_id=named("none"), role="owner"), Reason.NOT_FOUND),
-        (EndMembership(membership_id=named("none")), Reason.NOT_FOUND),
-        (CreateTeam(team_id=named("t"), organization_id=named("none"), name="x"), Reason.NOT_FOUND),
-        (EndTeam(team_id=named("none")), Reason.NOT_FOUND),
-        (AddTeamMember(team_membership_id=_STAY, team_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
-        (RemoveTeamMember(team_membership_id=named("none")), Reason.NOT_FOUND),
+        (acts.CreateOrganization(organization_id=ACME, name="again"), Reason.CONFLICT),
+        (acts.ChangeOrganization(organization_id=named("none"), name="x"), Reason.NOT_FOUND),
+        (acts.CreateDeveloper(developer_id=ANA, display_name="again"), Reason.CONFLICT),
+        (acts.ChangeDeveloper(developer_id=named("none"), language="ko"), Reason.NOT_FOUND),
+        (acts.StartMembership(organization_id=ACME, developer_id=ANA), Reason.CONFLICT),
+        (acts.StartMembership(organization_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
+        (acts.StartMembership(organization_id=ACME, developer_id=named("none")), Reason.NOT_FOUND),
+        (acts.ChangeMembership(membership_id=named("none"), role="owner"), Reason.NOT_FOUND),
+        (acts.EndMembership(membership_id=named("none")), Reason.NOT_FOUND),
+        (acts.CreateTeam(team_id=named("t"), organization_id=named("none"), name="x"), Reason.NOT_FOUND),
+        (acts.EndTeam(team_id=named("none")), Reason.NOT_FOUND),
+        (acts.AddTeamMember(team_membership_id=_STAY, team_id=named("none"), developer_id=ANA), Reason.NOT_FOUND),
+        (acts.RemoveTeamMember(team_membership_id=named("none")), Reason.NOT_FOUND),
         (issue(key_of("x"), OTHER, ANA), Reason.CONFLICT),
         (issue(key_of("x"), ACME, ANA, expires_at_us=NOW_US), Reason.INVALID),
         (issue(ANA_KEY, ACME, ANA), Reason.CONFLICT),
-        (RevokeKey(credential_id=named("none")), Reason.NOT_FOUND),
+        (acts.RevokeKey(credential_id=named("none")), Reason.NOT_FOUND),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: PeopleAct, reason: Reason) -> None:
+def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: acts.PeopleAct, reason: Reason) -> None:
     events, reply = decide_people(command, company(), NOW_US)
     assert events == ()
     assert why(reply) is reason
@@ -174,19 +140,22 @@ def test_what_cannot_be_is_refused_with_a_reason_and_without_events(command: Peo
 
 def test_an_ended_membership_has_no_role_to_change() -> None:
     directory = _two_owners()
-    carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
-    assert why(carry_out(directory, ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member"))) is Reason.CONFLICT
+    carry_out(directory, acts.EndMembership(membership_id=_ANA_MEMBERSHIP))
+    assert (
+        why(carry_out(directory, acts.ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="member")))
+        is Reason.CONFLICT
+    )
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        EndMembership(membership_id=_ANA_MEMBERSHIP),
-        ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="lead"),
-        ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="reader"),
+        acts.EndMembership(membership_id=_ANA_MEMBERSHIP),
+        acts.ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="lead"),
+        acts.ChangeMembership(membership_id=_ANA_MEMBERSHIP, role="reader"),
     ],
 )
-def test_the_last_owner_stays_one(command: PeopleAct) -> None:
+def test_the_last_owner_stays_one(command: acts.PeopleAct) -> None:
     """An organization without an owner would have nobody who answers for it; beside a second one she may go."""
     refused = carry_out(company(), command)
     assert isinstance(refused, Refused)
@@ -197,10 +166,10 @@ def test_the_last_owner_stays_one(command: PeopleAct) -> None:
 
 def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
     directory = company()
-    forgotten = EndMembership(membership_id=_ANA_MEMBERSHIP, forgotten=True)
-    assert isinstance(carry_out(directory, forgotten), Membership)
-    again = carry_out(directory, StartMembership(organization_id=ACME, developer_id=ANA, role="owner"))
-    assert isinstance(again, Membership)
+    forgotten = acts.EndMembership(membership_id=_ANA_MEMBERSHIP, forgotten=True)
+    assert isinstance(carry_out(directory, forgotten), records.Membership)
+    again = carry_out(directory, acts.StartMembership(organization_id=ACME, developer_id=ANA, role="owner"))
+    assert isinstance(again, records.Membership)
     assert again.active
 
 
@@ -210,33 +179,33 @@ def test_even_the_last_owner_can_be_forgotten_and_come_back() -> None:
 @pytest.mark.parametrize(
     ("command", "field"),
     [
-        (CreateOrganization(organization_id=named("o"), name=" \t "), "name"),
-        (ChangeOrganization(organization_id=ACME, name="x" * 201), "name"),
-        (ChangeOrganization(organization_id=ACME, retention_days_telemetry=36_501), "retention_days_telemetry"),
-        (ChangeOrganization(organization_id=ACME, retention_days_text=-1), "retention_days_text"),
-        (ChangeOrganization(organization_id=ACME, team_minimum=1), "team_minimum"),
-        (ChangeOrganization(organization_id=ACME, team_minimum=1_001), "team_minimum"),
-        (CreateDeveloper(developer_id=named("d"), display_name=""), "display_name"),
-        (CreateDeveloper(developer_id=named("d"), display_name="a\0b"), "display_name"),
-        (ChangeDeveloper(developer_id=ANA, display_name="a\ud800"), "display_name"),
-        (ChangeDeveloper(developer_id=ANA, display_name="a\x1b[2J"), "display_name"),
-        (ChangeDeveloper(developer_id=ANA, display_name="a\x9b2J"), "display_name"),
-        (ChangeDeveloper(developer_id=ANA, display_name="a\u202eb"), "display_name"),
-        (CreateTeam(team_id=_TEAM, organization_id=ACME, name="a\u2066"), "name"),
-        (ChangeOrganization(organization_id=ACME, name="a\u200b"), "name"),
-        (ChangeOrganization(organization_id=ACME, name="a\nb"), "name"),
-        (ChangeDeveloper(developer_id=ANA, timezone="../../etc/passwd"), "timezone"),
-        (ChangeDeveloper(developer_id=ANA, timezone=""), "timezone"),
-        (ChangeDeveloper(developer_id=ANA, language="no language"), "language"),
-        (ChangeDeveloper(developer_id=ANA, email="ana@straße.example"), "email"),
-        (ChangeDeveloper(developer_id=ANA, email="\N{KELVIN SIGN}im@example.com"), "email"),
-        (ChangeDeveloper(developer_id=ANA, email="a@example.com\n"), "email"),
-        (ChangeDeveloper(developer_id=ANA, email="a@example.com, b@example.com"), "email"),
-        (CreateTeam(team_id=_TEAM, organization_id=ACME, name="\u3000"), "name"),
+        (acts.CreateOrganization(organization_id=named("o"), name=" \t "), "name"),
+        (acts.ChangeOrganization(organization_id=ACME, name="x" * 201), "name"),
+        (acts.ChangeOrganization(organization_id=ACME, retention_days_telemetry=36_501), "retention_days_telemetry"),
+        (acts.ChangeOrganization(organization_id=ACME, retention_days_text=-1), "retention_days_text"),
+        (acts.ChangeOrganization(organization_id=ACME, team_minimum=1), "team_minimum"),
+        (acts.ChangeOrganization(organization_id=ACME, team_minimum=1_001), "team_minimum"),
+        (acts.CreateDeveloper(developer_id=named("d"), display_name=""), "display_name"),
+        (acts.CreateDeveloper(developer_id=named("d"), display_name="a\0b"), "display_name"),
+        (acts.ChangeDeveloper(developer_id=ANA, display_name="a\ud800"), "display_name"),
+        (acts.ChangeDeveloper(developer_id=ANA, display_name="a\x1b[2J"), "display_name"),
+        (acts.ChangeDeveloper(developer_id=ANA, display_name="a\x9b2J"), "display_name"),
+        (acts.ChangeDeveloper(developer_id=ANA, display_name="a\u202eb"), "display_name"),
+        (acts.CreateTeam(team_id=_TEAM, organization_id=ACME, name="a\u2066"), "name"),
+        (acts.ChangeOrganization(organization_id=ACME, name="a\u200b"), "name"),
+        (acts.ChangeOrganization(organization_id=ACME, name="a\nb"), "name"),
+        (acts.ChangeDeveloper(developer_id=ANA, timezone="../../etc/passwd"), "timezone"),
+        (acts.ChangeDeveloper(developer_id=ANA, timezone=""), "timezone"),
+        (acts.ChangeDeveloper(developer_id=ANA, language="no language"), "language"),
+        (acts.ChangeDeveloper(developer_id=ANA, email="ana@straße.example"), "email"),
+        (acts.ChangeDeveloper(developer_id=ANA, email="\N{KELVIN SIGN}im@example.com"), "email"),
+        (acts.ChangeDeveloper(developer_id=ANA, email="a@example.com\n"), "email"),
+        (acts.ChangeDeveloper(developer_id=ANA, email="a@example.com, b@example.com"), "email"),
+        (acts.CreateTeam(team_id=_TEAM, organization_id=ACME, name="\u3000"), "name"),
         (msgspec.structs.replace(issue(key_of("x"), ACME, ANA), name=""), "name"),
     ],
 )
-def test_a_field_that_cannot_be_taken_is_named(command: PeopleAct, field: str) -> None:
+def test_a_field_that_cannot_be_taken_is_named(command: acts.PeopleAct, field: str) -> None:
     """Blank and endless names, what nobody can read, and what is no zone, language or number of days."""
     events, refused = decide_people(command, company(), NOW_US)
     assert events == ()
@@ -257,16 +226,16 @@ def test_a_field_that_cannot_be_taken_is_named(command: PeopleAct, field: str) -
 def test_an_address_that_is_not_ascii_lets_nobody_in(stored: str, sent: str) -> None:
     """An older version took one; not even whoever bears the very same comes in by it."""
     directory = company()
-    directory.apply(BEN, ChangeDeveloper(received_at_us=NOW_US, developer_id=BEN, email=stored))
-    account = Account(issuer="https://login.example", subject="kim", email=sent)
-    with pytest.raises(NotProven, match="nobody here has the e-mail address"):
-        developer_behind(account, directory)
+    directory.apply(BEN, acts.ChangeDeveloper(received_at_us=NOW_US, developer_id=BEN, email=stored))
+    account = entry.Account(issuer="https://login.example", subject="kim", email=sent)
+    with pytest.raises(entry.NotProven, match="nobody here has the e-mail address"):
+        entry.developer_behind(account, directory)
 
 
 def test_names_may_be_of_any_script_and_up_to_their_bound() -> None:
     for name in ("x" * 200, "김민준", "عائشة", "👩‍💻 Ada"):
-        changed = carry_out(company(), ChangeDeveloper(developer_id=ANA, display_name=name))
-        assert isinstance(changed, Developer)
+        changed = carry_out(company(), acts.ChangeDeveloper(developer_id=ANA, display_name=name))
+        assert isinstance(changed, records.Developer)
         assert changed.display_name == name
 
 
@@ -277,12 +246,14 @@ def test_settings_that_are_not_named_stay_as_they_were() -> None:
     """Secrets are redacted and texts may leave unless somebody says otherwise."""
     directory = company()
     assert directory.redaction_of(ACME)
-    changed = carry_out(directory, ChangeOrganization(organization_id=ACME, redaction=False, retention_days_text=30))
-    assert isinstance(changed, Organization)
+    changed = carry_out(
+        directory, acts.ChangeOrganization(organization_id=ACME, redaction=False, retention_days_text=30)
+    )
+    assert isinstance(changed, records.Organization)
     assert (changed.name, changed.text_leaves, changed.redaction) == ("Acme", True, False)
     assert (changed.retention_days_text, changed.retention_days_telemetry) == (30, None)
-    kept = carry_out(directory, ChangeOrganization(organization_id=ACME, retention_days_text=KEPT_FOR_GOOD))
-    assert isinstance(kept, Organization)
+    kept = carry_out(directory, acts.ChangeOrganization(organization_id=ACME, retention_days_text=acts.KEPT_FOR_GOOD))
+    assert isinstance(kept, records.Organization)
     assert kept.retention_days_text is None
     assert not directory.redaction_of(ACME)
     assert directory.redaction_of(OTHER)
@@ -293,9 +264,9 @@ def test_a_developer_may_be_entered_with_a_profile() -> None:
     directory = Directory()
     reply = carry_out(
         directory,
-        CreateDeveloper(developer_id=ANA, display_name="Ana", timezone="Asia/Seoul", report_schedules=("weekly",)),
+        acts.CreateDeveloper(developer_id=ANA, display_name="Ana", timezone="Asia/Seoul", report_schedules=("weekly",)),
     )
-    assert isinstance(reply, Developer)
+    assert isinstance(reply, records.Developer)
     assert (reply.timezone, reply.language, reply.report_schedules) == ("Asia/Seoul", None, ("weekly",))
     assert directory.timezone(ANA) == "Asia/Seoul"
     assert directory.version(ANA) == 2
@@ -303,23 +274,23 @@ def test_a_developer_may_be_entered_with_a_profile() -> None:
 
 def test_who_asks_to_be_forgotten_waits_until_they_ask_no_longer() -> None:
     """Asking twice is refused, and so is taking back what nobody asked; whoever took it back may ask again."""
-    directory, ask, withdraw = company(), RequestForget(developer_id=BEN), WithdrawForget(developer_id=BEN)
+    directory, ask, withdraw = company(), acts.RequestForget(developer_id=BEN), acts.WithdrawForget(developer_id=BEN)
     assert why(carry_out(directory, withdraw)) is Reason.NOT_FOUND
     carry_out(directory, ask)
-    assert forget_requests(directory) == {BEN: iso(NOW_US)}
+    assert records.forget_requests(directory) == {BEN: iso(NOW_US)}
     assert why(carry_out(directory, ask, NOW_US + 1)) is Reason.CONFLICT
     carry_out(directory, withdraw)
-    assert forget_requests(directory) == {}
+    assert records.forget_requests(directory) == {}
     assert decide_people(withdraw, directory, NOW_US)[0] == ()
     carry_out(directory, ask, NOW_US + 1_000_000)
-    assert forget_requests(directory) == {BEN: iso(NOW_US + 1_000_000)}
+    assert records.forget_requests(directory) == {BEN: iso(NOW_US + 1_000_000)}
 
 
 def test_a_request_to_be_forgotten_ends_with_the_last_membership() -> None:
     directory = company()
-    carry_out(directory, RequestForget(developer_id=BEN))
-    carry_out(directory, EndMembership(membership_id=_BEN_MEMBERSHIP, forgotten=True))
-    assert forget_requests(directory) == {}
+    carry_out(directory, acts.RequestForget(developer_id=BEN))
+    carry_out(directory, acts.EndMembership(membership_id=_BEN_MEMBERSHIP, forgotten=True))
+    assert records.forget_requests(directory) == {}
 
 
 # --- teams --------------------------------------------------------------------------------------------------
@@ -327,8 +298,8 @@ def test_a_request_to_be_forgotten_ends_with_the_last_membership() -> None:
 
 def _with_team() -> Directory:
     directory = company()
-    carry_out(directory, CreateTeam(team_id=_TEAM, organization_id=ACME, name="Core"))
-    carry_out(directory, AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=ANA))
+    carry_out(directory, acts.CreateTeam(team_id=_TEAM, organization_id=ACME, name="Core"))
+    carry_out(directory, acts.AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=ANA))
     return directory
 
 
@@ -336,24 +307,24 @@ def test_a_team_member_belongs_to_the_team_until_removed_and_may_come_back() -> 
     """Every stay has its own record, so that history stays."""
     directory = _with_team()
     assert [team.name for team in directory.teams_of(ANA_SCOPE)] == ["Core"]
-    removed = carry_out(directory, RemoveTeamMember(team_membership_id=_STAY))
-    assert isinstance(removed, TeamMembership)
+    removed = carry_out(directory, acts.RemoveTeamMember(team_membership_id=_STAY))
+    assert isinstance(removed, records.TeamMembership)
     assert not removed.active
     assert directory.teams_of(ANA_SCOPE) == []
-    carry_out(directory, AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA))
-    assert [stay.active for stay in directory.all(TeamMembership)] == [False, True]
+    carry_out(directory, acts.AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA))
+    assert [stay.active for stay in directory.all(records.TeamMembership)] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA), Reason.CONFLICT),
-        (AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=BEN), Reason.CONFLICT),
-        (AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=EVE), Reason.CONFLICT),
-        (CreateTeam(team_id=_TEAM, organization_id=ACME, name="x"), Reason.CONFLICT),
+        (acts.AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=ANA), Reason.CONFLICT),
+        (acts.AddTeamMember(team_membership_id=_STAY, team_id=_TEAM, developer_id=BEN), Reason.CONFLICT),
+        (acts.AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=EVE), Reason.CONFLICT),
+        (acts.CreateTeam(team_id=_TEAM, organization_id=ACME, name="x"), Reason.CONFLICT),
     ],
 )
-def test_only_members_of_the_organization_join_a_team_and_only_once(command: PeopleAct, reason: Reason) -> None:
+def test_only_members_of_the_organization_join_a_team_and_only_once(command: acts.PeopleAct, reason: Reason) -> None:
     """A stranger, a second stay at once, and a taken id are refused."""
     assert why(carry_out(_with_team(), command)) is reason
 
@@ -361,9 +332,9 @@ def test_only_members_of_the_organization_join_a_team_and_only_once(command: Peo
 def test_a_developer_of_two_organizations_has_in_each_the_teams_of_that_one() -> None:
     directory = _with_team()
     for command in (
-        StartMembership(organization_id=OTHER, developer_id=ANA),
-        CreateTeam(team_id=named("t2"), organization_id=OTHER, name="Elsewhere"),
-        AddTeamMember(team_membership_id=named("2"), team_id=named("t2"), developer_id=ANA),
+        acts.StartMembership(organization_id=OTHER, developer_id=ANA),
+        acts.CreateTeam(team_id=named("t2"), organization_id=OTHER, name="Elsewhere"),
+        acts.AddTeamMember(team_membership_id=named("2"), team_id=named("t2"), developer_id=ANA),
     ):
         carry_out(directory, command)
     assert [team.name for team in directory.teams_of(ANA_SCOPE)] == ["Core"]
@@ -372,11 +343,11 @@ def test_a_developer_of_two_organizations_has_in_each_the_teams_of_that_one() ->
 
 def test_an_ended_team_has_no_members_and_takes_none() -> None:
     directory = _with_team()
-    carry_out(directory, EndTeam(team_id=_TEAM))
+    carry_out(directory, acts.EndTeam(team_id=_TEAM))
     assert directory.teams_of(ANA_SCOPE) == []
-    late = AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN)
+    late = acts.AddTeamMember(team_membership_id=named("2"), team_id=_TEAM, developer_id=BEN)
     assert why(carry_out(directory, late)) is Reason.NOT_FOUND
-    assert [team.active for team in directory.all(Team)] == [False]
+    assert [team.active for team in directory.all(records.Team)] == [False]
 
 
 # --- the directory ------------------------------------------------------------------------------------------
@@ -385,10 +356,10 @@ def test_an_ended_team_has_no_members_and_takes_none() -> None:
 def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
     """Records are shown with ids and times as text."""
     directory = _two_owners()
-    carry_out(directory, EndMembership(membership_id=_ANA_MEMBERSHIP))
-    memberships = directory.all(Membership)
+    carry_out(directory, acts.EndMembership(membership_id=_ANA_MEMBERSHIP))
+    memberships = directory.all(records.Membership)
     assert [m.developer_id for m in memberships] == [ANA, BEN, EVE]
-    assert memberships[0] == Membership(
+    assert memberships[0] == records.Membership(
         id=_ANA_MEMBERSHIP,
         membership_id=_ANA_MEMBERSHIP,
         organization_id=ACME,
@@ -398,6 +369,6 @@ def test_lists_keep_the_order_of_events_and_what_has_ended() -> None:
         started_at="2026-08-01T12:00:00Z",
         ended_at="2026-08-01T12:00:00Z",
     )
-    assert [o.name for o in directory.all(Organization)] == ["Acme", "Other"]
-    assert [d.timezone for d in directory.all(Developer)] == ["UTC", "Europe/Berlin", "UTC"]
-    assert directory.all(Key)[0].key_start == ANA_KEY[:12]
+    assert [o.name for o in directory.all(records.Organization)] == ["Acme", "Other"]
+    assert [d.timezone for d in directory.all(records.Developer)] == ["UTC", "Europe/Berlin", "UTC"]
+    assert directory.all(records.Key)[0].key_start == ANA_KEY[:12]

@@ -7,14 +7,7 @@ import pytest
 
 from aggregates.event import Refused, Scope
 from aggregates.ids import membership_stream
-from aggregates.people.acts import (
-    AddTeamMember,
-    CreateTeam,
-    EndMembership,
-    PeopleAct,
-    RemoveTeamMember,
-    StartMembership,
-)
+from aggregates.people import acts
 from aggregates.people.directory import Directory, Team, stays_in
 from aggregates.times import Window
 from tests.support.log import named
@@ -37,11 +30,11 @@ Days = list[tuple[str, float, float]]  # who stayed from which day to which, cou
 @pytest.fixture
 def directory() -> Directory:
     found = company()
-    told(found, CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), MIDNIGHT - 9 * DAY)
+    told(found, acts.CreateTeam(team_id=TEAM, organization_id=ACME, name="Core"), MIDNIGHT - 9 * DAY)
     return found
 
 
-def told(directory: Directory, command: PeopleAct, at_us: int) -> None:
+def told(directory: Directory, command: acts.PeopleAct, at_us: int) -> None:
     assert not isinstance(carry_out(directory, command, at_us), Refused)
 
 
@@ -49,12 +42,12 @@ def come_and_go(directory: Directory, *stayed: Stayed, team_id: UUID = TEAM) -> 
     """Developers come into a team and leave it, in the order of the log."""
     for number, (developer_id, came_us, left_us) in enumerate(stayed):
         stay = named(f"stay {number} in {team_id}")
-        added = AddTeamMember(
+        added = acts.AddTeamMember(
             received_at_us=came_us, team_membership_id=stay, team_id=team_id, developer_id=developer_id
         )
         directory.apply(stay, added)
         if left_us is not None:
-            told(directory, RemoveTeamMember(team_membership_id=stay), left_us)
+            told(directory, acts.RemoveTeamMember(team_membership_id=stay), left_us)
 
 
 def stays(directory: Directory, window: Window = WEEK, zone: ZoneInfo = UTC) -> Days:
@@ -119,15 +112,15 @@ def test_who_leaves_the_organization_leaves_the_team(
     directory: Directory, left_team_us: int | None, left_organization_us: int, days: Days
 ) -> None:
     come_and_go(directory, (BEN, MIDNIGHT, left_team_us))
-    told(directory, EndMembership(membership_id=membership_stream(ACME, BEN)), left_organization_us)
+    told(directory, acts.EndMembership(membership_id=membership_stream(ACME, BEN)), left_organization_us)
     assert stays(directory) == days
 
 
 def test_who_joins_the_organization_again_is_in_no_team_of_it(directory: Directory) -> None:
     """Until somebody adds them once more; the days between count for no team."""
     come_and_go(directory, (BEN, MIDNIGHT, None))
-    told(directory, EndMembership(membership_id=membership_stream(ACME, BEN)), TUESDAY + HOUR)
-    told(directory, StartMembership(organization_id=ACME, developer_id=BEN), WEDNESDAY + HOUR)
+    told(directory, acts.EndMembership(membership_id=membership_stream(ACME, BEN)), TUESDAY + HOUR)
+    told(directory, acts.StartMembership(organization_id=ACME, developer_id=BEN), WEDNESDAY + HOUR)
     assert directory.teams_of(Scope(ACME, BEN)) == []
     assert stays(directory) == [("ben", 0, 2)]
 
@@ -135,7 +128,7 @@ def test_who_joins_the_organization_again_is_in_no_team_of_it(directory: Directo
 def test_another_team_is_another_matter(directory: Directory) -> None:
     """A member of two teams counts in each for the days in it."""
     other = named("other team")
-    told(directory, CreateTeam(team_id=other, organization_id=ACME, name="Other"), MIDNIGHT)
+    told(directory, acts.CreateTeam(team_id=other, organization_id=ACME, name="Other"), MIDNIGHT)
     come_and_go(directory, (ANA, TUESDAY, None))
     come_and_go(directory, (ANA, MIDNIGHT, None), team_id=other)
     assert stays(directory) == [("ana", 1, 7)]
