@@ -32,7 +32,7 @@ FILES = {
 }
 """What the browser fetches beside the page, each under a name that holds its hash."""
 HTMX_SHA256 = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
-"""Of the file as npm has it; `tests/svc_http/test_page_files.py` compares."""
+"""Of the file as npm has it; `tests/svc_http/test_own_pages.py` compares."""
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"

@@ -1,4 +1,4 @@
-"""The page of a team: its members' sums, the outcome from its minimum on, and nobody's score."""
+"""What a team's page tells, and what sums over people give away, as docs/security.md says."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,9 @@ import pytest
 
 from aggregates.event import Scope
 from aggregates.people.acts import ChangeOrganization, RemoveTeamMember
-from tests.support.facts import DAY
+from aggregates.scores.grades import PEER_RANGES_MAX, compare
+from aggregates.times import US_PER_DAY
+from tests.support.facts import DAY, HOUR, MINUTE, MONDAY, SECOND
 from tests.support.people import ACME, ANA_SCOPE, BEN, NOW_US
 from tests.svc_http.browsing import ANAS, CORE, carried_out, core, enters, in_core, signs_in, works
 from tests.svc_http.house import Answer, Caller, House
@@ -16,7 +18,7 @@ BEN_SCOPE = Scope(ACME, BEN)
 BEGAN = NOW_US - 30 * DAY
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def people(house: House) -> Sequence[Scope]:
     """Ana, Ben and Cleo are in Core."""
     signs_in(house)
@@ -48,7 +50,7 @@ async def test_a_day_is_told_from_the_minimum_on(house: House, api: Caller, peop
     assert "On no day of this time were 4 members at work" in answer.body.decode()
 
 
-async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Caller) -> None:
+async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Caller, people: Sequence[Scope]) -> None:
     works(house, ANA_SCOPE, at_us=NOW_US - DAY)
     answer = await _page(api, f"/team?team={CORE}&days=7")
     requests = {row[0]: row[3] for row in _rows(answer, "Cost by member")}
@@ -56,7 +58,7 @@ async def test_cost_is_each_members_and_has_its_coverage(house: House, api: Call
     assert "1 of 1" in answer.body.decode()
 
 
-async def test_a_calendar_month_is_told_whole(house: House, api: Caller) -> None:
+async def test_a_calendar_month_is_told_whole(house: House, api: Caller, people: Sequence[Scope]) -> None:
     """The one before, and the one that runs up to today; none before these. Cost and Time too."""
     for at_us in (NOW_US - 40 * DAY, NOW_US - 3 * DAY, NOW_US):
         works(house, ANA_SCOPE, at_us=at_us)
@@ -70,6 +72,7 @@ async def test_a_calendar_month_is_told_whole(house: House, api: Caller) -> None
     assert (await _page(api, "/cost?days=2026-06")).status == 400
 
 
+@pytest.mark.usefixtures("people")
 @pytest.mark.parametrize(("path", "status"), [("/team?days=90", 400), ("/team?team=x", 404), ("/team?days=x", 400)])
 async def test_what_is_not_there_is_said(api: Caller, path: str, status: int) -> None:
     assert (await _page(api, path)).status == status
@@ -84,3 +87,69 @@ async def test_it_says_since_when_it_counts_and_who_takes_people_in(
     assert "Owners of the organization take people in: Ana." in shown
     carried_out(house, *(RemoveTeamMember(team_membership_id=in_core(each.developer_id)) for each in people))
     assert "Owners of the organization (Ana) form teams" in (await _page(api)).body.decode()
+
+
+SUMMARY = f"/v1/team/daily-summary?team_id={CORE}&date=2026-01-05"
+PEERS = "/v1/score_v3/peer-comparison"
+
+
+def _company(house: House, people: int) -> Sequence[Scope]:
+    """A team of Ana and so many others, since before that Monday; each reaches a goal in the morning."""
+    before = MONDAY - HOUR
+    company = core(
+        house, ANA_SCOPE, *(enters(house, f"peer {n}", at_us=before) for n in range(1, people)), at_us=before
+    )
+    works(house, *company, at_us=MONDAY + HOUR)
+    return company
+
+
+@pytest.mark.parametrize("people", range(1, 7))
+async def test_what_a_group_of_so_many_is_told(house: House, api: Caller, people: int) -> None:
+    _company(house, people)
+    house.passes(MONDAY + 20 * HOUR)
+    day = (await api.get(SUMMARY)).json
+    assert (day["membersActive"], day["subSessions"]) == (people, people)
+    outcome = [day[name] for name in ("crushed", "trivia", "byIntent")]
+    assert [value is not None for value in outcome] == [people >= 3] * 3
+    peers = (await api.get(f"{PEERS}?from=2026-01-01&to=2026-01-31")).json
+    assert (peers["distribution"] is not None) == (people >= 5)
+
+
+@pytest.mark.parametrize("mine", [10.0, 90.0])
+def test_of_five_people_the_quartiles_and_the_mean_are_all_four_rates(mine: float) -> None:
+    """If one's own is the lowest or the highest; and from two looks the rate of who left in between follows."""
+    peers = [20.0, 35.0, 60.0, 85.0]
+    told, before = compare(mine, peers, []).distribution, compare(mine, [*peers, 90.0], []).distribution
+    assert told is not None
+    assert before is not None
+    inner = [told.p25, told.p50, told.p75]
+    assert sorted([*inner, 5 * told.cohort_mean - sum(inner) - mine]) == pytest.approx(peers)
+    assert 6 * before.cohort_mean - 5 * told.cohort_mean == pytest.approx(90.0)
+
+
+async def test_who_leaves_a_team_takes_nothing_from_a_day_before(house: House, api: Caller) -> None:
+    company = _company(house, 4)
+    house.passes(MONDAY + 20 * HOUR)
+    before = (await api.get(SUMMARY)).json
+    carried_out(house, RemoveTeamMember(team_membership_id=in_core(company[-1].developer_id)))
+    assert (await api.get(SUMMARY)).json == before
+
+
+async def test_a_day_of_another_zone_tells_of_the_hour_between_them(house: House, api: Caller) -> None:
+    """Three members; one of them reached a goal in the last hour of the day in UTC."""
+    works(house, _company(house, 3)[-1], at_us=MONDAY + 14 * HOUR + MINUTE)
+    house.passes(MONDAY + 30 * HOUR)
+    utc, east = [(await api.get(f"{SUMMARY}&tz={zone}")).json for zone in ("UTC", "Etc/GMT-1")]
+    assert utc["membersActive"] == east["membersActive"] == 3
+    assert utc["crushed"] - east["crushed"] == 1
+
+
+async def test_a_further_range_is_429_until_midnight(house: House, api: Caller) -> None:
+    house.clock_us = 101 * US_PER_DAY - 90 * SECOND
+    for day in range(1, PEER_RANGES_MAX + 1):
+        assert (await api.get(f"{PEERS}?from=1970-03-{day:02}&to=1970-03-{day:02}")).status == 200
+    refused = await api.get(f"{PEERS}?from=1970-02-01&to=1970-02-02")
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "90")
+    assert "midnight UTC" in refused.message
+    assert (await api.get(f"{PEERS}?from=1970-03-01&to=1970-03-01")).status == 200
+    assert (await api.get(PEERS)).status == 200

@@ -1,0 +1,182 @@
+"""What is one's own: Mine, a goal and what is said of it, and the words and files that pages are made of."""
+
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import svc_http.pages
+from svc_http.pages.rendering import HTMX_SHA256
+from svc_http.routes.people import digest_of
+from tests.support.facts import DAY, MINUTE, SECOND, Log, edit, request, shell
+from tests.support.people import ANA_SCOPE, BEN, NOW_US
+from tests.svc_http.browsing import ANAS, BENS, OPERATORS, press, signs_in, words, words_of
+from tests.svc_http.house import Caller, House
+
+
+@pytest.fixture
+def api(house: House, api: Caller) -> Caller:
+    """Ana's browser; Ben's and the operator's are open as well."""
+    signs_in(house, BEN, "ben's")
+    signs_in(house)
+    house.operators.begin(digest_of("operator's"), house.now_us())
+    return api.using(ANAS)
+
+
+async def test_who_asks_to_be_forgotten_is_seen_until_they_take_it_back(api: Caller) -> None:
+    """With the command to type, by the operator and by an owner; nothing else happens, but for the audit log."""
+    command, asked, pages = f"svc forget {BEN}", "Nothing is deleted yet", [("/operator/people", ANAS)]
+    pages += [("/operator/server", OPERATORS), ("/operator/people", OPERATORS)]
+    assert (await press(api, "/mine/forget/back", BENS)).status == 404
+    assert "Ask to be forgotten" in await words(api, "/mine", BENS)
+    assert (await press(api, "/mine/forget", BENS)).headers["Location"] == "/mine?said=asked#data"
+    assert [asked in await words(api, "/mine", each) for each in (BENS, ANAS)] == [True, False]
+    assert [command in await words(api, *page) for page in pages] == [True] * 3
+    again = await press(api, "/mine/forget", BENS)
+    assert (again.status, b"asked for already" in again.body) == (409, True)
+    assert (await press(api, "/mine/forget/back", BENS)).status == 303
+    assert [command in await words(api, *page) for page in pages] == [False] * 3
+    told = await words(api, "/operator/audit", ANAS)
+    assert told.index("Ben asked no longer to be forgotten Ben") < told.index("Ben asked to be forgotten Ben")
+
+
+async def test_svc_is_offered_as_a_wheel_with_its_digest(api: Caller) -> None:
+    """To whoever has the address: nothing of anybody is in it. The client that was there before is told as gone."""
+    shown = await words(api, "/mine", BENS)
+    assert "svc connect claude-code --url http" in shown
+    path = "/client/svc-1-py3-none-any.whl"
+    assert all(f"{program} install http://localhost{path}" in shown for program in ("uv tool", "pipx"))
+    assert "codex: ~/.codex/config.toml [otel]" in shown
+    answer = await api.get(path)
+    assert (answer.status, answer.body, answer.headers["Content-Type"]) == (200, b"PK", "application/zip")
+    assert f"SHA-256 of the wheel: {answer.headers['ETag'].strip(chr(34))}" in shown
+    old, other = await api.get("/client/svc-client.pyz"), await api.get("/client/svc-0-py3-none-any.whl")
+    assert (old.status, other.status) == (410, 404)
+    assert all(path in each.body.decode() for each in (old, other))
+
+
+@pytest.mark.parametrize(
+    ("url", "only_here"),
+    [
+        *(
+            (url, True)
+            for url in ("http://127.0.0.1:4318", "http://[::1]:4318", "http://localhost", "http://x.localhost")
+        ),
+        *((url, False) for url in ("https://ingest.example", "http://10.0.0.7:4318")),
+    ],
+)
+async def test_an_address_that_no_other_machine_reaches_is_called_so(
+    house: House, api: Caller, url: str, only_here: bool
+) -> None:
+    house.settings = msgspec.structs.replace(house.settings, ingest_url=url)
+    assert ("listens on its own machine only" in await words(api, "/mine", BENS)) is only_here
+
+
+async def test_a_newcomer_reads_both_ways_to_begin(api: Caller) -> None:
+    """On the machine of the server, and on one without svc."""
+    shown = await words(api, "/", BENS)
+    assert all(each in shown for each in ("svc import claude-code", "make a key", "svc connect claude-code"))
+
+
+async def test_the_operators_pages_listen_to_no_developers_events(api: Caller) -> None:
+    listens = ["live." in (await api.using(each).get("/operator/people")).body.decode() for each in (OPERATORS, ANAS)]
+    assert listens == [False, True]
+
+
+TURNS = ("Add a --json flag to src/cli.py and test it.", "Now sort its keys too.", "And document it in the README.")
+
+
+async def said(api: Caller, path: str, **fields: str) -> str:
+    """Where the button leads."""
+    answer = await press(api, path, None, **fields)
+    assert answer.status == 303, answer
+    return str(answer.headers["Location"])
+
+
+def works(house: House, turns: int) -> None:
+    log = Log(ANA_SCOPE)
+    log.now_us = NOW_US - DAY
+    for place in range(turns):
+        at_us = NOW_US - DAY + place * 4 * MINUTE
+        capture_id = log.prompt("s", TURNS[place % 3], at_us, name=str(place))
+        log.records("s", request(at_us), edit(at_us + SECOND), shell(at_us + MINUTE, "pytest -q"), request(at_us + 90))
+        if place:
+            log.corrects_gap("s", capture_id, False)
+    house.has_seen(log)
+    house.passes(NOW_US)
+
+
+async def goals_of(api: Caller) -> list[str]:
+    return re.findall(r"/goals/[0-9a-f-]{36}", (await api.get("/goals")).body.decode())
+
+
+async def test_a_split_is_shown_before_it_is_said_and_taken_back_where_it_stands(house: House, api: Caller) -> None:
+    works(house, 3)
+    (goal,) = await goals_of(api)
+    stored = len(house.events)
+    shown = words_of(await api.get(f"{goal}/say?word=split&turn=2"))
+    assert "It becomes 2 goals: reached, reached. Now it counts as reached." in shown
+    assert "Goals reached 1 2" in shown
+    assert len(house.events) == stored
+
+    second = await said(api, f"{goal}/say", word="split", turn="2")
+    assert len(await goals_of(api)) == 2
+    page = words_of(await api.get(second))
+    assert "Another goal begins here from now on" in page
+    assert "What you said Another goal begins at this turn" in page
+    await said(api, f"{second.partition('?')[0]}/back", field="boundary")
+    assert await goals_of(api) == [goal]
+
+
+async def test_a_word_that_moves_nothing_says_so(house: House, api: Caller) -> None:
+    """And one that counts says whose it is: nobody but oneself can say so, so no person in general did."""
+    works(house, 1)
+    (goal,) = await goals_of(api)
+    for word in ("reached", "not-again"):
+        shown = words_of(await api.get(f"{goal}/say?word={word}"))
+        assert "It counts as reached then, as it does now." in shown
+        assert "No figure of the last 30 days changes" in shown
+    assert "No figure changes by a title" in words_of(await api.get(f"{goal}/say?word=rename&title=Another"))
+    page = words_of(await api.get(await said(api, f"{goal}/say", word="not-reached")))
+    assert "Your word counts from now on, in every figure of yours; the comparison with colleagues ignores it." in page
+    assert "You said that it was not reached; that counts." in page
+    assert "person" not in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong"),
+    [("word=split&turn=1", "one turn"), ("word=kind&kind=poem", "kind must be"), ("word=praise", "word must be")],
+)
+async def test_what_cannot_be_said_is_refused_with_a_reason(house: House, api: Caller, asked: str, wrong: str) -> None:
+    works(house, 1)
+    (goal,) = await goals_of(api)
+    answer = await api.get(f"{goal}/say?{asked}")
+    assert (answer.status, wrong in answer.body.decode()) == (400, True), answer
+
+
+async def test_turns_come_by_the_fifty(house: House, api: Caller) -> None:
+    works(house, 53)
+    (goal,) = await goals_of(api)
+    first, second = [(await api.get(f"{goal}?page={page}")).body.decode() for page in (1, 2)]
+    assert ('id="turn-50"' in first, 'id="turn-51"' in first) == (True, False)
+    assert ('id="turn-50"' in second, 'id="turn-51"' in second) == (False, True)
+    assert 'href="?page=2#turn-51"' in first
+    assert "3 of 53 turns" in second
+    assert 'name="turn" value="50"' in second, "a split at the first turn of a page counts from the goal's beginning"
+
+
+PAGES = Path(svc_http.pages.__file__).parent
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_htmx_is_the_file_of_its_makers() -> None:
+    (script,) = (PAGES / "static").glob("htmx-*.js")
+    assert sha256(script.read_bytes()).hexdigest() == HTMX_SHA256
+
+
+@pytest.mark.parametrize("name", ["captured", "lead"])
+def test_pages_and_docs_tell_it_in_the_same_words(name: str) -> None:
+    told = (PAGES / "texts" / f"{name}.md").read_text(encoding="utf-8").strip()
+    assert told in (DOCS / "your-scores.md").read_text(encoding="utf-8")
