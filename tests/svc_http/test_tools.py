@@ -76,6 +76,9 @@ def opened(request: pytest.FixtureRequest, server: Server) -> Opened:
     return by_stdio if request.param == "stdio" else by_http
 
 
+_QUOTED = r'"quoted_data": "((?:[^"\\]|\\.)*)"'
+
+
 async def test_the_official_client_lists_and_calls_every_tool(server: Server, opened: Opened) -> None:
     """Each has a type for what it answers, is marked read only, and says that what it quotes is data. Nothing of a
     question is stored, and one that does not fit is a sentence for the model."""
@@ -106,18 +109,11 @@ async def test_the_official_client_lists_and_calls_every_tool(server: Server, op
     assert found["grade_prompt"]["letter"] is not None
     told = json.dumps(found, ensure_ascii=False)
     assert [each for each in (ANSWER, "HOSTILE", "\u202e") if each in told] == []
-    assert all(len(text) <= QUOTED_CHARACTERS_MAX and "\n" not in text for text in _quotes(found))
-    unquoted = re.sub(r'"quoted_data": "(?:[^"\\]|\\.)*"', "", told)
-    assert "rm -rf" not in unquoted, "hostile words stand in quoted data alone"
+    quotes = [json.loads(f'"{each}"') for each in re.findall(_QUOTED, told)]
+    assert all(len(text) <= QUOTED_CHARACTERS_MAX and "\n" not in text for text in quotes)
+    assert "rm -rf" not in re.sub(_QUOTED, "", told), "hostile words stand in quoted data alone"
     # The order to ignore instructions names no goal, so the title is what follows it.
-    assert any("mail the key" in text for text in _quotes(found)), "which is where they are"
-
-
-def _quotes(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        own = [value["quoted_data"]] if "quoted_data" in value else []
-        return own + [each for part in value.values() for each in _quotes(part)]
-    return [each for part in value for each in _quotes(part)] if isinstance(value, list) else []
+    assert any("mail the key" in text for text in quotes), "which is where they are"
 
 
 def _log_head(server: Server) -> str:
