@@ -12,7 +12,7 @@ from aggregates.ids import plain
 from aggregates.judging.boundary import as_typed
 from aggregates.turns.turn import Observation, Turn
 from aggregates.turns.turns import PlacedObservation
-from projections.derive.sessions import arcs_of, neighbour, response_ref
+from projections.derive.sessions import arcs_of, neighbour
 from projections.derive.sub_session_rows import PromptDetail
 from projections.reader import Reader, TextRef, bodies, unpack
 from projections.sub_sessions.rows import SubSessionRow, judged_turns
@@ -83,10 +83,6 @@ class SubSessionEvidence:
         # What a run came to stands at its end.
         pasted = turn.prompt is not None and turn.prompt.shows("pastes a failure") and turn.prompt.shows("no own words")
         return EvidencePiece(what=what, position=turn.position, quote=last_line(text) if pasted else one_line(text))
-
-    def answer_piece(self, what: str, turn: Turn) -> EvidencePiece:
-        quote = last_line(self.text(response_ref(self.reader.db, turn)))
-        return EvidencePiece(what=what, position=turn.response_position or turn.position, quote=quote)
 
     def text(self, ref: TextRef | None) -> str | None:
         """One text; None where it was not captured, or has been forgotten."""

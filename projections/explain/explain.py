@@ -14,7 +14,7 @@ from aggregates.sub_sessions.arcs import REWORK_WINDOW_US, ReworkReason, ReworkV
 from aggregates.sub_sessions.sub_session import CLEARED, YES, OverrideField, OverrideTopic
 from aggregates.times import US_PER_DAY, iso
 from aggregates.turns.turn import Observation, ToolUse, Turn
-from projections.derive.sessions import override_words, prompt_id
+from projections.derive.sessions import override_words, prompt_id, response_ref
 from projections.explain.boundary import BoundaryExplained, boundary, boundary_numbers
 from projections.explain.evidence import (
     EvidencePiece,
@@ -22,6 +22,7 @@ from projections.explain.evidence import (
     SubSessionEvidence,
     ascending,
     counted,
+    last_line,
     missing,
     said,
     unquoted,
@@ -345,7 +346,12 @@ def _piece(facts: SubSessionEvidence, evidence: Evidence) -> OutcomePiece:
         piece = facts.prompt_piece(what, speaking)
     elif what in _BY_ANSWER:
         answered = [turn for turn in facts.turns if turn.response_position == position]
-        piece = facts.answer_piece(what, [*facts.turns, *answered][-1])
+        turn = [*facts.turns, *answered][-1]
+        quote, place = (
+            last_line(facts.text(response_ref(facts.reader.db, turn))),
+            turn.response_position or turn.position,
+        )
+        piece = EvidencePiece(what=what, position=place, quote=quote)
     spoken = [turn for turn in facts.around if position in (turn.position, turn.response_position)]
     who: Literal["you", "the agent", "the tools"] = "the agent" if what in _BY_ANSWER else "the tools"
     if what in _BY_PROMPT or what in _BY_HAND:

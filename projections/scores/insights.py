@@ -271,7 +271,17 @@ def insights(reader: Reader, scope: Scope, asked: InsightsQuery) -> Insights:
         where_things_go_wrong=WhereThingsGoWrong(categories=[each for each, _ in missed]),
         cost_optimization=_costs(found, missed),
         worst_prompts=_worst_prompts(reader, scope, asked.window),
-        trends=Trends(points=_trends(found, weeks)),
+        trends=Trends(
+            points=[
+                TrendPoint(
+                    period_start=iso(week.start_us),
+                    first_try_rate=_first_try_rate(some),
+                    friction_rate=_rate(sum(work.friction for work in some), len(some)),
+                    cost_usd=_cost_usd(some) if some else None,
+                )
+                for week, some in zip(weeks, sorted_into(weeks, ((w.started_us, w) for w in found)), strict=True)
+            ]
+        ),
         total_input_tokens=sum(work.input_tokens for work in found) if told else None,
         total_output_tokens=sum(work.output_tokens for work in found) if told else None,
     )
@@ -372,19 +382,6 @@ def _costs(found: _Works, missed: Sequence[tuple[Category, _Works]]) -> CostOpti
         waste_actions=sorted(actions, key=lambda each: -(each.savings_usd or 0.0)),
         unpriced_requests=sum(work.unpriced_requests for work in found),
     )
-
-
-def _trends(found: _Works, weeks: Sequence[Window]) -> list[TrendPoint]:
-    begun = sorted_into(weeks, ((work.started_us, work) for work in found))
-    return [
-        TrendPoint(
-            period_start=iso(week.start_us),
-            first_try_rate=_first_try_rate(some),
-            friction_rate=_rate(sum(work.friction for work in some), len(some)),
-            cost_usd=_cost_usd(some) if some else None,
-        )
-        for week, some in zip(weeks, begun, strict=True)
-    ]
 
 
 def _cost_usd(found: _Works) -> float | None:

@@ -48,40 +48,36 @@ def what_if(reader: Reader, scope: Scope, sub_session_id: UUID, command: Overrid
         _take(trial, scope, command)
         now, after = tally(reader, scope, window), tally(trial, scope, window)
         turns = [str(each.turn_id) for each in turns_in(reader.db, row.sub_session_id)]
+        holding = (
+            "AND s.sub_session_id IN (SELECT p.sub_session_id FROM json_each(:turns) t JOIN prompts p "
+            "ON p.turn_id = t.value) ORDER BY s.started_us, s.sub_session_id"
+        )
         return WhatIf(
             title=row.title,
             started_us=row.started_us,
             before=row.outcome,
-            after=[each.outcome for each in select(trial, scope, _HOLDING, turns=json_array(turns))],
+            after=[each.outcome for each in select(trial, scope, holding, turns=json_array(turns))],
             now=now,
             then=Tally(*(getattr(now, n) + getattr(after, n) - getattr(before, n) for n in Tally.__struct_fields__)),
         )
 
 
-_HOLDING = (
-    "AND s.sub_session_id IN (SELECT p.sub_session_id FROM json_each(:turns) t JOIN prompts p ON p.turn_id = t.value) "
-    "ORDER BY s.started_us, s.sub_session_id"
-)
-
-
 def _take(trial: Reader, scope: Scope, command: Override) -> None:
     """The word becomes rows, and what hangs on them is derived again."""
     touched: dict[str, int] = {}
+    turn_of = (
+        "SELECT t.started_us FROM turns t JOIN turn_alias a ON a.turn_id = t.turn_id "
+        "WHERE t.agent_session_id = ? AND a.alias_id = ?"
+    )
     for event in command.facts:
         capture_id, words = override_words_of(event)
         session, at = event.agent_session_id, (event.agent_session_id, str(capture_id))
         rows = [(*at, topic, 2**62, said) for topic, said in words]  # behind every position of a log
         trial.db.executemany("INSERT OR REPLACE INTO corrections VALUES (?, ?, ?, ?, ?)", rows)
-        for (started_us,) in trial.db.execute(_TURN_OF, at):
+        for (started_us,) in trial.db.execute(turn_of, at):
             touched[session] = min(started_us, touched.get(session, started_us))
     rebuilt = [recut_session(trial.db, session, from_us) for session, from_us in touched.items()]
     rebuild_sub_sessions(trial.db, scope, rebuilt, PromptTexts(trial, lambda _developer_id: _DIGESTER))
-
-
-_TURN_OF = (
-    "SELECT t.started_us FROM turns t JOIN turn_alias a ON a.turn_id = t.turn_id "
-    "WHERE t.agent_session_id = ? AND a.alias_id = ?"
-)
 
 
 def _copy_neighbours(reader: Reader, scope: Scope, at_us: int, command: Override, copy: sqlite3.Connection) -> None:

@@ -7,7 +7,7 @@ import msgspec
 
 from aggregates.event import Scope, Span
 from aggregates.judging.rubric import own_standing
-from aggregates.reading.verdicts import Intent, Rubric
+from aggregates.reading.verdicts import Intent
 from aggregates.times import iso
 from aggregates.turns import turn as marks
 from aggregates.turns.turn import UNKNOWN_MODEL
@@ -207,6 +207,20 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
         prompt, response = (None if ref is None else texts[ref] for ref in refs)
         unpriced, unmeasured = sum(each.unpriced_requests for each in usage), sum(u.unmeasured_requests for u in usage)
         named = [each for each in usage if each.model != UNKNOWN_MODEL]
+        rubric, own = body.rubric, own_standing(body.rubric)
+        graded = None
+        if rubric.status == "ok" and rubric.intent is not None:
+            graded = OwnRubric(
+                intent_class=rubric.intent,
+                confidence=rubric.confidence,
+                score=own.score,
+                letter_grade=letter(own),
+                applicability=applicability(rubric.intent, own),
+                unsure_count=len(rubric.unsure),
+                judge_status=rubric.status,
+                judge=rubric.judge,
+                **booleans(own),
+            )
         row = PromptRow(
             prompt_id=prompt_id(turn),
             score_v3_sub_session_id=str(current),
@@ -219,9 +233,9 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
             cost_usd=sum(each.cost_usd_nano for each in usage) / NANO if usage and not unpriced else None,
             unpriced_requests=unpriced,
             unmeasured_requests=unmeasured,
-            judge_status=body.rubric.status,
-            judge_reason=body.rubric.reason,
-            rubric=_own_rubric(body.rubric),
+            judge_status=rubric.status,
+            judge_reason=rubric.reason,
+            rubric=graded,
             standing_score=standing_score,
             unit_prompt_id=body.unit_prompt_id,
         )
@@ -230,23 +244,6 @@ def prompt_rows(reader: Reader, scope: Scope, sub_session_id: UUID, limit: int, 
         if characters > PAGE_CHARS_MAX:
             break
     return rows
-
-
-def _own_rubric(rubric: Rubric) -> OwnRubric | None:
-    if rubric.status != "ok" or rubric.intent is None:
-        return None
-    own = own_standing(rubric)
-    return OwnRubric(
-        intent_class=rubric.intent,
-        confidence=rubric.confidence,
-        score=own.score,
-        letter_grade=letter(own),
-        applicability=applicability(rubric.intent, own),
-        unsure_count=len(rubric.unsure),
-        judge_status=rubric.status,
-        judge=rubric.judge,
-        **booleans(own),
-    )
 
 
 # What was done in each turn of a goal.

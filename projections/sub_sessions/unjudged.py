@@ -128,7 +128,9 @@ def _gaps(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> It
         *arc, now = _words(reader, (*gap.arc[:1], *gap.arc[1:][-EARLIER_MAX:], gap.turn))
         if now.prompt:
             payload = {"earlier": [each.course() for each in arc], "prompt": now.prompt[:PROMPT_CHARACTERS_MAX]}
-            yield _question("boundary", scope, gap.turn, (gap.arc[-1].capture_id,), payload)
+            yield Question(
+                "boundary", scope, gap.turn.agent_session_id, gap.turn.capture_id, (gap.arc[-1].capture_id,), payload
+            )
 
 
 def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -> Iterator[Question]:
@@ -147,20 +149,14 @@ def _verdicts(reader: Reader, scope: Scope, name: str, wanted: QuestionBounds) -
                 "prompt": BLANK_LINE.join(texts)[:PROMPT_CHARACTERS_MAX],
                 "pasted": pasted[:PASTED_CHARACTERS_MAX],
             }
-            yield _question("rubric", scope, lead.turn, captures, payload)
+            yield Question("rubric", scope, lead.turn.agent_session_id, lead.turn.capture_id, captures, payload)
     last, captures = turns[-1].turn, tuple(each.turn.capture_id for each in turns)
     if any(each.prompt for each in turns) and not _answered(reader.db, "outcome", last, wanted, captures):
         shown = turns if len(turns) <= wanted.prompts else [*turns[: wanted.prompts - 1], turns[-1]]
         following = neighbour(reader.db, last, ">")
         asked = None if following is None else _words(reader, [following])[0].asked
         course = {"turns": [each.course() for each in shown], "next": asked}
-        yield _question("outcome", scope, last, captures, course)
-
-
-def _question(
-    kind: JudgeKind, scope: Scope, turn: Turn, captures: tuple[UUID, ...], payload: dict[str, Any]
-) -> Question:
-    return Question(kind, scope, turn.agent_session_id, turn.capture_id, captures, payload)
+        yield Question("outcome", scope, last.agent_session_id, last.capture_id, captures, course)
 
 
 def _answered(
