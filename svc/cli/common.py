@@ -226,7 +226,7 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str | 
 
 def show_fields(fields: Iterable[tuple[str, str]], console: Console | None = None) -> None:
     """One line a field, however long; what is empty is left out. Values may hold markup."""
-    wanted = [(name, value) for name, value in fields if value]
+    wanted = [(name.replace("_", " "), value) for name, value in fields if value]
     width = max((len(name) for name, _ in wanted), default=0)
     for name, value in wanted:
         (console or Shown(highlight=False)).print(f"[bold]{name:<{width}}[/bold]  {value}", soft_wrap=True)

@@ -113,7 +113,7 @@ async def _import(
 def _show(report: ImportReport) -> None:
     found = msgspec.to_builtins(report)
     found |= found.pop("tokens") | {"torn": len(report.torn), "refused": len(report.refused)}
-    show_fields((name.replace("_", " "), f"{number:,}") for name, number in found.items())
+    show_fields((name, f"{number:,}") for name, number in found.items())
     console = Shown(soft_wrap=True, highlight=False)
     for torn in report.torn:
         console.print(f"torn: {torn.file}, line {torn.line}: {torn.reason}", style="yellow", markup=False)

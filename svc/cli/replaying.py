@@ -29,6 +29,7 @@ from svc.cli.common import (
     sentences,
     settings_option,
     show_fields,
+    show_records,
     show_table,
     tell,
     working,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from svc.views.replay import Progress
 
 BACKFILLS = "/v1/admin/control/backfill"
-DIGEST_CHARACTERS = 12  # as much of a digest as a person compares
 _BUILDS = (("1", 500), ("4242", 37))  # the hash seed and the batch size of each build
 _INTERRUPTED = (
     "the scores are as they were; run it again. Under a running server the build goes on there, and serves when it is "
@@ -104,16 +104,13 @@ async def _replay(settings: Settings, rules: int | None, progress: "Progress") -
 
 
 def _show_check(checked: Found) -> None:
-    rows = []
+    """With as much of each digest as a person compares."""
+    sides = ("live", "first", "second")
     for each in checked["tables"]:
-        found = [each[side] for side in ("live", "first", "second")]
-        differs = "" if len(set(found)) == 1 else "DIFFERENT"
-        rows.append((each["table"], *(digest[:DIGEST_CHARACTERS] for digest in found), differs))
-    show_table(("table", "live", "first build", "second build", ""), rows, f"up to position {checked['position']}")
-    same = checked["identical"]
-    click.secho("identical" if same else "DIFFERENT", fg="green" if same else "red")
-    if checked["failed"]:
-        click.secho(f"{checked['failed']} facts could not be derived; see the table failed", fg="red")
+        each["same"] = len({each[side] for side in sides}) == 1
+        each |= {side: each[side][:12] for side in sides}
+    show_records(("table", *sides, "same"), checked["tables"])
+    show_fields((name, cell(checked, name, {})) for name in ("identical", "position", "failed"))
 
 
 async def _check(place: Place, progress: "Progress") -> Found:
@@ -242,7 +239,7 @@ def _show_catalog(found: Found) -> None:
         show_table(head, (row for each in found["list_rates"] for row in _rates(each)), title)
         return
     providers = Counter(map(_provider, found.pop("exact_lookups")))
-    show_fields((name.replace("_", " "), cell(found, name, {})) for name in found)
+    show_fields((name, cell(found, name, {})) for name in found)
     show_table(("provider", "ids"), ((name, str(count)) for name, count in providers.most_common()))
 
 

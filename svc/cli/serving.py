@@ -133,7 +133,7 @@ def _show_status(found: Found) -> None:
     log, views, people = found["log"], found["views"], found["developers"]
     found["events"] = log.pop("events")
     rows = {name: value for name, value in found.items() if not isinstance(value, list)}
-    show_fields((name.replace("_", " "), escape(_told(value, name))) for name, value in rows.items())
+    show_fields((name, escape(_told(value, name))) for name, value in rows.items())
     show_records(["display_name", "developer_id", "activation", "active", "unusable_email", "unknown_agents"], people)
     if used := [each for each in found["budgets"] if each["used"] or each["refused"]]:
         show_records(list(used[0]), used)
@@ -233,7 +233,7 @@ def verify_(settings: Settings, as_json: bool) -> None:
 def _show_verified(verified: "Verified") -> None:
     found = msgspec.to_builtins(verified)
     findings = found.pop("findings")
-    show_fields((name.replace("_", " "), cell(found, name, {})) for name in found)
+    show_fields((name, cell(found, name, {})) for name in found)
     if findings:
         show_records(("part", "where", "what", "do"), findings)
 

@@ -293,9 +293,10 @@ def env_without_key(project: Path, connection: StoredConnection) -> Path | None:
 
 def plugin_finds_svc(config: Path) -> bool:
     """Whether the hooks of svc's own plugin find the program: as it was noted, or on the PATH."""
-    noted = config / "program"
-    known = noted.read_text().strip() if noted.exists() else ""
-    return os.access(known, os.X_OK) or shutil.which("svc") is not None
+    with contextlib.suppress(OSError):
+        if os.access((config / "program").read_text().strip(), os.X_OK):
+            return True
+    return shutil.which("svc") is not None
 
 
 def elsewhere(agent: AgentName, scope: Scope, files: Plans) -> Iterator[str]:
