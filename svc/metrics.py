@@ -67,8 +67,6 @@ _PROGRESS_STEPS = 100_000
 
 
 class Metrics:
-    """The registry of one service, and what is counted while it runs."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -129,9 +127,6 @@ class Metrics:
         """Everything, in the format an Accept header prefers, and its media type."""
         encode, media = choose_encoder(accept)
         return encode(self.registry), media
-
-
-# --- what an operator sees: the parts of the running service as they are now -----------------------------
 
 
 class Instruments(Collector):

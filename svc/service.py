@@ -298,11 +298,9 @@ def public_settings(settings: Settings, secret: str) -> ports.PublicSettings:
 async def open_service(
     settings: Settings, *, clock: Clock | None = None, lasting: bool = False, reporting: bool = False
 ) -> AsyncIterator[RunningService]:
-    """The running service over a var folder that this process holds, without any listener.
+    """The running service over a var folder that this process holds, without any listener, until the block ends.
 
-    `lasting`: it is to run for long, so prices are asked for again and again.
-    `reporting`: somebody may want reports, so they are made; what is to last makes them anyway.
-    Leaving the block stops every task; what was acknowledged is on disk, what was not is refused.
+    `lasting`: it is to run for long. `reporting`: somebody may want reports; what is to last makes them anyway.
     """
     store, vault = open_log(settings.place)
     with closing(store):

@@ -72,12 +72,9 @@ class Initialized(msgspec.Struct, frozen=True, kw_only=True):
 async def initialize(
     service: RunningService, var: Path, organization: str = "My team", owner: str = "Owner"
 ) -> Initialized | None:
-    """Set an empty folder up; None where a key was ever issued. What a broken-off run left behind is used.
-
-    Prices come first in either case: the requests of the first capture are priced by them.
-    """
+    """Set an empty folder up; None where a key was ever issued. What a broken-off run left behind is used."""
     async with alone(service.store.shared, "setup"):
-        await service.prices.start()
+        await service.prices.start()  # in either case: the requests of the first capture are priced by them
         if service.following is not None:  # know what other nodes have decided about people and keys
             await service.administration.follow()
         if service.directory.all(Key):
@@ -285,10 +282,7 @@ async def _run(
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A listening socket that ends connections whose clients do not take their data.
-
-    Hypercorn would wait for such a client for ever, even when it is asked to stop. Only Linux has the option.
-    """
+    """Where Linux ends connections whose clients do not take their data: hypercorn would wait for ever."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     dual = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
     made = socket.create_server((host, port), family=family, dualstack_ipv6=dual)

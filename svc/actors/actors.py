@@ -58,8 +58,6 @@ R = TypeVar("R")
 
 
 class Request(Generic[C, R]):
-    """A command on its way, and in the end its reply or error."""
-
     def __init__(self, command: C, size_bytes: int = 0, landed: Callable[[int], None] | None = None) -> None:
         self.command = command
         self.fences = current_fences()  # of who sent it: they hold for what it makes

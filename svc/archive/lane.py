@@ -41,8 +41,6 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class ArchiveLane:
-    """Keeps the archive level with the views, and answers from both."""
-
     def __init__(self, var: Path, views: Callable[[], ReadPool], fingerprint: Fingerprint, budget: Budget) -> None:
         self._var, self._views, self._fingerprint, self._budget = var, views, fingerprint, budget
         self._archive: Archive | None = None

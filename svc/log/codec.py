@@ -40,10 +40,8 @@ OpenWords = bool | frozenset[str]  # which words of events are opened: all, none
 
 
 class NewEvent(msgspec.Struct, frozen=True):
-    """An event with the version (from 1) it is to have in a stream."""
-
     stream_id: UUID
-    version: int
+    version: int  # from 1, that it is to have in the stream
     event: Event
 
     @property
@@ -56,9 +54,7 @@ class NewEvent(msgspec.Struct, frozen=True):
 
 
 class RecordedEvent(NewEvent, frozen=True):
-    """An event in the log at this position (from 1, growing, gaps allowed)."""
-
-    position: int
+    position: int  # in the log: from 1, growing, gaps allowed
 
 
 class CorruptEvent(Unavailable):
@@ -109,10 +105,7 @@ class Codec(Mapper[UUID]):
         self._kinds = {topic: _kind(topic, cls) for topic, cls in topics.items()}
 
     def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
-        """The event as it will stand in the log.
-
-        UnstorableEvent: a field holds what its type does not allow. OSError: a new key could not be kept.
-        """
+        """Raises UnstorableEvent where a field breaks its type, OSError where a new key could not be kept."""
         assert isinstance(domain_event, NewEvent)
         event, sealed = domain_event.event, dict[str, bytes]()
         kind = self._kinds[event.TOPIC]

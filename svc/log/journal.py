@@ -6,7 +6,7 @@ Nothing waits for company: an append that comes alone is written at once.
 
 Appends in one transaction do not share their fate. When the store refuses the transaction because some stream version
 is taken, the list is halved, the earlier half first, until the refused append stands alone; so the outcome is exactly
-that of one append after another. (Savepoints would do the same within SQLite only.)
+that of one append after another.
 
 A caller that is cancelled while it waits loses the answer, not the write. A store that cannot be written refuses
 everything that waits and is tried again by the next append, and by a probe once a second, until it answers.
@@ -100,11 +100,9 @@ class Journal:
         return self._writing or bool(self._waiting) or time.monotonic() < self._written_at + ARRIVING_SECONDS
 
     async def append(self, events: Sequence[NewEvent]) -> list[int]:
-        """Make the events durable, all or none; their positions.
+        """Make the events durable, all or none; their positions. A caller that is cancelled does not stop the write.
 
-        Raises Busy when too much waits, Conflict when a version is taken or a fence does not hold,
-        UnstorableEvent when an event breaks its types, and StoreUnavailable when the write failed; it may have
-        committed all the same. A caller that is cancelled does not stop the write.
+        Raises Busy, Conflict, UnstorableEvent, and StoreUnavailable, after which it may have committed all the same.
         """
         assert events, "an append holds at least one event"
         entry = _Append(events, sum(rough_bytes(new.event) for new in events))

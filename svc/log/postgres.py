@@ -5,8 +5,6 @@ waits for the one before it, then inserts all its events in one statement. So po
 and no gaps, and a reader that goes by them misses nothing; the library's lock on the whole table does that too, at a
 fifth of the speed, and its database functions lock nothing. A commit whose answer was lost is looked up. Every
 connection says itself that commits are synced, how long it waits for a lock, a statement and an answer.
-
-A `Fence` is a condition that holds in the transaction of a write, or nothing is written.
 """
 
 import time
@@ -131,8 +129,6 @@ class PostgresRecorder(PostgresApplicationRecorder):
         self.channel_name = f"svc_{_number(schema)}"
         self._insert_now = self._named(_RAISE_HEAD + _INSERT)
 
-    # --- the port -----------------------------------------------------------------------------------------------
-
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int] | None:
         return self.insert_fenced(stored_events, ())
 
@@ -182,8 +178,6 @@ class PostgresRecorder(PostgresApplicationRecorder):
         listening, self._listening = self._listening, None
         if listening is not None:
             listening.close()
-
-    # --- what a shared log has besides ------------------------------------------------------------------------------
 
     def insert_fenced(self, stored_events: Sequence[StoredEvent], fences: Sequence[Fence]) -> list[int]:
         # Without fences one statement is one transaction.

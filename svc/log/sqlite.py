@@ -61,8 +61,7 @@ class _Connections(SQLiteConnectionPool):
 class SplitDatastore(SQLiteDatastore):
     """One connection that writes, some that read.
 
-    The writer is not taken from a pool: the library's pool never gives its write lock back once the opening
-    of a connection has failed, and a full disk must not outlive itself.
+    The library's pool never gives its write lock back once the opening of a writer failed, as on a full disk.
     """
 
     def __init__(self, path: Path, writer_pragmas: Sequence[str] = WRITER_PRAGMAS) -> None:

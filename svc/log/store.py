@@ -38,10 +38,7 @@ class Conflict(Exception):
 
 
 class StoreUnavailable(Unavailable):
-    """The log cannot be read or written now: disk full, file locked, device gone. Try again later.
-
-    A write may have committed all the same, so its caller must look again at what it knows.
-    """
+    """The log cannot be read or written now. A write may have committed: its caller looks again at what it knows."""
 
     told = "the event store cannot be used at present"
 
@@ -164,10 +161,7 @@ class EventStore:
             raise StoreUnavailable(f"the developer's key could not be kept: {error}") from error
 
     def insert(self, groups: Sequence[Group], fences: Sequence[Fence] = ()) -> list[list[int]]:
-        """Make all groups durable in one transaction, or none; the positions of each.
-
-        Raises Conflict, also where a fence does not hold.
-        """
+        """Make all groups durable in one transaction, or none; the positions of each. Raises Conflict."""
         stored, insert = [event for group in groups for event in group], self.recorder.insert_events
         if fences:
             assert self.shared is not None, "one process needs no fence"
@@ -200,10 +194,7 @@ class EventStore:
         *,
         open_words: OpenWords = True,
     ) -> list[RecordedEvent]:
-        """The events after a position (0: from the beginning), no more than both limits allow.
-
-        At least one is returned where there is one, however large; an empty list means the end of the log.
-        """
+        """The events after a position within both limits, but at least one where there is one; none: it ends."""
         rows = _reached(self.recorder.select_after, position, limit_events, limit_bytes)
         return self._decoded(rows, open_words)
 

@@ -66,11 +66,7 @@ class Keys(Protocol):
 
 
 class FileKeys(Keys):
-    """One file per key, readable by the server's user only.
-
-    A list beside the keys names each key that was made and not destroyed, so a lost file is noticed. Without that
-    list (an older or restored folder) `svc/maintenance/verify.py` makes it from the log.
-    """
+    """One file per key. A list beside them names those made and not destroyed, so that a lost file is noticed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -311,8 +311,6 @@ def _changed(name: str, how: str = "is not what was backed up: its bytes changed
     return MaintenanceError(f"{name} {how}; use another backup")
 
 
-# Backups that the server makes by itself: one every so many hours into a folder, and the oldest of them removed.
-
 _NAME = re.compile(r"svc-\d{8}T\d{6}Z\.tar")
 _FORMAT = "svc-%Y%m%dT%H%M%SZ.tar"
 

@@ -254,9 +254,7 @@ def _of(piece: Piece, developer_id: UUID) -> list[int]:
     ]
 
 
-class _Young(NamedTuple):
-    """A stretch of the log whose texts were too young, and when the oldest of them was received."""
-
+class _Young(NamedTuple):  # a stretch of the log whose texts were too young, and when the oldest came
     after: int
     up_to: int
     earliest_us: int
@@ -279,11 +277,9 @@ class _Term(msgspec.Struct):
 
 
 class Retention:
-    """Applies every retention.
+    """A fact is old when its own time of receipt is: a clock that ran ahead for a while must not keep what came later.
 
-    A fact is old when its own time of receipt is, whatever lies before it: a clock that ran ahead for a while must
-    not keep what came later. So every fact is looked at once, and stretches with young texts are remembered until
-    they are due. A new process looks again from where all was done.
+    So each is looked at once, and stretches with young texts are remembered until they are due, within one process.
     """
 
     def __init__(self, texts: TextDeleter, directory: Directory) -> None:
@@ -329,9 +325,9 @@ class Retention:
                 position = piece.reached
         await self._note(term)
         while young < young_max and (piece := await self._texts.next_piece(term.up_to)) is not None:
-            young = (
-                0 if any(each.event.received_at_us <= end_us for each in piece.events) else young + len(piece.events)
-            )
+            young += len(piece.events)
+            if any(each.event.received_at_us <= end_us for each in piece.events):
+                young = 0
             deleted += await self._sift(term, piece, end_us)
             term.up_to = piece.reached
             if term.done - term.noted >= RETENTION_MARK_EVENTS:

@@ -126,14 +126,12 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verification found. Findings beyond a bound are only counted."""
-
     clean: bool
     events: int
     position: int  # the tables were compared with a replay up to here; 0 where they could not be
     archive_files: int
     findings: list[Finding]
-    more: int = 0
+    more: int = 0  # findings beyond a bound
 
 
 async def verify(place: Place, heard: Progress) -> Verified:

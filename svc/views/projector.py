@@ -36,7 +36,6 @@ REST_SECONDS = 0.010
 NAP_SECONDS = 0.001  # parts of a rest: a reader that comes ends it
 LAG_EVENTS_MAX = 3_000  # views that are so far behind are brought up without rests; that takes two to three seconds
 PROJECT_EVENTS_MAX = 500  # in one transaction: few enough that a waiting reader is served soon; 1,000 gain nothing
-
 CLOCK_POLL_SECONDS = 5.0  # how often the clock looks whether something is due to settle while the log is quiet
 
 log = structlog.get_logger()

@@ -152,9 +152,6 @@ def digests(db: sqlite3.Connection) -> dict[str, str]:
     return found
 
 
-# Replaying under a running server: the new views are built beside the old ones, then the server serves from them.
-
-
 class NotRebuilt(Mendable):
     """A replay ended without new views; the server's log says why."""
 

@@ -136,10 +136,7 @@ def snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def serving_file(folder: Path, store: EventStore) -> Path:
-    """The views file to serve from: the one that the pointer names, or a new, empty one where that cannot be trusted.
-
-    Raises `StoreUnavailable` where another program holds the file.
-    """
+    """The file that the pointer names, or a new, empty one where that cannot be trusted. Raises `StoreUnavailable`."""
     path, reason = current_file(folder), "there are none for these tables and rules"
     if path is not None:
         try:
@@ -163,8 +160,6 @@ def belongs_to_log(mark: Bookmark, store: EventStore) -> bool:
     """Whether views were built from this log; after a restore they may know events that it does not hold."""
     return mark.position == 0 or store.fingerprint(mark.position) == mark.checksum
 
-
-# Bringing views up to the log: one step, used by the live projector and by replay alike.
 
 Cost = tuple[UUID, float]  # a developer, and by how many seconds of processor time their facts took longer than usual
 
@@ -240,10 +235,7 @@ def _read_facts(
 
 
 class RetainedReadings:
-    """What is kept of a log's deleted texts, by the position of the fact that held them; for any thread.
-
-    The facts that hold it come later in the log than the texts; they are read when the first such text is missed.
-    """
+    """What is kept of a log's deleted texts, by their positions, once the first one is missed; for any thread."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
